@@ -1,0 +1,65 @@
+# Bootstraps .venv from pinned requirements and calls plain commands; everything here can be typed by hand.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.ONESHELL:
+
+PYTHON ?= python3
+INVENTORY ?= inventories/local
+VENV := .venv
+# Ansible must find this checkout's own commands and configuration wherever make was started.
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+
+.PHONY: help site validate down test lint unit molecule sanity generate bench clean
+
+help: ## List what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  INVENTORY=$(INVENTORY)"
+
+$(VENV)/.ready: requirements.txt
+	@if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+	  echo "Python 3.11 or newer is needed, and $(PYTHON) is not: set PYTHON=/path/to/python3.11" >&2; exit 1
+	fi
+	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then
+	  echo "Installing python3-venv, which this Python lacks"
+	  apt-get update -qq && apt-get install -y -qq python3-venv
+	fi
+	echo "Installing pinned requirements into $(VENV)"
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+site: $(VENV)/.ready ## Set up everything, deploy, validate; print the verdict and the URL
+	@ansible-playbook -i $(INVENTORY) site.yml
+
+validate: $(VENV)/.ready ## Check the claims about the running stack again
+	@ansible-playbook -i $(INVENTORY) playbooks/validate.yml
+
+down: $(VENV)/.ready ## Stop the local cluster and leave nothing of it
+	@ansible-playbook -i inventories/local playbooks/local_cluster.yml -e local_cluster_state=absent
+
+lint: $(VENV)/.ready ## yamllint and ansible-lint (profile production)
+	@yamllint --strict .
+	ansible-lint --offline
+
+unit: $(VENV)/.ready ## Unit and contract tests; one: make unit T=tests/unit/module_utils/test_plan.py
+	@pytest $(T)
+
+molecule: $(VENV)/.ready ## Converge, idempotence and verify on the real local cluster
+	@tests/run-molecule
+
+test: $(VENV)/.ready ## Pass every test: lint, units, then the real cluster
+	@tests/run-all
+
+sanity: $(VENV)/.ready ## ansible-test sanity
+	@tests/run-sanity
+
+generate: $(VENV)/.ready ## Write argument specs, role READMEs and docs from their sources
+	@python tools/generate.py
+
+bench: $(VENV)/.ready ## Run every benchmark; each ends with a line NAME: ours=X peer=Y ratio=Z
+	@for each in tests/benchmarks/*; do [ -x "$$each" ] && [ -f "$$each" ] && "$$each"; done
+
+clean: ## Remove the virtual environment and artifacts (the cluster's cache stays)
+	@rm -rf $(VENV) artifacts

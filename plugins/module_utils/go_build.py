@@ -1,0 +1,211 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Build binaries from pinned Go modules, and copy files out of them, only when their inputs change.
+
+A binary is stamped with the hash of everything that goes into it; a matching
+stamp means there is nothing to do. Results are written beside their place and
+renamed, so an interrupted build leaves either the old file or none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+SOURCE_SUFFIXES = (".go", "go.mod", "go.sum")
+
+
+class BuildError(Exception):
+    """A build that cannot succeed; the message says what is wrong and what to do."""
+
+
+@dataclass(frozen=True)
+class Binary:
+    """One program: the folder with its go.mod, the package to build there, and linker flags."""
+
+    name: str
+    source: str
+    package: str = "."
+    ldflags: str = "-s -w"
+
+    def fingerprint(self, go_version: str) -> str:
+        """Return the hash of all inputs: sources, lock files, flags and compiler."""
+        digest = hashlib.sha256(json.dumps([self.package, self.ldflags, go_version]).encode())
+        for path in sorted(Path(self.source).rglob("*")):
+            if path.is_file() and path.name.endswith(SOURCE_SUFFIXES):
+                digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file or folder of a Go module, copied to `dest`; `${names}` in `template` files are filled in."""
+
+    source: str
+    module: str
+    path: str
+    dest: str
+    template: str = ""
+    substitute: tuple[tuple[str, str], ...] = ()
+
+    def fingerprint(self, lock: str) -> str:
+        """Return the hash of what decides the copy: the module's locked version and how it is copied."""
+        wanted = [line for line in lock.splitlines() if line.startswith(self.module + " ")]
+        return hashlib.sha256(json.dumps([wanted, self.module, self.path, self.dest, self.template, self.substitute]).encode()).hexdigest()
+
+
+class Builder:
+    """Builds into `cache`: `bin/<name>` for binaries, `assets/<dest>` for assets."""
+
+    def __init__(self, cache: str, go: str, report: Callable[[str], None] = lambda line: None):
+        self.cache = Path(cache)
+        self.go = go
+        self.report = report
+        # The host's own toolchain only: a download in the middle of a build would be a surprise.
+        self.environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -buildvcs=false"}
+        self.go_version = self._go("version", cwd="/").split()[2]
+
+    def stale_binaries(self, binaries: list[Binary]) -> list[Binary]:
+        """Return those whose file is missing or was built from other inputs."""
+        return [each for each in binaries if self._stamp(each.name) != each.fingerprint(self.go_version) or not self.path(each.name).is_file()]
+
+    def stale_assets(self, assets: list[Asset]) -> list[Asset]:
+        """Return those that are missing or come from another module version."""
+        return [each for each in assets if self._stamp("assets/" + each.dest) != each.fingerprint(self._lock(each)) or not self._asset_path(each).exists()]
+
+    def path(self, name: str) -> Path:
+        """Return where the binary of that name lies."""
+        return self.cache / "bin" / name
+
+    def build(self, binary: Binary, position: str) -> None:
+        """Compile one binary, telling every ten seconds how far it is."""
+        fingerprint = binary.fingerprint(self.go_version)
+        target = self.path(binary.name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(f".{binary.name}.partial")
+        command = [self.go, "build", "-v", "-trimpath", "-ldflags", binary.ldflags, "-o", str(partial), binary.package]
+        started = time.monotonic()
+        self.report(f"building {binary.name} ({position})")
+        output = []
+        for line, compiled in self._progress(command, binary.source):
+            output.append(line)
+            if line == "":
+                self.report(f"building {binary.name} ({position}): {compiled} packages compiled after {time.monotonic() - started:.0f} s")
+        if not partial.is_file():
+            raise BuildError(self._explain(binary, output))
+        partial.replace(target)
+        self._write_stamp(binary.name, fingerprint)
+        self.report(f"built {binary.name} in {time.monotonic() - started:.0f} s ({target.stat().st_size / 2**20:.0f} MiB)")
+
+    def copy(self, asset: Asset) -> None:
+        """Copy one asset out of its module, which is downloaded when it is not in the module cache."""
+        where = self._module_dir(asset) / asset.path
+        if not where.exists():
+            raise BuildError(f"{asset.module} has no {asset.path}; check the version in {asset.source}/go.mod.")
+        target = self._asset_path(asset)
+        partial = target.with_name(f".{target.name}.partial")
+        _remove(partial)
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        if where.is_dir():
+            shutil.copytree(where, partial, copy_function=shutil.copyfile)
+            for folder, _names, _files in os.walk(partial):
+                os.chmod(folder, 0o755)
+        else:
+            shutil.copyfile(where, partial)
+        if asset.template:
+            _fill(partial / asset.template, dict(asset.substitute))
+        _remove(target)
+        partial.rename(target)
+        self._write_stamp("assets/" + asset.dest, asset.fingerprint(self._lock(asset)))
+
+    def _progress(self, command: list[str], folder: str) -> Iterator[tuple[str, int]]:
+        """Yield the compiler's lines with the count of packages so far, and an empty line every ten seconds."""
+        compiled, told = 0, time.monotonic()
+        with subprocess.Popen(command, cwd=folder, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            try:
+                for line in process.stdout or ():
+                    compiled += 1
+                    yield line.rstrip(), compiled
+                    if time.monotonic() - told >= 10:
+                        told = time.monotonic()
+                        yield "", compiled
+            except BaseException:
+                process.kill()
+                raise
+
+    def _explain(self, binary: Binary, output: list[str]) -> str:
+        errors = [line for line in output if line and not line.startswith("go: downloading") and not re.fullmatch(r"[\w.\-/]+", line)]
+        tail = "\n  ".join(errors[-12:])
+        hint = "Check that the Go module proxy can be reached, and that the disk is not full."
+        return f"Building {binary.name} ({binary.package} in {binary.source}) failed:\n  {tail}\n{hint}"
+
+    def _module_dir(self, asset: Asset) -> Path:
+        self._go("mod", "download", asset.module, cwd=asset.source)
+        return Path(self._go("list", "-m", "-f", "{{.Dir}}", asset.module, cwd=asset.source).strip())
+
+    def _go(self, *arguments: str, cwd: str) -> str:
+        done = subprocess.run([self.go, *arguments], cwd=cwd, env=self.environment, text=True, capture_output=True, check=False)
+        if done.returncode:
+            raise BuildError(f"`go {' '.join(arguments)}` in {cwd} failed: {done.stderr.strip()[-800:]}")
+        return done.stdout
+
+    def _lock(self, asset: Asset) -> str:
+        return (Path(asset.source) / "go.sum").read_text(encoding="utf-8")
+
+    def _asset_path(self, asset: Asset) -> Path:
+        return self.cache / "assets" / asset.dest
+
+    def _stamp(self, name: str) -> str:
+        path = self.cache / "stamps" / name
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+    def _write_stamp(self, name: str, value: str) -> None:
+        path = self.cache / "stamps" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(value, encoding="utf-8")
+
+
+def find_go(minimum: str, candidates: list[str]) -> str | None:
+    """Return the first `go` that is at least `minimum` (such as 1.26.7), or None."""
+    for candidate in candidates:
+        path = shutil.which(candidate)
+        if path and _version(_run_quietly([path, "version"])) >= _version(f"go{minimum}"):
+            return path
+    return None
+
+
+def _run_quietly(command: list[str]) -> str:
+    environment = {**os.environ, "GOTOOLCHAIN": "local"}
+    try:
+        return subprocess.run(command, text=True, capture_output=True, check=False, env=environment, timeout=30).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def _version(text: str) -> tuple[int, ...]:
+    found = re.search(r"\bgo(\d+)\.(\d+)(?:\.(\d+))?", text)
+    return tuple(int(part or 0) for part in found.groups()) if found else ()
+
+
+def _fill(path: Path, values: dict[str, str]) -> None:
+    """Fill `${name}` in a `*.tmpl.*` file and drop the `.tmpl` from its name."""
+    filled = Template(path.read_text(encoding="utf-8")).safe_substitute(values)
+    path.with_name(path.name.replace(".tmpl", "")).write_text(filled, encoding="utf-8")
+    path.unlink()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    elif path.exists():
+        path.unlink()

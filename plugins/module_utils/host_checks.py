@@ -1,0 +1,173 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host must offer to a local cluster. Each check returns a problem with its remedy, or nothing."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21, "CAP_SYS_CHROOT": 18}
+CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
+# What each command the cluster calls comes in on Debian.
+PACKAGES = {
+    "containerd": "containerd",
+    "runc": "runc",
+    "nft": "nftables",
+    "conntrack": "conntrack",
+    "ip": "iproute2",
+    "mount": "mount",
+    "ldd": "libc-bin",
+}
+CNI_PACKAGE = "containernetworking-plugins"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the cluster asks of its host. Memory and disk in MiB; `ports` are (address, port, program)."""
+
+    memory: int
+    disk: int
+    folders: list[str]
+    ports: list[tuple[str, int, str]]
+    ranges: list[str]
+    bridge: str
+    cni_bin: str
+    foreign_cni: list[str]
+    running: bool
+    go: str | None
+    go_package: str
+
+
+def problems(needs: Needs) -> list[str]:
+    """Return every problem of this host, each with what to do about it."""
+    if platform.system() != "Linux":
+        return [f"This is {platform.system()}, and a local cluster needs Linux: use a Linux host or virtual machine, or an inventory of a cluster you have."]
+    checks = [_machine(), _rights(), _cgroups(), _kernel(), _memory(needs), _disk(needs), _commands(needs), _go(needs)]
+    if not needs.running:
+        checks += [_ports(needs), _ranges(needs), _other_cluster(needs)]
+    return [problem for check in checks for problem in check]
+
+
+def missing_packages(cni_bin: str) -> list[str]:
+    """Return the Debian packages of the commands that this host lacks; a command from elsewhere is as good."""
+    absent = [package for command, package in PACKAGES.items() if not shutil.which(command)]
+    return absent + ([] if Path(cni_bin, "bridge").exists() else [CNI_PACKAGE])
+
+
+def _machine() -> Iterator[str]:
+    if platform.machine() != "x86_64":
+        yield f"This machine is {platform.machine()}; the images are made for x86_64 only: use an x86_64 host."
+
+
+def _rights() -> Iterator[str]:
+    if os.geteuid() != 0:
+        yield f"You are user {os.geteuid()}, and a kubelet needs root: run the same command with sudo."
+        return
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    effective = int(next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff")), 16)
+    absent = [name for name, bit in CAPABILITIES.items() if not effective >> bit & 1]
+    if absent:
+        yield f"Root here lacks {', '.join(absent)}, as in an unprivileged container: start that container privileged, or use the host itself."
+
+
+def _cgroups() -> Iterator[str]:
+    unified = Path("/sys/fs/cgroup/cgroup.controllers")
+    if unified.exists():
+        present = set(unified.read_text(encoding="utf-8").split())
+    else:
+        present = {each.name for each in Path("/sys/fs/cgroup").glob("*") if (each / "cgroup.procs").exists()}
+    absent = [each for each in CONTROLLERS if each not in present]
+    if absent:
+        yield f"The cgroup controllers {', '.join(absent)} are missing under /sys/fs/cgroup: mount cgroups, or enable them on the kernel's command line."
+
+
+def _kernel() -> Iterator[str]:
+    filesystems = Path("/proc/filesystems").read_text(encoding="utf-8").split()
+    if "overlay" not in filesystems and not _modprobe("overlay"):
+        yield "The kernel has no overlay file system, which containerd needs: load the module with `modprobe overlay`."
+    if not Path("/proc/sys/net/bridge").is_dir() and not _modprobe("br_netfilter"):
+        yield "The kernel has no br_netfilter, without which pods cannot reach Services: load the module with `modprobe br_netfilter`."
+    if shutil.which("nft") and subprocess.run(["nft", "list", "tables"], check=False, capture_output=True).returncode and os.geteuid() == 0:
+        yield "`nft list tables` fails, so kube-proxy cannot write its rules: use a kernel with nf_tables (`modprobe nf_tables`)."
+
+
+def _memory(needs: Needs) -> Iterator[str]:
+    lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines())
+    available = int(lines["MemAvailable"].split()[0]) // 1024
+    if not needs.running and available < needs.memory:
+        yield f"{available} MiB of memory are free, and {needs.memory} are needed: stop something, or lower the model services' replicas and local_cluster_memory_mib."
+
+
+def _disk(needs: Needs) -> Iterator[str]:
+    for folder in needs.folders:
+        existing = next(path for path in [Path(folder), *Path(folder).parents] if path.exists())
+        free = shutil.disk_usage(existing).free // 2**20
+        if not needs.running and free < needs.disk:
+            yield f"{free} MiB are free under {existing}, and {needs.disk} are needed: free some, or put local_cluster_cache and local_cluster_home elsewhere."
+            return
+
+
+def _commands(needs: Needs) -> Iterator[str]:
+    absent = missing_packages(needs.cni_bin)
+    if absent and not shutil.which("apt-get"):
+        yield f"These are missing, and there is no apt-get to install them: {', '.join(absent)}. Install them with this system's package manager."
+
+
+def _go(needs: Needs) -> Iterator[str]:
+    if needs.go is None and subprocess.run([sys.executable, "-m", "pip", "index", "versions", needs.go_package], check=False, capture_output=True).returncode:
+        yield f"There is no Go compiler that is new enough, and no Python package index in reach to get {needs.go_package} from: install Go and put it on the PATH."
+
+
+def _ports(needs: Needs) -> Iterator[str]:
+    for address, port, program in needs.ports:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # The bridge's address is not there yet; a program on all addresses would be in the way on loopback too.
+            local = address if address.startswith("127.") else "127.0.0.1"
+            try:
+                probe.bind((local, port))
+            except OSError:
+                yield f"Port {port}, which {program} needs, is in use on this host: stop the program that has it (`ss -ltnp 'sport = :{port}'` names it)."
+
+
+def _ranges(needs: Needs) -> Iterator[str]:
+    for line in Path("/proc/net/route").read_text(encoding="utf-8").splitlines()[1:]:
+        name, destination, _gateway, _flags, _ref, _use, _metric, mask = line.split()[:8]
+        if name == needs.bridge or mask == "00000000":
+            continue
+        present = ipaddress.ip_network((bytes.fromhex(destination)[::-1], bin(int(mask, 16)).count("1")))
+        for wanted in needs.ranges:
+            if present.overlaps(ipaddress.ip_network(wanted, strict=False)):
+                yield f"The range {wanted} overlaps {present} on {name}: choose other ranges with local_cluster_pod_range and local_cluster_service_range."
+
+
+def _other_cluster(needs: Needs) -> Iterator[str]:
+    for folder in needs.foreign_cni:
+        # Podman keeps its own network there, and that is no cluster.
+        files = [path for path in Path(folder).glob("*.conf*") if "podman" not in path.name] if os.path.isdir(folder) else []
+        if files:
+            yield f"Another cluster's CNI configuration is here: {', '.join(map(str, files))}. Use a host without Kubernetes, or remove what is left of the old one."
+    kubelets = [path for path in Path("/proc").glob("[0-9]*/comm") if _read(path).strip() == "kubelet"]
+    if kubelets:
+        yield f"A kubelet runs on this host already (process {kubelets[0].parent.name}): use that cluster with another inventory, or stop it."
+
+
+def _modprobe(name: str) -> bool:
+    return bool(shutil.which("modprobe")) and subprocess.run(["modprobe", name], check=False, capture_output=True).returncode == 0
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: files
+short_description: Write several files, folders and links in one step
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Writes a set of files that belong together, with one process instead of one for each file.
+  - Each file is replaced as a whole, so an interrupted run leaves the old one or the new one.
+options:
+  directories:
+    description: Folders to make, with their parents.
+    type: list
+    elements: path
+    default: []
+  links:
+    description: Symbolic links to make, all to O(link_target).
+    type: list
+    elements: path
+    default: []
+  link_target:
+    description: What the links lead to.
+    type: path
+  files:
+    description: The files.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path:
+        description: Where the file goes; its folder is made.
+        type: path
+        required: true
+      content:
+        description: What the file holds.
+        type: str
+        required: true
+attributes:
+  check_mode:
+    description: Says what would be written.
+    support: full
+  diff_mode:
+    description: Shows each file before and after.
+    support: full
+extends_documentation_fragment:
+  - ansible.builtin.action_common_attributes
+"""
+
+EXAMPLES = r"""
+- name: Write the components' configuration
+  llm_d.inference.files:
+    directories: [/var/lib/llm-d-local/logs]
+    files:
+      - path: /var/lib/llm-d-local/config/Corefile
+        content: "{{ lookup('ansible.builtin.template', 'Corefile.j2') }}"
+"""
+
+RETURN = r"""
+written:
+  description: Paths that were made or replaced.
+  returned: always
+  type: list
+  elements: str
+  sample: [/var/lib/llm-d-local/config/Corefile]
+"""
+
+import os
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def write(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name("." + path.name)
+    partial.write_text(content, encoding="utf-8")
+    partial.replace(path)
+
+
+def link(path: Path, target: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name("." + path.name)
+    partial.unlink(missing_ok=True)
+    partial.symlink_to(target)
+    partial.replace(path)
+
+
+def main() -> None:
+    file = {"path": {"type": "path", "required": True}, "content": {"type": "str", "required": True}}
+    module = AnsibleModule(
+        argument_spec={
+            "directories": {"type": "list", "elements": "path", "default": []},
+            "links": {"type": "list", "elements": "path", "default": []},
+            "link_target": {"type": "path"},
+            "files": {"type": "list", "elements": "dict", "default": [], "options": file},
+        },
+        required_by={"links": ("link_target",)},
+        supports_check_mode=True,
+    )
+    options = module.params
+    folders = [Path(each) for each in options["directories"] if not Path(each).is_dir()]
+    links = [Path(each) for each in options["links"] if not Path(each).is_symlink() or os.readlink(each) != options["link_target"]]
+    files = [(Path(each["path"]), each["content"]) for each in options["files"]]
+    stale = [(path, content) for path, content in files if not path.is_file() or read(path) != content]
+    diff = [{"before": read(path), "after": content, "before_header": str(path), "after_header": str(path)} for path, content in stale]
+    if not module.check_mode:
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+        for path in links:
+            link(path, options["link_target"])
+        for path, content in stale:
+            write(path, content)
+    written = [str(path) for path in [*folders, *links, *(path for path, _content in stale)]]
+    module.exit_json(changed=bool(written), written=written, diff=diff)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: go_build
+short_description: Build binaries from pinned Go modules when their inputs change
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Builds programs from folders that hold a C(go.mod) and a C(go.sum), and copies files such as charts and
+    CustomResourceDefinitions out of the Go modules named there.
+  - Everything is stamped with the hash of its inputs (sources, lock files, flags, compiler), so a second run does nothing.
+  - Runs on the control host and shows its progress while it works.
+options:
+  cache:
+    description: Folder for the results, C(bin/NAME) and C(assets/DEST).
+    type: path
+    required: true
+  go_minimum:
+    description: Lowest version of Go that will do, such as V(1.26.7).
+    type: str
+    required: true
+  go_candidates:
+    description: Names or paths of Go commands, in order of preference.
+    type: list
+    elements: str
+    default: [go, /usr/local/go/bin/go]
+  binaries:
+    description:
+      - Programs to build; each with C(name), C(source) (folder with the C(go.mod)), C(package) (default C(.)) and C(ldflags).
+    type: list
+    elements: dict
+    default: []
+  assets:
+    description:
+      - Files or folders to copy out of a module; each with C(source), C(module), C(path) in the module, C(dest) in the cache,
+        and optionally C(template) (a file below C(path) whose C(${names}) are filled in) and C(substitute) (their values).
+    type: list
+    elements: dict
+    default: []
+attributes:
+  check_mode:
+    description: Says what would be built, builds nothing.
+    support: full
+  diff_mode:
+    description: There is nothing to show as a difference.
+    support: none
+extends_documentation_fragment:
+  - ansible.builtin.action_common_attributes
+"""
+
+EXAMPLES = r"""
+- name: Build the endpoint picker
+  llm_d.inference.go_build:
+    cache: /var/cache/llm-d-local
+    go_minimum: 1.26.7
+    binaries:
+      - name: epp
+        source: "{{ role_path }}/files/go/scheduler"
+        package: github.com/llm-d/llm-d-inference-scheduler/cmd/epp
+"""
+
+RETURN = r"""
+built:
+  description: Names of the programs that were built.
+  returned: always
+  type: list
+  elements: str
+  sample: [epp]
+copied:
+  description: Destinations of the assets that were copied.
+  returned: always
+  type: list
+  elements: str
+  sample: [crds/inference-extension]
+binaries:
+  description: Where each program lies.
+  returned: always
+  type: dict
+  sample: {epp: /var/cache/llm-d-local/bin/epp}
+go_version:
+  description: Version of the compiler used.
+  returned: always
+  type: str
+  sample: go1.26.8
+"""

