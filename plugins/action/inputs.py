@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check the user's llm_d_* variables on the controller."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import Mistakes, explain, in_order, plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import problems as problems_of
+from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import read
+
+
+class ActionModule(ActionBase):
+    """Fail with all mistakes at once, or return a summary."""
+
+    _requires_connection = False
+    _supports_check_mode = True
+    _VALID_ARGS = frozenset()
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Changes nothing and connects to nothing."""
+        result = super().run(tmp, task_vars)
+        user, untemplated = read(task_vars or {}, self._templar.template)
+        failed = {problem.path for problem in untemplated}
+        # What could not be worked out is absent from `user`; do not call it missing as well.
+        found = in_order(untemplated + [problem for problem in problems_of(user) if problem.path not in failed])
+        if found:
+            result.update(failed=True, msg=explain(found), problems=[dataclasses.asdict(problem) for problem in found])
+            return result
+        result.update(changed=False, **_summary(user))
+        return result
+
+
+def _summary(user: dict[str, t.Any]) -> dict[str, t.Any]:
+    try:
+        planned = plan(user)
+    except Mistakes as mistakes:  # cannot be, since there are no problems; an honest failure if it is
+        return {"failed": True, "msg": str(mistakes)}
+    return {
+        "services": [service["name"] for service in planned["services"]],
+        "provider": planned["gateway"]["provider"],
+        "release": planned["release"]["name"],
+        "namespace": planned["namespace"],
+    }

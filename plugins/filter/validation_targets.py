@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: validation_targets
+author:
+  - llm_d.inference contributors (@llm-d)
+short_description: Say what of a plan can be validated
+version_added: 0.1.0
+description:
+  - Takes a plan and returns the objects that must be ready, for M(llm_d.inference.resource_ready), and the services whose routing can be proven,
+    for M(llm_d.inference.routing_proof), with what the scheduling policy of each promises.
+options:
+  _input:
+    description: The plan, from P(llm_d.inference.plan#lookup).
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show what is promised of each service
+  ansible.builtin.debug:
+    msg: "{{ (lookup('llm_d.inference.plan') | llm_d.inference.validation_targets).services | items2dict(key_name='name', value_name='promises') }}"
+"""
+
+RETURN = r"""
+_value:
+  description: Lists C(objects) and C(services).
+  type: dict
+  sample:
+    objects: [{api_version: apps/v1, kind: Deployment, namespace: llm-d, name: llama-8b-epp}]
+    services: [{name: llama-8b, model: meta-llama/Llama-3.1-8B-Instruct, promises: [sticky, spread], replicas: 4}]
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.llm_d.inference.plugins.module_utils import verdict as verdicts
+from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+
+
+def validation_targets(plan: t.Any) -> dict[str, t.Any]:
+    """What of a plan can be validated."""
+    if not isinstance(plan, dict) or "services" not in plan:
+        raise AnsibleFilterError("validation_targets takes a plan")
+    facts = plain(plan)
+    return {"objects": verdicts.objects(facts), "services": verdicts.targets(facts)}
+
+
+class FilterModule:
+    """Filters of this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Names and functions."""
+        return {"validation_targets": validation_targets}

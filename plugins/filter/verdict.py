@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: verdict
+author:
+  - llm_d.inference contributors (@llm-d)
+short_description: Judge a running stack from what was seen of it
+version_added: 0.1.0
+description:
+  - Takes a plan and the registered results of M(llm_d.inference.resource_ready) and M(llm_d.inference.routing_proof), and returns the verdict, which is
+    what P(llm_d.inference.validation#role) writes to C(verdict.json).
+  - A result that is missing, or of a task that failed as a whole, is a failed claim.
+options:
+  _input:
+    description: The plan, from P(llm_d.inference.plan#lookup).
+    type: dict
+    required: true
+  looks:
+    description: The registered results, C(objects) and C(routing), and the C(time) for a verdict without a proof.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show the verdict
+  ansible.builtin.debug:
+    msg: "{{ lookup('llm_d.inference.plan') | llm_d.inference.verdict({'objects': ready, 'routing': proof}) }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The verdict.
+  type: dict
+  sample:
+    ok: false
+    time: "2026-11-21T08:00:00Z"
+    endpoint: http://10.96.0.20
+    endpoints: [{name: llama-8b, url: "http://10.96.0.20", model: meta-llama/Llama-3.1-8B-Instruct, host_header: null}]
+    claims:
+      - {id: llama-8b/counted, ok: false, evidence: "10 requests sent, ...", remedy: "look whether other clients ...", seconds: 0.05}
+    not_checked: [{id: llama-8b/spread, why: there is one replica}]
+    versions: {collection: 0.1.0, release: scheduler-0.7, kubernetes: v1.34.4}
+"""
+
+import functools
+import json
+import pathlib
+import re
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.llm_d.inference.plugins.module_utils import verdict as verdicts
+from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+
+_ROOT = pathlib.Path(__file__).parents[2]
+
+
+@functools.cache
+def collection_version() -> str:
+    """The version of this collection: from its manifest once it is installed, from galaxy.yml in a checkout."""
+    manifest, galaxy = _ROOT / "MANIFEST.json", _ROOT / "galaxy.yml"
+    if manifest.is_file():
+        return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])
+    found = re.search(r"^version:\s*(\S+)", galaxy.read_text(encoding="utf-8"), re.MULTILINE) if galaxy.is_file() else None
+    return found.group(1) if found else "unknown"
+
+
+def verdict(plan: t.Any, looks: t.Any) -> dict[str, t.Any]:
+    """The verdict on a plan."""
+    if not isinstance(plan, dict) or not isinstance(looks, dict):
+        raise AnsibleFilterError("verdict takes a plan and a dictionary of registered results")
+    return verdicts.assemble(plain(plan), plain(looks), collection_version())
+
+
+class FilterModule:
+    """Filters of this file."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """Names and functions."""
+        return {"verdict": verdict}

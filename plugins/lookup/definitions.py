@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: definitions
+author:
+  - llm_d.inference contributors (@llm-d)
+short_description: Object definitions from a YAML template and the plan
+version_added: 0.1.0
+description:
+  - Renders a template of the role with plain Jinja and returns its documents as one list of object definitions.
+  - The template sees the C(plan) and the filter C(to_json), and nothing else. Whatever it asks for that the plan does not have is an error.
+  - C(to_json) has to be the whole value of a key or list item.
+options:
+  _terms:
+    description: Names of template files, searched for in the C(templates) folder of the role.
+    type: list
+    elements: str
+    required: true
+  plan:
+    description: The plan, as C(lookup('llm_d.inference.plan')) returns it.
+    type: dict
+    required: true
+seealso:
+  - plugin: llm_d.inference.plan
+    plugin_type: lookup
+    description: Makes the plan.
+"""
+
+EXAMPLES = r"""
+- name: Show the objects of the model servers
+  ansible.builtin.debug:
+    msg: "{{ lookup('llm_d.inference.definitions', 'servers.yml.j2', plan=model_service_plan) }}"
+"""
+
+RETURN = r"""
+_raw:
+  description: One list of object definitions.
+  type: list
+  elements: list
+  sample:
+    - - apiVersion: v1
+        kind: ServiceAccount
+        metadata:
+          name: llama-8b
+"""
+
+import typing as t
+
+import yaml
+from ansible.errors import AnsibleLookupError
+from ansible.plugins.lookup import LookupBase
+from jinja2 import TemplateError
+
+from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+
+
+class LookupModule(LookupBase):
+    """Definitions of all documents of the named templates."""
+
+    def run(self, terms: list[t.Any], variables: dict[str, t.Any] | None = None, **kwargs: t.Any) -> list[t.Any]:
+        """Return one list of definitions as the only element."""
+        self.set_options(var_options=variables, direct=kwargs)
+        plan = plain(self.get_option("plan"))
+        found: list[dict[str, t.Any]] = []
+        for term in terms:
+            path = self.find_file_in_search_path(variables, "templates", term)
+            if not path:
+                raise AnsibleLookupError(f"There is no template {term}.")
+            try:
+                found += render(path, plan)
+            except (TemplateError, yaml.YAMLError, ValueError) as error:
+                raise AnsibleLookupError(f"{term}: {error}") from error
+        return [found]

@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: plan
+author:
+  - llm_d.inference contributors (@llm-d)
+short_description: Derive the whole deployment from the llm_d_* variables
+version_added: 0.1.0
+description:
+  - Reads every variable of the host whose name begins with C(llm_d_), refuses mistakes, and returns one dictionary with
+    every name, label, port, image and flag of the deployment.
+  - All roles of this collection read their facts from it, so that both sides of a setting come from the same place.
+  - Relative C(llm_d_artifacts_dir) and C(llm_d_kubeconfig) are taken from the folder in which the play was started.
+options:
+  _terms:
+    description: Takes no terms.
+seealso:
+  - plugin: llm_d.inference.service_plan
+    plugin_type: filter
+    description: The same from a dictionary.
+"""
+
+EXAMPLES = r"""
+- name: Show what would be deployed
+  ansible.builtin.debug:
+    msg: "{{ lookup('llm_d.inference.plan') }}"
+"""
+
+RETURN = r"""
+_raw:
+  description: The plan.
+  type: list
+  elements: dict
+  sample:
+    - instance: llm-d
+      namespace: llm-d
+      state: present
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleLookupError
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import Mistakes, explain, plan
+from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import read
+
+
+class LookupModule(LookupBase):
+    """The plan of the host's llm_d_* variables."""
+
+    def run(self, terms: list[t.Any], variables: dict[str, t.Any] | None = None, **kwargs: t.Any) -> list[t.Any]:
+        """Return the plan as the only element; raise with all problems of the user's file."""
+        user, found = read(variables or {}, self._templar.template)
+        if found:
+            raise AnsibleLookupError(explain(found))
+        try:
+            return [plan(user)]
+        except Mistakes as mistakes:
+            raise AnsibleLookupError(str(mistakes)) from None

@@ -1,0 +1,169 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every way in which talking to a cluster can fail, each told in one line: what, where, what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+
+class ClusterError(Exception):
+    """A failure whose text is one line, fit to be shown to a user as it is."""
+
+
+class ApiError(ClusterError):
+    """The API server answered, and the answer is a refusal.
+
+    status: HTTP status; reason: the Status object's reason, such as NotFound; message: its message.
+    """
+
+    def __init__(self, text: str, status: int, reason: str, message: str):
+        super().__init__(text)
+        self.status = status
+        self.reason = reason
+        self.message = message
+
+
+_LIBRARY = "the Python library '{name}' is missing for {python}: install it there (pip install {package}) or point ansible_python_interpreter elsewhere"
+_NETWORK = (
+    # class names of urllib3 (any may be wrapped in another), what to say, what to do
+    (("NameResolutionError",), "its host name does not resolve", "correct the server in the kubeconfig (or K8S_AUTH_HOST), or DNS"),
+    (("ProxyError",), "the proxy refused or could not be reached", "correct K8S_AUTH_PROXY, or name the server in K8S_AUTH_NO_PROXY"),
+    (("ConnectTimeoutError",), "no answer to a connection", "check address, VPN and firewall"),
+    (("ReadTimeoutError",), "connected, but no answer in time", "check the server's health and the load balancer before it"),
+    (("IncompleteRead", "ProtocolError", "RemoteDisconnected"), "the connection was cut", "check that the port is the API server's"),
+    (("LocationParseError", "LocationValueError", "InvalidURL"), "that is no URL", "write it as https://host:port"),
+)
+
+
+def missing_library(name: str, package: str) -> ClusterError:
+    """The error for a Python library that is not there."""
+    return ClusterError(_LIBRARY.format(name=name, package=package, python=sys.executable))
+
+
+def one_line(text: object, limit: int = 400) -> str:
+    """Any text on one line, white space folded, cut at a limit."""
+    line = re.sub(r"\s+", " ", str(text)).strip()
+    return line if len(line) <= limit else line[: limit - 4] + " ..."
+
+
+def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterError:
+    """Turn any exception of connecting or asking into a ClusterError.
+
+    where: the server's URL, when known; source: where the connection was read from, such as 'kubeconfig /x'.
+    """
+    if isinstance(exc, ClusterError):
+        return exc
+    if isinstance(exc, ImportError):
+        return missing_library(exc.name or str(exc), (exc.name or "kubernetes").split(".", maxsplit=1)[0])
+    if type(exc).__name__ == "ConfigException" or not where:
+        return _config_error(exc, source)
+    prefix = f"the Kubernetes API server {where}" + (f" ({source})" if source else "")
+    names = _names(exc)
+    if names & {"FileNotFoundError", "IsADirectoryError", "PermissionError"}:
+        return ClusterError(f"{prefix}: the CA, certificate or key file cannot be read ({one_line(exc, 160)}); correct its path")
+    if "SSLError" in names or "SSLCertVerificationError" in names:
+        return ClusterError(f"{prefix}: {_tls(str(exc))}")
+    for wanted, what, remedy in _NETWORK:
+        if names & set(wanted):
+            return ClusterError(f"{prefix}: {what}; {remedy}")
+    return ClusterError(f"{prefix}: {_socket(exc)}")
+
+
+def refusal(status: int, body: bytes | str, where: str, action: str) -> ApiError:
+    """The error for an HTTP status that is not a success. action: what was asked, such as 'PATCH /api/v1/namespaces/x'."""
+    reason, message = _status(body)
+    detail = one_line(message) if message else one_line(_printable(body), 160)
+    if status == 401:
+        text = f"the Kubernetes API server {where} does not accept the credentials (401): the token or certificate is wrong or has expired; log in again"
+    elif status == 403:
+        text = f"the Kubernetes API server {where} forbids {action} (403): {detail}; grant the right, or use an account that has it"
+    elif "HTTP request to an HTTPS server" in detail:
+        text = f"the Kubernetes API server {where} speaks TLS: write its URL with https://"
+    elif status in (429, 503, 504):
+        text = f"the Kubernetes API server {where} is overloaded or not ready ({status}) for {action}: {detail or 'no reason given'}; try again"
+    else:
+        text = f"the Kubernetes API server {where} answered {status} to {action}: {detail or reason or 'no reason given'}"
+    return ApiError(text, status, reason, message)
+
+
+def not_an_api_server(where: str, body: bytes | str) -> ClusterError:
+    """The error for an answer that is no Kubernetes object."""
+    return ClusterError(
+        f"{where} does not answer like a Kubernetes API server (it said: {one_line(_printable(body), 80)!r}); "
+        "correct the server in the kubeconfig (or K8S_AUTH_HOST), or the proxy"
+    )
+
+
+def _status(body: bytes | str) -> tuple[str, str]:
+    """Reason and message of a Status object, empty where the body is none."""
+    try:
+        data = json.loads(body)
+    except ValueError:
+        return "", ""
+    if not isinstance(data, dict):
+        return "", ""
+    return str(data.get("reason") or ""), str(data.get("message") or "")
+
+
+def _printable(body: bytes | str) -> str:
+    return body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body)
+
+
+def _names(exc: BaseException) -> set[str]:
+    """Class names of an exception and of all that it carries: urllib3 wraps, sometimes three deep."""
+    found: set[str] = set()
+    todo: list[object] = [exc]
+    while todo and len(found) < 20:
+        item = todo.pop()
+        if not isinstance(item, BaseException) or type(item).__name__ in found:
+            continue
+        found.add(type(item).__name__)
+        todo += [item.__cause__, getattr(item, "reason", None), getattr(item, "original_error", None), *item.args]
+    return found
+
+
+def _tls(text: str) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in text or "certificate verify failed" in text:
+        why = re.search(r"certificate verify failed: ([^(\[]+)", text)
+        detail = one_line(why.group(1)) if why else "it is not signed by a known CA"
+        return f"its certificate is not trusted: {detail}; give the cluster's CA (K8S_AUTH_SSL_CA_CERT, or certificate-authority in the kubeconfig)"
+    if "WRONG_VERSION_NUMBER" in text or "record layer failure" in text:
+        return "it does not speak TLS on this port; correct the port, or write http://"
+    if "hostname" in text.lower() and "match" in text.lower():
+        return "its certificate bears another name; use a name that the certificate bears, or set tls-server-name in the kubeconfig"
+    return f"TLS failed: {one_line(text, 160)}; check port, CA and client certificate"
+
+
+def _socket(exc: BaseException) -> str:
+    text = str(exc)
+    for pattern, what in (
+        (r"refused", "connection refused: nothing listens there; start the cluster, or correct the server in the kubeconfig (or K8S_AUTH_HOST)"),
+        (r"[Nn]o route to host|[Nn]etwork is unreachable", "no route there; check VPN and network"),
+        (r"[Nn]ame or service not known|getaddrinfo", "its host name does not resolve; correct the server in the kubeconfig (or K8S_AUTH_HOST), or DNS"),
+        (r"timed out", "no answer in time; check address, VPN and firewall"),
+    ):
+        if re.search(pattern, text):
+            return what
+    return f"{type(exc).__name__}: {one_line(text, 160)}"
+
+
+def _config_error(exc: BaseException, source: str) -> ClusterError:
+    text = str(exc)
+    place = source or "the default kubeconfig"
+    if "No configuration found" in text:
+        if source:
+            return ClusterError(f"{place}: there is no such file, or it is empty; correct llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG)")
+        return ClusterError(
+            "no cluster to talk to: no kubeconfig is given, ~/.kube/config is absent and this is no pod; "
+            "set llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG, or K8S_AUTH_HOST and K8S_AUTH_API_KEY)"
+        )
+    named = re.search(r"Expected object with name (\S+) in .*?(context|cluster|user)s? list", text)
+    if named:
+        return ClusterError(f"{place}: it has no {named.group(2)} named {named.group(1)!r}; correct K8S_AUTH_CONTEXT or the file")
+    if isinstance(exc, PermissionError):
+        return ClusterError(f"{place}: it may not be read by this user; correct its mode")
+    return ClusterError(f"{place}: it is no valid kubeconfig ({one_line(text, 160)}); write a correct one, for example with kubectl config view --raw")

@@ -1,0 +1,246 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The failure catalogue: what is wrong with a pod, a log or an event, and what to do about it. Computes only.
+
+The codes are those of the catalogue in the project's platform reference (section 7).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, dicts, dig, mapping, number, text
+
+# restarts seen while waiting after which a crash is taken for lasting; the back-off makes that about a minute
+CRASHES = 3
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """code: of the catalogue; what: in a few words; remedy: what to do; terminal: waiting longer will not help."""
+
+    code: str
+    what: str
+    remedy: str
+    terminal: bool = False
+
+
+# pattern in a log, code, remedy: the first that matches wins, so the special stands before the general
+LOGS = (
+    (r'no matches for kind "Inference(Model|Objective|ModelRewrite|Pool)"|if kind is a CRD, it should be installed', "F3",
+     "install the CRDs that this scheduler image reads (prerequisites), then restart its Deployment"),
+    (r"failed to list .*(inferencepools|inferenceobjectives|inferencemodelrewrites|pods).* forbidden|is forbidden: User \"system:serviceaccount", "F4",
+     "give its service account get, list and watch on that resource"),
+    (r"Pool is not initialized", "F5", "check the pool name, namespace and group in the scheduler's arguments against the InferencePool"),
+    (r"Permission denied: '/\.(cache|config|triton)|getpwuid\(\): uid not found", "F12",
+     "point HOME, XDG_*, HF_HOME and the cache directories at a writable volume"),
+    (r"GatedRepoError|401 Client Error|403 .*gated repo|RepositoryNotFoundError|Cannot access gated repo", "F16",
+     "check the model's name, the token in its Secret, and that its licence was accepted"),
+    (r"NameResolutionError|Temporary failure in name resolution|Could not resolve host", "F16", "check DNS, egress and proxy of the cluster, or use a mirror"),
+    (r"CUDA out of memory|No available memory for the cache blocks|larger than the (maximum number of tokens|available KV cache)", "F18",
+     "lower max_model_len or the memory utilisation, or use more GPUs per replica"),
+    (r"No space left on device", "F20", "use a larger volume"),
+    (r"unknown flag|flag provided but not defined|unrecognized arguments|error: argument ", "args",
+     "the image does not know this argument: use the release line that fits the image, or correct extra arguments"),
+    (r"unable to load config|failed to (load|parse|read) config|error unmarshaling|invalid configuration", "config",
+     "correct the configuration that it is given"),
+    (r"exec format error", "image", "the image is built for another processor: use one for this node"),
+    (r"address already in use", "port", "two processes of the pod want one port: give them different ports"),
+    (r"Permission denied", "F49", "set fsGroup for the volume, or mount it where the image may write"),
+)
+
+_PULL = (
+    (r"not found|manifest unknown|NotFound|no such (image|manifest)|does not exist", "F34", "correct the image's name and tag, or push it to the registry", True),
+    (r"unauthorized|denied|forbidden|authentication required|403", "F34", "give the pod a pull secret that may read this image", True),
+    (r"toomanyrequests|rate limit|429", "F34", "the registry limits its callers: use a pull secret or a mirror", False),
+    (r"x509|certificate|tls|http: server gave HTTP response", "F34", "make the node trust the registry's certificate, or configure it as plain HTTP", False),
+    (r"no such host|connection refused|timeout|i/o|unreachable|dial tcp", "F34", "the node cannot reach the registry: check its name, network and proxy", False),
+)
+
+
+def redact(value: str) -> str:
+    """Text with what looks like a secret replaced."""
+    for pattern, instead in _SECRETS:
+        value = pattern.sub(instead, value)
+    return value
+
+
+_SECRETS = tuple(
+    (re.compile(pattern, re.IGNORECASE), instead)
+    for pattern, instead in (
+        (r"\bhf_[A-Za-z0-9]{8,}", "(removed)"),
+        (r"\b(?:sk|ghp|gho|ghs|glpat|nvapi|xox[abp])[-_][A-Za-z0-9_-]{12,}", "(removed)"),
+        (r"\bAKIA[A-Z0-9]{12,}", "(removed)"),
+        (r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?", "(removed)"),
+        (r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", r"\1 (removed)"),
+        (r"(://[^/\s:@]*:)[^@\s/]+@", r"\1(removed)@"),
+        (r"((?:token|passw(?:or)?d|secret|api[-_]?key|access[-_]?key|credential)s?[\"']?\s*[=:]\s*[\"']?)(?!\(removed\))[^\s\"',;&}]{4,}", r"\1(removed)"),
+    )
+)
+
+
+def log_trouble(log: str) -> Trouble | None:
+    """The first known failure in a log; what is the line it was found in."""
+    for pattern, code, remedy in LOGS:
+        found = re.search(r"^.*(?:" + pattern + r").*$", log, re.MULTILINE)
+        if found:
+            return Trouble(code, shorten(found.group(0)), remedy)
+    return None
+
+
+def shorten(line: str, limit: int = 240) -> str:
+    """One line of a log without secrets, folded and cut."""
+    line = " ".join(redact(line).split())
+    return line if len(line) <= limit else line[:limit] + " ..."
+
+
+def last_line(log: str) -> str:
+    """The last line of a log that says something."""
+    lines = [line for line in log.splitlines() if line.strip()]
+    return shorten(lines[-1]) if lines else ""
+
+
+def pod_trouble(pod: dict, restarts: dict | None = None) -> Trouble | None:
+    """What is wrong with a pod; None when nothing is known to be. restarts: see conditions.Context."""
+    if dig(pod, "metadata", "deletionTimestamp"):
+        return None
+    status = mapping(pod.get("status"))
+    if status.get("phase") == "Failed":
+        return _failed(status)
+    for entry in containers(pod):
+        trouble = _container(pod, entry, restarts or {})
+        if trouble:
+            return trouble
+    scheduled = condition(status, "PodScheduled")
+    if scheduled.get("status") == "False":
+        return _unscheduled(text(scheduled.get("message")) or text(scheduled.get("reason")))
+    return None
+
+
+def containers(pod: dict) -> list[dict]:
+    """Statuses of all containers of a pod, init containers first."""
+    return [entry for key in ("initContainerStatuses", "containerStatuses") for entry in dicts(dig(pod, "status", key))]
+
+
+def restart_counts(pods: list[dict]) -> dict[str, int]:
+    """Restarts by 'pod uid/container', to compare with later."""
+    return {_key(pod, entry): number(entry.get("restartCount")) for pod in pods for entry in containers(pod)}
+
+
+def _key(pod: dict, entry: dict) -> str:
+    return f"{text(dig(pod, 'metadata', 'uid'))}/{text(entry.get('name'))}"
+
+
+def _failed(status: dict) -> Trouble:
+    reason, message = text(status.get("reason")), shorten(text(status.get("message")))
+    if reason == "UnexpectedAdmissionError":
+        return Trouble("F37", f"the node refused the pod: {message}", "request what one shared device may give (usually 1), then delete the failed pod", True)
+    if reason == "Evicted":
+        return Trouble("evicted", f"evicted: {message}", "the node is short of memory or disk: free some, or lower the requests")
+    return Trouble("failed", f"failed: {reason} {message}".strip(), "read its log", True)
+
+
+def _container(pod: dict, entry: dict, restarts: dict) -> Trouble | None:
+    waiting = mapping(dig(entry, "state", "waiting"))
+    reason, message, name = text(waiting.get("reason")), text(waiting.get("message")), text(entry.get("name"))
+    if reason in ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"):
+        return _pull(reason, message, text(entry.get("image")))
+    if reason in ("CreateContainerConfigError", "CreateContainerError", "RunContainerError"):
+        return _create(name, reason, message)
+    if reason == "CrashLoopBackOff" or dig(entry, "state", "terminated", "exitCode") not in (None, 0):
+        return _crash(pod, entry, restarts)
+    return None
+
+
+def _pull(reason: str, message: str, image: str) -> Trouble:
+    if reason == "InvalidImageName":
+        return Trouble("F34", f"image {image!r} is no valid name", "correct the image's name", True)
+    if reason == "ErrImageNeverPull":
+        return Trouble("F34", f"image {image} is not on the node and may not be pulled", "load it on the node, or change the pull policy", True)
+    for pattern, code, remedy, terminal in _PULL:
+        if re.search(pattern, message, re.IGNORECASE):
+            return Trouble(code, f"image {image} cannot be pulled: {shorten(message)}", remedy, terminal)
+    return Trouble("F34", f"image {image} cannot be pulled: {shorten(message) or reason}", "check the image's name, the pull secret and the registry")
+
+
+def _create(name: str, reason: str, message: str) -> Trouble:
+    lost = re.search(r'(secret|configmap) "([^"]+)" not found', message)
+    if lost:
+        return Trouble("F17", f"container {name} needs the {lost.group(1)} {lost.group(2)}, which does not exist", f"create the {lost.group(1)} {lost.group(2)}", True)
+    key = re.search(r"couldn't find key (\S+) in (Secret|ConfigMap) (\S+)", message)
+    if key:
+        return Trouble("F16", f"container {name}: {key.group(2)} {key.group(3)} has no key {key.group(1)}", f"add the key {key.group(1)}, or name the right one", True)
+    return Trouble("create", f"container {name} cannot be created: {shorten(message) or reason}", "correct what the message names", reason == "CreateContainerConfigError")
+
+
+def _crash(pod: dict, entry: dict, restarts: dict) -> Trouble:
+    ended = mapping(dig(entry, "lastState", "terminated")) or mapping(dig(entry, "state", "terminated"))
+    count = number(entry.get("restartCount"))
+    seen = count - number(restarts.get(_key(pod, entry)))
+    code, why = ended.get("exitCode"), text(ended.get("reason"))
+    what = f"container {text(entry.get('name'))} crashes (exit code {text(code) or 'unknown'}, {count} restarts)"
+    if why == "OOMKilled":
+        return Trouble("F18", what + ": out of memory", "raise its memory limit", seen >= CRASHES)
+    message = shorten(text(ended.get("message")).strip().splitlines()[-1]) if text(ended.get("message")).strip() else ""
+    remedy = "read its last log lines"
+    if code in (137, 143) and why != "OOMKilled":
+        remedy = "it was killed from outside, often by a startup or liveness probe: allow it more time to start"
+    elif code in (126, 127, 128) or why in ("ContainerCannotRun", "StartError"):
+        remedy = "its command cannot be run: correct the image or the command"
+    return Trouble("crash", what + (f": {message}" if message else ""), remedy, seen >= CRASHES)
+
+
+def _unscheduled(message: str) -> Trouble:
+    short = shorten(message)
+    short_of = re.search(r"Insufficient ([\w./-]+)", message)
+    if short_of and short_of.group(1) not in ("cpu", "memory", "ephemeral-storage", "pods"):
+        return Trouble("F13", f"no node has {short_of.group(1)} free: {short}", "check the accelerator's operator and the resource's name, or use fewer replicas")
+    if short_of:
+        return Trouble("F35", f"no node has enough {short_of.group(1)}: {short}", "lower the requests or the replicas, or add a node")
+    taint = re.search(r"untolerated taint\(?s?\)? ?\{?([^}]*)", message)
+    if taint:
+        return Trouble("F14", f"every node has a taint: {short}", f"tolerate the taint {taint.group(1).strip()}")
+    if "volume" in message or "persistentvolumeclaim" in message.lower():
+        return Trouble("F20", f"its volume is not there: {short}", "check the PersistentVolumeClaim and its storage class")
+    return Trouble("unschedulable", f"no node takes it: {short}", "check node selector, affinity and the nodes' conditions")
+
+
+# an event's reason, the words of a progress line for it
+DOING = {
+    "Pulling": "pulling image", "FailedMount": "volume not mounted", "FailedAttachVolume": "volume not attached", "Unhealthy": "its probe fails",
+    "FailedCreatePodSandBox": "no network for the pod", "FailedScheduling": "not scheduled", "FailedCreate": "pod refused",
+}
+
+
+def doing(pod: dict, events: list[dict]) -> str:
+    """What a pod that is not ready does just now, in two or three words."""
+    uid = dig(pod, "metadata", "uid")
+    latest = max((event for event in events if uid and dig(event, "involvedObject", "uid") == uid), key=when, default={})
+    if text(latest.get("reason")) in DOING:
+        return DOING[text(latest.get("reason"))]
+    if condition(pod.get("status"), "PodScheduled").get("status") != "True":
+        return "not scheduled yet"
+    for entry in containers(pod):
+        if dig(entry, "state", "waiting"):
+            return "creating containers"
+    return "starting"
+
+
+def when(event: dict) -> str:
+    """The time of an event, as text that sorts."""
+    series = dig(event, "series", "lastObservedTime")
+    return text(series or event.get("lastTimestamp") or event.get("eventTime") or dig(event, "metadata", "creationTimestamp"))
+
+
+def refused(message: str) -> Trouble:
+    """Why a controller may not create a pod (condition ReplicaFailure, event FailedCreate)."""
+    short = shorten(message)
+    if "exceeded quota" in message:
+        return Trouble("quota", f"the namespace's quota is used up: {short}", "raise the quota, or lower requests and replicas", True)
+    if "security context constraint" in message or "PodSecurity" in message:
+        return Trouble("scc", f"the pod breaks the security policy: {short}", "correct the security context, or grant the policy to the service account", True)
+    if "serviceaccount" in message and "not found" in message:
+        return Trouble("account", f"its service account is missing: {short}", "create the service account", True)
+    return Trouble("create", f"its pods cannot be created: {short}", "correct what the message names", "forbidden" in message)

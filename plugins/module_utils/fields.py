@@ -1,0 +1,292 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Describe what a user may write, complete what they left out, and say all that is wrong with it. Pure and generic."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import re
+import typing as t
+
+Kind = t.Literal["str", "int", "float", "bool", "quantity", "dict", "list", "map", "any"]
+REDACTED = "(not shown)"
+
+
+@dataclasses.dataclass(frozen=True)
+class Format:
+    """What a text must look like: the pattern, how to say it in words, and an example to write."""
+
+    pattern: re.Pattern[str]
+    words: str
+    example: str
+
+
+def _format(pattern: str, words: str, example: str) -> Format:
+    return Format(re.compile(pattern), words, example)
+
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+FORMATS: dict[str, Format] = {
+    "dns_label": _format(
+        rf"(?=.{{1,63}}\Z){_LABEL}\Z", "lower-case letters, digits and '-', starting and ending with a letter or digit, at most 63 characters", "llama-8b"
+    ),
+    "dns_subdomain": _format(
+        rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*\Z", "lower-case letters, digits, '-' and '.', starting and ending with a letter or digit", "my-secret"
+    ),
+    "hostname": _format(rf"(?=.{{1,253}}\Z)(\*\.)?{_LABEL}(\.{_LABEL})*\Z", "a host name, with or without a leading '*.'", "chat.example.com"),
+    "quantity": _format(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?\Z", "a Kubernetes quantity: a number with an optional unit", "50Gi"),
+    "duration": _format(r"([0-9]+(\.[0-9]+)?(us|ms|s|m|h))+\Z", "a duration: a number with us, ms, s, m or h", "200ms"),
+    "gateway_duration": _format(r"([0-9]{1,5}(h|m|s|ms)){1,4}\Z", "a duration: a whole number with ms, s, m or h", "300s"),
+    "url_path": _format(r"/(?!.*//)[A-Za-z0-9/._~-]*\Z", "a path that begins with '/' and holds no '//'", "/llama"),
+    "image": _format(r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*([:@][a-zA-Z0-9][a-zA-Z0-9._:+-]*)\Z", "an image with its tag or digest", "vllm/vllm-openai:v0.11.0"),
+    "image_prefix": _format(
+        r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*[a-zA-Z0-9]\Z", "a registry, with a port or a path if need be, and no '/' at its end", "registry.example.com:5000/mirror"
+    ),
+    "label_key": _format(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z", "a Kubernetes label key", "example.com/team"),
+    "label_value": _format(
+        r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z",
+        "at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
+        "research",
+    ),
+    "env_name": _format(r"[A-Za-z_][A-Za-z0-9_]*\Z", "letters, digits and '_', not starting with a digit", "VLLM_LOGGING_LEVEL"),
+    "model_uri": _format(
+        r"(hf://[\w.-]+/[\w.-]+|pvc://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/[\w.-]+)+)\Z",
+        "hf://ORGANISATION/MODEL or pvc://CLAIM/PATH",
+        "hf://meta-llama/Llama-3.1-8B-Instruct",
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """One thing a user may write.
+
+    `dict` has named `options`; `map` has free keys (of format `keys`) whose values are `elements`; `list` has `elements`.
+    A default of None means "left out"; `secret` keeps the value out of every message; `planned` are choices yet to come.
+    """
+
+    type: Kind
+    description: str
+    required: bool = False
+    default: t.Any = None
+    choices: tuple[t.Any, ...] = ()
+    planned: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    format: str | None = None
+    keys: str | None = None
+    options: t.Mapping[str, Field] | None = None
+    elements: Field | None = None
+    secret: bool = False
+    example: t.Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One refusal: where in the user's file, what stands there, why it is wrong, what to write instead."""
+
+    path: str
+    value: t.Any
+    reason: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason} {self.fix}"
+
+
+Result = tuple[t.Any, list[Problem]]
+_WORDS = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "quantity": "a Kubernetes quantity",
+    "dict": "a mapping (key: value)",
+    "map": "a mapping (key: value)",
+    "list": "a list",
+    "any": "a value",
+}
+_CLASSES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "quantity": (str, int, float),
+    "dict": (dict,),
+    "map": (dict,),
+    "list": (list, tuple),
+}
+
+
+def complete(value: t.Any, field: Field, path: str) -> Result:
+    """Return `value` with every default filled in, at any depth, and all problems found. Never raises for a user's mistake."""
+    if value is None:
+        return _absent(field, path)
+    if field.type == "any":
+        return value, []
+    if not isinstance(value, _CLASSES[field.type]) or (isinstance(value, bool) and field.type != "bool"):
+        return value, [_wrong_type(value, field, path)]
+    if field.type == "dict":
+        return _complete_dict(value, field, path)
+    if field.type == "map":
+        return _complete_map(value, field, path)
+    if field.type == "list":
+        return _complete_list(value, field, path)
+    if field.type == "quantity":  # YAML users write `cpu: 2` as readily as `cpu: "2"`, and Kubernetes reads both
+        value = str(value)
+        field = dataclasses.replace(field, format="quantity")
+    return value, _check_scalar(value, field, path)
+
+
+def show(value: t.Any, field: Field | None = None) -> str:
+    """A value as the user would write it, on one line, shortened, and hidden when it is a secret."""
+    if field is not None and field.secret:
+        return REDACTED
+    text = repr(str(value)) if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def suggest(word: str, known: t.Iterable[str]) -> str | None:
+    """The known word nearest to a misspelt one, if any is near enough."""
+    by_lower = {item.lower().replace("-", "_"): item for item in known}
+    wanted = str(word).lower().replace("-", "_")
+    close = difflib.get_close_matches(wanted, list(by_lower), n=1, cutoff=0.6)
+    close = close or [item for item in by_lower if len(wanted) > 2 and item.startswith(wanted)]
+    return by_lower[close[0]] if close else None
+
+
+def home_of(key: str, options: t.Mapping[str, Field]) -> str | None:
+    """The path of the nested block under which an option belongs, such as `engine.simulator`."""
+    for name, field in options.items():
+        if key in (field.options or {}):
+            return name
+    for name, field in options.items():
+        inner = home_of(key, field.options or {})
+        if inner is not None:
+            return f"{name}.{inner}"
+    return None
+
+
+def unknown_key(key: t.Any, known: t.Mapping[str, Field], path: str, value: t.Any = None) -> Problem:
+    """Refuse a key nobody reads: name the likely one, or the block it belongs under, or all that may stand here."""
+    home = home_of(key, known)
+    near = suggest(key, known)
+    if home is not None:
+        fix = f"Write it under {home}."
+    elif near is not None:
+        fix = f"Did you mean '{near}'?"
+    else:
+        fix = f"Allowed here: {', '.join(sorted(known))}."
+    return Problem(f"{path}.{key}" if path else str(key), value, "there is no such option.", fix)
+
+
+def _absent(field: Field, path: str) -> Result:
+    if field.required:
+        return None, [Problem(path, None, "is missing.", f"Write {expectation(field)}.")]
+    if field.default is None:
+        return None, []
+    if field.type == "dict":
+        return _complete_dict(field.default, field, path)
+    return json.loads(json.dumps(field.default)), []
+
+
+def _complete_dict(value: t.Mapping[str, t.Any], field: Field, path: str) -> Result:
+    options = field.options or {}
+    completed: dict[str, t.Any] = {}
+    problems = [unknown_key(key, options, path, item) for key, item in value.items() if key not in options]
+    for name, option in options.items():
+        completed[name], found = complete(value.get(name), option, f"{path}.{name}" if path else name)
+        problems += found
+    return completed, problems
+
+
+def _complete_map(value: t.Mapping[t.Any, t.Any], field: Field, path: str) -> Result:
+    completed: dict[str, t.Any] = {}
+    problems: list[Problem] = []
+    for key, item in value.items():
+        where = f"{path}.{key}"
+        if not isinstance(key, str):
+            problems.append(Problem(where, key, f"the key {show(key)} is {_kind(key)}, not a text.", f'Write it in quotes: "{key}".'))
+            continue
+        if field.keys and not FORMATS[field.keys].pattern.match(key):
+            problems.append(
+                Problem(where, key, f"the key {show(key)} is not {FORMATS[field.keys].words}.", f"Write a key such as {FORMATS[field.keys].example}.")
+            )
+        completed[str(key)], found = _complete_element(item, field.elements, where)
+        problems += found
+    return completed, problems
+
+
+def _complete_list(value: t.Sequence[t.Any], field: Field, path: str) -> Result:
+    results = [_complete_element(item, field.elements, f"{path}[{index}]") for index, item in enumerate(value)]
+    return [item for item, found in results], [problem for item, found in results for problem in found]
+
+
+def _complete_element(item: t.Any, element: Field | None, path: str) -> Result:
+    if element is None:
+        return item, []
+    if item is None and element.type != "any":
+        return None, [Problem(path, None, "is empty.", f"Write {expectation(element)}, or take the line out.")]
+    return complete(item, element, path)
+
+
+def _check_scalar(value: t.Any, field: Field, path: str) -> list[Problem]:
+    shown = show(value, field)
+    kept = REDACTED if field.secret else value
+    if field.choices and value not in field.choices:
+        near = suggest(value, [str(choice) for choice in field.choices]) if isinstance(value, str) else None
+        fix = f"Did you mean '{near}'? " if near else ""
+        reason = f"{shown} is planned, but not supported yet." if value in field.planned else f"{shown} is not known here."
+        return [Problem(path, kept, reason, f"{fix}Write one of: {', '.join(str(choice) for choice in field.choices)}.")]
+    if field.minimum is not None and value < field.minimum:
+        return [Problem(path, kept, f"{shown} is less than {field.minimum:g}.", f"Write {expectation(field)}.")]
+    if field.maximum is not None and value > field.maximum:
+        return [Problem(path, kept, f"{shown} is more than {field.maximum:g}.", f"Write {expectation(field)}.")]
+    if field.format and not FORMATS[field.format].pattern.match(value):
+        rule = FORMATS[field.format]
+        return [Problem(path, kept, f"{shown} is not {rule.words}.", f"Write something like {field.example or rule.example}.")]
+    return []
+
+
+def expectation(field: Field) -> str:
+    """In words, what belongs here: `a whole number from 1 to 5`."""
+    if field.choices:
+        return f"one of: {', '.join(str(choice) for choice in field.choices)}"
+    words = _WORDS[field.type]
+    if field.minimum is not None and field.maximum is not None:
+        return f"{words} from {field.minimum:g} to {field.maximum:g}"
+    if field.minimum is not None:
+        return f"{words} from {field.minimum:g} on"
+    if field.format:
+        return f"{FORMATS[field.format].words}, such as {field.example or FORMATS[field.format].example}"
+    return words if field.example is None else f"{words}, such as {show(field.example)}"
+
+
+def _kind(value: t.Any) -> str:
+    if isinstance(value, bool):
+        return "true/false"
+    for name in ("str", "int", "float", "dict", "list"):
+        if isinstance(value, _CLASSES[name]):
+            return _WORDS[name]
+    return f"of type {type(value).__name__}"
+
+
+def _wrong_type(value: t.Any, field: Field, path: str) -> Problem:
+    reason = f"{show(value, field)} is {_kind(value)}, not {_WORDS[field.type]}."
+    fix = f"Write {expectation(field)}."
+    if field.type in ("int", "float") and isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", value.strip()):
+        fix = f"Write it without quotes: {value.strip()} (and after a Jinja expression: | {field.type})."
+    elif field.type == "str" and not isinstance(value, (dict, list)):
+        fix = "Write it in quotes."
+        if not field.secret:
+            fix = f'Write it in quotes: "{str(value).lower() if isinstance(value, bool) else value}".'
+    elif field.type == "bool" and isinstance(value, str):
+        fix = "Write true or false, without quotes."
+    elif field.type == "list" and not isinstance(value, (dict, list)):
+        fix = f"Write it as a list: [{value}]." if not field.secret else fix
+    elif field.type == "list" and isinstance(value, dict):
+        fix = "Put '- ' in front of each element."
+    return Problem(path, REDACTED if field.secret else value, reason, fix)

@@ -1,0 +1,275 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One bounded HTTP exchange, to a URL or to a Service through the API server. Every trouble is a Trouble that names what answered what."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import http.client
+import json
+import re
+import socket
+import ssl
+import threading
+import time
+import typing as t
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from ansible.module_utils.urls import make_context
+
+EXCERPT = 200  # characters of an answer that an error shows
+MAX_BODY = 32 << 20  # bytes that are read of one answer
+AGENT = "llm_d.inference"
+
+
+class Trouble(Exception):
+    """What went wrong in one exchange. `kind` is for programs, the text for people, `remedy` says what to do."""
+
+    def __init__(self, kind: str, what: str, remedy: str = "", status: int | None = None) -> None:
+        super().__init__(what)
+        self.kind = kind
+        self.remedy = remedy
+        self.status = status
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What a server said: header names in lower case, `seconds` from the start of the request to the end of the answer."""
+
+    request: str  # for people: "GET http://10.0.0.1/health"
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+    @property
+    def content_type(self) -> str:
+        return self.headers.get("content-type", "").split(";")[0].strip().lower()
+
+
+class Transport(t.Protocol):
+    """Where requests go. `until` ends the reading of a body early, when these bytes have come."""
+
+    def request(self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None,
+                timeout: float = 10.0, until: bytes | None = None) -> Answer:
+        """Raises Trouble."""
+
+
+def excerpt(text: str, secrets: c.Iterable[str] = ()) -> str:
+    """The start of an answer as one printable line, without any secret."""
+    for secret in secrets:
+        text = text.replace(secret, "***") if secret else text
+    line = " ".join("".join(ch if ch.isprintable() else " " for ch in text).split())
+    return line if len(line) <= EXCERPT else line[:EXCERPT] + "..."
+
+
+def base_url(url: str) -> str:
+    """A server's address without the `/v1` that people copy along. Raises ValueError that says what to write instead."""
+    try:
+        parts = urllib.parse.urlsplit(url.strip())
+        ok = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        parts, ok = urllib.parse.urlsplit(""), False
+    if not ok:
+        raise ValueError(f"{url!r} is no address of a server; write http://HOST[:PORT] or https://HOST[:PORT]")
+    if parts.username or parts.password:
+        raise ValueError("the address holds a user name or password; put the key into api_key instead")
+    if parts.query or parts.fragment:
+        raise ValueError(f"{url!r} has a query or fragment; write the server's address alone, such as {parts.scheme}://{parts.netloc}")
+    path = re.sub(r"/v1(/(models|completions|chat/completions))?$", "", parts.path.rstrip("/"))
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the prompt and perhaps the key elsewhere: it is an answer like any other, and a wrong one."""
+
+    def redirect_request(self, *args: t.Any, **kwargs: t.Any) -> None:
+        return None
+
+
+class UrlTransport:
+    """Requests to a base URL. Honours the environment's proxies unless told otherwise. Raises ValueError for options that cannot be."""
+
+    def __init__(self, url: str, headers: c.Mapping[str, str] | None = None, validate_certs: bool = True,
+                 ca_path: str | None = None, use_proxy: bool = True) -> None:
+        self.url = base_url(url)
+        self._headers = {"User-Agent": AGENT, **(headers or {})}
+        handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+        if self.url.startswith("https:"):
+            handlers.append(urllib.request.HTTPSHandler(context=_tls(ca_path, validate_certs)))
+        if not use_proxy:
+            handlers.append(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    def request(self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None,
+                timeout: float = 10.0, until: bytes | None = None) -> Answer:
+        """One exchange that takes `timeout` seconds at most, whatever the server does."""
+        exchange = _Exchange(f"{method} {self.url}{path}", until)
+        request = urllib.request.Request(self.url + path, data=body, method=method, headers={**self._headers, **(headers or {})})
+        # a thread, because neither name resolution nor a server that sends one byte a second heeds a socket's timeout
+        thread = threading.Thread(target=exchange.run, args=(self._opener, request, timeout), daemon=True)
+        thread.start()
+        thread.join(timeout)
+        return exchange.result(timeout)
+
+
+def _tls(ca_path: str | None, validate_certs: bool) -> ssl.SSLContext:
+    try:
+        return make_context(cafile=ca_path, validate_certs=validate_certs)
+    except (OSError, ssl.SSLError) as error:
+        raise ValueError(f"ca_path {ca_path}: {error.strerror or error}; give a readable PEM file with certificates") from error
+
+
+class _Exchange:
+    """The state of one exchange, written by its thread and read by the caller, also when the time is over."""
+
+    def __init__(self, what: str, until: bytes | None) -> None:
+        self._what, self._until = what, until
+        self._start = time.monotonic()
+        self._status, self._headers, self._body = 0, {}, bytearray()
+        self._end = 0.0
+        self._error: Exception | None = None
+        self._done = threading.Event()
+
+    def run(self, opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float) -> None:
+        try:
+            self._run(opener, request, timeout)
+        except Exception as error:  # pylint: disable=broad-except  # the caller turns it into a Trouble
+            self._error = error
+        self._end = time.monotonic()
+        self._done.set()
+
+    def _run(self, opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float) -> None:
+        try:
+            response = opener.open(request, timeout=timeout)
+        except urllib.error.HTTPError as error:
+            response = error
+        with response:
+            self._headers = {name.lower(): value for name, value in response.headers.items()}
+            self._status = response.status
+            source = response.fp if isinstance(response, urllib.error.HTTPError) else response
+            while chunk := source.read1(65536):
+                self._body += chunk
+                if self._until is not None and self._until in self._body[-len(chunk) - len(self._until):]:
+                    return
+                if len(self._body) > MAX_BODY or time.monotonic() > self._start + timeout:
+                    raise TimeoutError
+            if getattr(source, "length", None):
+                raise http.client.IncompleteRead(bytes(), source.length)
+
+    def result(self, timeout: float) -> Answer:
+        if not self._done.is_set() or isinstance(_root(self._error), TimeoutError):
+            raise self._timeout(timeout)
+        if self._error is not None:
+            raise _trouble(self._what, self._error, self._status, len(self._body))
+        return Answer(self._what, self._status, self._headers, bytes(self._body), self._end - self._start)
+
+    def _timeout(self, timeout: float) -> Trouble:
+        if len(self._body) > MAX_BODY:
+            return Trouble("too_large", f"{self._what}: the answer is longer than {MAX_BODY >> 20} MiB", "check what listens there")
+        got = f"answered {self._status} and {len(self._body)} bytes, then did not end" if self._status else "did not answer"
+        return Trouble("timeout", f"{self._what}: {got} within {timeout:g} s",
+                       "look at the server's log and load; raise the timeout if it is only slow", self._status or None)
+
+
+class Sender(t.Protocol):
+    """What cluster.Cluster offers: an answer of any status, as an object with status, headers and data."""
+
+    def send(self, method: str, path: str, query: dict | None, body: bytes | None, options: dict) -> t.Any:
+        """options: timeout (seconds), accept, content_type. Raises when no answer came."""
+
+
+class ServiceTransport:
+    """Requests to a Service through the API server's proxy.
+
+    The API server keeps the Authorization header for itself, so a server that asks for a key cannot be reached this way.
+    """
+
+    def __init__(self, cluster: Sender, namespace: str, name: str, port: int | str, scheme: str = "") -> None:
+        self._cluster = cluster
+        self.where = f"Service {namespace}/{name}:{port}"
+        self._prefix = f"/api/v1/namespaces/{namespace}/services/{scheme + ':' if scheme else ''}{name}:{port}/proxy"
+
+    def request(self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None,
+                timeout: float = 10.0, until: bytes | None = None) -> Answer:
+        """One exchange. `until` has no use here: the API server's client reads whole answers."""
+        start, what = time.monotonic(), f"{method} {path} of {self.where} (through the API server)"
+        options = {"timeout": timeout, "accept": "*/*", "content_type": (headers or {}).get("Content-Type")}
+        got: list[t.Any] = []
+        # a thread for the same reason as above
+        thread = threading.Thread(target=self._send, args=(got, method, self._prefix + path, body, options), daemon=True)
+        thread.start()
+        thread.join(timeout)
+        if not got:
+            raise Trouble("timeout", f"{what}: no answer within {timeout:g} s", "look at the server's log and load; raise the timeout if it is only slow")
+        if isinstance(got[0], Exception):
+            raise Trouble("cluster", f"{what}: {excerpt(str(got[0]))}", "check the connection to the API server") from got[0]
+        answer_headers = {name.lower(): value for name, value in got[0].headers.items()}
+        answer = Answer(what, got[0].status, answer_headers, got[0].data or b"", time.monotonic() - start)
+        raise_if_cluster_refused(answer)
+        return answer
+
+    def _send(self, got: list, *args: t.Any) -> None:
+        try:
+            got.append(_sender(self._cluster)(args[0], args[1], None, args[2], args[3]))
+        except Exception as error:  # pylint: disable=broad-except  # whatever the client library throws is one clear error
+            got.append(error)
+
+
+def _sender(cluster: t.Any) -> t.Callable[..., t.Any]:
+    return cluster.send if hasattr(cluster, "send") else cluster._send  # pylint: disable=protected-access
+
+
+def raise_if_cluster_refused(answer: Answer) -> None:
+    """The API server's own refusals are `Status` objects; the rest comes from the server behind it."""
+    if answer.status < 400 or b'"Status"' not in answer.body:
+        return
+    try:
+        status = json.loads(answer.body)
+    except ValueError:
+        return
+    if not isinstance(status, dict) or status.get("kind") != "Status":
+        return
+    remedy = {
+        403: "grant get and create on services/proxy in that namespace",
+        404: "check the Service's namespace, name and port",
+        503: "no pod behind the Service is ready, or the port is wrong: look at its EndpointSlices",
+    }.get(answer.status, "look at the API server's log")
+    raise Trouble("cluster", f"{answer.request}: {answer.status} {excerpt(str(status.get('message')))}", remedy, answer.status)
+
+
+def _root(error: BaseException | None) -> BaseException | None:
+    """What lies under urllib's wrapping."""
+    while isinstance(error, urllib.error.URLError) and isinstance(error.reason, BaseException):
+        error = error.reason
+    return error
+
+
+def _trouble(what: str, error: Exception, status: int, received: int) -> Trouble:
+    root = _root(error)
+    if isinstance(root, ConnectionRefusedError):
+        return Trouble("refused", f"{what}: connection refused",
+                       "nothing listens there yet: a vLLM listens only once its model is loaded; else check host and port")
+    if isinstance(root, socket.gaierror):
+        return Trouble("dns", f"{what}: the host name does not resolve ({root.strerror})", "check the host name and this host's DNS")
+    if isinstance(root, ssl.SSLCertVerificationError):
+        return Trouble("tls_untrusted", f"{what}: the certificate is not trusted ({root.verify_message})",
+                       "give the issuer's certificate in ca_path, or use the name in the certificate")
+    if isinstance(root, ssl.SSLError):
+        return Trouble("tls", f"{what}: TLS failed ({root.reason or root})", "is it plain HTTP on that port? then write http://")
+    if isinstance(root, (http.client.IncompleteRead, ConnectionError)) and status:
+        return Trouble("truncated", f"{what}: answered {status}, then the connection broke after {received} bytes",
+                       "the server or a proxy died in mid-answer: look at its log and restarts", status)
+    if isinstance(root, (http.client.RemoteDisconnected, ConnectionError)):
+        return Trouble("closed", f"{what}: the connection was closed without an answer", "look at the server's log; is it https there?")
+    if isinstance(root, http.client.HTTPException):
+        return Trouble("not_http", f"{what}: the answer is not HTTP ({excerpt(str(root))})", "check the port; is it https there?")
+    return Trouble("network", f"{what}: {excerpt(str(root) or type(root).__name__)}", "check that this host can reach that address")

@@ -1,0 +1,173 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Looking at objects of a cluster with few requests: the objects, their pods, events and logs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, mapping, text
+
+# large ones: each is fetched by name, never as a list
+HEAVY = ("CustomResourceDefinition",)
+# how providers label the pods of a gateway: the Gateway API's own label, then Envoy Gateway's pair
+GATEWAY_PODS = (
+    "gateway.networking.k8s.io/gateway-name={name}",
+    "gateway.envoyproxy.io/owning-gateway-name={name},gateway.envoyproxy.io/owning-gateway-namespace={namespace}",
+)
+REVISION = "deployment.kubernetes.io/revision"
+
+
+@dataclass(frozen=True)
+class Ref:
+    """Which object: by name, or by labels (all that bear them)."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    generation: int = 0
+    labels: str = ""
+
+    def __str__(self) -> str:
+        name = self.name or f"with {self.labels}"
+        return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
+
+
+def references(items: list[dict]) -> list[Ref]:
+    """Refs of definitions, of objects, or of short forms {api_version, kind, name, namespace, label_selector}.
+
+    Raises ClusterError naming every element that is incomplete.
+    """
+    refs, problems = [], []
+    for index, item in enumerate(items):
+        metadata = mapping(item.get("metadata"))
+        labels = item.get("label_selector") or ""
+        if isinstance(labels, dict):
+            labels = ",".join(f"{name}={value}" for name, value in labels.items())
+        ref = Ref(
+            text(item.get("apiVersion") or item.get("api_version")), text(item.get("kind")), text(metadata.get("namespace") or item.get("namespace")),
+            text(metadata.get("name") or item.get("name")), int(metadata.get("generation") or item.get("generation") or 0), text(labels),
+        )
+        lacking = [name for name, value in (("apiVersion", ref.api_version), ("kind", ref.kind), ("name", ref.name or ref.labels)) if not value]
+        if lacking:
+            problems.append(f"resources[{index}] lacks {', '.join(lacking)}")
+        refs.append(ref)
+    if problems:
+        raise ClusterError("; ".join(problems))
+    return refs
+
+
+class Observer:
+    """Reads the objects behind some Refs, and what belongs to them."""
+
+    def __init__(self, cluster: Cluster, refs: list[Ref]):
+        self.cluster = cluster
+        self.refs = refs
+        self._groups: dict[tuple, list[Ref]] = {}
+        for ref in refs:
+            key = (ref.api_version, ref.kind, ref.namespace, ref.labels, ref.name if ref.kind in HEAVY else "")
+            self._groups.setdefault(key, []).append(ref)
+
+    def fetch(self) -> dict[Ref, list[dict]]:
+        """The objects of each Ref: none, one, or all that bear its labels. One request per kind and namespace."""
+        found: dict[Ref, list[dict]] = {}
+        for part in self.cluster.parallel(self._group, list(self._groups.values())):
+            found.update(part)
+        return found
+
+    def known(self, ref: Ref, refresh: bool = False) -> bool:
+        """True when the API server serves the kind."""
+        return self.cluster.resource(ref.api_version, ref.kind, refresh) is not None
+
+    def _group(self, refs: list[Ref]) -> dict[Ref, list[dict]]:
+        first = refs[0]
+        single = len(refs) == 1 and not first.labels
+        path = self.cluster.path(first.api_version, first.kind, first.namespace, first.name if single else None)
+        if path is None:
+            return {ref: [] for ref in refs}
+        answer = self.cluster.find(path, {"labelSelector": first.labels} if first.labels else None)
+        items = [answer] if single and answer else dicts(mapping(answer).get("items"))
+        for item in items:
+            # items of a list do not tell what they are
+            item.setdefault("apiVersion", first.api_version)
+            item.setdefault("kind", first.kind)
+            mapping(item.get("metadata")).pop("managedFields", None)
+        if first.labels:
+            return {ref: items for ref in refs}
+        by_name = {dig(item, "metadata", "name"): item for item in items}
+        return {ref: [by_name[ref.name]] if ref.name in by_name else [] for ref in refs}
+
+    def pods(self, obj: dict) -> list[dict]:
+        """Pods of the present revision of a workload, or of a Gateway's proxy; none where they may not be read."""
+        namespace, kind = text(dig(obj, "metadata", "namespace")), text(obj.get("kind"))
+        if kind == "Pod":
+            return [obj]
+        if kind == "Gateway":
+            return self._gateway_pods(text(dig(obj, "metadata", "name")), namespace)
+        selector = selector_text(mapping(dig(obj, "spec", "selector")))
+        if not selector or not namespace or kind not in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"):
+            return []
+        pods = self._list(f"/api/v1/namespaces/{namespace}/pods", selector)
+        if kind == "Deployment":
+            sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/replicasets", selector)
+            newest = [entry for entry in sets if dig(entry, "metadata", "annotations", REVISION) == dig(obj, "metadata", "annotations", REVISION)]
+            return [pod for pod in pods if any(owned(pod, entry) for entry in newest)]
+        if kind == "StatefulSet" and dig(obj, "status", "updateRevision"):
+            revision = dig(obj, "status", "updateRevision")
+            return [pod for pod in pods if dig(pod, "metadata", "labels", "controller-revision-hash") == revision]
+        return [pod for pod in pods if owned(pod, obj)]
+
+    def _gateway_pods(self, name: str, namespace: str) -> list[dict]:
+        for selector in GATEWAY_PODS:
+            found = self._list("/api/v1/pods", selector.format(name=name, namespace=namespace))
+            if found:
+                return found
+        return []
+
+    def events(self, obj: dict) -> list[dict]:
+        """Events of one object, the oldest first."""
+        namespace = text(dig(obj, "metadata", "namespace")) or "default"
+        fields = f"involvedObject.uid={text(dig(obj, 'metadata', 'uid'))}"
+        try:
+            found = self.cluster.find(f"/api/v1/namespaces/{namespace}/events", {"fieldSelector": fields, "limit": "100"})
+        except ApiError:
+            return []
+        return dicts(mapping(found).get("items"))
+
+    def log(self, pod: dict, container: str, lines: int, previous: bool = False) -> str:
+        """The end of a container's log; empty where there is none. Secrets are still in it."""
+        name, namespace = text(dig(pod, "metadata", "name")), text(dig(pod, "metadata", "namespace"))
+        query = {"container": container, "tailLines": str(lines), "limitBytes": "200000"}
+        if previous:
+            query["previous"] = "true"
+        try:
+            return self.cluster.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}/log", query, raw=True, timeout=10)
+        except ClusterError:
+            return ""
+
+    def _list(self, path: str, selector: str) -> list[dict]:
+        try:
+            return dicts(mapping(self.cluster.find(path, {"labelSelector": selector})).get("items"))
+        except ApiError:
+            # what cannot be read cannot colour a message; the object itself was read
+            return []
+
+
+def owned(child: dict, owner: dict) -> bool:
+    """True when the owner is among the child's owner references."""
+    uid = dig(owner, "metadata", "uid")
+    return any(entry.get("uid") == uid for entry in dicts(dig(child, "metadata", "ownerReferences")))
+
+
+def selector_text(selector: dict) -> str:
+    """A label selector of a workload in the form of a query."""
+    parts = [f"{name}={value}" for name, value in mapping(selector.get("matchLabels")).items()]
+    for entry in dicts(selector.get("matchExpressions")):
+        key, values = text(entry.get("key")), ",".join(text(value) for value in entry.get("values") or [])
+        form = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key, "DoesNotExist": f"!{key}"}
+        parts.append(form.get(text(entry.get("operator")), ""))
+    return ",".join(part for part in parts if part)

@@ -1,0 +1,190 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan: every name, label, port and flag of a deployment, derived once from the user's llm_d_* variables. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .fields import Problem, complete, unknown_key
+from .plan_checks import gateway_problems, name_problems, route_problems, service_problems
+from .plan_scheduler import configuration, pool, scheduler
+from .plan_server import SERVICE_LABEL, image, route, served_name, server, startup_timeout
+from .schema import SERVICE, VARIABLES
+from .versions import GATEWAY_API, GATEWAY_PROVIDERS, RELEASES
+
+Facts = dict[str, t.Any]
+
+PREFIX = "llm_d_"
+SERVICES = "llm_d_model_services"
+
+
+class Mistakes(ValueError):
+    """The user's file cannot be planned. `problems` says why, all at once."""
+
+    def __init__(self, found: t.Sequence[Problem]) -> None:
+        self.problems = list(found)
+        super().__init__(explain(found))
+
+
+def plan(variables: t.Mapping[str, t.Any]) -> Facts:
+    """Derive the whole deployment from `variables` (names beginning with llm_d_; others are not looked at). Raises Mistakes."""
+    user, found = _complete(variables)
+    if found:
+        raise Mistakes(found)
+    return _derive(user)
+
+
+def problems(variables: t.Mapping[str, t.Any]) -> list[Problem]:
+    """All that is wrong with the user's variables; empty when they can be planned."""
+    return _complete(variables)[1]
+
+
+def explain(found: t.Sequence[Problem]) -> str:
+    """A readable text of several lines that names every problem."""
+    count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
+    return "\n".join([f"{count} in your llm_d_* variables. Nothing has been touched.", *(f"  - {problem}" for problem in found)])
+
+
+def in_order(found: t.Iterable[Problem]) -> list[Problem]:
+    """Problems grouped by place; numbers in paths count as numbers."""
+    return sorted(found, key=lambda problem: [(int(part) if part.isdigit() else -1, part) for part in re.split(r"[.\[\]]+", problem.path)])
+
+
+def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
+    """The user's variables with all defaults, and their problems. Cross-checks look only at what is right in itself."""
+    own = {name: value for name, value in variables.items() if str(name).startswith(PREFIX)}
+    found = [unknown_key(name, VARIABLES, "", value) for name, value in own.items() if name not in VARIABLES]
+    user: Facts = {}
+    for name, field in VARIABLES.items():
+        if name == SERVICES:
+            continue
+        user[name], wrong = complete(own.get(name), field, name)
+        found += wrong
+    scalars_right = not [problem for problem in found if problem.path.split(".")[0] in VARIABLES]
+    if scalars_right:
+        found += gateway_problems(user)
+    user[SERVICES], wrong = _complete_services(own.get(SERVICES), user, scalars_right)
+    return user, in_order(found + wrong)
+
+
+def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[list[Facts], list[Problem]]:
+    if not isinstance(value, (list, tuple)):
+        return complete(value, VARIABLES[SERVICES], SERVICES)
+    services: list[Facts] = []
+    named: list[tuple[str, Facts]] = []
+    right: list[tuple[str, Facts]] = []
+    found: list[Problem] = []
+    for index, element in enumerate(value):
+        path = f"{SERVICES}[{index}]"
+        service, wrong = complete({} if element is None else element, SERVICE, path)
+        services.append(service)
+        if isinstance(service, dict) and service.get("name") and f"{path}.name" not in [problem.path for problem in wrong]:
+            named.append((path, service))
+        if not wrong:
+            right.append((path, service))
+            if scalars_right:
+                wrong = service_problems(service, path, user)
+        found += wrong
+    return services, found + name_problems(named) + route_problems(right)
+
+
+def _derive(user: Facts) -> Facts:
+    release = {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
+    labels = {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": user["llm_d_instance"]}
+    gateway = _gateway(user)
+    return {
+        "instance": user["llm_d_instance"],
+        "namespace": user["llm_d_namespace"],
+        "state": user["llm_d_state"],
+        "release": release,
+        "labels": labels,
+        "connection": {"kubeconfig": user["llm_d_kubeconfig"], "context": user["llm_d_context"]},
+        "wait_timeout": user["llm_d_wait_timeout"],
+        "servers_wait_timeout": max([user["llm_d_wait_timeout"], *(startup_timeout(service) for service in user[SERVICES])]),
+        "artifacts_dir": user["llm_d_artifacts_dir"],
+        "image_pull_policy": user["llm_d_image_pull_policy"],
+        "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
+        "prerequisites": _prerequisites(user, release, gateway),
+        "gateway": gateway,
+        "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
+    }
+
+
+def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_labels: Facts) -> Facts:
+    labels = {**plan_labels, SERVICE_LABEL: service["name"]}
+    built = configuration(service, release["name"])
+    servers = server(service, user, labels, built.requires.get("vllm", {}))
+    return {
+        "name": service["name"],
+        "labels": labels,
+        "model": {"uri": service["model"]["uri"], "served_name": served_name(service["model"])},
+        "engine": service["engine"]["type"],
+        "server": servers,
+        "service": {"name": service["name"], "port": servers["port"], "selector": servers["selector"], "target_port": servers["port_name"]},
+        "pool": pool(service, user, release, gateway),
+        "scheduler": scheduler(service, user, release, gateway, labels, built),
+        "route": route(service, gateway),
+    }
+
+
+def _prerequisites(user: Facts, release: Facts, gateway: Facts) -> Facts:
+    sources = user["llm_d_crd_sources"]
+
+    def definitions(name: str, version: str, annotation: str | None, probe: str, default: list[str]) -> Facts:
+        own = sources[name.replace("-", "_")]
+        return {"name": name, "version": version, "annotation": annotation, "probe": probe, "sources": default if own is None else own}
+
+    crds = [
+        definitions(
+            "gateway-api", GATEWAY_API["version"], "gateway.networking.k8s.io/bundle-version", "gateways.gateway.networking.k8s.io", GATEWAY_API["sources"]
+        ),
+        definitions(
+            "inference-extension",
+            release["crds_version"],
+            "inference.networking.k8s.io/bundle-version",
+            "inferencepools.inference.networking.k8s.io",
+            release["crds_sources"],
+        ),
+    ]
+    if gateway["provider"] == "envoy_gateway":
+        facts = GATEWAY_PROVIDERS["envoy_gateway"] or {}
+        crds.append(definitions("envoy-gateway", facts["version"], None, facts["crds_probe"], facts["crds_sources"]))
+    names = [user["llm_d_namespace"]] + ([gateway["chart"]["namespace"]] if gateway["install"] else [])
+    return {"namespaces": [{"name": name} for name in dict.fromkeys(names)], "crds": crds}
+
+
+def _gateway(user: Facts) -> Facts:
+    settings = user["llm_d_gateway"]
+    facts = GATEWAY_PROVIDERS[settings["provider"]] or {}
+    return {
+        "provider": settings["provider"],
+        "install": settings["install"],
+        "name": settings["name"],
+        "namespace": user["llm_d_namespace"],
+        "class_name": settings["class_name"] or facts["class_name"],
+        "controller_name": facts["controller_name"],
+        "service_type": settings["service_type"],
+        "listener": {**settings["listener"], "protocol": "HTTP"},
+        "proxy_image": image(user, "proxy", facts["proxy_image"]),
+        "backend": facts["backend"],
+        "failure_modes": facts["failure_modes"],
+        "secure_ext_proc": facts["secure_ext_proc"],
+        "ext_proc": {**facts["ext_proc"], "destination_header": RELEASES[user["llm_d_release"]]["destination_header"]},
+        "controller": {**facts["controller"], "namespace": facts["namespace"]},
+        "chart": {
+            **{key: value for key, value in facts["chart"].items() if key != "name"},
+            "namespace": facts["namespace"],
+            "ref": user["llm_d_charts"].get(settings["provider"]),
+            "version": facts["version"],
+            "values": _chart_values(user, facts),
+        },
+    }
+
+
+def _chart_values(user: Facts, facts: Facts) -> Facts:
+    # The definitions come from `prerequisites`, server-side: Helm neither upgrades nor owns them.
+    controller = {"image": image(user, "gateway", facts["controller_image"]), "pullPolicy": user["llm_d_image_pull_policy"]}
+    return {"crds": {"enabled": False}, "global": {"images": {"envoyGateway": controller}}}

@@ -1,0 +1,206 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with a completed user's file although each value alone is right. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .fields import Problem
+from .plan_scheduler import configuration
+from .plan_server import served_name, vendor
+from .versions import ACCELERATORS, GATEWAY_PROVIDERS
+
+Facts = dict[str, t.Any]
+
+# Every ending that a derived name may get; the longest one bounds the name of a service.
+SUFFIXES = ("", "-epp", "-decode", "-prefill")
+LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
+OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
+
+
+def gateway_problems(user: Facts) -> list[Problem]:
+    """A provider that we shall install needs a chart to install it from."""
+    gateway = user["llm_d_gateway"]
+    provider = gateway["provider"]
+    facts = GATEWAY_PROVIDERS[provider] or {}
+    if gateway["install"] and facts.get("chart") and not user["llm_d_charts"].get(provider):
+        chart = facts["chart"]["name"]
+        return [
+            Problem(
+                f"llm_d_charts.{provider}",
+                None,
+                f"is missing, so that there is no chart to install {provider} from.",
+                f"Write the folder, archive or oci:// reference of chart {chart} {facts['version']}, or 'install: false' under llm_d_gateway.",
+            )
+        ]
+    return []
+
+
+def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
+    """What is wrong within one service."""
+    found = _name_problems(service, path)
+    found += _model_problems(service, path)
+    found += _engine_problems(service, path)
+    found += _accelerator_problems(service, path)
+    found += _scheduler_problems(service, path, user)
+    return found
+
+
+def name_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
+    """Services whose names, or the names derived from them, collide. Takes (path, service) pairs."""
+    seen: dict[str, tuple[str, str]] = {}
+    return [problem for path, service in services for problem in _same_name(service["name"], path, seen)]
+
+
+def route_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
+    """Services that the gateway could not tell apart. Takes (path, service) pairs."""
+    seen: dict[tuple[str, str], tuple[str, Facts]] = {}
+    return [problem for path, service in services for problem in _same_route(service, path, seen)]
+
+
+def _name_problems(service: Facts, path: str) -> list[Problem]:
+    name = service["name"]
+    if len(name) <= LONGEST_NAME:
+        return []
+    return [
+        Problem(
+            f"{path}.name",
+            name,
+            f"'{name}' has {len(name)} characters; with endings such as '-prefill' it would pass the 63 that Kubernetes allows.",
+            f"Write a name of at most {LONGEST_NAME} characters, such as {name[:LONGEST_NAME].rstrip('-')}.",
+        )
+    ]
+
+
+def _model_problems(service: Facts, path: str) -> list[Problem]:
+    model, simulated = service["model"], service["engine"]["type"] == "simulator"
+    found = []
+    if not simulated and not model["uri"]:
+        found.append(Problem(f"{path}.model.uri", None, "is missing, and vLLM has no model to load.", "Write hf://ORGANISATION/MODEL or pvc://CLAIM/PATH."))
+    elif not served_name(model):
+        found.append(
+            Problem(f"{path}.model.served_name", None, "is missing, so that clients have no name to ask for.", f"Write a name such as {service['name']}.")
+        )
+    for option in ("token_secret", "revision"):
+        if model[option] and (simulated or not (model["uri"] or "").startswith("hf://")):
+            found.append(
+                Problem(
+                    f"{path}.model.{option}", model[option], "is of use only for a model from hf:// that vLLM loads.", "Take it out, or write an hf:// uri."
+                )
+            )
+    if simulated and service["storage"]["size"]:
+        found.append(Problem(f"{path}.storage.size", service["storage"]["size"], "is of no use: the simulator loads no weights.", "Take it out."))
+    return found
+
+
+def _engine_problems(service: Facts, path: str) -> list[Problem]:
+    engine = service["engine"]
+    simulator = engine["simulator"]
+    if engine["type"] != "simulator":
+        if simulator is None:
+            return []
+        return [Problem(f"{path}.engine.simulator", simulator, f"is not for an engine of type {engine['type']}.", "Take it out, or write 'type: simulator'.")]
+    both = [option for option in ("prefill_overhead", "prefill_time_per_token") if simulator and simulator[option]]
+    if simulator and simulator["time_to_first_token"] and both:
+        return [
+            Problem(
+                f"{path}.engine.simulator.time_to_first_token",
+                simulator["time_to_first_token"],
+                f"would make the simulator ignore {' and '.join(both)}.",
+                f"Take out either time_to_first_token or {' and '.join(both)}.",
+            )
+        ]
+    return []
+
+
+def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
+    accelerator, brand = service["accelerator"], vendor(service)
+    found = []
+    if accelerator["product"] and not ACCELERATORS[brand]["product_label"]:
+        found.append(
+            Problem(f"{path}.accelerator.product", accelerator["product"], f"cannot be told from the node labels of vendor {brand}.", "Use node_selector.")
+        )
+    if brand == "none" and (accelerator["resource"] or accelerator["per_replica"] > 1):
+        found.append(
+            Problem(
+                f"{path}.accelerator.vendor",
+                brand,
+                "says that there is no accelerator, yet some are asked for.",
+                "Write the vendor, or take out resource and per_replica.",
+            )
+        )
+    if service["engine"]["type"] == "vllm" and brand != "nvidia" and not service["engine"]["image"]:
+        found.append(
+            Problem(f"{path}.engine.image", None, f"is missing: the tested vLLM image is for nvidia, not for {brand}.", f"Write a vLLM image for {brand}.")
+        )
+    for key in service["labels"]:
+        if key.startswith(OWN_LABELS):
+            found.append(
+                Problem(
+                    f"{path}.labels.{key}",
+                    service["labels"][key],
+                    "belongs to the collection, which selects pods by it.",
+                    "Write a label with a prefix of your own.",
+                )
+            )
+    return found
+
+
+def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
+    built = configuration(service, user["llm_d_release"])
+    found = [Problem(f"{path}.scheduler.{problem.path}".rstrip("."), problem.value, problem.reason, problem.fix) for problem in built.problems]
+    for need in ("sidecars", "roles"):
+        if not found and built.requires.get(need):
+            found.append(
+                Problem(
+                    f"{path}.scheduler",
+                    built.requires[need],
+                    f"needs {need} that the collection does not set up yet.",
+                    "Write another preset or other scorers.",
+                )
+            )
+    provider = GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]
+    wanted = service["scheduler"]["failure_mode"]
+    if provider and wanted and wanted not in provider["failure_modes"]:
+        can = " or ".join(provider["failure_modes"])
+        found.append(
+            Problem(
+                f"{path}.scheduler.failure_mode", wanted, f"'{wanted}' cannot be had with {user['llm_d_gateway']['provider']}.", f"Write {can}, or take it out."
+            )
+        )
+    return found
+
+
+def _same_name(name: str, path: str, seen: dict[str, tuple[str, str]]) -> list[Problem]:
+    """`seen` maps every object name so far to (path, service name) of its owner."""
+    for suffix in SUFFIXES:
+        owner = seen.get(name + suffix)
+        if owner is not None:
+            what = (
+                f"'{name}' is the name of {owner[0]} too."
+                if owner[1] == name
+                else f"'{name}' and '{owner[1]}' ({owner[0]}) would share the object name '{name}{suffix}'."
+            )
+            return [Problem(f"{path}.name", name, what, "Give each model service a name of its own.")]
+    seen.update({name + suffix: (path, name) for suffix in SUFFIXES})
+    return []
+
+
+def _same_route(service: Facts, path: str, seen: dict[tuple[str, str], tuple[str, Facts]]) -> list[Problem]:
+    prefix = service["route"]["path"].rstrip("/") or "/"
+    found: list[Problem] = []
+    for host in service["route"]["hostnames"] or ["*"]:
+        owner = seen.setdefault((host, prefix), (path, service))
+        if owner[1] is not service and not found:
+            where = f"path '{prefix}'" + (f" of host '{host}'" if host != "*" else "")
+            found.append(
+                Problem(
+                    f"{path}.route",
+                    service["route"],
+                    f"{where} leads to {owner[0]} ('{owner[1]['name']}') already.",
+                    f"Write a path such as 'route: {{path: /{service['name']}}}', or hostnames of its own.",
+                )
+            )
+    return found

@@ -1,0 +1,234 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The model servers of one service: pods, Service and route, derived from one completed element of llm_d_model_services. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .versions import ACCELERATORS, ENGINES
+
+Facts = dict[str, t.Any]
+
+SERVICE_LABEL = "llm-d.ai/model-service"
+SERVING_LABEL = "llm-d.ai/inference-serving"
+ROLE_LABEL = "llm-d.ai/role"
+CACHE_PATH = "/model-cache"
+HEALTH_PATH = "/health"
+PORT_NAME = "http"
+# Long enough for every proxy to hear that the pod is going, before it stops to answer.
+DRAIN_SECONDS = 5
+
+
+def image(user: Facts, component: str, default: str) -> str:
+    """The image of a component: the user's own as written, else the tested one behind the user's registry."""
+    own = user["llm_d_images"].get(component)
+    if own:
+        return own
+    prefix = user["llm_d_image_registry"]
+    return f"{prefix}/{default}" if prefix else default
+
+
+def pod_security(user: Facts) -> Facts:
+    """Pod security context of the restricted profile; without a user id where the cluster gives one (OpenShift)."""
+    context: Facts = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    if user["llm_d_run_as_user"]:
+        context.update(runAsUser=user["llm_d_run_as_user"], runAsGroup=user["llm_d_run_as_user"], fsGroup=user["llm_d_run_as_user"])
+    return context
+
+
+def container_security(read_only: bool) -> Facts:
+    """Container security context of the restricted profile."""
+    return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": read_only}
+
+
+def served_name(model: Facts) -> str | None:
+    """The name clients ask for: as given, else from the URI; None when there is neither."""
+    uri = model["uri"]
+    if model["served_name"] or not uri:
+        return model["served_name"]
+    rest = uri.split("://", 1)[1]
+    return rest if uri.startswith("hf://") else rest.rsplit("/", 1)[1]
+
+
+def vendor(service: Facts) -> str:
+    """Whose accelerator the servers run on."""
+    return service["accelerator"]["vendor"] or ENGINES[service["engine"]["type"]]["vendor"]
+
+
+def startup_timeout(service: Facts) -> int:
+    """Seconds that a server may take to load its model."""
+    return service["engine"]["startup_timeout"] or ENGINES[service["engine"]["type"]]["startup_timeout"]
+
+
+def pool_selector(service: Facts) -> Facts:
+    """Labels that all servers of a service bear, whatever their role."""
+    return {SERVING_LABEL: "true", SERVICE_LABEL: service["name"]}
+
+
+def server(service: Facts, user: Facts, labels: Facts, required: Facts) -> Facts:
+    """The Deployment of the model servers; `required` holds the arguments and environment that the scheduler asks of them."""
+    engine = service["engine"]
+    selector = {**pool_selector(service), ROLE_LABEL: "decode"}
+    volumes, mounts = _volumes(service)
+    return {
+        "name": f"{service['name']}-decode",
+        "service_account": service["name"],
+        "replicas": service["replicas"],
+        "selector": selector,
+        "labels": {**service["labels"], **labels, **selector},
+        "image": engine["image"] or image(user, engine["type"], ENGINES[engine["type"]]["image"]),
+        "image_pull_policy": user["llm_d_image_pull_policy"],
+        "args": _arguments(service) + list(required.get("args", [])) + engine["args"],
+        "env": _environment(service, list(required.get("env", []))),
+        "port": engine["port"],
+        "port_name": PORT_NAME,
+        "health_path": HEALTH_PATH,
+        "probes": _probes(service),
+        "progress_deadline": startup_timeout(service) + 60,
+        "resources": _resources(service),
+        "pod_security": pod_security(user),
+        "container_security": container_security(read_only=engine["type"] == "simulator"),
+        "node_selector": service["node_selector"],
+        "affinity": _affinity(service),
+        "tolerations": [{key: value for key, value in item.items() if value is not None} for item in service["tolerations"]],
+        "volumes": volumes,
+        "volume_mounts": mounts,
+        "strategy": _strategy(service),
+        "drain_seconds": DRAIN_SECONDS,
+        "termination_grace": 60,
+    }
+
+
+def route(service: Facts, gateway: Facts) -> Facts:
+    """The HTTPRoute of a service, whose backend is what the gateway's provider can route to."""
+    path = service["route"]["path"].rstrip("/") or "/"
+    if gateway["backend"] == "InferencePool":
+        backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": service["name"], "port": service["engine"]["port"]}
+    else:
+        backend = {"group": "", "kind": "Service", "name": service["name"], "port": service["engine"]["port"]}
+    return {
+        "name": service["name"],
+        "path": path,
+        "strip_prefix": path != "/",
+        "hostnames": service["route"]["hostnames"],
+        "backend": backend,
+        "timeouts": service["route"]["timeouts"],
+    }
+
+
+def _arguments(service: Facts) -> list[str]:
+    engine = service["engine"]
+    name = served_name(service["model"])
+    length = engine["max_model_len"] or ENGINES[engine["type"]]["max_model_len"]
+    arguments = {
+        "--model": _model_path(service) or name,
+        "--served-model-name": name,
+        "--port": engine["port"],
+        "--max-model-len": length,
+        "--max-num-seqs": engine["max_num_seqs"],
+        "--block-size": engine["block_size"],
+    }
+    if engine["type"] == "simulator":
+        arguments.update({"--model": name, **_simulator_arguments(engine)})
+    else:
+        per_replica = service["accelerator"]["per_replica"]
+        arguments["--revision"] = service["model"]["revision"]
+        arguments["--tensor-parallel-size"] = per_replica if per_replica > 1 else None
+    return [f"{flag}={value}" for flag, value in arguments.items() if value is not None]
+
+
+def _simulator_arguments(engine: Facts) -> Facts:
+    settings = engine["simulator"] or {}
+    flags = {f"--{key.replace('_', '-')}": value for key, value in settings.items()}
+    # Without the dummy tokenizer the simulator asks a model hub whether the model exists.
+    return {"--force-dummy-tokenizer": "true", "--enable-kvcache": "true", **flags}
+
+
+def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
+    env: list[Facts] = [
+        {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+        for name, path in (("POD_NAME", "metadata.name"), ("POD_NAMESPACE", "metadata.namespace"), ("POD_IP", "status.podIP"))
+    ]
+    if service["engine"]["type"] == "vllm":
+        # Caches and home lie on the writable volume, since the container runs with a user id the image does not know.
+        env += [
+            {"name": name, "value": value}
+            for name, value in (
+                ("HOME", CACHE_PATH),
+                ("USER", "vllm"),
+                ("LOGNAME", "vllm"),
+                ("HF_HOME", f"{CACHE_PATH}/huggingface"),
+                ("VLLM_CACHE_ROOT", f"{CACHE_PATH}/vllm"),
+                ("TORCHINDUCTOR_CACHE_DIR", f"{CACHE_PATH}/inductor"),
+                ("TRITON_CACHE_DIR", f"{CACHE_PATH}/triton"),
+            )
+        ]
+    secret = service["model"]["token_secret"]
+    if secret:
+        env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret, "key": "HF_TOKEN"}}})
+    own = [{"name": name, "value": value} for name, value in service["engine"]["env"].items()]
+    taken = {item["name"] for item in own}
+    return [item for item in env + required if item["name"] not in taken] + own
+
+
+def _model_path(service: Facts) -> str | None:
+    uri = service["model"]["uri"]
+    if not uri:
+        return None
+    scheme, rest = uri.split("://", 1)
+    return rest if scheme == "hf" else f"/models/{rest.split('/', 1)[1]}"
+
+
+def _volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
+    if service["engine"]["type"] != "vllm":
+        return [], []
+    size = service["storage"]["size"]
+    volumes: list[Facts] = [
+        {"name": "model-cache", "emptyDir": {"sizeLimit": size} if size else {}},
+        {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
+    ]
+    mounts: list[Facts] = [{"name": "model-cache", "mountPath": CACHE_PATH}, {"name": "shared-memory", "mountPath": "/dev/shm"}]
+    uri = service["model"]["uri"] or ""
+    if uri.startswith("pvc://"):
+        claim = uri.split("://", 1)[1].split("/", 1)[0]
+        volumes.append({"name": "models", "persistentVolumeClaim": {"claimName": claim, "readOnly": True}})
+        mounts.append({"name": "models", "mountPath": "/models", "readOnly": True})
+    return volumes, mounts
+
+
+def _accelerators(service: Facts) -> Facts:
+    resource = service["accelerator"]["resource"] or ACCELERATORS[vendor(service)]["resource"]
+    return {resource: service["accelerator"]["per_replica"]} if resource and vendor(service) != "none" else {}
+
+
+def _resources(service: Facts) -> Facts:
+    given = service["resources"] or {"requests": ENGINES[service["engine"]["type"]]["requests"], "limits": None}
+    accelerators = _accelerators(service)
+    parts = {part: {**(given[part] or {}), **accelerators} for part in ("requests", "limits")}
+    return {part: amounts for part, amounts in parts.items() if amounts}
+
+
+def _affinity(service: Facts) -> Facts:
+    product = service["accelerator"]["product"]
+    if not product:
+        return {}
+    match = {"key": ACCELERATORS[vendor(service)]["product_label"], "operator": "In", "values": [product]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [match]}]}}}
+
+
+def _probes(service: Facts) -> Facts:
+    check = {"httpGet": {"path": HEALTH_PATH, "port": PORT_NAME}}
+    period = ENGINES[service["engine"]["type"]]["startup_period"]
+    return {
+        "startup": {**check, "periodSeconds": period, "failureThreshold": -(-startup_timeout(service) // period), "timeoutSeconds": 5},
+        "readiness": {**check, "periodSeconds": 5, "failureThreshold": 2, "timeoutSeconds": 5},
+        "liveness": {**check, "periodSeconds": 10, "failureThreshold": 6, "timeoutSeconds": 5},
+    }
+
+
+def _strategy(service: Facts) -> Facts:
+    # A spare accelerator for a surge pod is rare: such a rollout would wait for ever.
+    surge, unavailable = (0, 1) if _accelerators(service) else ("25%", 0)
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}

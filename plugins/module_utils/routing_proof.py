@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One run of the routing proof: the gateway's address from the cluster, then every service probed in parallel."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import concurrent.futures
+import datetime
+import time
+import typing as t
+
+from ansible_collections.llm_d.inference.plugins.module_utils import claims
+from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import ServiceTransport, Transport, UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import Counters, Limits, Prober
+
+THREADS = 8
+_DEFAULT_PORT = {"http": 80, "https": 443}
+
+
+class Reader(t.Protocol):
+    """What cluster.Cluster offers."""
+
+    def get(self, path: str) -> dict[str, t.Any]:
+        """One object. Raises when there is none or no answer."""
+
+
+def look_at_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) -> dict[str, t.Any]:
+    """Waits until the Gateway is programmed for its current generation and has an address. Result as claims.judge_gateway wants it."""
+    start = time.monotonic()
+    path = f"/apis/gateway.networking.k8s.io/v1/namespaces/{gateway['namespace']}/gateways/{gateway['name']}"
+    while True:
+        try:
+            seen = read_gateway(cluster.get(path), gateway)
+        except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
+            seen = {"name": f"{gateway['namespace']}/{gateway['name']}", "address": None, "url": None, "programmed": False, "message": str(error)}
+        seen["seconds"] = round(time.monotonic() - start, 3)
+        if (seen["address"] and seen["programmed"]) or seen["seconds"] > wait:
+            return seen
+        time.sleep(1.0)
+
+
+def read_gateway(found: dict[str, t.Any], gateway: dict[str, t.Any]) -> dict[str, t.Any]:
+    """A Gateway object as an observation: {name, address, url, programmed, message}. Pure."""
+    metadata, spec, status = found.get("metadata", {}), found.get("spec", {}), found.get("status", {})
+    listeners = spec.get("listeners") or [{}]
+    listener = next((entry for entry in listeners if entry.get("name") == gateway.get("listener")), listeners[0])
+    condition = next((entry for entry in status.get("conditions") or [] if entry.get("type") == "Programmed"), {})
+    current = condition.get("observedGeneration") in (None, metadata.get("generation"))
+    address = next((entry["value"] for entry in status.get("addresses") or [] if entry.get("value")), None)
+    said = " ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key)) or "no controller has looked at it"
+    return {
+        "name": f"{metadata.get('namespace')}/{metadata.get('name')}",
+        "address": address,
+        "url": url_of(address, listener) if address else None,
+        "programmed": condition.get("status") == "True" and current,
+        "message": f"{said}; {'at ' + address if address else 'it has no address'}" + ("" if current else "; its controller has not seen the last change yet"),
+    }
+
+
+def url_of(address: str, listener: dict[str, t.Any]) -> str:
+    """The URL of a listener at an address. Pure."""
+    scheme = "https" if listener.get("protocol") in ("HTTPS", "TLS") else "http"
+    port = listener.get("port") or _DEFAULT_PORT[scheme]
+    host = f"[{address}]" if ":" in address else address
+    return f"{scheme}://{host}" + ("" if port == _DEFAULT_PORT[scheme] else f":{port}")
+
+
+class Proof:
+    """`options`: the options of the routing_proof module. `cluster`: None where no option needs one."""
+
+    def __init__(self, options: dict[str, t.Any], cluster: t.Any, limits: Limits) -> None:
+        self._options, self._cluster, self._limits = options, cluster, limits
+
+    def run(self) -> dict[str, t.Any]:
+        """{ok, claims, not_checked, endpoints, observations, kubernetes, time, seconds}."""
+        start = time.monotonic()
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        judged: list[claims.Judged] = []
+        base = None
+        if self._options["gateway"]:
+            gateway = look_at_gateway(self._cluster, self._options["gateway"], self._limits.wait)
+            judged.append(claims.judge_gateway(gateway))
+            base = gateway["url"]
+        services = [{**service, "url": service["url"] or (base and base + (service["path"] or "").rstrip("/"))} for service in self._options["services"]]
+        reachable = [service for service in services if service["url"]]
+        judged += [([], [{"id": service["name"], "why": "its gateway has no address"}]) for service in services if not service["url"]]
+        with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
+            observations = list(pool.map(self._probe, reachable))
+        judged += [claims.judge_service(seen) for seen in observations]
+        found = [claim for part in judged for claim in part[0]]
+        return {
+            "ok": bool(found) and all(claim["ok"] for claim in found),
+            "claims": found,
+            "not_checked": [entry for part in judged for entry in part[1]],
+            "endpoints": [{key: service.get(key) for key in ("name", "url", "model", "host_header")} for service in reachable],
+            "observations": observations,
+            "kubernetes": self._kubernetes(),
+            "time": now,
+            "seconds": round(time.monotonic() - start, 3),
+        }
+
+    def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
+        headers = {"Host": service["host_header"]} if service.get("host_header") else None
+        transport = UrlTransport(service["url"], validate_certs=service["validate_certs"], ca_path=service.get("ca_path"), use_proxy=service["use_proxy"])
+        return Prober(service, Client(transport, service.get("api_key"), headers), self._counters(service.get("metrics")), self._limits).run()
+
+    def _counters(self, metrics: dict[str, t.Any] | None) -> Counters | None:
+        if not metrics:
+            return None
+        transport: Transport = UrlTransport(metrics["url"], use_proxy=False) if metrics.get("url") else ServiceTransport(
+            self._cluster, metrics["namespace"], metrics["name"], metrics["port"])
+        return Counters(transport, metrics["path"], metrics["names"])
+
+    def _kubernetes(self) -> str | None:
+        """The API server's version; not knowing it is no failure."""
+        try:
+            return self._cluster.get("/version").get("gitVersion") if self._cluster else None
+        except Exception:  # pylint: disable=broad-except
+            return None
+
+
+def needs_cluster(options: c.Mapping[str, t.Any]) -> bool:
+    """Whether something is only to be had from the API server."""
+    return bool(options["gateway"]) or any((service.get("metrics") or {}).get("name") for service in options["services"])

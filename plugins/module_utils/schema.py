@@ -1,0 +1,225 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The user's file, described once. Argument specs, docs and the editors' JSON Schema are generated from here."""
+
+from __future__ import annotations
+
+from .fields import Field
+from .versions import ACCELERATORS, ENGINES, GATEWAY_PROVIDERS, RELEASES
+
+PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "default")
+PLANNED_PRESETS = ("precise_prefix", "disaggregated")
+
+_RESOURCES = {
+    "requests": Field("map", "What the container asks for, such as C({cpu: 2, memory: 8Gi}).", elements=Field("quantity", "An amount.")),
+    "limits": Field("map", "What the container may use at most.", elements=Field("quantity", "An amount.")),
+}
+
+_MODEL = {
+    "uri": Field(
+        "str", "Where the weights come from: C(hf://ORGANISATION/MODEL) or C(pvc://CLAIM/PATH). An engine of type C(simulator) needs none.", format="model_uri"
+    ),
+    "served_name": Field(
+        "str",
+        "The name that clients put in C(model). Left out, it is C(ORGANISATION/MODEL) of an C(hf://) URI, or the last part of a C(pvc://) one.",
+        example="llama-8b",
+    ),
+    "revision": Field("str", "Branch, tag or commit of the model repository. Left out, its main branch."),
+    "token_secret": Field("str", "Secret in the namespace whose key C(HF_TOKEN) opens a gated model.", format="dns_subdomain", example="llm-d-hf-token"),
+}
+
+_ACCELERATOR = {
+    "vendor": Field(
+        "str", "Whose accelerator a model server runs on. Left out, C(nvidia) for vLLM and C(none) for the simulator.", choices=tuple(ACCELERATORS)
+    ),
+    "product": Field("str", "Run only on nodes whose accelerator product label has this value.", format="label_value", example="NVIDIA-L40S"),
+    "resource": Field("str", "Extended resource to ask for, where it is not the vendor's usual one, such as C(nvidia.com/mig-3g.20gb).", format="label_key"),
+    "per_replica": Field("int", "Accelerators of one replica. More than one turns on tensor parallelism over all of them.", default=1, minimum=1, maximum=64),
+}
+
+_SIMULATOR = {
+    "time_to_first_token": Field("str", "Time to the first token of any prompt. Not together with O(prefill_time_per_token).", format="duration"),
+    "prefill_overhead": Field("str", "Time to the first token that every prompt costs, next to O(prefill_time_per_token).", format="duration"),
+    "prefill_time_per_token": Field("str", "Prefill time of each prompt token that is not in the KV cache.", format="duration", example="500us"),
+    "inter_token_latency": Field("str", "Time between two tokens.", format="duration", example="20ms"),
+    "time_factor_under_load": Field("float", "How much slower a full server is than an idle one.", minimum=1),
+    "kv_cache_size": Field("int", "Blocks in the KV cache of one server.", default=1024, minimum=1),
+    "seed": Field("int", "Seed of the simulated answers, for runs that can be repeated."),
+}
+
+_ENGINE = {
+    "type": Field("str", "What serves the model: C(vllm), or C(simulator), which answers like vLLM without a GPU.", default="vllm", choices=tuple(ENGINES)),
+    "image": Field("str", "Image of the model server, used as written. Left out, the tested one of this collection.", format="image"),
+    "port": Field("int", "Port of the model server, of its Service and of the InferencePool.", default=8000, minimum=1024, maximum=65535),
+    "max_model_len": Field("int", "Longest prompt plus answer in tokens. Left out, the model's own limit (simulator: 32768).", minimum=1),
+    "max_num_seqs": Field("int", "Requests that one server works on at the same time. Left out, the engine's own default.", minimum=1),
+    "block_size": Field("int", "Tokens in one KV-cache block.", default=16, choices=(8, 16, 32, 64, 128)),
+    "args": Field("list", "Further command-line arguments, after all others.", default=[], elements=Field("str", "One argument.", example="--enforce-eager")),
+    "env": Field("map", "Further environment variables.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)),
+    "startup_timeout": Field(
+        "int", "Seconds that a server may take to load its model. Left out, 1800 for vLLM and 120 for the simulator.", minimum=10, maximum=86400
+    ),
+    "simulator": Field("dict", "How fast the simulator is. Only with O(type=simulator).", options=_SIMULATOR),
+}
+
+_SCHEDULER = {
+    "preset": Field("str", "How requests are scheduled.", default="prefix_aware", choices=PRESETS, planned=PLANNED_PRESETS),
+    "scorers": Field(
+        "map",
+        "Scorers by alias, each with its weight, on top of the preset. A weight of 0 takes a scorer out.",
+        default={},
+        elements=Field("any", "A weight, or a mapping with C(weight) and the parameters of the scorer."),
+        example={"queue": 1, "prefix": 3},
+    ),
+    "replicas": Field(
+        "int",
+        "Endpoint pickers at work at the same time. Each keeps its own view of prefixes, so more than one dilutes prefix affinity.",
+        default=1,
+        minimum=1,
+        maximum=10,
+    ),
+    "image": Field("str", "Image of the endpoint picker, used as written. Left out, the one of the release line.", format="image"),
+    "verbosity": Field("int", "Log level of the endpoint picker: 2 is normal, 4 is debug, 5 is trace.", default=2, minimum=0, maximum=10),
+    "failure_mode": Field(
+        "str",
+        "What happens to requests while no endpoint picker answers. Left out, C(FailOpen) where the gateway can do it, else C(FailClose).",
+        choices=("FailOpen", "FailClose"),
+    ),
+    "resources": Field("dict", "Resources of one endpoint picker.", default={"requests": {"cpu": "1", "memory": "1Gi"}}, options=_RESOURCES),
+}
+
+_ROUTE = {
+    "path": Field(
+        "str",
+        "Path prefix of this model at the gateway. Anything but C(/) is cut off before the model server sees the request.",
+        default="/",
+        format="url_path",
+    ),
+    "hostnames": Field(
+        "list", "Host names of this model at the gateway. None means every host.", default=[], elements=Field("str", "A host name.", format="hostname")
+    ),
+    "timeouts": Field(
+        "dict",
+        "How long the gateway waits.",
+        default={},
+        options={
+            "request": Field("str", "For the whole answer. C(0s) means without limit.", default="0s", format="gateway_duration"),
+        },
+    ),
+}
+
+_STORAGE = {
+    "size": Field("quantity", "Room for the weights of an C(hf://) model on the node of each replica. Left out, as much as the node has.", example="50Gi"),
+}
+
+_TOLERATION = {
+    "key": Field("str", "Taint key. Left out, every key.", format="label_key"),
+    "operator": Field("str", "How the value is compared.", default="Equal", choices=("Equal", "Exists")),
+    "value": Field("str", "Taint value.", format="label_value"),
+    "effect": Field("str", "Taint effect. Left out, every effect.", choices=("NoSchedule", "PreferNoSchedule", "NoExecute")),
+}
+
+SERVICE = Field(
+    "dict",
+    "One model, its servers and its scheduler.",
+    options={
+        "name": Field("str", "Name of the model service. All of its objects are named after it.", required=True, format="dns_label"),
+        "model": Field("dict", "Which model is served.", required=True, options=_MODEL),
+        "replicas": Field("int", "Number of model servers.", default=1, minimum=0),
+        "accelerator": Field("dict", "What one model server runs on.", default={}, options=_ACCELERATOR),
+        "engine": Field("dict", "The model server.", default={}, options=_ENGINE),
+        "scheduler": Field("dict", "The endpoint picker, which chooses a server for each request.", default={}, options=_SCHEDULER),
+        "route": Field("dict", "How the gateway finds this model.", default={}, options=_ROUTE),
+        "storage": Field("dict", "Where the weights lie.", default={}, options=_STORAGE),
+        "resources": Field("dict", "Resources of one model server, next to its accelerators. Left out, requests that suit the engine.", options=_RESOURCES),
+        "labels": Field(
+            "map", "Further labels of the model server pods.", default={}, keys="label_key", elements=Field("str", "The value.", format="label_value")
+        ),
+        "node_selector": Field(
+            "map", "Node labels that a model server needs.", default={}, keys="label_key", elements=Field("str", "The value.", format="label_value")
+        ),
+        "tolerations": Field("list", "Node taints that a model server tolerates.", default=[], elements=Field("dict", "One toleration.", options=_TOLERATION)),
+    },
+)
+
+_LISTENER = {
+    "name": Field("str", "Name of the listener.", default="http", format="dns_label"),
+    "port": Field("int", "Port clients connect to.", default=80, minimum=1, maximum=65535),
+    "hostname": Field("str", "Host name the listener answers to. Left out, every host.", format="hostname"),
+}
+
+_GATEWAY = {
+    "provider": Field(
+        "str",
+        "Which Gateway API implementation serves requests.",
+        default="envoy_gateway",
+        choices=tuple(name for name, facts in GATEWAY_PROVIDERS.items() if facts),
+        planned=tuple(name for name, facts in GATEWAY_PROVIDERS.items() if not facts),
+    ),
+    "install": Field("bool", "Install the provider's controller. C(false) where the cluster has it already.", default=True),
+    "name": Field("str", "Name of the Gateway.", default="llm-d-gateway", format="dns_label"),
+    "class_name": Field("str", "Name of the GatewayClass. Left out, the provider's usual one.", format="dns_subdomain"),
+    "service_type": Field(
+        "str", "Type of the Service in front of the gateway's proxy.", default="LoadBalancer", choices=("LoadBalancer", "ClusterIP", "NodePort")
+    ),
+    "listener": Field("dict", "Where the Gateway listens.", default={}, options=_LISTENER),
+}
+
+_SOURCE = Field(
+    "list", "Files, folders or URLs with the definitions. An empty list means that the cluster has them already.", elements=Field("str", "A path or a URL.")
+)
+
+VARIABLES: dict[str, Field] = {
+    "llm_d_model_services": Field("list", "The models to serve.", default=[], elements=SERVICE),
+    "llm_d_gateway": Field("dict", "The gateway in front of all models.", default={}, options=_GATEWAY),
+    "llm_d_release": Field("str", "Release line of the endpoint picker.", default="scheduler-0.7", choices=tuple(RELEASES)),
+    "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),
+    "llm_d_instance": Field(
+        "str", "Name of this deployment. It marks what the collection owns (label C(app.kubernetes.io/part-of)).", default="llm-d", format="dns_label"
+    ),
+    "llm_d_state": Field("str", "Whether the deployment shall exist.", default="present", choices=("present", "absent")),
+    "llm_d_kubeconfig": Field("str", "Kubeconfig file. Left out, C(KUBECONFIG) or C(~/.kube/config)."),
+    "llm_d_context": Field("str", "Context in the kubeconfig. Left out, its current one."),
+    "llm_d_helm": Field("str", "Path of the helm command. Left out, the one in C(PATH)."),
+    "llm_d_wait_timeout": Field("int", "Seconds to wait for objects to become ready.", default=300, minimum=1, maximum=86400),
+    "llm_d_artifacts_dir": Field("str", "Folder for the verdict and other results. Relative to where the play was started.", default="artifacts"),
+    "llm_d_image_registry": Field(
+        "str", "Registry put in front of every image of this collection.", format="image_prefix", example="registry.example.com:5000/mirror"
+    ),
+    "llm_d_images": Field(
+        "dict",
+        "Whole images, used as written in place of the tested ones.",
+        default={},
+        options={
+            "epp": Field("str", "The endpoint picker.", format="image"),
+            "vllm": Field("str", "vLLM.", format="image"),
+            "simulator": Field("str", "The model server simulator.", format="image"),
+            "gateway": Field("str", "The controller of the gateway provider.", format="image"),
+            "proxy": Field("str", "The proxy of the gateway provider.", format="image"),
+        },
+    ),
+    "llm_d_image_pull_policy": Field("str", "When nodes pull images.", default="IfNotPresent", choices=("IfNotPresent", "Always", "Never")),
+    "llm_d_image_pull_secrets": Field(
+        "list", "Secrets in the namespace that open the registry.", default=[], elements=Field("str", "Name of a Secret.", format="dns_subdomain")
+    ),
+    "llm_d_run_as_user": Field("int", "User id of our containers. C(0) leaves it to the cluster, as OpenShift wants it.", default=65532, minimum=0),
+    "llm_d_crd_sources": Field(
+        "dict",
+        "Where custom resource definitions come from. Left out, the projects' release pages.",
+        default={},
+        options={
+            "gateway_api": _SOURCE,
+            "inference_extension": _SOURCE,
+            "envoy_gateway": _SOURCE,
+        },
+    ),
+    "llm_d_charts": Field(
+        "dict",
+        "Where Helm charts come from: a folder, an archive or an C(oci://) reference.",
+        default={},
+        options={
+            "envoy_gateway": Field("str", "The chart C(gateway-helm) of Envoy Gateway.", example="oci://registry.example.com/envoyproxy/gateway-helm"),
+        },
+    ),
+}

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Server-sent events: the format in which an OpenAI-compatible server streams. Pure; never raises on any bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+MAX_LINE = 1 << 20  # bytes; a longer line is no event of ours, it is dropped and counted
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """One event: its type (empty for the default), its data (lines joined by a line feed), whether it was valid UTF-8."""
+
+    data: str
+    type: str = ""
+    valid: bool = True
+
+
+class SseParser:
+    """Bytes in as they arrive, events out. How the bytes are cut into chunks makes no difference."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._type = b""
+        self._after_cr = False
+        self._skipping = False
+        self.dropped = 0
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """The events that this chunk completed."""
+        if self._after_cr and chunk:
+            # a CR at the end of the last chunk ended its line already: an LF here belongs to it
+            chunk = chunk[1:] if chunk.startswith(b"\n") else chunk
+            self._after_cr = False
+        if chunk.endswith(b"\r"):
+            self._after_cr = True
+        text = (self._rest + chunk).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, self._rest = text.split(b"\n")
+        events = [event for event in map(self._line, lines) if event is not None]
+        if len(self._rest) > MAX_LINE:
+            self._rest, self._skipping = b"", True
+        return events
+
+    def close(self) -> list[Event]:
+        """What the end of the stream completes. The standard drops an unfinished event; a client that judges wants to see it."""
+        events = [self._line(self._rest)] if self._rest else []
+        self._rest = b""
+        return [event for event in [*events, self._line(b"")] if event is not None]
+
+    def _line(self, line: bytes) -> Event | None:
+        if self._skipping or len(line) > MAX_LINE:
+            self._skipping = False
+            self.dropped += 1
+            return None
+        if not line:
+            return self._dispatch()
+        field, dummy, value = line.partition(b":")
+        value = value[1:] if value.startswith(b" ") else value
+        if field == b"data":
+            self._data.append(value)
+        elif field == b"event":
+            self._type = value
+        return None
+
+    def _dispatch(self) -> Event | None:
+        data, kind, self._data, self._type = self._data, self._type, [], b""
+        if not data:
+            return None
+        whole = b"\n".join(data)
+        try:
+            return Event(whole.decode("utf-8"), kind.decode("utf-8", "replace"))
+        except UnicodeDecodeError:
+            return Event(whole.decode("utf-8", "replace"), kind.decode("utf-8", "replace"), valid=False)
+
+
+def parse(body: bytes) -> list[Event]:
+    """Every event of a whole body."""
+    parser = SseParser()
+    return parser.feed(body) + parser.close()

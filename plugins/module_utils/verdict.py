@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a plan to what shall be validated, and from claims to the verdict, its table and its curl lines. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import json
+import re
+import shlex
+import typing as t
+
+from ansible_collections.llm_d.inference.plugins.module_utils import claims
+
+Facts = c.Mapping[str, t.Any]
+
+# A picker that scores prefixes has such a plugin in its configuration, under whatever name the release gives it.
+_PREFIX_SCORER = re.compile(r"\btype:\s*[\"']?[\w-]*prefix[\w-]*scorer")
+
+
+def targets(plan: Facts) -> list[dict[str, t.Any]]:
+    """The services of a plan as routing_proof wants them."""
+    return [{
+        "name": service["name"],
+        "model": service["model"]["served_name"],
+        "path": service["route"]["path"],
+        "host_header": _host(service["route"].get("hostnames") or [], plan["gateway"]["listener"].get("hostname")),
+        "promises": promises(service["scheduler"]["config"]),
+        "replicas": service["server"]["replicas"],
+        "metrics": {
+            "namespace": plan["namespace"],
+            "name": service["scheduler"]["name"],
+            "port": str(service["scheduler"]["ports"]["metrics"]),
+            "names": {key: plan["release"]["metrics"][key] for key in ("requests", "scheduler_attempts", "ready_endpoints")},
+        },
+    } for service in plan["services"]]
+
+
+def promises(config: str) -> list[str]:
+    """What an EndpointPickerConfig promises of idle servers: requests with different prefixes spread; with a prefix scorer, those with one stick."""
+    return ["sticky", "spread"] if _PREFIX_SCORER.search(config) else ["spread"]
+
+
+def _host(hostnames: c.Sequence[str], listener: str | None) -> str | None:
+    """A name that the route and the listener both take; a wildcard takes any label."""
+    named = [name for name in (*hostnames, listener) if name]
+    exact = [name for name in named if not name.startswith("*")]
+    return exact[0] if exact else (named[0].replace("*", "validation", 1) if named else None)
+
+
+def objects(plan: Facts) -> list[dict[str, str]]:
+    """References to the objects that must be ready: {api_version, kind, namespace, name}."""
+    gateway, namespace = plan["gateway"], plan["namespace"]
+    found = [_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"])]
+    if gateway.get("install"):
+        controller = gateway["controller"]
+        found.append(_reference("apps/v1", controller["kind"], controller["namespace"], controller["name"]))
+    for service in plan["services"]:
+        found += [
+            _reference("apps/v1", "Deployment", namespace, service["server"]["name"]),
+            _reference("apps/v1", "Deployment", namespace, service["scheduler"]["name"]),
+            _reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]),
+            _reference("gateway.networking.k8s.io/v1", "HTTPRoute", namespace, service["route"]["name"]),
+        ]
+    return found
+
+
+def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[str, str]:
+    return {"api_version": api_version, "kind": kind, "namespace": namespace, "name": name}
+
+
+def assemble(plan: Facts, looks: Facts, collection: str) -> dict[str, t.Any]:
+    """The verdict on a plan from the registered results of the looks: {objects, routing, time}. A look that failed as a whole is a failed claim."""
+    routing = looks.get("routing")
+    found, skipped = claims.judge_resources(looks.get("objects"))
+    ran = isinstance(routing, c.Mapping) and "claims" in routing
+    found = [*found, *(routing["claims"] if ran else [claims.unrun("routing/proven", routing)])]
+    skipped = [*skipped, *(routing["not_checked"] if ran else [])]
+    facts = routing if ran else {}
+    return verdict(found, skipped, facts.get("endpoints", []), versions(plan, facts.get("kubernetes"), collection),
+                   facts.get("time") or looks.get("time", ""))
+
+
+def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, t.Any]:
+    """What was validated: versions and images, as planned."""
+    gateway = plan["gateway"]
+    return {
+        "collection": collection,
+        "release": plan["release"]["name"],
+        "kubernetes": kubernetes,
+        "gateway": {"provider": gateway["provider"], "version": gateway["chart"]["version"], "proxy_image": gateway["proxy_image"]},
+        "crds": {entry["name"]: entry["version"] for entry in plan["prerequisites"]["crds"]},
+        "services": {service["name"]: {"scheduler": service["scheduler"]["image"], "server": service["server"]["image"]} for service in plan["services"]},
+    }
+
+
+def verdict(claims: c.Sequence[Claim], skipped: c.Sequence[c.Mapping[str, str]], endpoints: c.Sequence[c.Mapping[str, t.Any]],
+            versions: c.Mapping[str, t.Any], time: str) -> dict[str, t.Any]:
+    """The file verdict.json. No claims are no proof."""
+    return {
+        "ok": bool(claims) and all(entry["ok"] for entry in claims),
+        "time": time,
+        "endpoint": endpoints[0]["url"] if endpoints else None,
+        "endpoints": [dict(entry) for entry in endpoints],
+        "claims": list(claims),
+        "not_checked": [dict(entry) for entry in skipped],
+        "versions": dict(versions),
+    }
+
+
+def table(found: c.Mapping[str, t.Any]) -> list[str]:
+    """The verdict as lines for people, the curl line of each endpoint last."""
+    width = max([len(entry["id"]) for entry in [*found["claims"], *found["not_checked"]]] or [0])
+    lines = [f"{'ok  ' if entry['ok'] else 'FAIL'}  {entry['id']:{width}}  {entry['seconds']:6.2f} s  {entry['evidence']}" for entry in found["claims"]]
+    lines += [f"-     {entry['id']:{width}}            not checked: {entry['why']}" for entry in found["not_checked"]]
+    held = sum(entry["ok"] for entry in found["claims"])
+    lines.append(f"{'OK' if found['ok'] else 'NOT OK'}: {held} of {len(found['claims'])} claims hold")
+    return lines + [curl(entry) for entry in found["endpoints"]]
+
+
+def curl(endpoint: c.Mapping[str, t.Any]) -> str:
+    """A line to paste: one completion through the gateway."""
+    body = json.dumps({"model": endpoint["model"], "prompt": "Say hello.", "max_tokens": 16})
+    host = f"-H {shlex.quote('Host: ' + endpoint['host_header'])} " if endpoint.get("host_header") else ""
+    return f"curl -si {shlex.quote(endpoint['url'] + '/v1/completions')} {host}-H 'Content-Type: application/json' -d {shlex.quote(body)}"

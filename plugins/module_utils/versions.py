@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one table of versions: what a release line is made of. Data only.
+
+Images are repository and tag; the user's `llm_d_image_registry` goes in front. Plugin spellings per release are in scorers.py's own tables.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+_POOL_GROUP = "inference.networking.k8s.io"
+_EXTENSION_GROUP = "inference.networking.x-k8s.io"
+_GIE_URL = "https://github.com/kubernetes-sigs/gateway-api-inference-extension/releases/download"
+_ROUTER_URL = "https://github.com/llm-d/llm-d-router/raw"
+_READ = ("get", "list", "watch")
+
+# Names of the endpoint picker's own series (epp.md section 7): what `validation` and `scorer_config` read as proof.
+_GIE_METRICS = {
+    "ready_endpoints": "inference_pool_ready_pods",
+    "requests": "inference_objective_request_total",
+    "scheduler_duration": "inference_extension_scheduler_e2e_duration_seconds",
+    "scheduler_attempts": "inference_extension_scheduler_attempts_total",
+    "plugin_duration": "inference_extension_plugin_duration_seconds",
+    "prefix_hit_ratio": "inference_extension_prefix_indexer_hit_ratio",
+    "disagg_decisions": "llm_d_inference_scheduler_disagg_decision_total",
+}
+_ROUTER_METRICS = {
+    "ready_endpoints": "llm_d_epp_ready_endpoints",
+    "requests": "llm_d_epp_request_total",
+    "scheduler_duration": "llm_d_epp_scheduler_e2e_duration_seconds",
+    "scheduler_attempts": "llm_d_epp_scheduler_attempts_total",
+    "plugin_duration": "llm_d_epp_plugin_duration_seconds",
+    "prefix_hit_ratio": "llm_d_epp_prefix_indexer_hit_ratio",
+    "disagg_decisions": "llm_d_epp_disagg_decision_total",
+}
+
+
+def _rules(*groups: str) -> list[dict[str, list[str]]]:
+    """What an endpoint picker may read in its namespace (epp.md section 6), and nothing more."""
+    return [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": list(_READ)},
+        {"apiGroups": [_POOL_GROUP], "resources": ["inferencepools"], "verbs": list(_READ)},
+        {"apiGroups": list(groups), "resources": ["inferenceobjectives", "inferencemodelrewrites"], "verbs": list(_READ)},
+    ]
+
+
+def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str], rules: list[dict[str, list[str]]], *sources: str) -> dict[str, t.Any]:
+    return {
+        "epp_image": epp,
+        "sidecar_image": sidecar,
+        "config_api_version": api,
+        "pool_api_version": f"{_POOL_GROUP}/v1",
+        "pool_group": _POOL_GROUP,
+        "crds_version": crds,
+        "crds_sources": list(sources) or [f"{_GIE_URL}/v{crds}/manifests.yaml"],
+        "metrics": metrics,
+        "rules": rules,
+        "destination_header": "x-gateway-destination-endpoint",
+    }
+
+
+_OLD_API = "inference.networking.x-k8s.io/v1alpha1"
+_NEW_API = "llm-d.ai/v1alpha1"
+_SCHEDULER = "llm-d/llm-d-inference-scheduler"
+_ROUTER = "llm-d/llm-d-router-endpoint-picker"
+_OLD_SIDECAR = "llm-d/llm-d-routing-sidecar"
+_NEW_SIDECAR = "llm-d/llm-d-router-disagg-sidecar"
+
+RELEASES: dict[str, dict[str, t.Any]] = {
+    "gie-1.5": _release("gateway-api-inference-extension/epp:v1.5.0", "", _OLD_API, "1.5.0", _GIE_METRICS, _rules(_EXTENSION_GROUP)),
+    "scheduler-0.7": _release(f"{_SCHEDULER}:v0.7.1", f"{_OLD_SIDECAR}:v0.7.1", _OLD_API, "1.4.0", _GIE_METRICS, _rules(_EXTENSION_GROUP)),
+    "scheduler-0.8": _release(f"{_SCHEDULER}:v0.8.0", f"{_OLD_SIDECAR}:v0.8.0", _OLD_API, "1.5.0", _GIE_METRICS, _rules(_EXTENSION_GROUP)),
+    "router-0.9": _release(f"{_ROUTER}:v0.9.0", f"{_NEW_SIDECAR}:v0.9.0", _NEW_API, "1.5.0", _ROUTER_METRICS, _rules(_EXTENSION_GROUP, "llm-d.ai")),
+    "router-0.10": _release(
+        f"{_ROUTER}:v0.10.0",
+        f"{_NEW_SIDECAR}:v0.10.0",
+        _NEW_API,
+        "1.6.0",
+        _ROUTER_METRICS,
+        _rules(_EXTENSION_GROUP, "llm-d.ai"),
+        f"{_GIE_URL}/v1.6.0/manifests.yaml",
+        f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",
+        f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferencemodelrewrites.yaml",
+    ),
+}
+
+GATEWAY_API: dict[str, t.Any] = {
+    "version": "1.6.1",
+    "sources": ["https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.6.1/standard-install.yaml"],
+}
+
+# Only entries with facts can be chosen; the others are known by name, so that the refusal can say so.
+GATEWAY_PROVIDERS: dict[str, dict[str, t.Any] | None] = {
+    "envoy_gateway": {
+        "version": "1.9.1",
+        "class_name": "envoy-gateway",
+        "controller_name": "gateway.envoyproxy.io/gatewayclass-controller",
+        "namespace": "envoy-gateway-system",
+        "controller": {"kind": "Deployment", "name": "envoy-gateway"},
+        "chart": {"release_name": "envoy-gateway", "name": "gateway-helm"},
+        "controller_image": "envoyproxy/gateway:v1.9.1",
+        "proxy_image": "envoyproxy/envoy:distroless-v1.40.0",
+        "backend": "Service",
+        "failure_modes": ["FailClose"],  # full-duplex ext_proc may not fail open: a CEL rule of EnvoyExtensionPolicy
+        "secure_ext_proc": False,
+        "ext_proc": {"message_timeout": "10s", "status_on_error": 503, "body_mode": "FullDuplexStreamed", "fallback": "LeastRequest"},
+        "crds_probe": "envoyproxies.gateway.envoyproxy.io",
+        "crds_sources": ["https://github.com/envoyproxy/gateway/releases/download/v1.9.1/envoy-gateway-crds.yaml"],
+    },
+    "istio": None,
+    "agentgateway": None,
+    "kgateway": None,
+    "gke": None,
+    "openshift": None,
+    "standalone": None,
+    "none": None,
+}
+
+ENGINES: dict[str, dict[str, t.Any]] = {
+    "vllm": {
+        "image": "vllm/vllm-openai:v0.11.0",
+        "vendor": "nvidia",
+        "requests": {"cpu": "2", "memory": "8Gi"},
+        "max_model_len": None,
+        "startup_timeout": 1800,
+        "startup_period": 5,
+    },
+    "simulator": {
+        "image": "llm-d/llm-d-inference-sim:v0.10.2",
+        "vendor": "none",
+        "requests": {"cpu": "50m", "memory": "64Mi"},
+        "max_model_len": 32768,
+        "startup_timeout": 120,
+        "startup_period": 1,
+    },
+}
+
+# Vendor: the extended resource a pod asks for, and the node label that tells its products apart.
+ACCELERATORS: dict[str, dict[str, str | None]] = {
+    "nvidia": {"resource": "nvidia.com/gpu", "product_label": "nvidia.com/gpu.product"},
+    "amd": {"resource": "amd.com/gpu", "product_label": "amd.com/gpu.product-name"},
+    "intel_gaudi": {"resource": "habana.ai/gaudi", "product_label": None},
+    "google": {"resource": "google.com/tpu", "product_label": "cloud.google.com/gke-tpu-accelerator"},
+    "none": {"resource": None, "product_label": None},
+}

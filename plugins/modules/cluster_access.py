@@ -1,0 +1,181 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_access
+short_description: Make the first contact with a cluster and check rights
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Reaches the API server, checks that it accepts the credentials and that the account has the given rights.
+  - Any trouble is told in one line, with what to do. All missing rights are named at once.
+options:
+  rights:
+    description: Rights that the account must have.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      verb:
+        description: The verb, such as V(create), or V(*).
+        type: str
+        required: true
+      group:
+        description: The API group, empty for the core group.
+        type: str
+        default: ""
+      resource:
+        description: The resource, in the plural.
+        type: str
+        required: true
+      namespace:
+        description: The namespace. Without it the right must hold for the whole cluster.
+        type: str
+  resources:
+    description: Objects to look up, as definitions or references. They need not exist, nor their kinds.
+    type: list
+    elements: dict
+    default: []
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - kubernetes >= 24.2.0
+attributes:
+  check_mode:
+    description: Changes nothing.
+    support: full
+  diff_mode:
+    description: Changes nothing.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Make the first contact
+  llm_d.inference.cluster_access:
+    rights:
+      - verb: create
+        resource: namespaces
+      - verb: create
+        group: apps
+        resource: deployments
+        namespace: llm-d
+"""
+
+RETURN = r"""
+server:
+  description: URL of the API server.
+  returned: success
+  type: str
+  sample: https://10.215.0.1:6443
+version:
+  description: Version of the API server.
+  returned: success
+  type: str
+  sample: 1.34.4
+user:
+  description: The account, empty when the API server does not tell.
+  returned: success
+  type: str
+  sample: system:serviceaccount:llm-d:deployer
+found:
+  description: Those of O(resources) that exist, with their names, labels and generations.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - apiVersion: v1
+      kind: Namespace
+      metadata:
+        name: llm-d
+        labels: {app.kubernetes.io/part-of: llm-d}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError, not_an_api_server
+from ansible_collections.llm_d.inference.plugins.module_utils.observer import Observer, references
+
+
+def who(cluster: Cluster) -> str:
+    """The name of the account; empty where the API server is too old to tell."""
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    try:
+        answer = cluster.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=body)
+    except ApiError as exc:
+        if exc.status == 401:
+            raise
+        return ""
+    return ((answer.get("status") or {}).get("userInfo") or {}).get("username") or ""
+
+
+def allowed(cluster: Cluster, right: dict) -> bool:
+    """True when the account has the right."""
+    attributes = {name: right[name] for name in ("verb", "group", "resource", "namespace") if right.get(name)}
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
+    answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
+    return bool((answer.get("status") or {}).get("allowed"))
+
+
+def look_up(cluster: Cluster, items: list[dict]) -> list[dict]:
+    """What exists of the objects that some definitions or references mean."""
+    observer = Observer(cluster, references(items))
+    keep = ("name", "namespace", "labels", "generation")
+    return [
+        {
+            "apiVersion": obj["apiVersion"], "kind": obj["kind"],
+            "metadata": {key: value for key, value in obj["metadata"].items() if key in keep},
+        }
+        for found in observer.fetch().values() for obj in found
+    ]
+
+
+def words(right: dict) -> str:
+    """A right in words."""
+    resource = right["resource"] + (f".{right['group']}" if right.get("group") else "")
+    return f"{right['verb']} {resource}" + (f" in namespace {right['namespace']}" if right.get("namespace") else "")
+
+
+def main() -> None:
+    """Entry of the module."""
+    spec = {
+        "verb": {"type": "str", "required": True},
+        "group": {"type": "str", "default": ""},
+        "resource": {"type": "str", "required": True},
+        "namespace": {"type": "str"},
+    }
+    module = AnsibleModule(
+        argument_spec={
+            **auth_spec(),
+            "rights": {"type": "list", "elements": "dict", "default": [], "options": spec},
+            "resources": {"type": "list", "elements": "dict", "default": []},
+        },
+        supports_check_mode=True,
+    )
+    rights = module.params["rights"]
+    try:
+        cluster = connect(module)
+        user = who(cluster)
+        if user == "system:anonymous":
+            module.fail_json(
+                msg=f"the Kubernetes API server {cluster.server} was asked without credentials: give a kubeconfig with a user, or K8S_AUTH_API_KEY"
+            )
+        version = cluster.get("/version").get("gitVersion")
+        if not version:
+            raise not_an_api_server(cluster.server, "no version")
+        lacking = [words(right) for right, has in zip(rights, cluster.parallel(lambda right: allowed(cluster, right), rights)) if not has]
+        found = look_up(cluster, module.params["resources"])
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc))
+    if lacking:
+        module.fail_json(msg=f"the account {user or 'used'!r} lacks rights on {cluster.server}: {'; '.join(lacking)}; grant them, or use an account that has them")
+    module.exit_json(changed=False, server=cluster.server, version=version.removeprefix("v"), user=user, found=found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,326 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: crd_bundles
+short_description: Install bundles of CustomResourceDefinitions, never an older one over a newer one
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Reads which bundles are installed with one light request, and leaves alone each that is there at the same or a newer version.
+  - Applies the others server-side, as text, several at a time, and waits until the API server serves them.
+  - Never removes a CustomResourceDefinition. With it would go every object of its kind.
+options:
+  bundles:
+    description: The bundles, in order of application.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description: Name of the bundle, for messages.
+        type: str
+        required: true
+      version:
+        description: Version of the bundle. A leading C(v) is ignored.
+        type: str
+        required: true
+      annotation:
+        description:
+          - Annotation of the CustomResourceDefinitions that holds the version of the bundle.
+          - Without it the module writes, and later compares, an annotation of its own (V(llm-d.ai/bundle-version)).
+        type: str
+      probe:
+        description:
+          - Name of the CustomResourceDefinition that stands for the bundle. It is applied last, so that an interrupted
+            installation is seen as absent.
+        type: str
+        required: true
+      sources:
+        description:
+          - Files, folders (searched for C(*.yaml) and C(*.yml)) or C(http), C(https) URLs.
+          - An empty list means that the cluster must have the definitions already.
+        type: list
+        elements: str
+        required: true
+  timeout:
+    description: Seconds to wait until the API server serves what was applied.
+    type: int
+    default: 60
+  download_timeout:
+    description: Seconds to wait for one URL of O(bundles[].sources).
+    type: int
+    default: 60
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - kubernetes >= 24.2.0
+attributes:
+  check_mode:
+    description: Says what would be installed and changes nothing.
+    support: full
+  diff_mode:
+    description: Shows bundles, versions and names, not the definitions.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Install the Gateway API from a file
+  llm_d.inference.crd_bundles:
+    bundles:
+      - name: gateway-api
+        version: 1.6.1
+        annotation: gateway.networking.k8s.io/bundle-version
+        probe: gateways.gateway.networking.k8s.io
+        sources:
+          - /srv/mirror/gateway-api/standard-install.yaml
+
+- name: Install the inference extension from its release
+  llm_d.inference.crd_bundles:
+    bundles:
+      - name: inference-extension
+        version: 1.4.0
+        annotation: inference.networking.k8s.io/bundle-version
+        probe: inferencepools.inference.networking.k8s.io
+        sources:
+          - https://github.com/kubernetes-sigs/gateway-api-inference-extension/releases/download/v1.4.0/manifests.yaml
+"""
+
+RETURN = r"""
+bundles:
+  description: What was found and done, bundle by bundle.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the bundle.
+      returned: always
+      type: str
+      sample: gateway-api
+    version:
+      description: The version that was asked for.
+      returned: always
+      type: str
+      sample: 1.6.1
+    installed:
+      description: The version found before. Empty when the bundle was absent or its version is not known.
+      returned: always
+      type: str
+      sample: 1.5.0
+    action:
+      description:
+        - V(install), V(upgrade), V(repair) (some definitions were missing), V(adopt) (installed by someone else, version not
+          known), V(keep) (the same or newer is there) or V(sealed) (the platform owns these definitions and lets no one else write them).
+      returned: always
+      type: str
+      sample: upgrade
+    crds:
+      description: Names of the definitions that were applied.
+      returned: always
+      type: list
+      elements: str
+      sample: [gateways.gateway.networking.k8s.io]
+    ignored:
+      description: Kinds of the documents in the sources that are no CustomResourceDefinitions. They are not applied.
+      returned: always
+      type: list
+      elements: str
+      sample: [ValidatingAdmissionPolicy]
+"""
+
+import time
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.urls import open_url
+
+from ansible_collections.llm_d.inference.plugins.module_utils import crds
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError, one_line
+
+PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+# what the admission policies of platforms say that own Gateway API definitions
+SEALED = ("Ingress Operator", "ingress-operator", "managed by GKE")
+
+
+def read_sources(bundle: dict, timeout: int) -> tuple[list[crds.Document], list[str]]:
+    """All CRDs of a bundle, the probe last, each name once; and the kinds that were passed over. Raises ClusterError."""
+    found: dict[str, crds.Document] = {}
+    ignored: list[str] = []
+    for source in bundle["sources"]:
+        for place, text in read_source(source, bundle["name"], timeout):
+            try:
+                documents, others = crds.documents(text, place)
+            except ValueError as exc:
+                raise ClusterError(f"bundle {bundle['name']}: {exc}") from exc
+            found.update({document.name: document for document in documents})
+            ignored += others
+    if bundle["probe"] not in found:
+        raise ClusterError(
+            f"bundle {bundle['name']}: its sources ({', '.join(bundle['sources'])}) do not hold the definition {bundle['probe']}; correct the sources or the probe"
+        )
+    probe = found.pop(bundle["probe"])
+    return [*found.values(), probe], ignored
+
+
+def read_source(source: str, name: str, timeout: int) -> list[tuple[str, str]]:
+    """Pairs of place and text of one source. Raises ClusterError."""
+    try:
+        if is_url(source):
+            with open_url(source, timeout=timeout, http_agent="llm_d.inference") as answer:
+                return [(source, answer.read().decode("utf-8"))]
+        path = Path(source)
+        files = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml") and file.is_file()) if path.is_dir() else [path]
+        if not files:
+            raise ClusterError(f"bundle {name}: the folder {source} holds no .yaml file; correct the path")
+        return [(str(file), file.read_text(encoding="utf-8")) for file in files]
+    except ClusterError:
+        raise
+    except Exception as exc:
+        # open_url raises a dozen unrelated classes
+        hint = "check the address, proxy and network, or use a mirror" if is_url(source) else "correct the path"
+        raise ClusterError(f"bundle {name}: {source} cannot be read: {one_line(exc, 160)}; {hint}") from exc
+
+
+def is_url(source: str) -> bool:
+    return source.startswith(("https://", "http://"))
+
+
+def installed_annotations(cluster: Cluster) -> dict[str, dict]:
+    """Annotations of each CRD of the cluster, by name."""
+    found = cluster.get(PATH, accept=METADATA_LIST)
+    return {item["metadata"]["name"]: item["metadata"].get("annotations") or {} for item in found.get("items") or []}
+
+
+def install(cluster: Cluster, bundle: dict, documents: list[crds.Document]) -> None:
+    """Apply the documents, the last one after all others."""
+    if not bundle.get("annotation"):
+        marks = {crds.BUNDLE: bundle["name"], crds.BUNDLE_VERSION: bundle["version"]}
+        documents = [crds.annotate(document, marks) for document in documents]
+
+    def apply(document: crds.Document) -> None:
+        try:
+            cluster.apply(f"{PATH}/{document.name}", document.text.encode(), accept=METADATA)
+        except ApiError as exc:
+            if exc.status in (403, 422) and any(word in exc.message for word in SEALED):
+                raise
+            raise ClusterError(f"bundle {bundle['name']}, {document.name}: {exc}") from exc
+
+    cluster.parallel(apply, documents[:-1])
+    apply(documents[-1])
+
+
+def wait_served(cluster: Cluster, names: list[str], timeout: int) -> None:
+    """Wait until discovery lists every definition. Raises ClusterError with the conditions of those that are not served."""
+    end = time.monotonic() + timeout
+    waiting = set(names)
+    while True:
+        for group in sorted({name.partition(".")[2] for name in waiting}):
+            versions = (cluster.find(f"/apis/{group}") or {}).get("versions") or []
+            served: set[str] = set()
+            for version in versions:
+                resources = cluster.find(f"/apis/{version['groupVersion']}") or {}
+                served |= {resource["name"] + "." + group for resource in resources.get("resources") or []}
+            waiting -= served
+        if not waiting:
+            return
+        if time.monotonic() > end:
+            raise ClusterError(f"after {timeout} s the API server does not serve " + "; ".join(why(cluster, name) for name in sorted(waiting)))
+        time.sleep(0.2)
+
+
+def why(cluster: Cluster, name: str) -> str:
+    """The name of a definition, and what its conditions say."""
+    found = cluster.find(f"{PATH}/{name}") or {}
+    conditions = (found.get("status") or {}).get("conditions") or []
+    bad = [one_line(entry.get("message") or entry.get("reason")) for entry in conditions if entry.get("status") != "True" or entry.get("type") == "NonStructuralSchema"]
+    return f"{name} ({'; '.join(bad) or 'no condition says why'})"
+
+
+def handle(cluster: Cluster, bundle: dict, installed: dict[str, dict], module: AnsibleModule) -> dict:
+    """Decide and do for one bundle; returns its entry of the result."""
+    if not bundle["sources"] and bundle["probe"] not in installed:
+        raise ClusterError(f"bundle {bundle['name']}: the cluster has no {bundle['probe']}, and no sources are given to install it from; give some (llm_d_crd_sources)")
+    # a URL is asked only when it must be: names in local files cost nothing
+    local = bool(bundle["sources"]) and not any(is_url(source) for source in bundle["sources"])
+    documents, ignored = read_sources(bundle, module.params["download_timeout"]) if local else ([], [])
+    decision = crds.decide(bundle, installed, [document.name for document in documents] if local else None)
+    entry = {
+        "name": bundle["name"], "version": bundle["version"].removeprefix("v"), "installed": decision["installed"],
+        "action": decision["action"], "crds": [], "ignored": sorted(set(ignored)),
+    }
+    if not bundle["sources"]:
+        entry["action"] = "keep"
+    if entry["action"] == "keep":
+        return entry
+    if not local:
+        documents, ignored = read_sources(bundle, module.params["download_timeout"])
+        entry["ignored"] = sorted(set(ignored))
+    if decision["action"] == "adopt":
+        module.warn(
+            f"the definitions of bundle {bundle['name']} were installed by someone else and do not tell their version; "
+            f"they are replaced by version {entry['version']}"
+        )
+    entry["crds"] = [document.name for document in documents]
+    if not module.check_mode:
+        try:
+            install(cluster, bundle, documents)
+        except ApiError as exc:
+            module.warn(f"the platform owns the definitions of bundle {bundle['name']} ({decision['installed'] or 'version not known'}) and they are left as they are: {exc.message}")
+            entry.update(action="sealed", crds=[])
+    return entry
+
+
+def main() -> None:
+    """Entry of the module."""
+    spec = {
+        "name": {"type": "str", "required": True},
+        "version": {"type": "str", "required": True},
+        "annotation": {"type": "str"},
+        "probe": {"type": "str", "required": True},
+        "sources": {"type": "list", "elements": "str", "required": True},
+    }
+    module = AnsibleModule(
+        argument_spec={
+            **auth_spec(),
+            "bundles": {"type": "list", "elements": "dict", "required": True, "options": spec},
+            "timeout": {"type": "int", "default": 60},
+            "download_timeout": {"type": "int", "default": 60},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        cluster = connect(module)
+        installed = installed_annotations(cluster)
+        entries = [handle(cluster, bundle, installed, module) for bundle in module.params["bundles"]]
+        applied = [name for entry in entries for name in entry["crds"]]
+        if applied and not module.check_mode:
+            wait_served(cluster, applied, module.params["timeout"])
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc))
+    result = {"changed": bool(applied), "bundles": entries}
+    if module._diff:
+        result["diff"] = {
+            "before": "".join(f"{entry['name']} {entry['installed'] or 'absent'}\n" for entry in entries),
+            "after": "".join(describe(entry) for entry in entries),
+        }
+    module.exit_json(**result)
+
+
+def describe(entry: dict) -> str:
+    """Lines of the diff's after side for one bundle."""
+    if not entry["crds"]:
+        return f"{entry['name']} {entry['installed'] or 'absent'}\n"
+    return f"{entry['name']} {entry['version']}\n" + "".join(f"  {name}\n" for name in entry["crds"])
+
+
+if __name__ == "__main__":
+    main()

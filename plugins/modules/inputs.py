@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: inputs
+author:
+  - llm_d.inference contributors (@llm-d)
+short_description: Check the llm_d_* variables before anything is touched
+version_added: 0.1.0
+description:
+  - Reads every variable of the host whose name begins with C(llm_d_) and fails with all mistakes at once.
+  - Each mistake names the place, the value, why it is wrong and what to write instead.
+  - Runs on the controller, connects to nothing and changes nothing.
+options: {}
+attributes:
+  check_mode:
+    description: Can run in check mode and return the same without changing the target.
+    support: full
+  diff_mode:
+    description: Returns details on what has changed when in diff mode.
+    support: none
+notes:
+  - Works as an action plugin, since only the controller knows the variables.
+seealso:
+  - plugin: llm_d.inference.plan
+    plugin_type: lookup
+    description: What follows from the variables.
+"""
+
+EXAMPLES = r"""
+- name: Refuse a file with mistakes
+  llm_d.inference.inputs:
+"""
+
+RETURN = r"""
+problems:
+  description: The mistakes.
+  returned: failed
+  type: list
+  elements: dict
+  contains:
+    path:
+      description: Where it stands.
+      type: str
+      sample: llm_d_model_services[0].replicas
+    value:
+      description: What stands there. Values that may be secret are not shown.
+      type: raw
+      sample: -1
+    reason:
+      description: Why it is wrong.
+      type: str
+      sample: -1 is less than 0.
+    fix:
+      description: What to write instead.
+      type: str
+      sample: Write a whole number from 0 on.
+services:
+  description: Names of the model services.
+  returned: success
+  type: list
+  elements: str
+  sample: [llama-8b]
+provider:
+  description: The gateway provider.
+  returned: success
+  type: str
+  sample: envoy_gateway
+release:
+  description: The release line of the endpoint picker.
+  returned: success
+  type: str
+  sample: scheduler-0.7
+namespace:
+  description: The namespace of all objects.
+  returned: success
+  type: str
+  sample: llm-d
+"""

@@ -1,0 +1,201 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: resource_ready
+short_description: Wait until objects of a cluster are ready, and say why when they are not
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Waits for all given objects at once. Each is judged by what ready means for its kind, for the present generation.
+  - Deployments, StatefulSets and DaemonSets must be updated and available with no old replica left. Gateways must be programmed with every
+    listener. Routes must be accepted by every parent they name. Policies must be accepted by their ancestors.
+  - When the time is over, or waiting longer cannot help (an image that does not exist, a missing Secret, a lasting crash), it fails and names for each
+    object what is wrong, what its pods, events and logs say, and what to do. What looks like a secret is removed from log lines.
+  - Shows its progress while it waits, when the connection is local.
+options:
+  resources:
+    description:
+      - Definitions, objects or references.
+      - Of each, C(apiVersion), C(kind), C(metadata.name), C(metadata.namespace) and C(metadata.generation) are read. The short
+        form C({api_version, kind, name, namespace}) does as well. With C(label_selector) in place of a name, all objects that bear the labels are meant.
+    type: list
+    elements: dict
+    required: true
+  state:
+    description: V(absent) waits until the objects are gone.
+    type: str
+    choices: [ready, absent]
+    default: ready
+  timeout:
+    description: Seconds to wait.
+    type: int
+    default: 300
+  interval:
+    description: Seconds between two looks.
+    type: float
+    default: 0.5
+  fail_fast:
+    description: Whether to fail before the time is over when waiting longer cannot help.
+    type: bool
+    default: true
+  progress_path:
+    description: File to which lines about the progress are appended. The action plugin sets it; there is no need to.
+    type: path
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - kubernetes >= 24.2.0
+attributes:
+  check_mode:
+    description: Does not wait, since nothing was changed that could be waited for. Returns what would be waited for.
+    support: full
+  diff_mode:
+    description: Changes nothing.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Wait for what was applied
+  llm_d.inference.resource_ready:
+    resources: "{{ definitions }}"
+    timeout: 600
+
+- name: Wait for one Gateway
+  llm_d.inference.resource_ready:
+    resources:
+      - api_version: gateway.networking.k8s.io/v1
+        kind: Gateway
+        name: llm-d-gateway
+        namespace: llm-d
+
+- name: Wait until the proxies of a gateway are gone
+  llm_d.inference.resource_ready:
+    state: absent
+    resources:
+      - api_version: apps/v1
+        kind: Deployment
+        namespace: envoy-gateway-system
+        label_selector:
+          gateway.envoyproxy.io/owning-gateway-name: llm-d-gateway
+"""
+
+RETURN = r"""
+resources:
+  description: The objects as they are at the end, without their managed fields, and Secrets without their data.
+  returned: success, when not in check mode
+  type: list
+  elements: dict
+  sample:
+    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: sim, namespace: llm-d}
+waited:
+  description: Seconds spent.
+  returned: always
+  type: float
+  sample: 12.4
+waiting_for:
+  description: What was, or would be, waited for.
+  returned: always
+  type: list
+  elements: str
+  sample: [Deployment llm-d/sim]
+failures:
+  description: The objects that are not ready.
+  returned: on failure
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description: Kind of the object.
+      returned: always
+      type: str
+      sample: Deployment
+    name:
+      description: Name of the object.
+      returned: always
+      type: str
+      sample: sim
+    namespace:
+      description: Namespace of the object, empty when it has none.
+      returned: always
+      type: str
+      sample: llm-d
+    reason:
+      description: Why it is not ready.
+      returned: always
+      type: str
+      sample: "0/1 ready (container sim crashes (exit code 2, 4 restarts))"
+    remedy:
+      description: What to do about it, empty when that is not known.
+      returned: always
+      type: str
+      sample: read its last log lines
+    terminal:
+      description: Whether waiting longer cannot help.
+      returned: always
+      type: bool
+      sample: true
+    details:
+      description: What pods, events and logs say.
+      returned: always
+      type: list
+      elements: str
+      sample: ["pod sim-7d9c, log of sim: unknown flag: --modell"]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.observer import references
+from ansible_collections.llm_d.inference.plugins.module_utils.waiting import Waiting, report
+
+
+def without_data(obj: dict) -> dict:
+    """An object fit to be returned: a Secret loses its values."""
+    if obj.get("kind") != "Secret":
+        return obj
+    return {name: value for name, value in obj.items() if name not in ("data", "stringData")}
+
+
+def main() -> None:
+    """Entry of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **auth_spec(),
+            "resources": {"type": "list", "elements": "dict", "required": True},
+            "state": {"type": "str", "choices": ["ready", "absent"], "default": "ready"},
+            "timeout": {"type": "int", "default": 300},
+            "interval": {"type": "float", "default": 0.5},
+            "fail_fast": {"type": "bool", "default": True},
+            "progress_path": {"type": "path"},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    try:
+        refs = references(params["resources"])
+        names = [str(ref) for ref in refs]
+        if module.check_mode or not refs:
+            module.exit_json(changed=False, waited=0.0, waiting_for=names, **({} if module.check_mode else {"resources": []}))
+        wait = Waiting(connect(module), refs, params["state"], params["progress_path"] or "")
+        done = wait.run(params["timeout"], max(params["interval"], 0.1), params["fail_fast"])
+        waited = round(wait.elapsed, 1)
+        entries = [] if done else wait.explain()
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc))
+    if not done:
+        module.fail_json(msg=report(entries, len(refs), waited, params["state"]), failures=entries, waited=waited, waiting_for=names)
+    resources = [without_data(obj) for ref in refs for obj in wait.objects.get(ref, [])]
+    module.exit_json(changed=False, waited=waited, waiting_for=names, resources=resources)
+
+
+if __name__ == "__main__":
+    main()

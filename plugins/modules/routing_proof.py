@@ -1,0 +1,364 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: routing_proof
+short_description: Prove with traffic that requests are scheduled as promised
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Sends a few short requests through a gateway, to many model services at once, and judges what comes back.
+  - Claims, for each service, that completions answer, whole and streamed; that every answer passed the endpoint picker; that
+    the picker's own counters moved by exactly the number of requests sent; and, where the policy promises it, that requests with one shared
+    prefix stick to one server and requests with different prefixes reach more than one.
+  - Prefixes are new in each run, so that each run proves anew. The number of requests and the time are bounded.
+  - Other traffic at the same time breaks the exact counts, and may break the stickiness.
+options:
+  gateway:
+    description: The Gateway whose address the services are asked at, unless they have a O(services[].url).
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the Gateway.
+        type: str
+        required: true
+      name:
+        description: Name of the Gateway.
+        type: str
+        required: true
+      listener:
+        description: Name of the listener; the first one by default.
+        type: str
+  services:
+    description: The model services to prove.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description: Name of the service, the start of the claims' ids.
+        type: str
+        required: true
+      model:
+        description: Name under which the model is served.
+        type: str
+        required: true
+      url:
+        description: Address to ask at. The address of O(gateway) by default.
+        type: str
+      path:
+        description: Prefix of the path, behind the address of O(gateway).
+        type: str
+      host_header:
+        description: Host name to ask for, where the gateway routes by host name.
+        type: str
+      api:
+        description: Which completions to ask for.
+        type: str
+        choices: [completions, chat_completions]
+        default: completions
+      promises:
+        description:
+          - What the scheduling policy promises of a service whose servers are idle.
+          - V(sticky) that requests with one shared prefix go to one server, V(spread) that requests with different prefixes reach more than one.
+        type: list
+        elements: str
+        choices: [sticky, spread]
+        default: [sticky, spread]
+      replicas:
+        description:
+          - Number of servers. With one there is nothing to choose from, so stickiness and spread are not claimed.
+          - Without it, the number that the picker knows.
+        type: int
+      metrics:
+        description: The endpoint picker's metrics. Without them its counters cannot be claimed, which is a failed claim.
+        type: dict
+        suboptions:
+          namespace:
+            description: Namespace of the picker's Service, which is reached through the API server.
+            type: str
+          name:
+            description: Name of the picker's Service.
+            type: str
+          port:
+            description: Number or name of the Service's metrics port.
+            type: str
+            default: '9090'
+          url:
+            description: Address of the picker's metrics port, instead of a Service.
+            type: str
+          path:
+            description: Path of the metrics page.
+            type: str
+            default: /metrics
+          names:
+            description: Names of the series in the picker's release, C(requests), C(scheduler_attempts) and, if wanted, C(ready_endpoints).
+            type: dict
+            required: true
+      api_key:
+        description: Key that the servers ask for. It is never shown.
+        type: str
+      validate_certs:
+        description: Whether the gateway's certificate must be trusted.
+        type: bool
+        default: true
+      ca_path:
+        description: PEM file with the certificates of the authorities to trust.
+        type: path
+      use_proxy:
+        description: Whether to honour the environment's proxies.
+        type: bool
+        default: true
+  wait:
+    description: Seconds to wait until the gateway has an address, and then until a service answers.
+    type: float
+    default: 60
+  settle:
+    description: Seconds to wait until the counters moved.
+    type: float
+    default: 3
+  request_timeout:
+    description: Seconds that one request may take.
+    type: float
+    default: 10
+  sticky_requests:
+    description: Number of requests with one shared prefix.
+    type: int
+    default: 6
+  spread_requests:
+    description: Number of requests with different prefixes at most; no more are sent once they reached two servers.
+    type: int
+    default: 24
+  prefix_words:
+    description:
+      - Length of a prefix in words, which should make several blocks of the prefix cache; one word is one token or a little more.
+      - Shortened to a quarter of what the model takes, where the server says how much it takes.
+    type: int
+    default: 256
+attributes:
+  check_mode:
+    description: Sends nothing and claims nothing.
+    support: full
+  diff_mode:
+    description: It changes nothing.
+    support: none
+requirements:
+  - kubernetes >= 24.2.0, unless every address is given
+extends_documentation_fragment:
+  - ansible.builtin.action_common_attributes
+  - kubernetes.core.k8s_auth_options
+"""
+
+EXAMPLES = r"""
+- name: Prove the routing of two services behind one gateway
+  llm_d.inference.routing_proof:
+    kubeconfig: /var/lib/llm-d-local/admin.kubeconfig
+    gateway:
+      namespace: llm-d
+      name: llm-d-gateway
+    services:
+      - name: llama-8b
+        model: meta-llama/Llama-3.1-8B-Instruct
+        host_header: llama.example.com
+        replicas: 2
+        metrics: &metrics
+          namespace: llm-d
+          name: llama-8b-epp
+          names:
+            requests: inference_objective_request_total
+            scheduler_attempts: inference_extension_scheduler_attempts_total
+      - name: qwen
+        model: Qwen/Qwen3-0.6B
+        host_header: qwen.example.com
+        promises: [spread]
+        replicas: 1
+        metrics:
+          <<: *metrics
+          name: qwen-epp
+"""
+
+RETURN = r"""
+ok:
+  description: Whether all claims hold.
+  returned: always, except in check mode
+  type: bool
+  sample: true
+claims:
+  description: What was looked for, and whether it held.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - id: llama-8b/counted
+      ok: false
+      evidence: "14 requests sent, the endpoint picker's counters moved: requests by 17, scheduler_attempts by 17"
+      remedy: look whether other clients sent requests at the same time, and validate without them
+      seconds: 0.05
+  contains:
+    id:
+      description: Service and claim, one of C(serving), C(scheduled), C(counted), C(sticky), C(spread); or C(gateway/programmed).
+      type: str
+    ok:
+      description: Whether it held.
+      type: bool
+    evidence:
+      description: What was seen.
+      type: str
+    remedy:
+      description: What to do when it did not hold, else empty.
+      type: str
+    seconds:
+      description: Time it took.
+      type: float
+not_checked:
+  description: What was not claimed, and why.
+  returned: always
+  type: list
+  elements: dict
+  sample: [{id: qwen/sticky, why: there is one replica}]
+  contains:
+    id:
+      description: As in RV(claims).
+      type: str
+    why:
+      description: The reason.
+      type: str
+endpoints:
+  description: Where the services answer.
+  returned: always, except in check mode
+  type: list
+  elements: dict
+  sample: [{name: llama-8b, url: "http://10.96.0.20", model: meta-llama/Llama-3.1-8B-Instruct, host_header: null}]
+  contains:
+    name:
+      description: Name of the service.
+      type: str
+    url:
+      description: Address to ask at, without C(/v1).
+      type: str
+    model:
+      description: Name of the model.
+      type: str
+    host_header:
+      description: Host name to ask for.
+      type: str
+observations:
+  description: All that was seen of each service, the raw matter of the claims.
+  returned: always, except in check mode
+  type: list
+  elements: dict
+  sample:
+    - name: llama-8b
+      sent: 10
+      scheduled: 10
+      sticky: {sent: 6, source: x-inference-pod, servers: {llama-8b-decode-7d4b9c-x2x9p: 6}}
+      counters: {sent: 10, moved: {requests: 10, scheduler_attempts: 10}}
+kubernetes:
+  description: Version of the API server, null when it was not asked.
+  returned: always, except in check mode
+  type: str
+  sample: v1.34.4
+time:
+  description: When the proof began, UTC.
+  returned: always, except in check mode
+  type: str
+  sample: "2026-11-21T08:00:00Z"
+seconds:
+  description: How long it took.
+  returned: always, except in check mode
+  type: float
+  sample: 2.1
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils import claims, cluster
+from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import Limits
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof import Proof, needs_cluster
+
+METRICS = {
+    "namespace": {"type": "str"},
+    "name": {"type": "str"},
+    "port": {"type": "str", "default": "9090"},
+    "url": {"type": "str"},
+    "path": {"type": "str", "default": "/metrics"},
+    "names": {"type": "dict", "required": True},
+}
+SERVICE = {
+    "name": {"type": "str", "required": True},
+    "model": {"type": "str", "required": True},
+    "url": {"type": "str"},
+    "path": {"type": "str"},
+    "host_header": {"type": "str"},
+    "api": {"type": "str", "choices": ["completions", "chat_completions"], "default": "completions"},
+    "promises": {"type": "list", "elements": "str", "choices": ["sticky", "spread"], "default": ["sticky", "spread"]},
+    "replicas": {"type": "int"},
+    "metrics": {"type": "dict", "options": METRICS, "mutually_exclusive": [("name", "url")], "required_one_of": [("name", "url")],
+                "required_together": [("namespace", "name")]},
+    "api_key": {"type": "str", "no_log": True},
+    "validate_certs": {"type": "bool", "default": True},
+    "ca_path": {"type": "path"},
+    "use_proxy": {"type": "bool", "default": True},
+}
+SPEC = {
+    "gateway": {"type": "dict", "options": {
+        "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "listener": {"type": "str"}}},
+    "services": {"type": "list", "elements": "dict", "required": True, "options": SERVICE},
+    "wait": {"type": "float", "default": 60},
+    "settle": {"type": "float", "default": 3},
+    "request_timeout": {"type": "float", "default": 10},
+    "sticky_requests": {"type": "int", "default": 6},
+    "spread_requests": {"type": "int", "default": 24},
+    "prefix_words": {"type": "int", "default": 256},
+}
+
+
+def problems(params: dict) -> list[str]:
+    """What is wrong with the options, all at once."""
+    found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "prefix_words") if params[name] <= 0]
+    found += [f"{name}: {params[name]} must be 2 or more" for name in ("sticky_requests", "spread_requests") if params[name] < 2]
+    for index, service in enumerate(params["services"]):
+        metrics = service["metrics"] or {}
+        for path, url in ((f"services[{index}].url", service["url"] or "https://default"), (f"services[{index}].metrics.url", metrics.get("url"))):
+            try:
+                _unused = url and UrlTransport(url, validate_certs=service["validate_certs"], ca_path=service["ca_path"])
+            except ValueError as error:
+                found.append(f"{path}: {error}")
+        if not service["url"] and not params["gateway"]:
+            found.append(f"services[{index}]: give a url, or the gateway whose address to use")
+    return found
+
+
+def limits(params: dict) -> Limits:
+    """The options that bound the proof."""
+    return Limits(sticky=params["sticky_requests"], spread_min=min(4, params["spread_requests"]), spread_max=params["spread_requests"],
+                  prefix_words=params["prefix_words"], settle=params["settle"], request_timeout=params["request_timeout"], wait=params["wait"])
+
+
+def main() -> None:
+    """Entry point."""
+    module = AnsibleModule({**cluster.auth_spec(), **SPEC}, supports_check_mode=True)
+    if found := problems(module.params):
+        module.fail_json(msg="; ".join(found))
+    if module.check_mode:
+        skipped = [{"id": service["name"], "why": "check mode"} for service in module.params["services"]]
+        module.exit_json(changed=False, claims=[], not_checked=skipped, msg="check mode: nothing was sent, nothing is proven")
+    connection = None
+    if needs_cluster(module.params):
+        try:
+            connection = cluster.connect(module)
+        except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
+            module.fail_json(msg=str(error))
+    proof = Proof(module.params, connection, limits(module.params)).run()
+    if proof["ok"]:
+        module.exit_json(changed=False, **proof)
+    module.fail_json(msg="\n".join(claims.failures(proof["claims"])) or "nothing was proven: there is no service", **proof)
+
+
+if __name__ == "__main__":
+    main()

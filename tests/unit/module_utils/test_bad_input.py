@@ -1,0 +1,131 @@
+"""What a user gets wrong, and what they are told: the place, the value, and what to write."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import problems
+
+SIM: dict[str, t.Any] = {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "engine": {"type": "simulator"}}
+CHARTS = {"llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}}
+S0, S1 = "llm_d_model_services[0]", "llm_d_model_services[1]"
+
+
+def sim(**more: t.Any) -> dict[str, t.Any]:
+    return {"llm_d_model_services": [{**SIM, **more}]}
+
+
+def two(**second: t.Any) -> dict[str, t.Any]:
+    return {"llm_d_model_services": [SIM, {**SIM, **second}]}
+
+
+TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
+    ("misspelt key", sim(replcas=4), f"{S0}.replcas", "Did you mean 'replicas'?"),
+    ("misspelt nested key", sim(engine={"type": "simulator", "max_model_length": 1}), f"{S0}.engine.max_model_length", "Did you mean 'max_model_len'?"),
+    ("misspelt variable", {"llm_d_gatway": {}}, "llm_d_gatway", "Did you mean 'llm_d_gateway'?"),
+    ("key one level too high", sim(preset="queue"), f"{S0}.preset", "Write it under scheduler."),
+    ("key two levels too high", sim(inter_token_latency="5ms"), f"{S0}.inter_token_latency", "Write it under engine.simulator."),
+    ("unknown preset", sim(scheduler={"preset": "balancd"}), f"{S0}.scheduler.preset", "'balancd' is not known here. Did you mean 'balanced'?"),
+    ("unknown provider", {"llm_d_gateway": {"provider": "nginx"}}, "llm_d_gateway.provider", "Write one of: envoy_gateway."),
+    (
+        "provider of a later day",
+        {"llm_d_gateway": {"provider": "istio"}},
+        "llm_d_gateway.provider",
+        "'istio' is planned, but not supported yet. Write one of: envoy_gateway.",
+    ),
+    ("unknown release", {"llm_d_release": "scheduler-0.9"}, "llm_d_release", "gie-1.5, scheduler-0.7"),
+    ("name is no DNS label", sim(name="Llama_8B"), f"{S0}.name", "'Llama_8B' is not lower-case letters, digits and '-'"),
+    ("name too long", sim(name="x" * 60), f"{S0}.name", "has 60 characters"),
+    ("no name", {"llm_d_model_services": [{key: value for key, value in SIM.items() if key != "name"}]}, f"{S0}.name", "is missing."),
+    ("two services with one name", two(), f"{S1}.name", f"'sim' is the name of {S0} too."),
+    ("names that collide with an ending", two(name="sim-epp", route={"path": "/b"}), f"{S1}.name", "would share the object name 'sim-epp'"),
+    (
+        "two services on one route",
+        two(name="b"),
+        f"{S1}.route",
+        "path '/' leads to llm_d_model_services[0] ('sim') already. Write a path such as 'route: {path: /b}'",
+    ),
+    (
+        "two services on one host and path",
+        {
+            "llm_d_model_services": [
+                {**SIM, "route": {"hostnames": ["a.example.com"]}},
+                {**SIM, "name": "b", "route": {"hostnames": ["b.example.com", "a.example.com"], "path": "/"}},
+            ]
+        },
+        f"{S1}.route",
+        "of host 'a.example.com'",
+    ),
+    ("negative replicas", sim(replicas=-1), f"{S0}.replicas", "-1 is less than 0. Write a whole number from 0 on."),
+    ("text for a number", sim(replicas="4"), f"{S0}.replicas", "'4' is a text, not a whole number. Write it without quotes: 4"),
+    ("number for a text", sim(model={"served_name": 8}), f"{S0}.model.served_name", 'Write it in quotes: "8".'),
+    ("truth value for a number", sim(replicas=True), f"{S0}.replicas", "is true/false, not a whole number"),
+    ("port out of range", sim(engine={"type": "simulator", "port": 80}), f"{S0}.engine.port", "80 is less than 1024. Write a whole number from 1024 to 65535."),
+    ("mapping for the list of services", {"llm_d_model_services": {"sim": SIM}}, "llm_d_model_services", "Put '- ' in front of each element."),
+    ("text for the list of services", {"llm_d_model_services": "sim"}, "llm_d_model_services", "is a text, not a list"),
+    ("empty element", {"llm_d_model_services": [None, {**SIM, "model": None}]}, f"{S1}.model", "is missing."),
+    ("element is a text", {"llm_d_model_services": ["sim"]}, S0, "'sim' is a text, not a mapping"),
+    ("vLLM without a model", sim(engine={"type": "vllm"}), f"{S0}.model.uri", "vLLM has no model to load. Write hf://"),
+    ("model without a scheme", sim(engine={}, model={"uri": "meta-llama/Llama-3.1-8B"}), f"{S0}.model.uri", "hf://ORGANISATION/MODEL or pvc://CLAIM/PATH"),
+    ("simulator without a name", sim(model={}), f"{S0}.model.served_name", "clients have no name to ask for"),
+    (
+        "simulator settings on vLLM",
+        sim(model={"uri": "hf://a/b"}, engine={"simulator": {"seed": 1}}),
+        f"{S0}.engine.simulator",
+        "is not for an engine of type vllm",
+    ),
+    (
+        "two clocks in a simulator",
+        sim(engine={"type": "simulator", "simulator": {"time_to_first_token": "1s", "prefill_time_per_token": "1ms"}}),
+        f"{S0}.engine.simulator.time_to_first_token",
+        "would make the simulator ignore prefill_time_per_token",
+    ),
+    (
+        "duration without a unit",
+        sim(engine={"type": "simulator", "simulator": {"inter_token_latency": "5"}}),
+        f"{S0}.engine.simulator.inter_token_latency",
+        "Write something like 20ms.",
+    ),
+    ("storage of a simulator", sim(storage={"size": "5Gi"}), f"{S0}.storage.size", "loads no weights"),
+    ("token of a simulator", sim(model={"served_name": "x", "token_secret": "s"}), f"{S0}.model.token_secret", "only for a model from hf://"),
+    (
+        "product nobody labels",
+        sim(model={"uri": "hf://a/b"}, engine={"image": "a/b:c"}, accelerator={"vendor": "intel_gaudi", "product": "G3"}),
+        f"{S0}.accelerator.product",
+        "Use node_selector.",
+    ),
+    ("image for another vendor", sim(model={"uri": "hf://a/b"}, engine={}, accelerator={"vendor": "amd"}), f"{S0}.engine.image", "for nvidia, not for amd"),
+    ("accelerators of nobody", sim(accelerator={"per_replica": 2}), f"{S0}.accelerator.vendor", "says that there is no accelerator"),
+    ("a label of ours", sim(labels={"llm-d.ai/role": "prefill"}), f"{S0}.labels.llm-d.ai/role", "belongs to the collection"),
+    (
+        "failing open where none can",
+        sim(scheduler={"failure_mode": "FailOpen"}),
+        f"{S0}.scheduler.failure_mode",
+        "cannot be had with envoy_gateway. Write FailClose",
+    ),
+    ("chart missing", {"llm_d_charts": {}}, "llm_d_charts.envoy_gateway", "Write the folder, archive or oci:// reference of chart gateway-helm 1.9.1"),
+    ("instance is no label", {"llm_d_instance": "My LLMs"}, "llm_d_instance", "'My LLMs' is not lower-case letters"),
+    ("image without a tag", {"llm_d_images": {"epp": "llm-d/epp"}}, "llm_d_images.epp", "an image with its tag or digest"),
+    ("registry with a slash at its end", {"llm_d_image_registry": "registry/"}, "llm_d_image_registry", "no '/' at its end"),
+]
+
+
+@pytest.mark.parametrize(("variables", "path", "words"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_a_mistake_names_its_place_and_what_to_write(variables: dict[str, t.Any], path: str, words: str) -> None:
+    found = {problem.path: problem for problem in problems({**CHARTS, **variables})}
+    assert path in found, list(found)
+    assert words in str(found[path])
+    assert str(found[path]).startswith(f"{path}: ")
+
+
+def test_each_row_makes_exactly_its_own_problem() -> None:
+    several = {row[0]: [problem.path for problem in problems({**CHARTS, **row[1]})] for row in TABLE}
+    assert {name: paths for name, paths in several.items() if len(paths) != 1} == {
+        "two services with one name": [f"{S1}.name", f"{S1}.route"],
+        "empty element": ["llm_d_model_services[0].model", "llm_d_model_services[0].name", f"{S1}.model"],
+    }
+
+
+def test_the_base_of_the_table_is_right() -> None:
+    assert problems({**CHARTS, **sim()}) == []

@@ -1,0 +1,235 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One bounded exchange, against real servers that misbehave in each way a socket allows."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import json
+import ssl
+import time
+import types
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from ansible_collections.llm_d.inference.plugins.module_utils import http_transport as transport
+from local_servers import Handler, Server, drip, free_port, raw, serve
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+
+
+def get(url, timeout=2.0, **options):
+    return transport.UrlTransport(url, **options).request("GET", "/x", timeout=timeout)
+
+
+def trouble(url, timeout=2.0, **options):
+    start = time.monotonic()
+    with pytest.raises(transport.Trouble) as caught:
+        get(url, timeout, **options)
+    assert time.monotonic() - start < timeout + 1
+    assert caught.value.remedy
+    return caught.value
+
+
+def test_an_answer_carries_status_headers_body_and_time():
+    with serve(lambda handler, method, path, body: (404, {"X-Odd": "Yes", "Content-Type": "text/plain; charset=utf-8"}, f"{method} {path}")) as url:
+        answer = get(url + "/v1/")
+    assert (answer.status, answer.text, answer.headers["x-odd"], answer.content_type) == (404, "GET /x", "Yes", "text/plain")
+    assert 0 < answer.seconds < 2
+    assert answer.request == f"GET {url}/x"
+
+
+def test_the_host_header_can_be_set():
+    with serve(lambda handler, *rest: (200, {}, handler.headers["Host"])) as url:
+        assert transport.UrlTransport(url).request("GET", "/", headers={"Host": "llama.example.com"}).text == "llama.example.com"
+
+
+@pytest.mark.parametrize("url, base", [
+    ("http://a", "http://a"), ("http://a/", "http://a"), ("https://a:1/v1", "https://a:1"), ("http://a/llama/v1/", "http://a/llama"),
+    ("http://a/v1/chat/completions", "http://a"), ("http://[::1]:80/", "http://[::1]:80"), (" http://a ", "http://a"),
+])
+def test_base_url(url, base):
+    assert transport.base_url(url) == base
+
+
+@pytest.mark.parametrize("url", ["", "a", "a:80", "ftp://a", "http://", "http://a:x", "http://a:99999", "http://a?b", "http://a#b", "http://[::1"])
+def test_what_is_no_base_url(url):
+    with pytest.raises(ValueError):
+        transport.base_url(url)
+
+
+def test_a_password_in_the_url_is_refused_and_not_repeated():
+    with pytest.raises(ValueError) as caught:
+        transport.base_url("http://me:hunter2@a")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_refused():
+    port = free_port()
+    found = trouble(f"http://127.0.0.1:{port}")
+    assert found.kind == "refused"
+    assert str(found) == f"GET http://127.0.0.1:{port}/x: connection refused"
+
+
+def test_a_name_that_does_not_resolve():
+    found = trouble("http://nowhere.invalid", timeout=5.0)
+    assert found.kind in ("dns", "timeout")
+    assert "nowhere.invalid" in str(found)
+
+
+@pytest.mark.parametrize("talk, kind", [
+    (lambda s: None, "closed"),
+    (lambda s: s.sendall(b"SSH-2.0-OpenSSH_9.2\r\n"), "not_http"),
+    (lambda s: s.sendall(HEAD + b"Content-Length: 100\r\n\r\nshort"), "truncated"),
+    (lambda s: s.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), "truncated"),
+    (lambda s: s.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n"), "truncated"),
+])
+def test_broken_talk(talk, kind):
+    with raw(talk) as url:
+        assert trouble(url).kind == kind
+
+
+@pytest.mark.parametrize("talk, said", [
+    (lambda s: time.sleep(3), "did not answer"),
+    (drip(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a"), "did not answer"),
+    (drip(HEAD + b"\r\n", b"data: {}\n\n"), "did not end"),
+    (drip(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1"), "did not end"),
+])
+def test_no_server_holds_us_longer_than_the_timeout(talk, said):
+    with raw(talk) as url:
+        found = trouble(url, timeout=0.4)
+    assert found.kind == "timeout"
+    assert said in str(found) and "0.4 s" in str(found)
+
+
+def test_an_endless_answer_is_cut(monkeypatch):
+    monkeypatch.setattr(transport, "MAX_BODY", 100_000)
+    with raw(drip(HEAD + b"\r\n", b"x" * 65536, 0)) as url:
+        assert trouble(url).kind == "too_large"
+
+
+def test_reading_ends_at_the_wanted_bytes_even_across_packets():
+    def talk(connection):
+        connection.sendall(HEAD + b"\r\ndata: 1\n\ndata: [DO")
+        time.sleep(0.1)
+        connection.sendall(b"NE]\n\n")
+        time.sleep(5)
+    with raw(talk) as url:
+        answer = transport.UrlTransport(url).request("GET", "/", timeout=2.0, until=b"data: [DONE]")
+    assert b"[DONE]" in answer.body and answer.seconds < 1
+
+
+def test_a_redirect_is_not_followed():
+    with serve(lambda *rest: (302, {"Location": "http://192.0.2.1/login"}, "")) as url:
+        assert get(url).status == 302
+
+
+@pytest.fixture(name="certificate", scope="module")
+def make_certificate(tmp_path_factory):
+    """A certificate for 127.0.0.1, signed by itself: (path of the certificate, path of the key)."""
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+        .not_valid_before(now - datetime.timedelta(hours=1)).not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "c.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (folder / "k.pem").write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    return str(folder / "c.pem"), str(folder / "k.pem")
+
+
+@pytest.fixture(name="https")
+def serve_https(certificate):
+    """A TLS server; gives its URL."""
+    server = Server(("127.0.0.1", 0), Handler)
+    server.answer = lambda *rest: (200, {}, "safe")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = __import__("threading").Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield f"https://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_tls_that_is_not_trusted_trusted_by_a_file_or_not_asked_for_trust(https, certificate):
+    found = trouble(https)
+    assert found.kind == "tls_untrusted" and "ca_path" in found.remedy
+    assert get(https, ca_path=certificate[0]).text == "safe"
+    assert get(https, validate_certs=False).text == "safe"
+
+
+def test_tls_asked_of_a_plain_server_and_the_other_way_round(https):
+    with serve(lambda *rest: (200, {}, "")) as url:
+        found = trouble(url.replace("http:", "https:"))
+        assert found.kind == "tls" and "http://" in found.remedy
+    assert trouble(https.replace("https:", "http:")).kind in ("closed", "not_http")
+
+
+def test_excerpt_is_short_one_line_and_without_secrets():
+    shown = transport.excerpt("a\n\tb\x00 sk-123 " + "x" * 500, ["sk-123", ""])
+    assert shown.startswith("a b *** xxx") and len(shown) == transport.EXCERPT + 3 and "\n" not in shown
+
+
+class Api:
+    """An API server's connection that answers from a list."""
+
+    def __init__(self, reply):
+        self.reply, self.sent = reply, []
+
+    def send(self, method, path, query, body, options):
+        self.sent.append((method, path, query, body, options))
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        time.sleep(self.reply.pop("sleep", 0))
+        return types.SimpleNamespace(**self.reply)
+
+
+def ask(reply, timeout=2.0):
+    api = Api(reply)
+    service = transport.ServiceTransport(api, "llm-d", "llama", 8000)
+    return service.request("POST", "/v1/completions", b"{}", {"Content-Type": "application/json"}, timeout=timeout), api
+
+
+def test_a_service_through_the_api_server():
+    answer, api = ask({"status": 200, "headers": {"X-Inference-Pod": "p"}, "data": b"ok"})
+    method, path, query, body, options = api.sent[0]
+    assert path == "/api/v1/namespaces/llm-d/services/llama:8000/proxy/v1/completions"
+    assert (method, query, body, options["content_type"], options["timeout"]) == ("POST", None, b"{}", "application/json", 2.0)
+    assert (answer.status, answer.text, answer.headers) == (200, "ok", {"x-inference-pod": "p"})
+
+
+@pytest.mark.parametrize("code, remedy", [(403, "services/proxy"), (404, "namespace"), (503, "EndpointSlices")])
+def test_a_refusal_of_the_api_server_itself(code, remedy):
+    status = json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no endpoints available for service", "code": code})
+    with pytest.raises(transport.Trouble) as caught:
+        ask({"status": code, "headers": {}, "data": status.encode()})
+    assert caught.value.kind == "cluster" and remedy in caught.value.remedy
+    assert "Service llm-d/llama:8000 (through the API server)" in str(caught.value)
+
+
+@pytest.mark.parametrize("body", [b"{\"Status\"", b"[\"Status\"]", b"{\"error\": \"Status\"}"])
+def test_an_error_of_the_server_behind_it_is_an_answer(body):
+    assert ask({"status": 503, "headers": {}, "data": body})[0].status == 503
+
+
+def test_no_connection_to_the_api_server():
+    with pytest.raises(transport.Trouble, match="the API server does not answer"):
+        ask(OSError("the API server does not answer"))
+
+
+def test_a_slow_api_server_is_not_waited_for():
+    with pytest.raises(transport.Trouble) as caught:
+        ask({"status": 200, "headers": {}, "data": b"", "sleep": 1}, timeout=0.1)
+    assert caught.value.kind == "timeout"

@@ -1,0 +1,120 @@
+"""The inputs role in a real play: what the user sees, and that nothing runs after a mistake."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+
+SIM: dict[str, t.Any] = {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "engine": {"type": "simulator"}}
+CHARTS = {"llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}}
+TOUCHED = "the cluster has been touched"
+
+
+class Play:
+    """Runs a play of the inputs role and one task after it."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.root, self.folder = root, folder
+
+    def run(self, variables: dict[str, t.Any], *arguments: str) -> subprocess.CompletedProcess[str]:
+        """ansible-playbook with these play variables."""
+        play = {
+            "hosts": "localhost",
+            "gather_facts": False,
+            "vars": variables,
+            "roles": ["llm_d.inference.inputs"],
+            "tasks": [
+                {"name": "Touch", "ansible.builtin.debug": {"msg": TOUCHED}},
+                {"name": "Show", "ansible.builtin.debug": {"msg": "shown={{ shown | default() }}"}},
+                {"name": "Plan", "ansible.builtin.debug": {"msg": "artifacts={{ lookup('llm_d.inference.plan').artifacts_dir }}"}},
+            ],
+        }
+        (self.folder / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "LC_ALL": "C.UTF-8",
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_COLLECTIONS_PATH": str(self.root / "collections"),
+            "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
+        }
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", "play.yml", *arguments]
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture(name="play")
+def _play(root: Path, tmp_path: Path) -> Play:
+    return Play(root, tmp_path)
+
+
+def test_all_mistakes_are_shown_in_lines_and_nothing_runs_after(play: Play) -> None:
+    services = [
+        {**SIM, "replicas": -1, "scheduler": {"preset": "balancd"}, "modle": {}},
+        {**SIM, "name": "Sim_1"},
+        {**SIM, "name": "c", "model": {"served_name": "{{ nowhere }}"}, "replicas": "4", "route": {"path": "/c"}},
+    ]
+    done = play.run({"llm_d_gatway": {"provider": "istio"}, "llm_d_gateway": {"provider": "envoy"}, "llm_d_model_services": services})
+    shown = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert TOUCHED not in shown and "Traceback" not in shown
+    assert "8 mistakes in your llm_d_* variables. Nothing has been touched." in shown
+    for line in (
+        "  - llm_d_gateway.provider: 'envoy' is not known here. Did you mean 'envoy_gateway'? Write one of: envoy_gateway.",
+        "  - llm_d_gatway: there is no such option. Did you mean 'llm_d_gateway'?",
+        "  - llm_d_model_services[0].modle: there is no such option. Did you mean 'model'?",
+        "  - llm_d_model_services[0].replicas: -1 is less than 0. Write a whole number from 0 on.",
+        "  - llm_d_model_services[0].scheduler.preset: 'balancd' is not known here. Did you mean 'balanced'?",
+        "  - llm_d_model_services[1].name: 'Sim_1' is not lower-case letters",
+        "  - llm_d_model_services[2].model.served_name: '{{ nowhere }}' cannot be worked out: 'nowhere' is undefined.",
+        "  - llm_d_model_services[2].replicas: '4' is a text, not a whole number. Write it without quotes: 4",
+    ):
+        assert line in shown, line
+
+
+def test_a_mapping_for_the_list_is_one_clear_line(play: Play) -> None:
+    shown = play.run({**CHARTS, "llm_d_model_services": {"sim": SIM}}).stdout
+    assert "llm_d_model_services: {" in shown and "is a mapping (key: value), not a list. Put '- ' in front of each element." in shown
+
+
+def test_an_undefined_variable_is_told_once(play: Play) -> None:
+    shown = play.run({**CHARTS, "llm_d_model_services": [{**SIM, "name": "{{ nowhere }}"}]}).stdout
+    assert "1 mistake in your llm_d_* variables" in shown
+
+
+def test_a_variable_that_only_names_an_undefined_one(play: Play) -> None:
+    shown = play.run({**CHARTS, "llm_d_model_services": "{{ nowhere }}"}).stdout
+    assert "llm_d_model_services: '{{ nowhere }}' cannot be worked out" in shown
+
+
+def test_a_secret_is_not_shown(play: Play) -> None:
+    done = play.run({**CHARTS, "llm_d_model_services": [{**SIM, "engine": {"type": "simulator", "env": {"HF_TOKEN": 31337, "OTHER": "half{{ nowhere }}"}}}]})
+    assert "llm_d_model_services[0].engine.env.HF_TOKEN" in done.stdout
+    assert "31337" not in done.stdout + done.stderr and "half{" not in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [(), ("--check", "--diff"), ("--tags", "gaie_scheduler")], ids=["run", "check", "other_tags"])
+def test_a_right_file_passes_and_the_check_is_never_left_out(play: Play, arguments: tuple[str, ...]) -> None:
+    variables = {**CHARTS, "wanted": 4, "llm_d_model_services": [{**SIM, "replicas": "{{ wanted }}"}]}
+    done = play.run(variables, *arguments, "-v")
+    assert done.returncode == 0, done.stdout
+    assert "changed=0" in done.stdout
+    for fact in ("namespace: llm-d", "provider: envoy_gateway", "release: scheduler-0.7", "- sim"):
+        assert fact in done.stdout
+    if not arguments or arguments[0] == "--check":
+        assert TOUCHED in done.stdout
+
+
+def test_artifacts_lie_where_the_play_was_started(play: Play) -> None:
+    assert f"artifacts={play.folder}/artifacts" in play.run({**CHARTS, "llm_d_model_services": [SIM]}).stdout
+
+
+def test_braces_in_a_value_are_not_worked_out_twice(play: Play) -> None:
+    service = {**SIM, "engine": {"type": "simulator", "args": ["{% raw %}--chat-template={{ x }}{% endraw %}"]}}
+    done = play.run({**CHARTS, "llm_d_model_services": [service], "shown": "{{ lookup('llm_d.inference.plan').services[0].server.args[-1] }}"})
+    assert "shown=--chat-template={{ x }}" in done.stdout, done.stdout

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write what follows from plugins/module_utils/schema.py and the argument specs: specs, role READMEs, docs, the JSON Schema.
+
+`tools/generate.py` writes; `tools/generate.py --check` only says what is stale and exits 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import typing as t
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from plugins.module_utils.fields import FORMATS, Field  # noqa: E402
+from plugins.module_utils.schema import VARIABLES  # noqa: E402
+
+BANNER = "Written by tools/generate.py. Do not edit."
+SPEC_TYPES = {"map": "dict", "quantity": "str", "any": "raw"}
+JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "map": "object", "list": "array"}
+MODEL_SERVICE = {
+    "short_description": "Model servers of each model service, their Service and their route",
+    "description": [
+        "Creates, for each model service, its model servers, a Service over them, and the HTTPRoute by which the gateway finds them.",
+        "It returns when every server answers on its health endpoint and the gateway has accepted the route.",
+        "All facts come from the plan, which derives them from your C(llm_d_*) variables. See C(docs/user-file.md).",
+    ],
+}
+MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
+    "model_service_plan": {"description": ["What to deploy.", "Left out, it is C(lookup('llm_d.inference.plan'))."], "type": "dict"},
+    "model_service_state": {
+        "description": ["Whether the model servers shall exist.", "Left out, it is O(llm_d_state)."],
+        "type": "str",
+        "choices": ["present", "absent"],
+    },
+}
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML as yamllint wants it: sequences indented, no aliases."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: t.Any) -> bool:
+        return True
+
+
+def option(field: Field) -> dict[str, t.Any]:
+    """One option of an argument spec."""
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", field.description)
+    spec: dict[str, t.Any] = {"description": sentences, "type": SPEC_TYPES.get(field.type, field.type)}
+    if field.required:
+        spec["required"] = True
+    if field.default is not None and not (field.type == "dict" and field.default == {}):
+        spec["default"] = field.default
+    if field.choices:
+        spec["choices"] = list(field.choices)
+    element = field.elements if field.type == "list" else None
+    if element:
+        spec["elements"] = SPEC_TYPES.get(element.type, element.type)
+    nested = field.options or (element.options if element else None)
+    if nested:
+        spec["options"] = {name: secretless(name, option(inner)) for name, inner in nested.items()}
+    return spec
+
+
+def secretless(name: str, spec: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Ansible takes names such as token_secret for secrets; ours hold the name of a Secret."""
+    return {**spec, "no_log": False} if re.search("secret|token|key", name) else spec
+
+
+def argument_spec() -> str:
+    """meta/argument_specs.yml of model_service, with the whole schema of llm_d_model_services."""
+    options = {**MODEL_SERVICE_OPTIONS, "llm_d_model_services": option(VARIABLES["llm_d_model_services"])}
+    document = {"argument_specs": {"main": {**MODEL_SERVICE, "options": options}}}
+    return f"---\n# {BANNER}\n" + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=150, allow_unicode=True)
+
+
+def json_schema() -> str:
+    """JSON Schema (draft 2020-12) of the user's file, for editors. Jinja expressions stay allowed everywhere."""
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$comment": BANNER,
+        "title": "llm_d.inference variables",
+        "type": "object",
+        "patternProperties": {"^(?!llm_d_)": True},
+        "properties": {name: _json_field(field) for name, field in VARIABLES.items()},
+        "additionalProperties": False,
+        "$defs": {"template": {"type": "string", "pattern": "\\{[{%]"}},
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _json_field(field: Field) -> dict[str, t.Any]:
+    schema: dict[str, t.Any] = {}
+    if field.type == "quantity":
+        schema = {"type": ["string", "number"]}
+    elif field.type != "any":
+        schema = {"type": JSON_TYPES[field.type]}
+    if field.choices:
+        schema["enum"] = list(field.choices)
+    for key, limit in (("minimum", field.minimum), ("maximum", field.maximum)):
+        if limit is not None:
+            schema[key] = limit
+    if field.format:
+        schema["pattern"] = "^" + FORMATS[field.format].pattern.pattern.replace("\\Z", "$")
+    if field.options:
+        schema.update(properties={name: _json_field(inner) for name, inner in field.options.items()}, additionalProperties=False)
+        schema["required"] = [name for name, inner in field.options.items() if inner.required]
+    if field.elements:
+        schema["items" if field.type == "list" else "additionalProperties"] = _json_field(field.elements)
+    described: dict[str, t.Any] = {"description": plain(field.description)}
+    if field.default is not None:
+        described["default"] = field.default
+    # An option without a value counts as left out.
+    choices = [schema, {"$ref": "#/$defs/template"}] + ([] if field.required else [{"type": "null"}])
+    return {**described, **(schema if field.type == "any" else {"anyOf": choices})}
+
+
+def plain(text: str) -> str:
+    """Ansible's markup as plain text."""
+    return re.sub(r"[BCIOVM]\(((?:[^()]|\([^()]*\))*)\)", r"\1", text)
+
+
+def markdown(text: str) -> str:
+    """Ansible's markup as Markdown."""
+    return re.sub(r"[BCIOVM]\(((?:[^()]|\([^()]*\))*)\)", r"`\1`", text).replace("|", "\\|")
+
+
+def user_file() -> str:
+    """docs/user-file.md: every variable and option."""
+    lines = [f"<!-- {BANNER} -->", "# Your file", "", _intro(), ""]
+    for name, field in VARIABLES.items():
+        lines += [f"## `{name}`", "", markdown(field.description), ""]
+        options = field.options or (field.elements.options if field.elements else None)
+        if options:
+            lines += _table(options, "")
+        else:
+            lines += [_facts(field), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _intro() -> str:
+    return (
+        "You write variables whose names begin with `llm_d_`, in `inventories/<cluster>/group_vars/all/`. Everything has a production default; a model\n"
+        "needs `name` and `model`. A key that is not listed here is a mistake, and `ansible-playbook site.yml` says so, with all other mistakes, before\n"
+        "it touches anything.\n\n"
+        "Editors that know JSON Schema complete and check the file by `docs/user-file.schema.json`: put\n"
+        "`# yaml-language-server: $schema=../../../../docs/user-file.schema.json` on its first line."
+    )
+
+
+def _table(options: t.Mapping[str, Field], prefix: str) -> list[str]:
+    rows = ["| option | type | default | meaning |", "|---|---|---|---|"] if not prefix else []
+    for name, field in options.items():
+        kind = f"list of {field.elements.type}" if field.type == "list" and field.elements else field.type
+        default = "**required**" if field.required else _value(field)
+        limits = f" {_limits(field)}" if _limits(field) else ""
+        rows.append(f"| `{prefix}{name}` | {kind} | {default} | {markdown(field.description)}{limits} |")
+        nested, mark = (field.elements.options, "[].") if field.type == "list" and field.elements else (field.options, ".")
+        rows += _table(nested, f"{prefix}{name}{mark}") if nested else []
+    return rows + ([] if prefix else [""])
+
+
+def _value(field: Field) -> str:
+    return (
+        "" if field.default is None or field.default in ({}, []) else f"`{json.dumps(field.default) if not isinstance(field.default, str) else field.default}`"
+    )
+
+
+def _limits(field: Field) -> str:
+    if field.choices:
+        return "One of " + ", ".join(f"`{choice}`" for choice in field.choices) + "."
+    if field.minimum is not None and field.maximum is not None:
+        return f"From {field.minimum:g} to {field.maximum:g}."
+    if field.minimum is not None:
+        return f"From {field.minimum:g} on."
+    return f"Such as `{field.example}`." if field.example is not None else ""
+
+
+def _facts(field: Field) -> str:
+    facts = [f"Type: {field.type}.", f"Default: {_value(field)}." if _value(field) else "No default.", _limits(field)]
+    return " ".join(fact for fact in facts if fact)
+
+
+def readme(role: Path, specs: dict[str, t.Any]) -> str:
+    """README.md of a role from its argument specs."""
+    lines = [f"<!-- {BANNER} From meta/argument_specs.yml. -->", f"# {role.name}", ""]
+    for entry, spec in specs.items():
+        if entry != "main":
+            lines += [f"## `tasks_from: {entry}.yml`", ""]
+        lines += [f"{markdown(spec['short_description'])}.", ""] if spec.get("short_description") else []
+        lines += [" ".join(markdown(text) for text in _sentences(spec.get("description"))), ""]
+        options = {name: item for name, item in (spec.get("options") or {}).items() if not name.startswith("llm_d_")}
+        if options:
+            lines += ["| variable | type | default | meaning |", "|---|---|---|---|", *_spec_rows(options, ""), ""]
+        else:
+            lines += ["It has no variables of its own.", ""]
+        shared = [name for name in (spec.get("options") or {}) if name.startswith("llm_d_")]
+        if shared:
+            lines += ["Described in [your file](../../docs/user-file.md): " + ", ".join(f"`{name}`" for name in shared) + ".", ""]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+def _sentences(description: t.Any) -> list[str]:
+    return [description] if isinstance(description, str) else list(description or [])
+
+
+def _spec_rows(options: dict[str, t.Any], prefix: str) -> list[str]:
+    rows = []
+    for name, item in options.items():
+        kind = f"list of {item['elements']}" if item.get("elements") else item.get("type", "str")
+        default = (
+            "**required**" if item.get("required") else ("" if item.get("default") in (None, {}, []) else f"`{json.dumps(item['default']).strip(chr(34))}`")
+        )
+        choices = " One of " + ", ".join(f"`{choice}`" for choice in item["choices"]) + "." if item.get("choices") else ""
+        meaning = " ".join(markdown(text) for text in _sentences(item.get("description")))
+        rows.append(f"| `{prefix}{name}` | {kind} | {default} | {meaning}{choices} |")
+        rows += _spec_rows(item.get("options") or {}, f"{prefix}{name}{'[].' if item.get('elements') else '.'}")
+    return rows
+
+
+def generated() -> dict[Path, str]:
+    """Every generated file and what it should hold."""
+    spec = ROOT / "roles/model_service/meta/argument_specs.yml"
+    files = {
+        spec: argument_spec(),
+        ROOT / "docs/user-file.md": user_file(),
+        ROOT / "docs/user-file.schema.json": json_schema(),
+    }
+    for path in sorted({spec, *ROOT.glob("roles/*/meta/argument_specs.yml")}):
+        text = files[spec] if path == spec else path.read_text(encoding="utf-8")
+        files[path.parent.parent / "README.md"] = readme(path.parent.parent, yaml.safe_load(text)["argument_specs"])
+    return files
+
+
+def stale() -> list[Path]:
+    """The generated files that are missing or differ from what they should hold."""
+    return [path for path, text in generated().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when something is stale")
+    check = parser.parse_args().check
+    found = stale()
+    for path in found:
+        print(f"{'stale' if check else 'wrote'}: {path.relative_to(ROOT)}")
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(generated()[path], encoding="utf-8")
+    return 1 if check and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
