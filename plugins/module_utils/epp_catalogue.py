@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_catalogue_control import CONTROL
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_catalogue_data import DATA
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_catalogue_scheduling import SCHEDULING
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_model import (
-    ALL, GIE15, LINES, LLMD, NEWEST, ROUTER, S07, SCHEDULER, SINCE_15, UNTIL_15, Move, Plugin,
-)
+from .epp_catalogue_control import CONTROL
+from .epp_catalogue_data import DATA
+from .epp_catalogue_profiles import FILTERS, HANDLERS, PICKERS
+from .epp_catalogue_scorers import SCORERS
+from .epp_model import ALL, GIE15, LINES, LLMD, NEWEST, ROUTER, S07, SCHEDULER, SINCE_15, UNTIL_15, Move, Plugin
 
-PLUGINS: tuple[Plugin, ...] = SCHEDULING + DATA + CONTROL
+PLUGINS: tuple[Plugin, ...] = SCORERS + FILTERS + PICKERS + HANDLERS + DATA + CONTROL
 
 SCORER_ALIASES: dict[str, str] = {
     "queue": "queue-scorer",
@@ -70,14 +69,22 @@ HANDLER_ALIASES: dict[str, str] = {
 }
 DECIDER_ALIASES: dict[str, str] = {"prefix": "prefix-based-pd-decider", "always": "always-disagg-pd-decider"}
 FAIRNESS_ALIASES: dict[str, str] = {
-    "strict": "global-strict-fairness-policy", "round_robin": "round-robin-fairness-policy", "program_aware": "program-aware-fairness",
+    "strict": "global-strict-fairness-policy",
+    "round_robin": "round-robin-fairness-policy",
+    "program_aware": "program-aware-fairness",
 }
 ORDERING_ALIASES: dict[str, str] = {"fcfs": "fcfs-ordering-policy", "edf": "edf-ordering-policy", "slo_deadline": "slo-deadline-ordering-policy"}
 
 # Spellings that neither an alias nor a type is, once hyphens, underscores, capitals and a final "scorer" are set aside.
 OTHER_SPELLINGS: dict[str, str] = {
-    "lora": "lora_affinity", "precise": "precise_prefix", "session": "session_affinity", "running": "running_requests", "activerequest": "active_requests",
-    "kvcacheusage": "kv_cache", "preciseprefixcacheproducer": "precise_prefix", "sloawarerouting": "predicted_latency",
+    "lora": "lora_affinity",
+    "precise": "precise_prefix",
+    "session": "session_affinity",
+    "running": "running_requests",
+    "activerequest": "active_requests",
+    "kvcacheusage": "kv_cache",
+    "preciseprefixcacheproducer": "precise_prefix",
+    "sloawarerouting": "predicted_latency",
 }
 # The type an older line has in place of the one above.
 OLDER_TYPES: dict[str, tuple[frozenset[str], str]] = {"label-selector-filter": (SCHEDULER, "by-label-selector")}
@@ -127,8 +134,11 @@ PARAM_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     ("predicted-latency-producer", frozenset({GIE15, "scheduler-0.8"}), Move("predictInProduce", "predictInPrepareData", "router 0.9")),
 )
 NESTED_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
-    ("indexerConfig.tokenProcessorConfig", LLMD, Move("tokenProcessorConfig", "tokenProcessorConfig", "scheduler 0.5",
-                                                      "It stands at the top of the plugin's parameters, not inside indexerConfig.")),
+    (
+        "indexerConfig.tokenProcessorConfig",
+        LLMD,
+        Move("tokenProcessorConfig", "tokenProcessorConfig", "scheduler 0.5", "It stands at the top of the plugin's parameters, not inside indexerConfig."),
+    ),
 )
 # The same thing under an older name: resolved without a word.
 SAME_PARAMS: dict[tuple[str, str], str] = {("load-aware-scorer", "queuethreshold"): "threshold"}

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_model import (
-    ALL, NEWEST, ROUTER, SINCE_15, Param, Plugin,
-)
+from .epp_model import ALL, NEWEST, ROUTER, SINCE_15, Param, Plugin
 
 _INFLIGHT = Param("inFlightLoadProducerName", "str", lines=ROUTER, refers="producer")
 _PREDICTION = Param("latencyPredictionInfoProducerName", "str", lines=ROUTER, refers="producer")
@@ -16,32 +14,62 @@ _LOAD = (Param("queueDepthThreshold", "int", 5, low=1), Param("kvCacheUtilThresh
 FLOW: tuple[Plugin, ...] = (
     Plugin("global-strict-fairness-policy", ("fairness",), ALL, blind=True, default=True),
     Plugin("round-robin-fairness-policy", ("fairness",), ALL, blind=True),
-    Plugin("program-aware-fairness", ("fairness",), ROUTER, (
-        Param("strategy", "str", "las", choices=("las",)), Param("lasWeightService", "float", 0.8, low=0), Param("lasWeightHeadWait", "float", 0.2, low=0),
-        Param("lasDecayFactor", "float", 0.99997, above=0, high=1), Param("lasHalfLifeSeconds", "float", 0, low=0),
-        Param("evictionTtlSeconds", "float", 3600, low=0), Param("evictionSweepSeconds", "float", 300, above=0),
-    )),
+    Plugin(
+        "program-aware-fairness",
+        ("fairness",),
+        ROUTER,
+        (
+            Param("strategy", "str", "las", choices=("las",)),
+            Param("lasWeightService", "float", 0.8, low=0),
+            Param("lasWeightHeadWait", "float", 0.2, low=0),
+            Param("lasDecayFactor", "float", 0.99997, above=0, high=1),
+            Param("lasHalfLifeSeconds", "float", 0, low=0),
+            Param("evictionTtlSeconds", "float", 3600, low=0),
+            Param("evictionSweepSeconds", "float", 300, above=0),
+        ),
+    ),
     Plugin("fcfs-ordering-policy", ("ordering",), ALL, blind=True, default=True),
     Plugin("edf-ordering-policy", ("ordering",), ALL, blind=True),
     Plugin("slo-deadline-ordering-policy", ("ordering",), SINCE_15, blind=True),
     Plugin("static-usage-limit-policy", ("usage_limit",), SINCE_15, (Param("threshold", "float", 1, above=0, high=1),), default=True),
-    Plugin("priority-holdback-policy", ("usage_limit",), NEWEST, (
-        Param("shape", "str", "linear", choices=("linear",)), Param("domain", "str", "rank", choices=("rank", "value")),
-        Param("minCeiling", "float", required=True, low=0, below=1), Param("maxCeiling", "float", 1, above=0, high=1),
-    ), alpha=NEWEST),
+    Plugin(
+        "priority-holdback-policy",
+        ("usage_limit",),
+        NEWEST,
+        (
+            Param("shape", "str", "linear", choices=("linear",)),
+            Param("domain", "str", "rank", choices=("rank", "value")),
+            Param("minCeiling", "float", required=True, low=0, below=1),
+            Param("maxCeiling", "float", 1, above=0, high=1),
+        ),
+        alpha=NEWEST,
+    ),
     Plugin("soft-reflective-ceiling-policy", ("usage_limit",), NEWEST, alpha=NEWEST),
     Plugin("sheddable-eviction-filter", ("eviction",), NEWEST, blind=True, alpha=NEWEST),
     Plugin("priority-then-time-eviction-order-policy", ("eviction",), NEWEST, blind=True, alpha=NEWEST),
 )
 
 SATURATION: tuple[Plugin, ...] = (
-    Plugin("utilization-detector", ("saturation", "filter"), SINCE_15, (
-        *_LOAD, Param("metricsStalenessThreshold", "duration", "200ms"), Param("headroom", "float", 0, low=0),
-    ), default=True),
-    Plugin("concurrency-detector", ("saturation", "filter"), SINCE_15, (
-        Param("maxConcurrency", "int", 100, low=1), Param("headroom", "float", 0, low=0),
-        Param("concurrencyMode", "str", "requests", choices=("requests", "tokens")), Param("maxTokenConcurrency", "int", 1_000_000, low=1), _INFLIGHT,
-    ), needs=("inflight",)),
+    Plugin(
+        "utilization-detector",
+        ("saturation", "filter"),
+        SINCE_15,
+        (*_LOAD, Param("metricsStalenessThreshold", "duration", "200ms"), Param("headroom", "float", 0, low=0)),
+        default=True,
+    ),
+    Plugin(
+        "concurrency-detector",
+        ("saturation", "filter"),
+        SINCE_15,
+        (
+            Param("maxConcurrency", "int", 100, low=1),
+            Param("headroom", "float", 0, low=0),
+            Param("concurrencyMode", "str", "requests", choices=("requests", "tokens")),
+            Param("maxTokenConcurrency", "int", 1_000_000, low=1),
+            _INFLIGHT,
+        ),
+        needs=("inflight",),
+    ),
 )
 
 REQUESTS: tuple[Plugin, ...] = (
@@ -53,23 +81,49 @@ REQUESTS: tuple[Plugin, ...] = (
     Plugin("anthropic-parser", ("parser",), ROUTER, blind=True, default=True),
     Plugin("vllmhttp-parser", ("parser",), ROUTER, blind=True, default=True),
     Plugin("vertexai-parser", ("parser",), ROUTER, blind=True),
-    Plugin("request-attribute-reporter", ("reporter",), ALL, (
-        Param("attributes", "objects", required=True, fields=(
-            Param("key", "object", required=True, fields=(Param("namespace", "str", "envoy.lb"), Param("name", "str", required=True))),
-            Param("expression", "str", required=True), Param("condition", "str"),
-        )),
-    ), single_entry="attributes"),
+    Plugin(
+        "request-attribute-reporter",
+        ("reporter",),
+        ALL,
+        (
+            Param(
+                "attributes",
+                "objects",
+                required=True,
+                fields=(
+                    Param("key", "object", required=True, fields=(Param("namespace", "str", "envoy.lb"), Param("name", "str", required=True))),
+                    Param("expression", "str", required=True),
+                    Param("condition", "str"),
+                ),
+            ),
+        ),
+        single_entry="attributes",
+    ),
     Plugin("agent-identity", ("request",), ROUTER, (Param("additionalSessionHeaders", "strs"),), alpha=NEWEST),
-    Plugin("disaggregatedset-rollout-screener", ("request",), NEWEST, (
-        Param("scope", "object", fields=(Param("labelSelector", "str"),)),
-        Param("headerSelectors", "objects", fields=(
-            Param("name", "str"), Param("headerName", "str"), Param("labelKey", "str"), Param("mode", "str", choices=("strict", "prefer")),
-        )),
-        Param("revisionGating", "object", fields=(
-            Param("revisionLabelKey", "str"), Param("roleLabelKey", "str"), Param("mode", "str", choices=("sum", "max-role", "disabled")),
-            Param("requireRoles", "object", fields=(Param("values", "strs"),)),
-        )),
-    ), alpha=NEWEST),
+    Plugin(
+        "disaggregatedset-rollout-screener",
+        ("request",),
+        NEWEST,
+        (
+            Param("scope", "object", fields=(Param("labelSelector", "str"),)),
+            Param(
+                "headerSelectors",
+                "objects",
+                fields=(Param("name", "str"), Param("headerName", "str"), Param("labelKey", "str"), Param("mode", "str", choices=("strict", "prefer"))),
+            ),
+            Param(
+                "revisionGating",
+                "object",
+                fields=(
+                    Param("revisionLabelKey", "str"),
+                    Param("roleLabelKey", "str"),
+                    Param("mode", "str", choices=("sum", "max-role", "disabled")),
+                    Param("requireRoles", "object", fields=(Param("values", "strs"),)),
+                ),
+            ),
+        ),
+        alpha=NEWEST,
+    ),
     Plugin("destination-endpoint-served-verifier", ("test",), ALL, blind=True),
 )
 

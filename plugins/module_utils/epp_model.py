@@ -81,6 +81,7 @@ class Line:
     ordered: bool = True  # a plugin named by another one must be declared before it
     header_handler: bool = True  # P/D needs a plugin that writes the prefill header
     inline_saturation: bool = False
+    data_by_gate: bool = False  # data producers run only with the gate prepareDataPlugins, and scorers find each other by plugin name
     data_section: str = "dataLayer"
     clears_metrics: bool = False  # a dataLayer section without the metrics source switches scraping off
 

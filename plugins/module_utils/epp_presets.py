@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_model import ALL, LLMD, R09, R10, ROUTER, S07, S08
+from .epp_model import ALL, LLMD, R09, R10, ROUTER, S07, S08
 
 # Weights in the order in which the scorers run. `like`: what to use on a line that lacks the preset.
 PRESETS: dict[str, dict[str, t.Any]] = {
@@ -16,11 +16,18 @@ PRESETS: dict[str, dict[str, t.Any]] = {
     "balanced": {"scorers": {"queue": 1, "kv_cache": 2, "prefix": 3}, "picker": "max_score", "lines": ALL},
     "prefix_aware": {"scorers": {"queue": 2, "kv_cache": 2, "prefix": 3}, "picker": "max_score", "lines": ALL},
     "precise_prefix": {
-        "scorers": {"queue": 2, "kv_cache": 2, "precise_prefix": 3}, "picker": "max_score", "lines": LLMD, "like": "prefix_aware",
+        "scorers": {"queue": 2, "kv_cache": 2, "precise_prefix": 3},
+        "picker": "max_score",
+        "lines": LLMD,
+        "like": "prefix_aware",
         "why": "Matching prefixes by KV events is llm-d's own; this endpoint picker only estimates them.",
     },
     "disaggregated": {
-        "scorers": {"queue": 1, "prefix": 2}, "picker": "max_score", "lines": LLMD, "like": "prefix_aware", "disaggregation": {},
+        "scorers": {"queue": 1, "prefix": 2},
+        "picker": "max_score",
+        "lines": LLMD,
+        "like": "prefix_aware",
+        "disaggregation": {},
         "why": "Separate prefill and decode servers are llm-d's own; this endpoint picker knows no roles.",
     },
     "default": {"scorers": {"queue": 2, "kv_cache": 2, "prefix": 3}, "picker": "max_score", "lines": ALL},
@@ -50,7 +57,9 @@ CONTEXT_LABEL = "llm-d.ai/context-length-range"
 
 NON_CACHED_TOKENS = 16
 CONNECTORS: dict[str, tuple[str, ...]] = {
-    S07: ("nixlv2", "shared-storage", "sglang"), S08: ("nixlv2", "shared-storage", "sglang"), R09: ("nixlv2", "shared-storage", "sglang", "mooncake"),
+    S07: ("nixlv2", "shared-storage", "sglang"),
+    S08: ("nixlv2", "shared-storage", "sglang"),
+    R09: ("nixlv2", "shared-storage", "sglang", "mooncake"),
     R10: ("nixlv2", "shared-storage", "sglang", "mooncake", "offloading"),
 }
 # The sidecar of a decode server: it listens where the pool points and passes on to the server behind it.
@@ -60,8 +69,11 @@ SIDE_CHANNEL_PORT = 5600
 
 # Producers that nothing starts by itself, by the alias of the scorer or filter that lives on them.
 COMPANIONS: dict[str, tuple[str, ...]] = {
-    "token_load": ("inflight-load-producer",), "latency": ("predicted-latency-producer",), "slo_headroom": ("predicted-latency-producer",),
-    "prefix_affinity": ("approx-prefix-cache-producer", "predicted-latency-producer"), "concurrency": ("inflight-load-producer",),
+    "token_load": ("inflight-load-producer",),
+    "latency": ("predicted-latency-producer",),
+    "slo_headroom": ("predicted-latency-producer",),
+    "prefix_affinity": ("approx-prefix-cache-producer", "predicted-latency-producer"),
+    "concurrency": ("inflight-load-producer",),
 }
 # Written even when the user leaves them out: the release's real default is not the documented one. active-request-scorer of scheduler 0.7
 # and 0.8 reads a missing maxBusyScore as 0, so that every server with a request in flight would score the same 0.
@@ -71,7 +83,10 @@ INDEX_HOME = "approx-prefix-cache-producer"
 INDEX_MOVED_LINES = ALL - {S07}
 
 FRIENDLY_SATURATION = {
-    "queue_depth": "queueDepthThreshold", "kv_cache_utilization": "kvCacheUtilThreshold", "staleness": "metricsStalenessThreshold", "headroom": "headroom",
+    "queue_depth": "queueDepthThreshold",
+    "kv_cache_utilization": "kvCacheUtilThreshold",
+    "staleness": "metricsStalenessThreshold",
+    "headroom": "headroom",
 }
 FRIENDLY_FLOW = {"max_bytes": "maxBytes", "max_requests": "maxRequests", "request_ttl": "defaultRequestTTL", "eviction": "enableEviction"}
 FRIENDLY_BAND = {"priority": "priority", "max_bytes": "maxBytes", "max_requests": "maxRequests"}
@@ -79,16 +94,30 @@ FRIENDLY_BAND = {"priority": "priority", "max_bytes": "maxBytes", "max_requests"
 # What users should hear about a scorer whatever the release (second part: the lines it is true for).
 SCORER_NOTES: dict[str, tuple[tuple[frozenset[str], str], ...]] = {
     "session_affinity": (
-        (frozenset({S07}), "session_affinity: this release adds its token after the response headers have left, so clients never see it; they must send "
-                           "x-session-token themselves: base64 of NAMESPACE/POD."),
+        (
+            frozenset({S07}),
+            (
+                "session_affinity: this release adds its token after the response headers have left, so clients never see it; they must send "
+                "x-session-token themselves: base64 of NAMESPACE/POD."
+            ),
+        ),
         (ALL, "session_affinity: clients must send back the session header they were given."),
     ),
     "context_length": ((ALL, f"context_length: label the servers with {CONTEXT_LABEL}, such as 0-2048; a server without it scores 0.5."),),
     "lora_affinity": ((ALL, "lora_affinity: start the servers with --enable-lora; without adapters every server scores the same."),),
-    "precise_prefix": ((frozenset({S07, S08}), "precise_prefix: scores are stretched between the shortest and the longest match, so the server with the shortest match "
-                                               "gets 0, like one without any."),),
+    "precise_prefix": (
+        (
+            frozenset({S07, S08}),
+            (
+                "precise_prefix: scores are stretched between the shortest and the longest match, so the server with the shortest match "
+                "gets 0, like one without any."
+            ),
+        ),
+    ),
     "latency": ((ALL, "latency: it needs the latency predictor's sidecars next to the endpoint picker."),),
     "predicted_latency": ((ALL, "predicted_latency: it needs the latency predictor's sidecars next to the endpoint picker."),),
-    "active_requests": ((ROUTER, "active_requests: it counts requests that went through this endpoint picker; several replicas each see their own."),
-                        (frozenset({S07, S08}), "active_requests: it counts requests that went through this endpoint picker; several replicas each see their own.")),
+    "active_requests": (
+        (ROUTER, "active_requests: it counts requests that went through this endpoint picker; several replicas each see their own."),
+        (frozenset({S07, S08}), "active_requests: it counts requests that went through this endpoint picker; several replicas each see their own."),
+    ),
 }

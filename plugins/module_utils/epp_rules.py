@@ -9,12 +9,13 @@ import json
 import re
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_rules_meaning, epp_rules_wiring
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_lines import BOOLEAN_FLAGS, FIELD_NOTES, FORBIDDEN_FLAGS, METRICS_EXTRACTOR, NEW_API, OLD_API
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_view import View, dig, view
-from ansible_collections.llm_d.inference.plugins.module_utils.fields import Problem
+from . import epp_rules_disaggregation, epp_rules_meaning, epp_rules_profiles, epp_rules_wiring
+from .epp_lines import BOOLEAN_FLAGS, FIELD_NOTES, FORBIDDEN_FLAGS, METRICS_EXTRACTOR, NEW_API, OLD_API
+from .epp_view import View, dig, view
+from .fields import Problem
 
 EXPERIMENTAL = "--allow-experimental-plugins"
+RULES = (*epp_rules_wiring.RULES, *epp_rules_profiles.RULES, *epp_rules_disaggregation.RULES, *epp_rules_meaning.RULES)
 
 
 def check(document: t.Any, release: str, context: t.Mapping[str, t.Any] | None = None) -> list[Problem]:
@@ -25,7 +26,7 @@ def check(document: t.Any, release: str, context: t.Mapping[str, t.Any] | None =
     if not isinstance(document, dict):
         return [Problem("", document, "the configuration is not a mapping (key: value).", "Write an EndpointPickerConfig.")]
     seen = view(document, release)
-    problems = [problem for rule in (*epp_rules_wiring.RULES, *epp_rules_meaning.RULES) for problem in rule(seen)]
+    problems = [problem for rule in RULES for problem in rule(seen)]
     return problems + _flags(seen, context or {}) + _server(seen, context or {})
 
 
@@ -56,7 +57,9 @@ def flags_of(arguments: t.Any) -> dict[str, str | None]:
     """Flag names and values of an argument list, whether written --a=b, --a b or as one string per pair; None for a bare flag."""
     words: list[str] = []
     for argument in arguments or []:
-        words += re.split(r"\s+", str(argument).strip(), maxsplit=1) if str(argument).startswith("-") and "=" not in str(argument).split(" ")[0] else [str(argument)]
+        words += (
+            re.split(r"\s+", str(argument).strip(), maxsplit=1) if str(argument).startswith("-") and "=" not in str(argument).split(" ")[0] else [str(argument)]
+        )
     found: dict[str, str | None] = {}
     for index, word in enumerate(words):
         if word.startswith("-"):
@@ -74,9 +77,15 @@ def _flags(seen: View, context: t.Mapping[str, t.Any]) -> list[Problem]:
         name, given, _value = argument.lstrip("-").partition("=")
         name = name.split(" ")[0]
         if argument.startswith("-") and name in FORBIDDEN_FLAGS:
-            problems.append(Problem(f"epp_args[{index}]", argument, f"{seen.line.name} refuses to start with this flag.",
-                                    f"Write {FORBIDDEN_FLAGS[name]} in the parameter engineConfigs of {METRICS_EXTRACTOR[seen.line.name]}."))
-        elif argument.startswith("-") and name in BOOLEAN_FLAGS and not given and _says_false(argument, arguments[index + 1:index + 2]):
+            problems.append(
+                Problem(
+                    f"epp_args[{index}]",
+                    argument,
+                    f"{seen.line.name} refuses to start with this flag.",
+                    f"Write {FORBIDDEN_FLAGS[name]} in the parameter engineConfigs of {METRICS_EXTRACTOR[seen.line.name]}.",
+                )
+            )
+        elif argument.startswith("-") and name in BOOLEAN_FLAGS and not given and _says_false(argument, arguments[index + 1 : index + 2]):
             problems.append(Problem(f"epp_args[{index}]", argument, "a boolean flag without '=' is true, whatever follows it.", f"Write --{name}=false."))
     if experimental(seen) and arguments and flags_of(arguments).get("allow-experimental-plugins", "false") not in (None, "true"):
         names = ", ".join(sorted({item.type for item in experimental(seen)}))
@@ -96,18 +105,19 @@ def _server(seen: View, context: t.Mapping[str, t.Any]) -> list[Problem]:
     item, flags = found[0], flags_of(context.get("server_args"))
     path = f"{item.path}.parameters"
     sizes = dig(item.parameters, "tokenProcessorConfig") or {}
-    size = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16
+    size, seed = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", ""))
     problems: list[Problem] = []
     if flags.get("block-size") and flags["block-size"] != str(size):
-        problems.append(Problem(f"{path}.tokenProcessorConfig.blockSize", size, f"the model server runs with --block-size={flags['block-size']}: no block would ever match.", "Write the same number on both sides."))
-    seed = str(sizes.get("hashSeed", ""))
+        reason = f"the model server runs with --block-size={flags['block-size']}: no block would ever match."
+        problems.append(Problem(f"{path}.tokenProcessorConfig.blockSize", size, reason, "Write the same number on both sides."))
     theirs = (context.get("server_env") or {}).get("PYTHONHASHSEED", flags.get("hash-seed"))
     if theirs is not None and str(theirs) != seed:
-        problems.append(Problem(f"{path}.tokenProcessorConfig.hashSeed", seed, f"the model server hashes with seed {theirs}: no block would ever match.", "Write the same text on both sides."))
-    events = dig(item.parameters, "kvEventsConfig") or {}
-    if context.get("engine") == "simulator" and not events.get("zmqEndpoint"):
-        problems.append(Problem(f"{path}.kvEventsConfig.zmqEndpoint", None, "the simulator always dials: with discovery the endpoint picker dials the simulator too, and no event ever arrives.",
-                                'Write zmqEndpoint: "tcp://0.0.0.0:5557" and discoverPods: false.'))
+        reason = f"the model server hashes with seed {theirs}: no block would ever match."
+        problems.append(Problem(f"{path}.tokenProcessorConfig.hashSeed", seed, reason, "Write the same text on both sides."))
+    if context.get("engine") == "simulator" and not dig(item.parameters, "kvEventsConfig", "zmqEndpoint"):
+        reason = "the simulator always dials: with discovery the endpoint picker dials the simulator too, and no event ever arrives."
+        fix = 'Write zmqEndpoint: "tcp://0.0.0.0:5557" and discoverPods: false.'
+        problems.append(Problem(f"{path}.kvEventsConfig.zmqEndpoint", None, reason, fix))
     return problems + _topic(flags.get("kv-events-config"), path) + _publishes(flags, context, path)
 
 
@@ -119,12 +129,25 @@ def _topic(text: str | None, path: str) -> list[Problem]:
         return [Problem(f"{path}.kvEventsConfig", text, "the model server's --kv-events-config is not JSON.", "Write one JSON object.")]
     pod = topic.split("@")[1] if topic.count("@") >= 2 else ""
     if pod and ":" not in pod:
-        return [Problem(f"{path}.kvEventsConfig.topicFilter", topic, f"the model server publishes as {pod}, without a port: every server would score 0, in silence.",
-                        "Write the topic kv@ADDRESS:PORT@MODEL in the model server's --kv-events-config.")]
+        return [
+            Problem(
+                f"{path}.kvEventsConfig.topicFilter",
+                topic,
+                f"the model server publishes as {pod}, without a port: every server would score 0, in silence.",
+                "Write the topic kv@ADDRESS:PORT@MODEL in the model server's --kv-events-config.",
+            )
+        ]
     return []
 
 
 def _publishes(flags: t.Mapping[str, t.Any], context: t.Mapping[str, t.Any], path: str) -> list[Problem]:
     if context.get("engine") != "vllm" or "server_args" not in context or "kv-events-config" in flags:
         return []
-    return [Problem(f"{path}.kvEventsConfig", None, "the model server publishes no KV events: every server would score 0.", "Start vLLM with --kv-events-config (see what this preset requires).")]
+    return [
+        Problem(
+            f"{path}.kvEventsConfig",
+            None,
+            "the model server publishes no KV events: every server would score 0.",
+            "Start vLLM with --kv-events-config (see what this preset requires).",
+        )
+    ]

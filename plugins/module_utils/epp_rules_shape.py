@@ -9,17 +9,24 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_catalogue import NESTED_MOVES, PARAM_MOVES, plain
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_lines import FIELD_MOVES
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_model import LINES, Line, Move, Param
-from ansible_collections.llm_d.inference.plugins.module_utils.fields import Problem, show, suggest
+from .epp_catalogue import NESTED_MOVES, PARAM_MOVES, plain
+from .epp_lines import FIELD_MOVES
+from .epp_model import LINES, Line, Move, Param
+from .fields import Problem, show, suggest
 
 _DURATION = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?)(ns|us|µs|ms|s|m|h))*\Z|0\Z")
 _QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?([eE][0-9]+|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?\Z")
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
-    "int": ((int,), "a whole number"), "float": ((int, float), "a number"), "bool": ((bool,), "true or false"), "str": ((str,), "a text in quotes"),
-    "strs": ((list,), "a list of texts"), "duration": ((str,), 'a duration in quotes, such as "200ms"'), "nanoseconds": ((int,), "a whole number of nanoseconds"),
-    "quantity": ((int, str), 'a quantity, such as 1000 or "1Gi"'), "object": ((dict,), "a mapping (key: value)"), "objects": ((list,), "a list of mappings"),
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "bool": ((bool,), "true or false"),
+    "str": ((str,), "a text in quotes"),
+    "strs": ((list,), "a list of texts"),
+    "duration": ((str,), 'a duration in quotes, such as "200ms"'),
+    "nanoseconds": ((int,), "a whole number of nanoseconds"),
+    "quantity": ((int, str), 'a quantity, such as 1000 or "1Gi"'),
+    "object": ((dict,), "a mapping (key: value)"),
+    "objects": ((list,), "a list of mappings"),
     "map": ((dict,), "a mapping of texts"),
 }
 
@@ -115,8 +122,12 @@ def _expected(param: Param) -> str:
     if param.choices:
         return "one of " + ", ".join(map(str, param.choices))
     words = _KINDS[param.kind][1] if param.kind in _KINDS else "a value"
-    bounds = [f"at least {param.low:g}" if param.low is not None else "", f"more than {param.above:g}" if param.above is not None else "",
-              f"at most {param.high:g}" if param.high is not None else "", f"less than {param.below:g}" if param.below is not None else ""]
+    bounds = [
+        f"at least {param.low:g}" if param.low is not None else "",
+        f"more than {param.above:g}" if param.above is not None else "",
+        f"at most {param.high:g}" if param.high is not None else "",
+        f"less than {param.below:g}" if param.below is not None else "",
+    ]
     limits = " and ".join(bound for bound in bounds if bound)
     default = f"; the default is {show(param.default)}" if param.default not in (None, "") else ""
     return f"{words}{', ' + limits if limits else ''}{default}"
@@ -146,5 +157,7 @@ def _moved(key: t.Any, owner: Owner) -> Move | None:
     for lines, move in ((lines, move) for place, lines, move in NESTED_MOVES if place == dotted):
         if owner.line.name in lines:
             return move
-    return next((move for kind, lines, move in PARAM_MOVES
-                 if kind == owner.type and owner.line.name in lines and plain(move.old) == plain(key) and not owner.dotted), None)
+    return next(
+        (move for kind, lines, move in PARAM_MOVES if kind == owner.type and owner.line.name in lines and plain(move.old) == plain(key) and not owner.dotted),
+        None,
+    )

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the parts of a document fit together: types, names, profiles, references, gates, data layer. Pure.
+"""Whether the parts of a document fit together: types, names, references, gates, data layer. Pure.
 
 Every rule takes a View and returns problems whose paths are places in the document.
 """
@@ -10,16 +10,28 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_catalogue import TYPE_MOVES, defaults_of, lines_of, plain, types_of
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_lines import DOCUMENT, GATE_MOVES, METRICS_EXTRACTOR
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_rules_shape import Owner, check_tree
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_view import PROFILE_ROLES, Declared, Profile, View, entries, references
-from ansible_collections.llm_d.inference.plugins.module_utils.fields import Problem, show, suggest
+from .epp_catalogue import TYPE_MOVES, defaults_of, lines_of, plain, types_of
+from .epp_lines import DOCUMENT, GATE_MOVES, METRICS_EXTRACTOR
+from .epp_rules_shape import Owner, check_tree
+from .epp_view import PROFILE_ROLES, Declared, View, entries, references
+from .fields import Problem, show, suggest
 
 _ROLE_WORDS = {
-    "scorer": "a scorer", "filter": "a filter", "picker": "a picker", "handler": "a profile handler", "decider": "a decider", "producer": "a data producer",
-    "source": "a data source", "extractor": "an extractor", "discovery": "a discovery plugin", "fairness": "a fairness policy", "ordering": "an ordering policy",
-    "usage_limit": "a usage-limit policy", "saturation": "a saturation detector", "parser": "a parser", "syncer": "a syncer",
+    "scorer": "a scorer",
+    "filter": "a filter",
+    "picker": "a picker",
+    "handler": "a profile handler",
+    "decider": "a decider",
+    "producer": "a data producer",
+    "source": "a data source",
+    "extractor": "an extractor",
+    "discovery": "a discovery plugin",
+    "fairness": "a fairness policy",
+    "ordering": "an ordering policy",
+    "usage_limit": "a usage-limit policy",
+    "saturation": "a saturation detector",
+    "parser": "a parser",
+    "syncer": "a syncer",
 }
 
 
@@ -40,8 +52,14 @@ def plugin_types(view: View) -> list[Problem]:
         if item.type and item.plugin is None:
             problems.append(unknown_type(item.type, view.line.name, f"{item.path}.type"))
         if item.name and item.name in seen:
-            problems.append(Problem(f"{item.path}.name", item.name, f"two plugins have this name (the other is {seen[item.name]}), and the endpoint picker refuses to start.",
-                                    "Give one of them another name."))
+            problems.append(
+                Problem(
+                    f"{item.path}.name",
+                    item.name,
+                    f"two plugins have this name (the other is {seen[item.name]}), and the endpoint picker refuses to start.",
+                    "Give one of them another name.",
+                )
+            )
         seen.setdefault(item.name, item.path)
     return problems
 
@@ -73,8 +91,10 @@ def plugin_parameters(view: View) -> list[Problem]:
         if raw is not None and not isinstance(raw, dict):
             problems.append(Problem(path, raw, f"{show(raw)} is not a mapping (key: value).", "Write one parameter a line, or leave it out."))
         elif item.plugin.blind:
-            problems += [Problem(f"{path}.{key}", value, f"{item.type} takes no parameters: it would be ignored silently.", "Leave it out.")
-                         for key, value in item.parameters.items()]
+            problems += [
+                Problem(f"{path}.{key}", value, f"{item.type} takes no parameters: it would be ignored silently.", "Leave it out.")
+                for key, value in item.parameters.items()
+            ]
         else:
             problems += check_tree(item.parameters, item.plugin.params, path, Owner(view.line, item.type))
             problems += _single(item, path)
@@ -86,94 +106,6 @@ def _single(item: Declared, path: str) -> list[Problem]:
     found = item.parameters.get(key) if key else None
     if isinstance(found, list) and len(found) != 1:
         return [Problem(f"{path}.{key}", len(found), f"{item.type} takes exactly one element and refuses to start with another number.", "Write exactly one.")]
-    return []
-
-
-def profile_names(view: View) -> list[Problem]:
-    """Profiles have a name of their own, and everything they name exists and has a place in a profile."""
-    problems: list[Problem] = []
-    seen: set[str] = set()
-    for profile in view.profiles:
-        if profile.name in seen:
-            problems.append(Problem(f"{profile.path}.name", profile.name, "two profiles have this name.", "Give each profile a name of its own."))
-        seen.add(profile.name)
-        for item in profile.plugins:
-            where = f"{item.path}.pluginRef"
-            if item.name and item.declared is None:
-                near = suggest(item.name, [known.name for known in view.plugins])
-                problems.append(Problem(where, item.name, "no plugin has this name.", f"Did you mean {near}?" if near else "Declare it under plugins."))
-            elif item.declared is not None and item.declared.plugin is not None and not PROFILE_ROLES & set(item.declared.plugin.roles):
-                problems.append(Problem(where, item.name, f"{item.declared.type} is neither filter, scorer nor picker: in a profile it does nothing.", "Remove it here."))
-        names = [item.name for item in profile.plugins]
-        problems += [Problem(f"{item.path}.pluginRef", item.name, "it stands twice in this profile and would count twice.", "Remove one.")
-                     for index, item in enumerate(profile.plugins) if item.name and item.name in names[:index]]
-    return problems
-
-
-def pickers(view: View) -> list[Problem]:
-    """One picker in a profile, and no guessing which."""
-    problems: list[Problem] = []
-    declared = view.of("picker")
-    for profile in view.profiles:
-        own = profile.of("picker")
-        if len(own) > 1:
-            problems.append(Problem(own[1].path, own[1].name, f"profile {profile.name} has {len(own)} pickers ({', '.join(r.name for r in own)}); one is allowed.",
-                                    "Keep one."))
-        elif not own and len(declared) > 1:
-            problems.append(Problem(profile.path, [item.name for item in declared], f"profile {profile.name} names no picker and several are declared: which one runs is undefined.",
-                                    "Name one of them in the profile."))
-    return problems
-
-
-def handlers(view: View) -> list[Problem]:
-    """One profile handler, able to run the profiles there are."""
-    found = view.of("handler")
-    problems = [Problem(item.path, item.name, f"a second profile handler ({found[0].name} is the first); the endpoint picker takes one.", "Keep one.") for item in found[1:]]
-    if len(view.profiles) > 1:
-        names = ", ".join(profile.name for profile in view.profiles)
-        if not found:
-            problems.append(Problem("schedulingProfiles", names, "several profiles and no profile handler: the endpoint picker refuses to start.",
-                                    "Declare disagg-profile-handler, or keep one profile."))
-        problems += [Problem(item.path, item.name, f"{item.type} runs one profile only; there are {len(view.profiles)} ({names}).", "Use disagg-profile-handler, or keep one profile.")
-                     for item in found if item.type in ("single-profile-handler", "data-parallel-profile-handler")]
-    return problems
-
-
-def weights(view: View) -> list[Problem]:
-    """Weights are numbers of a kind the line reads, on scorers, and not all zero where the picker looks at scores."""
-    problems: list[Problem] = []
-    for profile in view.profiles:
-        for item in profile.plugins:
-            weight, where = item.weight, f"{item.path}.weight"
-            if isinstance(weight, bool) or not isinstance(weight, (int, float)):
-                continue  # absent, or already refused by its shape
-            if item.declared is not None and item.declared.plugin is not None and not item.declared.has("scorer"):
-                problems.append(Problem(where, weight, f"{item.declared.type} is no scorer: its weight is ignored silently.", "Remove the weight."))
-            elif weight < 0:
-                problems.append(Problem(where, weight, "a negative weight turns the scorer round: the worst server would win.", "Write 0 or more."))
-            elif view.line.integer_weights and weight != int(weight):
-                problems.append(Problem(where, weight, f"{view.line.name} reads whole numbers only and refuses to start.", f"Write whole numbers in the same ratio, such as {int(weight * 10)}."))
-        problems += _scoring(profile, view)
-    return problems
-
-
-def picker_of(profile: Profile, view: View) -> str:
-    """The type of the picker that a profile runs."""
-    own = [item.declared for item in profile.of("picker") if item.declared is not None] or view.of("picker")
-    return own[0].type if own else "max-score-picker"
-
-
-def _scoring(profile: Profile, view: View) -> list[Problem]:
-    picker = picker_of(profile, view)
-    scorers = [item for item in profile.of("scorer") if item.declared is not None and item.declared.type != "tokenizer"]
-    if picker == "random-picker" or profile.implicit and not profile.plugins:
-        return []
-    if not scorers:
-        return [Problem(profile.path, profile.name, f"{picker} chooses by score and profile {profile.name} has no scorer: every server would tie.",
-                        "Add a scorer, or use random-picker.")]
-    values = [1 if item.weight is None else item.weight for item in scorers]
-    if all(isinstance(value, (int, float)) and value == 0 for value in values):
-        return [Problem(f"{scorers[0].path}.weight", 0, f"all weights of profile {profile.name} are 0: every server would tie.", "Give at least one scorer a weight above 0.")]
     return []
 
 
@@ -194,7 +126,9 @@ def unreferenced(view: View) -> list[Problem]:
             continue  # the endpoint picker looks for it under this name
         what = "/".join(_ROLE_WORDS.get(role, role) for role in item.plugin.roles)
         where = "any profile" if roles & PROFILE_ROLES else "anything"
-        problems.append(Problem(item.path, item.name, f"{item.name} is {what} that is not named by {where}: it is made and never used.", _where_to_name(roles, view)))
+        problems.append(
+            Problem(item.path, item.name, f"{item.name} is {what} that is not named by {where}: it is made and never used.", _where_to_name(roles, view))
+        )
     return problems
 
 
@@ -224,10 +158,23 @@ def referred(view: View) -> list[Problem]:
         if target is None:
             if not _by_itself(role, name, view):
                 near = suggest(name, [item.name for item in view.of(role)])
-                problems.append(Problem(path, name, "no plugin has this name.", f"Did you mean {near}?" if near else f"Declare {_ROLE_WORDS.get(role, role)} of this name under plugins."))
+                problems.append(
+                    Problem(
+                        path,
+                        name,
+                        "no plugin has this name.",
+                        f"Did you mean {near}?" if near else f"Declare {_ROLE_WORDS.get(role, role)} of this name under plugins.",
+                    )
+                )
         elif target.plugin is not None and role not in target.plugin.roles:
-            problems.append(Problem(path, name, f"{target.type} is not {_ROLE_WORDS.get(role, role)}.",
-                                    f"Name one that is: {', '.join(item.name for item in view.of(role)) or ', '.join(types_of(view.line.name, role))}."))
+            problems.append(
+                Problem(
+                    path,
+                    name,
+                    f"{target.type} is not {_ROLE_WORDS.get(role, role)}.",
+                    f"Name one that is: {', '.join(item.name for item in view.of(role)) or ', '.join(types_of(view.line.name, role))}.",
+                )
+            )
     return problems
 
 
@@ -254,32 +201,44 @@ def gates(view: View) -> list[Problem]:
             fix = move.how if move else f"Did you mean {near}?" if near else f"Known: {', '.join(view.line.gates)}."
             problems.append(Problem(where, gate, f"{view.line.name} knows no such gate and refuses to start.", fix))
     if view.section("flowControl").keys() - {"saturationDetector"} and not view.gate("flowControl"):
-        problems.append(Problem("flowControl", sorted(view.section("flowControl")), "without the gate flowControl this section is ignored silently.", "Add flowControl to featureGates."))
+        problems.append(
+            Problem(
+                "flowControl",
+                sorted(view.section("flowControl")),
+                "without the gate flowControl this section is ignored silently.",
+                "Add flowControl to featureGates.",
+            )
+        )
     return problems
 
 
 def data_layer(view: View) -> list[Problem]:
     """The data section and its gate go together, and never take the metrics away from scorers that live on them."""
-    section = view.line.data_section
-    sources = entries(view.section(section), "sources", dict)
-    used = [source.get("pluginRef") for source in sources]
-    problems: list[Problem] = []
-    if section == "data":
-        extractor = METRICS_EXTRACTOR[view.line.name]
-        if view.gate("dataLayer") and not sources:
-            problems.append(Problem("featureGates", "dataLayer", "the gate dataLayer without sources in the section data stops the endpoint picker.", "Write data.sources, or leave the gate out."))
-        for index, source in enumerate(sources):
-            for place, item in enumerate(entries(source, "extractors", dict)):
-                target = view.named(item.get("pluginRef"))
-                if target is not None and target.type == extractor and not view.gate("dataLayer"):
-                    problems.append(Problem(f"data.sources[{index}].extractors[{place}].pluginRef", item["pluginRef"],
-                                            f"{extractor} without the gate dataLayer stops the endpoint picker.", "Add dataLayer to featureGates."))
-        return problems
+    sources = entries(view.section(view.line.data_section), "sources", dict)
+    if view.line.data_section == "data":
+        return _data_gate(view, sources)
     hungry = [item.name for item in view.plugins if item.plugin is not None and "metrics" in item.plugin.needs]
-    off = _metrics_off(view, used)
-    if off and hungry:
-        problems.append(Problem("dataLayer", view.document.get("dataLayer"), f"{off}: {', '.join(hungry)} would see zeros for every server.",
-                                "Add the source metrics-data-source with the extractor core-metrics-extractor."))
+    off = _metrics_off(view, [source.get("pluginRef") for source in sources])
+    if not off or not hungry:
+        return []
+    reason = f"{off}: {', '.join(hungry)} would see zeros for every server."
+    fix = "Add the source metrics-data-source with the extractor core-metrics-extractor."
+    return [Problem("dataLayer", view.document.get("dataLayer"), reason, fix)]
+
+
+def _data_gate(view: View, sources: list[dict[str, t.Any]]) -> list[Problem]:
+    """Scheduler 0.7: the gate without sources stops the endpoint picker, and so does the metrics extractor without the gate."""
+    extractor, gate = METRICS_EXTRACTOR[view.line.name], view.gate("dataLayer")
+    problems: list[Problem] = []
+    if gate and not sources:
+        reason = "the gate dataLayer without sources in the section data stops the endpoint picker."
+        problems.append(Problem("featureGates", "dataLayer", reason, "Write data.sources, or leave the gate out."))
+    for index, source in enumerate(sources):
+        for place, item in enumerate(entries(source, "extractors", dict)):
+            target = view.named(item.get("pluginRef"))
+            if target is not None and target.type == extractor and not gate:
+                reason = f"{extractor} without the gate dataLayer stops the endpoint picker."
+                problems.append(Problem(f"data.sources[{index}].extractors[{place}].pluginRef", item["pluginRef"], reason, "Add dataLayer to featureGates."))
     return problems
 
 
@@ -303,11 +262,15 @@ def order(view: View) -> list[Problem]:
         for role, name, path in references(item.parameters, item.plugin.params if item.plugin else (), view.line.name, f"{item.path}.parameters"):
             target = view.named(name)
             if role == "decider" and target is not None and target.index > item.index:
-                problems.append(Problem(path, name, f"{name} is declared after {item.name}, which names it: {view.line.name} reads plugins in order and refuses to start.",
-                                        f"Move {name} above {item.name} in plugins."))
+                problems.append(
+                    Problem(
+                        path,
+                        name,
+                        f"{name} is declared after {item.name}, which names it: {view.line.name} reads plugins in order and refuses to start.",
+                        f"Move {name} above {item.name} in plugins.",
+                    )
+                )
     return problems
 
 
-RULES: tuple[t.Callable[[View], list[Problem]], ...] = (
-    document_shape, plugin_types, plugin_parameters, profile_names, pickers, handlers, weights, unreferenced, referred, gates, data_layer, order,
-)
+RULES: tuple[t.Callable[[View], list[Problem]], ...] = (document_shape, plugin_types, plugin_parameters, unreferenced, referred, gates, data_layer, order)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_catalogue import find
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_lines import LINE_FACTS
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_model import Line, Param, Plugin
+from .epp_catalogue import find
+from .epp_lines import LINE_FACTS
+from .epp_model import Line, Param, Plugin
 
 PROFILE_ROLES = frozenset({"scorer", "filter", "picker"})
 
@@ -112,14 +112,22 @@ def view(document: dict[str, t.Any], release: str) -> View:
         if isinstance(entry, dict):
             kind = entry.get("type")
             parameters = entry.get("parameters")
-            plugins.append(Declared(
-                str(entry.get("name") or kind or ""), str(kind or ""), find(str(kind), release),
-                parameters if isinstance(parameters, dict) else {}, f"plugins[{index}]", index,
-            ))
+            plugins.append(
+                Declared(
+                    str(entry.get("name") or kind or ""),
+                    str(kind or ""),
+                    find(str(kind), release),
+                    parameters if isinstance(parameters, dict) else {},
+                    f"plugins[{index}]",
+                    index,
+                )
+            )
     by_name = {item.name: item for item in reversed(plugins)}
-    profiles = tuple(_profile(entry, index, by_name) for index, entry in enumerate(document.get("schedulingProfiles") or []
-                                                                                    if isinstance(document.get("schedulingProfiles"), list) else [])
-                     if isinstance(entry, dict))
+    profiles = tuple(
+        _profile(entry, index, by_name)
+        for index, entry in enumerate(document.get("schedulingProfiles") or [] if isinstance(document.get("schedulingProfiles"), list) else [])
+        if isinstance(entry, dict)
+    )
     return View(document, line, tuple(plugins), profiles or (_implicit(plugins),))
 
 

@@ -38,7 +38,8 @@ LOGS = (
      "point HOME, XDG_*, HF_HOME and the cache directories at a writable volume"),
     (r"GatedRepoError|401 Client Error|403 .*gated repo|RepositoryNotFoundError|Cannot access gated repo", "F16",
      "check the model's name, the token in its Secret, and that its licence was accepted"),
-    (r"NameResolutionError|Temporary failure in name resolution|Could not resolve host", "F16", "check DNS, egress and proxy of the cluster, or use a mirror"),
+    (r"NameResolutionError|Temporary failure in name resolution|Could not resolve host", "F16",
+     "check DNS, egress and proxy of the cluster, or use a mirror"),
     (r"CUDA out of memory|No available memory for the cache blocks|larger than the (maximum number of tokens|available KV cache)", "F18",
      "lower max_model_len or the memory utilisation, or use more GPUs per replica"),
     (r"No space left on device", "F20", "use a larger volume"),
@@ -52,11 +53,13 @@ LOGS = (
 )
 
 _PULL = (
-    (r"not found|manifest unknown|NotFound|no such (image|manifest)|does not exist", "F34", "correct the image's name and tag, or push it to the registry", True),
+    (r"not found|manifest unknown|NotFound|no such (image|manifest)|does not exist", "F34",
+     "correct the image's name and tag, or push it to the registry", True),
     (r"unauthorized|denied|forbidden|authentication required|403", "F34", "give the pod a pull secret that may read this image", True),
     (r"toomanyrequests|rate limit|429", "F34", "the registry limits its callers: use a pull secret or a mirror", False),
     (r"x509|certificate|tls|http: server gave HTTP response", "F34", "make the node trust the registry's certificate, or configure it as plain HTTP", False),
-    (r"no such host|connection refused|timeout|i/o|unreachable|dial tcp", "F34", "the node cannot reach the registry: check its name, network and proxy", False),
+    (r"no such host|connection refused|timeout|i/o|unreachable|dial tcp", "F34",
+     "the node cannot reach the registry: check its name, network and proxy", False),
 )
 
 
@@ -158,21 +161,26 @@ def _pull(reason: str, message: str, image: str) -> Trouble:
     if reason == "InvalidImageName":
         return Trouble("F34", f"image {image!r} is no valid name", "correct the image's name", True)
     if reason == "ErrImageNeverPull":
-        return Trouble("F34", f"image {image} is not on the node and may not be pulled", "load it on the node, or change the pull policy", True)
+        what = f"image {image} is not on the node and may not be pulled"
+        return Trouble("F34", what, "load it on the node, or change the pull policy", True)
     for pattern, code, remedy, terminal in _PULL:
         if re.search(pattern, message, re.IGNORECASE):
             return Trouble(code, f"image {image} cannot be pulled: {shorten(message)}", remedy, terminal)
-    return Trouble("F34", f"image {image} cannot be pulled: {shorten(message) or reason}", "check the image's name, the pull secret and the registry")
+    what = f"image {image} cannot be pulled: {shorten(message) or reason}"
+    return Trouble("F34", what, "check the image's name, the pull secret and the registry")
 
 
 def _create(name: str, reason: str, message: str) -> Trouble:
     lost = re.search(r'(secret|configmap) "([^"]+)" not found', message)
     if lost:
-        return Trouble("F17", f"container {name} needs the {lost.group(1)} {lost.group(2)}, which does not exist", f"create the {lost.group(1)} {lost.group(2)}", True)
+        what = f"{lost.group(1)} {lost.group(2)}"
+        return Trouble("F17", f"container {name} needs the {what}, which does not exist", f"create the {what}", True)
     key = re.search(r"couldn't find key (\S+) in (Secret|ConfigMap) (\S+)", message)
     if key:
-        return Trouble("F16", f"container {name}: {key.group(2)} {key.group(3)} has no key {key.group(1)}", f"add the key {key.group(1)}, or name the right one", True)
-    return Trouble("create", f"container {name} cannot be created: {shorten(message) or reason}", "correct what the message names", reason == "CreateContainerConfigError")
+        what = f"container {name}: {key.group(2)} {key.group(3)} has no key {key.group(1)}"
+        return Trouble("F16", what, f"add the key {key.group(1)}, or name the right one", True)
+    what = f"container {name} cannot be created: {shorten(message) or reason}"
+    return Trouble("create", what, "correct what the message names", reason == "CreateContainerConfigError")
 
 
 def _crash(pod: dict, entry: dict, restarts: dict) -> Trouble:
@@ -196,7 +204,8 @@ def _unscheduled(message: str) -> Trouble:
     short = shorten(message)
     short_of = re.search(r"Insufficient ([\w./-]+)", message)
     if short_of and short_of.group(1) not in ("cpu", "memory", "ephemeral-storage", "pods"):
-        return Trouble("F13", f"no node has {short_of.group(1)} free: {short}", "check the accelerator's operator and the resource's name, or use fewer replicas")
+        remedy = "check the accelerator's operator and the resource's name, or use fewer replicas"
+        return Trouble("F13", f"no node has {short_of.group(1)} free: {short}", remedy)
     if short_of:
         return Trouble("F35", f"no node has enough {short_of.group(1)}: {short}", "lower the requests or the replicas, or add a node")
     taint = re.search(r"untolerated taint\(?s?\)? ?\{?([^}]*)", message)

@@ -127,7 +127,7 @@ class _Ladder:
         reply = self._client.complete(model, PROMPT, max_tokens=4, stream=stream, api=api, timeout=self._timeout())
         done, pod = reply.completion, reply.answer.headers.get("x-inference-pod")
         tokens = "unknown" if done.completion_tokens is None else str(done.completion_tokens)
-        return f"{reply.answer.request}: {tokens} tokens" + (f" in {done.events} events" if stream else "") + (f" from {pod}" if pod else "")
+        return f"{reply.answer.request}: output tokens {tokens}" + (f" in {done.events} events" if stream else "") + (f" from {pod}" if pod else "")
 
 
 def look(client: Client, wanted: Wanted, level: str | None = None, timeout: float | None = None) -> Health:

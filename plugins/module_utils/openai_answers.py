@@ -23,6 +23,7 @@ _SIGNATURES = (
     ("is too long", "the prompt is longer than the server's max_model_len: shorten it or raise max_model_len"),
     ("kv cache does not have sufficient capacity", "the KV cache is too small for this request: raise the number of blocks or lower max_model_len"),
     ("enginedead", "the engine crashed: read the first error in the server's log, then restart it"),
+    ("does not exist", "ask for a model that /v1/models lists, or load this one"),
     ("model not found in request body", "the endpoint picker found no model in the request body: send `model` and a prompt"),
 )
 _STATUS = {

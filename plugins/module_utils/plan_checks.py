@@ -150,7 +150,7 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
 
 def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     built = configuration(service, user["llm_d_release"])
-    found = [Problem(f"{path}.scheduler.{problem.path}".rstrip("."), problem.value, problem.reason, problem.fix) for problem in built.problems]
+    found = [Problem(_scheduler_place(problem.path, path), problem.value, problem.reason, problem.fix) for problem in built.problems]
     for need in ("sidecars", "roles"):
         if not found and built.requires.get(need):
             found.append(
@@ -171,6 +171,14 @@ def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]
             )
         )
     return found
+
+
+def _scheduler_place(inner: str, path: str) -> str:
+    """Where in the user's file something stands that the scheduler's core found wrong."""
+    for theirs, ours in (("server_args", f"{path}.engine.args"), ("server_env", f"{path}.engine.env"), ("release", "llm_d_release")):
+        if inner == theirs or inner.startswith((f"{theirs}[", f"{theirs}.")):
+            return ours + inner[len(theirs) :]
+    return f"{path}.scheduler.{inner}".rstrip(".")
 
 
 def _same_name(name: str, path: str, seen: dict[str, tuple[str, str]]) -> list[Problem]:

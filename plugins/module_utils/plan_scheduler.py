@@ -11,7 +11,7 @@ import json
 import typing as t
 
 from . import scorers
-from .plan_server import container_security, image, pod_security, pool_selector
+from .plan_server import container_security, image, pod_security, pool_selector, served_name
 
 Facts = dict[str, t.Any]
 
@@ -26,14 +26,23 @@ RUNNING = ("replicas", "image", "verbosity", "failure_mode", "resources")
 
 def configuration(service: Facts, release: str) -> scorers.Built:
     """The EndpointPickerConfig of a service, what it requires elsewhere, and its problems (paths relative to the scheduler block)."""
-    deciding = {key: value for key, value in service["scheduler"].items() if key not in RUNNING and value is not None}
-    context = {"block_size": service["engine"]["block_size"], "engine": service["engine"]["type"]}
+    deciding = {key: value for key, value in service["scheduler"].items() if key not in RUNNING and value not in (None, {}, [])}
+    engine = service["engine"]
+    context = {
+        "engine": engine["type"],
+        "model": served_name(service["model"]),
+        "block_size": engine["block_size"],
+        "port": engine["port"],
+        "epp_service": f"{service['name']}-epp",
+        "server_args": engine["args"],
+        "server_env": engine["env"],
+    }
     return _build(json.dumps([deciding, context], default=str), release)
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=16384)
 def _build(asked: str, release: str) -> scorers.Built:
-    """Most services of a big file ask for the same; each distinct wish is built once. The result is read, never changed."""
+    """The checks and the plan both ask for it; it is built once. The result is read, never changed."""
     deciding, context = json.loads(asked)
     return scorers.build(deciding, release, context)
 

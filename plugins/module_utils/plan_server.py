@@ -169,8 +169,13 @@ def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
     if secret:
         env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret, "key": "HF_TOKEN"}}})
     own = [{"name": name, "value": value} for name, value in service["engine"]["env"].items()]
-    taken = {item["name"] for item in own}
-    return [item for item in env + required if item["name"] not in taken] + own
+    return _later_wins(env + required + own)
+
+
+def _later_wins(env: list[Facts]) -> list[Facts]:
+    """Each name once, at its last place: a value may refer to variables that stand before it."""
+    last = {item["name"]: index for index, item in enumerate(env)}
+    return [item for index, item in enumerate(env) if last[item["name"]] == index]
 
 
 def _model_path(service: Facts) -> str | None:

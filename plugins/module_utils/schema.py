@@ -63,15 +63,31 @@ _ENGINE = {
     "simulator": Field("dict", "How fast the simulator is. Only with O(type=simulator).", options=_SIMULATOR),
 }
 
+_ANY = Field("any", "A value.")
+
 _SCHEDULER = {
-    "preset": Field("str", "How requests are scheduled.", default="prefix_aware", choices=PRESETS, planned=PLANNED_PRESETS),
+    "preset": Field(
+        "str",
+        "How requests are scheduled. Left out, C(default), which is what the release does by itself, or only what stands beside it.",
+        choices=PRESETS,
+        planned=PLANNED_PRESETS,
+        example="balanced",
+    ),
     "scorers": Field(
         "map",
-        "Scorers by alias, each with its weight, on top of the preset. A weight of 0 takes a scorer out.",
-        default={},
+        "Scorers by alias, each with its weight, on top of the preset, or alone where there is none. A weight of 0 takes a scorer out.",
         elements=Field("any", "A weight, or a mapping with C(weight) and the parameters of the scorer."),
         example={"queue": 1, "prefix": 3},
     ),
+    "picker": Field("str", "Who picks among the scored servers, by alias.", example="max_score"),
+    "picker_parameters": Field("map", "Parameters of the picker.", elements=_ANY),
+    "filters": Field("list", "Filters by alias, before the scorers, each a name, or a mapping of one name to its parameters.", elements=_ANY),
+    "saturation": Field("map", "When the endpoint picker takes a server for saturated.", elements=_ANY),
+    "flow_control": Field("map", "Queueing in the endpoint picker, where the release has it.", elements=_ANY),
+    "feature_gates": Field("list", "Feature gates of the endpoint picker.", elements=Field("str", "Name of a gate.")),
+    "plugins": Field("list", "For experts: the plugins of the configuration, as the release spells them, in place of all options above.", elements=_ANY),
+    "profiles": Field("list", "For experts: the scheduling profiles over O(plugins).", elements=_ANY),
+    "document": Field("map", "For experts: the whole EndpointPickerConfig. It is checked for the release like any other.", elements=_ANY),
     "replicas": Field(
         "int",
         "Endpoint pickers at work at the same time. Each keeps its own view of prefixes, so more than one dilutes prefix affinity.",

@@ -14,21 +14,26 @@ import typing as t
 
 from ansible.module_utils.common.yaml import yaml_dump
 
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_catalogue as catalogue
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_presets as presets
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_rules
-from ansible_collections.llm_d.inference.plugins.module_utils import scorers_pieces as pieces
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_lines import KIND, LINE_FACTS
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_view import view
-from ansible_collections.llm_d.inference.plugins.module_utils.fields import Problem, show, suggest
-from ansible_collections.llm_d.inference.plugins.module_utils.scorers_draft import Draft
-from ansible_collections.llm_d.inference.plugins.module_utils.scorers_input import Findings, Part, block, named_parts, preset, resolve, scorers
-from ansible_collections.llm_d.inference.plugins.module_utils.scorers_requires import requirements
+from . import epp_catalogue as catalogue
+from . import epp_presets as presets
+from . import epp_rules
+from . import scorers_pieces as pieces
+from .epp_lines import KIND, LINE_FACTS
+from .epp_view import view
+from .fields import Problem, show, suggest
+from .scorers_draft import Draft
+from .scorers_input import Findings, Part, block, named_parts, preset, resolve, scorers
+from .scorers_requires import requirements
 
 __all__ = ["Built", "Problem", "build"]
 EMPTY_REQUIRES: dict[str, t.Any] = {
-    "vllm": {"args": [], "env": [], "ports": []}, "epp": {"args": [], "env": [], "ports": [], "publish_not_ready": False}, "sidecars": [],
-    "pod_labels": {}, "role_labels": {}, "roles": [], "feature_gates": [],
+    "vllm": {"args": [], "env": [], "ports": []},
+    "epp": {"args": [], "env": [], "ports": [], "publish_not_ready": False},
+    "sidecars": [],
+    "pod_labels": {},
+    "role_labels": {},
+    "roles": [],
+    "feature_gates": [],
 }
 
 
@@ -103,8 +108,12 @@ def _draft(asked: dict[str, t.Any], line: str, context: dict[str, t.Any], found:
     else:
         _single(draft, asked, parts, filters, picker, context, found)
         if disaggregation is not None and not found.problems:
-            found.refuse("disaggregation", disaggregation, f"{line} knows no separate prefill and decode servers.",
-                         f"Leave it out, or use a release that has them: {', '.join(catalogue.lines_of('disagg-profile-handler'))}.")
+            found.refuse(
+                "disaggregation",
+                disaggregation,
+                f"{line} knows no separate prefill and decode servers.",
+                f"Leave it out, or use a release that has them: {', '.join(catalogue.lines_of('disagg-profile-handler'))}.",
+            )
     pieces.saturation(draft, asked.get("saturation") or {}, found)
     if asked.get("flow_control") is not None:
         pieces.flow_control(draft, asked["flow_control"], found)
@@ -135,7 +144,12 @@ def _single(draft: Draft, asked: dict[str, t.Any], parts: list[Part], filters: l
     word = asked.get("profile_handler") or "single"
     resolved = resolve(word, catalogue.HANDLER_ALIASES, "handler", draft.line, "profile_handler", found) or ("single", catalogue.HANDLER_ALIASES["single"])
     if resolved[0] in ("disaggregated", "pd"):
-        found.refuse("profile_handler", word, "it runs prefill and decode profiles, which are not there.", "Write preset: disaggregated, or disaggregation: true next to your scorers.")
+        found.refuse(
+            "profile_handler",
+            word,
+            "it runs prefill and decode profiles, which are not there.",
+            "Write preset: disaggregated, or disaggregation: true next to your scorers.",
+        )
         resolved = ("single", catalogue.HANDLER_ALIASES["single"])
     path = "profile_handler_parameters" if asked.get("profile_handler_parameters") else "profile_handler"
     draft.declare_part(Part(resolved[0], resolved[1], path, 1, dict(asked.get("profile_handler_parameters") or {})))
@@ -148,7 +162,9 @@ def _single(draft: Draft, asked: dict[str, t.Any], parts: list[Part], filters: l
 def _gates(draft: Draft, asked: dict[str, t.Any], found: Findings) -> None:
     for index, gate in enumerate(asked.get("feature_gates") or []):
         if not isinstance(gate, str):
-            found.refuse(f"feature_gates[{index}]", gate, f"{show(gate)} is not the name of a gate.", f"Write one of {', '.join(LINE_FACTS[draft.line].gates)}.")
+            found.refuse(
+                f"feature_gates[{index}]", gate, f"{show(gate)} is not the name of a gate.", f"Write one of {', '.join(LINE_FACTS[draft.line].gates)}."
+            )
         else:
             draft.gate(gate)
             draft.origins[f"featureGates[{draft.gates.index(gate)}]"] = f"feature_gates[{index}]"
@@ -197,7 +213,7 @@ def _raw_sections(draft: Draft, asked: dict[str, t.Any], found: Findings) -> tup
     def path(place: str) -> str:
         if place.startswith("schedulingProfiles"):
             return "profiles" + place.removeprefix("schedulingProfiles")
-        if place.startswith("plugins[") and int(place[8:place.index("]")]) < count:
+        if place.startswith("plugins[") and int(place[8 : place.index("]")]) < count:
             return place
         return translated(place)
 

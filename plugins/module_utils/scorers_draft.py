@@ -9,10 +9,10 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_catalogue import SAME_PARAMS, find, plain
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_lines import KIND, LINE_FACTS
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_presets import FIRM_DEFAULTS, FIRM_LINES
-from ansible_collections.llm_d.inference.plugins.module_utils.scorers_input import Part
+from .epp_catalogue import SAME_PARAMS, find, plain
+from .epp_lines import KIND, LINE_FACTS
+from .epp_presets import FIRM_DEFAULTS, FIRM_LINES
+from .scorers_input import Part
 
 _PLACE = re.compile(r"(plugins\[\d+\]|schedulingProfiles\[\d+\](\.plugins\[\d+\])?|[A-Za-z]+)(.*)\Z")
 
@@ -29,7 +29,9 @@ class Draft:
     origins: dict[str, str] = dataclasses.field(default_factory=dict)
     words: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
 
-    def declare(self, kind: str, parameters: t.Mapping[str, t.Any] | None = None, origin: str = "", name: str = "", words: t.Mapping[str, str] | None = None) -> str:
+    def declare(
+        self, kind: str, parameters: t.Mapping[str, t.Any] | None = None, origin: str = "", name: str = "", words: t.Mapping[str, str] | None = None
+    ) -> str:
         """Declare a plugin and return the name to refer to it by; the same plugin twice is declared once."""
         entry: dict[str, t.Any] = {"type": kind}
         firm = FIRM_DEFAULTS.get(kind, {}) if self.line in FIRM_LINES else {}
@@ -83,8 +85,10 @@ class Draft:
         if matched is None:
             return place
         head, rest = matched.group(1), matched.group(3)
-        whole = next((self.origins[key] for key in sorted(self.origins, key=len, reverse=True)
-                      if key and (place == key or place.startswith((f"{key}.", f"{key}[")))), None)
+        whole = next(
+            (self.origins[key] for key in sorted(self.origins, key=len, reverse=True) if key and (place == key or place.startswith((f"{key}.", f"{key}[")))),
+            None,
+        )
         if whole is None:
             return place
         if head.startswith("schedulingProfiles"):

@@ -8,21 +8,46 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_catalogue import OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, plain, types_of
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_presets import PRESETS
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_rules_wiring import unknown_type
-from ansible_collections.llm_d.inference.plugins.module_utils.fields import Problem, show, suggest
+from .epp_catalogue import OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, plain, types_of
+from .epp_model import LINES
+from .epp_presets import PRESETS
+from .epp_rules_wiring import unknown_type
+from .fields import Problem, show, suggest
 
-KEYS = ("preset", "scorers", "picker", "picker_parameters", "profile_handler", "profile_handler_parameters", "filters", "disaggregation", "saturation",
-        "flow_control", "feature_gates", "plugins", "profiles", "document")
+KEYS = (
+    "preset",
+    "scorers",
+    "picker",
+    "picker_parameters",
+    "profile_handler",
+    "profile_handler_parameters",
+    "filters",
+    "disaggregation",
+    "saturation",
+    "flow_control",
+    "feature_gates",
+    "plugins",
+    "profiles",
+    "document",
+)
 # What of a scheduler block is about running the endpoint picker: the plan reads it, not we.
 RUNNING = frozenset({"replicas", "image", "verbosity", "failure_mode", "resources", "args", "env"})
 RAW = ("plugins", "profiles", "document")
 _TYPES: dict[str, tuple[type, str]] = {
-    "preset": (str, "a text"), "scorers": (dict, "a mapping of scorers to weights"), "picker": (str, "a text"), "picker_parameters": (dict, "a mapping"),
-    "profile_handler": (str, "a text"), "profile_handler_parameters": (dict, "a mapping"), "filters": (list, "a list"), "disaggregation": (dict, "a mapping"),
-    "saturation": (dict, "a mapping"), "flow_control": (dict, "a mapping"), "feature_gates": (list, "a list of texts"), "plugins": (list, "a list"),
-    "profiles": (list, "a list"), "document": (dict, "a mapping"),
+    "preset": (str, "a text"),
+    "scorers": (dict, "a mapping of scorers to weights"),
+    "picker": (str, "a text"),
+    "picker_parameters": (dict, "a mapping"),
+    "profile_handler": (str, "a text"),
+    "profile_handler_parameters": (dict, "a mapping"),
+    "filters": (list, "a list"),
+    "disaggregation": (dict, "a mapping"),
+    "saturation": (dict, "a mapping"),
+    "flow_control": (dict, "a mapping"),
+    "feature_gates": (list, "a list of texts"),
+    "plugins": (list, "a list"),
+    "profiles": (list, "a list"),
+    "document": (dict, "a mapping"),
 }
 
 
@@ -64,9 +89,16 @@ def block(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str, t.Any]
         else:
             kept[key] = value
     raw = [key for key in RAW if kept.get(key)]
-    shaped = [key for key in ("scorers", "filters", "picker", "picker_parameters", "profile_handler", "profile_handler_parameters", "disaggregation") if kept.get(key)]
+    shaped = [
+        key for key in ("scorers", "filters", "picker", "picker_parameters", "profile_handler", "profile_handler_parameters", "disaggregation") if kept.get(key)
+    ]
     if raw and shaped:
-        found.refuse(raw[0], None, f"a configuration of one's own and {', '.join(shaped)} do not mix.", f"Write {', '.join(shaped)} inside {raw[0]}, or leave {', '.join(raw)} out.")
+        found.refuse(
+            raw[0],
+            None,
+            f"a configuration of one's own and {', '.join(shaped)} do not mix.",
+            f"Write {', '.join(shaped)} inside {raw[0]}, or leave {', '.join(raw)} out.",
+        )
     if "document" in raw and len(raw) > 1:
         found.refuse("document", None, f"the whole document and {', '.join(raw[:-1])} do not mix.", "Keep one of the two.")
     return kept
@@ -84,7 +116,7 @@ def preset(name: str | None, line: str, found: Findings) -> dict[str, t.Any]:
         return empty
     facts = PRESETS[key]
     if line not in facts["lines"]:
-        lines = ", ".join(sorted(facts["lines"], key=str))
+        lines = ", ".join(known for known in LINES if known in facts["lines"])
         found.refuse("preset", name, f"{line} does not have it. {facts['why']}", f"Write preset: {facts['like']}, or use a release that has it: {lines}.")
         return empty
     return {**facts, "name": key}
@@ -129,8 +161,18 @@ def resolve(word: t.Any, aliases: t.Mapping[str, str], role: str, line: str, pat
     else:
         problem = unknown_type(kind, line, path, role)
         here = [name for name in aliases if line in lines_of(type_here(name, aliases, line))]
-        found.problems.append(Problem(path, word, problem.reason, problem.fix if not lines_of(kind) or "Renamed" in problem.fix
-                                      else f"Use a release that has it ({', '.join(lines_of(kind))}), or one of: {', '.join(here)}."))
+        found.problems.append(
+            Problem(
+                path,
+                word,
+                problem.reason,
+                (
+                    problem.fix
+                    if not lines_of(kind) or "Renamed" in problem.fix
+                    else f"Use a release that has it ({', '.join(lines_of(kind))}), or one of: {', '.join(here)}."
+                ),
+            )
+        )
     return None
 
 
@@ -198,7 +240,9 @@ def named_parts(asked: list[t.Any], aliases: t.Mapping[str, str], role: str, lin
         elif isinstance(item, str):
             word, parameters, inner = item, {}, where
         else:
-            found.refuse(where, item, f"{show(item)} is neither a name nor a mapping of one name to its parameters.", f"Write a name, such as {next(iter(aliases))}.")
+            found.refuse(
+                where, item, f"{show(item)} is neither a name nor a mapping of one name to its parameters.", f"Write a name, such as {next(iter(aliases))}."
+            )
             continue
         resolved = resolve(word, aliases, role, line, where, found)
         if resolved is not None:

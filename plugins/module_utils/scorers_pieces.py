@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_catalogue as catalogue
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_presets as presets
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_catalogue_scheduling import PREFIX_INDEX
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_lines import LINE_FACTS
-from ansible_collections.llm_d.inference.plugins.module_utils.fields import show, suggest
-from ansible_collections.llm_d.inference.plugins.module_utils.scorers_draft import Draft, merge, put, upstream
-from ansible_collections.llm_d.inference.plugins.module_utils.scorers_input import Findings, Part, alias_of, resolve, scorers, type_here
+from . import epp_catalogue as catalogue
+from . import epp_presets as presets
+from .epp_catalogue_scorers import PREFIX_INDEX
+from .epp_lines import LINE_FACTS
+from .fields import show, suggest
+from .scorers_draft import Draft, merge, put, upstream
+from .scorers_input import Findings, Part, alias_of, resolve, scorers, type_here
 
 Context = t.Mapping[str, t.Any]
 _INDEX_WORDS = {catalogue.plain(param.name): param.name for param in PREFIX_INDEX}
@@ -59,48 +59,69 @@ def _precise(draft: Draft, part: Part, context: Context, name: str, found: Findi
     settled = precise_words(part, context)
     router = LINE_FACTS[draft.line].strict
     _check_words(part, settled, router, found)
-    parameters: dict[str, t.Any] = {}
-    words: dict[str, str] = {}
-    for word, facts in presets.PRECISE_WORDS.items():
-        if settled[word] is None or router and (word in presets.PRECISE_TOKENIZER_ONLY or word == "model"):
-            continue
-        put(parameters, facts["path"], settled[word])
-        words[facts["path"]] = word
-    events: dict[str, t.Any] = {"topicFilter": "kv@"}
-    if settled["kv_events"] == "bind":
-        events.update({"zmqEndpoint": f"tcp://0.0.0.0:{settled['kv_events_port']}", "discoverPods": False})
-    else:
-        events.update({"discoverPods": True, "podDiscoveryConfig": {"podLabelSelector": f"{presets.SERVING_LABEL}=true", "socketPort": settled["kv_events_port"]}})
-    parameters["kvEventsConfig"] = events
-    words.update({"kvEventsConfig.zmqEndpoint": "kv_events", "kvEventsConfig.discoverPods": "kv_events", "kvEventsConfig.podDiscoveryConfig.socketPort": "kv_events_port",
-                  "indexerConfig.tokenizersPoolConfig.modelName": "model"})
+    parameters, words = _precise_parameters(settled, router)
     own = {word: value for word, value in part.parameters.items() if word not in settled}
     raw, raw_words = upstream(own, PRECISE_PRODUCER if router else part.type, draft.line)
     parameters = merge(parameters, raw)
     words.update(raw_words)
-    if parameters.get("speculativeIndexing") is True and "prepareDataPlugins" in LINE_FACTS[draft.line].gates:
+    if parameters.get("speculativeIndexing") is True and LINE_FACTS[draft.line].data_by_gate:
         draft.gate("prepareDataPlugins")
     if not router:
         reference = draft.declare(part.type, parameters, part.path, name, words)
         return _wire(draft, reference, settled["kv_events"])
-    draft.declare("token-producer", {"modelName": settled["model"], "vllm": {"url": settled["render_url"]}}, part.path, "", {"modelName": "model", "vllm.url": "render_url"})
+    draft.declare(
+        "token-producer",
+        {"modelName": settled["model"], "vllm": {"url": settled["render_url"]}},
+        part.path,
+        "",
+        {"modelName": "model", "vllm.url": "render_url"},
+    )
     producer = _wire(draft, draft.declare(PRECISE_PRODUCER, parameters, part.path, name, words), settled["kv_events"])
     return draft.declare("prefix-cache-scorer", {"prefixMatchInfoProducerName": producer}, part.path, "precise")
+
+
+def _precise_parameters(settled: t.Mapping[str, t.Any], router: bool) -> tuple[dict[str, t.Any], dict[str, str]]:
+    """Our words as nested upstream parameters, and upstream place to word."""
+    parameters: dict[str, t.Any] = {}
+    words = {"indexerConfig.tokenizersPoolConfig.modelName": "model", "kvEventsConfig.podDiscoveryConfig.socketPort": "kv_events_port"}
+    words.update({"kvEventsConfig.zmqEndpoint": "kv_events", "kvEventsConfig.discoverPods": "kv_events"})
+    for word, facts in presets.PRECISE_WORDS.items():
+        if settled[word] is not None and not (router and (word in presets.PRECISE_TOKENIZER_ONLY or word == "model")):
+            put(parameters, facts["path"], settled[word])
+            words[facts["path"]] = word
+    port = settled["kv_events_port"]
+    if settled["kv_events"] == "bind":
+        way = {"zmqEndpoint": f"tcp://0.0.0.0:{port}", "discoverPods": False}
+    else:
+        way = {"discoverPods": True, "podDiscoveryConfig": {"podLabelSelector": f"{presets.SERVING_LABEL}=true", "socketPort": port}}
+    parameters["kvEventsConfig"] = {"topicFilter": "kv@", **way}
+    return parameters, words
 
 
 def _check_words(part: Part, settled: t.Mapping[str, t.Any], router: bool, found: Findings) -> None:
     modes = presets.PRECISE_EVENTS["kv_events"]
     if settled["kv_events"] not in modes:
-        found.refuse(f"{part.path}.kv_events", settled["kv_events"], f"{show(settled['kv_events'])} is not a way for KV events.",
-                     "Write discover (the endpoint picker dials each server: vLLM) or bind (the servers dial it: the simulator).")
+        found.refuse(
+            f"{part.path}.kv_events",
+            settled["kv_events"],
+            f"{show(settled['kv_events'])} is not a way for KV events.",
+            "Write discover (the endpoint picker dials each server: vLLM) or bind (the servers dial it: the simulator).",
+        )
     port = settled["kv_events_port"]
     if isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535:
         found.refuse(f"{part.path}.kv_events_port", port, f"{show(port)} is not a port.", "Write a whole number from 1 to 65535.")
     if settled["model"] is None:
         where = f"{part.path}.model" if part.path != "preset" else "scorers.precise_prefix.model"
-        found.refuse(where, None, "is missing: the tokenizer must know the model, else the endpoint picker refuses to start.", "Write the name that the servers serve.")
+        found.refuse(
+            where, None, "is missing: the tokenizer must know the model, else the endpoint picker refuses to start.", "Write the name that the servers serve."
+        )
     for word in sorted(presets.PRECISE_TOKENIZER_ONLY & set(part.parameters) if router else ()):
-        found.refuse(f"{part.path}.{word}", part.parameters[word], "the router takes tokens from a render service, not from a socket.", "Leave it out; render_url says where that service is.")
+        found.refuse(
+            f"{part.path}.{word}",
+            part.parameters[word],
+            "the router takes tokens from a render service, not from a socket.",
+            "Leave it out; render_url says where that service is.",
+        )
 
 
 def _wire(draft: Draft, name: str, events: str) -> str:
@@ -109,26 +130,36 @@ def _wire(draft: Draft, name: str, events: str) -> str:
         draft.declare("metrics-data-source")
         draft.declare("core-metrics-extractor")
         draft.declare("endpoint-notification-source")
-        draft.sections["dataLayer"] = {"sources": [
-            {"pluginRef": "metrics-data-source", "extractors": [{"pluginRef": "core-metrics-extractor"}]},
-            {"pluginRef": "endpoint-notification-source", "extractors": [{"pluginRef": name}]},
-        ]}
+        draft.sections["dataLayer"] = {
+            "sources": [
+                {"pluginRef": "metrics-data-source", "extractors": [{"pluginRef": "core-metrics-extractor"}]},
+                {"pluginRef": "endpoint-notification-source", "extractors": [{"pluginRef": name}]},
+            ]
+        }
     return name
 
 
 PD_KEYS = ("decider", "non_cached_tokens", "prompt_tokens", "prefill", "decode", "connector", "encode", "stage_order")
 
 
-def disaggregate(draft: Draft, asked: t.Mapping[str, t.Any], base: list[Part], filters: t.Sequence[str], picker: Part, context: Context, found: Findings) -> None:
+def disaggregate(
+    draft: Draft, asked: t.Mapping[str, t.Any], base: list[Part], filters: t.Sequence[str], picker: Part, context: Context, found: Findings
+) -> None:
     """Two profiles, prefill and decode (three with encode), a decider for each extra stage, and the handler that runs them."""
     line = LINE_FACTS[draft.line]
     for key in asked:
         if key == "threshold":
-            found.refuse("disaggregation.threshold", asked[key], "it counted characters until scheduler 0.5 and is not read since.",
-                         "Write non_cached_tokens: the least number of uncached tokens worth a prefill server (about a quarter of the characters).")
+            found.refuse(
+                "disaggregation.threshold",
+                asked[key],
+                "it counted characters until scheduler 0.5 and is not read since.",
+                "Write non_cached_tokens: the least number of uncached tokens worth a prefill server (about a quarter of the characters).",
+            )
         elif key not in PD_KEYS:
             near = suggest(key, PD_KEYS)
-            found.refuse(f"disaggregation.{key}", asked[key], "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: {', '.join(PD_KEYS)}.")
+            found.refuse(
+                f"disaggregation.{key}", asked[key], "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: {', '.join(PD_KEYS)}."
+            )
     if line.header_handler:
         draft.declare("disagg-headers-handler", origin="disaggregation")
     if not line.strict and alias_of(asked.get("decider", "prefix"), catalogue.DECIDER_ALIASES, draft.line) == "prefix":
@@ -145,7 +176,12 @@ def disaggregate(draft: Draft, asked: t.Mapping[str, t.Any], base: list[Part], f
         parameters["stageOrder"] = asked["stage_order"]
     draft.declare("disagg-profile-handler", parameters, "disaggregation", "", {"stageOrder": "stage_order", "deciders": "decider"})
     if "connector" in asked and asked["connector"] not in presets.CONNECTORS[draft.line]:
-        found.refuse("disaggregation.connector", asked["connector"], f"the sidecar of {draft.line} has no such connector.", f"Write one of {', '.join(presets.CONNECTORS[draft.line])}.")
+        found.refuse(
+            "disaggregation.connector",
+            asked["connector"],
+            f"the sidecar of {draft.line} has no such connector.",
+            f"Write one of {', '.join(presets.CONNECTORS[draft.line])}.",
+        )
 
 
 def _stage(draft: Draft, stage: str, own: t.Any, base: list[Part], filters: t.Sequence[str], picker: Part, context: Context, found: Findings) -> None:
@@ -183,7 +219,7 @@ def _decider(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> str
     parameters = {"nonCachedTokens": asked.get("non_cached_tokens", presets.NON_CACHED_TOKENS)}
     if asked.get("prompt_tokens") is not None:
         parameters["promptTokens"] = asked["prompt_tokens"]
-    if "prepareDataPlugins" in LINE_FACTS[draft.line].gates:
+    if LINE_FACTS[draft.line].data_by_gate:
         draft.gate("prepareDataPlugins")
     return draft.declare(kind, parameters, "disaggregation", "", {"nonCachedTokens": "non_cached_tokens", "promptTokens": "prompt_tokens"})
 
@@ -211,11 +247,18 @@ def saturation(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> N
 
 def flow_control(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> None:
     """Queues by priority inside the endpoint picker."""
-    words = {**presets.FRIENDLY_FLOW, "default_band": "defaultPriorityBand", "default_negative_band": "defaultNegativePriorityBand", "bands": "priorityBands",
-             "usage_limit": "usageLimitPolicyPluginRef"}
+    words = {
+        **presets.FRIENDLY_FLOW,
+        "default_band": "defaultPriorityBand",
+        "default_negative_band": "defaultNegativePriorityBand",
+        "bands": "priorityBands",
+        "usage_limit": "usageLimitPolicyPluginRef",
+    }
     for key in asked.keys() - words.keys() - {"enabled"}:
         near = suggest(key, words)
-        found.refuse(f"flow_control.{key}", asked[key], "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: enabled, {', '.join(words)}.")
+        found.refuse(
+            f"flow_control.{key}", asked[key], "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: enabled, {', '.join(words)}."
+        )
     if asked.get("enabled", True) is False:
         return
     draft.gate("flowControl")
@@ -229,7 +272,9 @@ def flow_control(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) ->
     if isinstance(asked.get("bands"), list):
         section["priorityBands"] = [_band(draft, band, f"flow_control.bands[{index}]", found) for index, band in enumerate(asked["bands"])]
     if asked.get("usage_limit") is not None:
-        section["usageLimitPolicyPluginRef"] = draft.declare("static-usage-limit-policy", {"threshold": asked["usage_limit"]}, "flow_control", "", {"threshold": "usage_limit"})
+        section["usageLimitPolicyPluginRef"] = draft.declare(
+            "static-usage-limit-policy", {"threshold": asked["usage_limit"]}, "flow_control", "", {"threshold": "usage_limit"}
+        )
     draft.origins.update({f"flowControl.{name}": f"flow_control.{key}" for key, name in words.items()})
     if not section:
         del draft.sections["flowControl"]

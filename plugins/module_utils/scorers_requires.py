@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_presets as presets
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_rules import EXPERIMENTAL, experimental
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_rules_meaning import pd_settings
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_view import Declared, View, dig
+from . import epp_presets as presets
+from .epp_rules import EXPERIMENTAL, experimental
+from .epp_rules_disaggregation import pd_settings
+from .epp_view import Declared, View, dig
 
 Requires = dict[str, t.Any]
 POD_IP = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
@@ -25,8 +25,13 @@ def requirements(seen: View, context: t.Mapping[str, t.Any], asked: t.Mapping[st
     pod_labels: on every server; role_labels: per role; roles: the kinds of server there must be.
     """
     needs: Requires = {
-        "vllm": {"args": [], "env": [], "ports": []}, "epp": {"args": [], "env": [], "ports": [], "publish_not_ready": False}, "sidecars": [],
-        "pod_labels": {}, "role_labels": {}, "roles": [], "feature_gates": list(seen.document.get("featureGates") or []),
+        "vllm": {"args": [], "env": [], "ports": []},
+        "epp": {"args": [], "env": [], "ports": [], "publish_not_ready": False},
+        "sidecars": [],
+        "pod_labels": {},
+        "role_labels": {},
+        "roles": [],
+        "feature_gates": list(seen.document.get("featureGates") or []),
     }
     if experimental(seen):
         needs["epp"]["args"].append(f"{EXPERIMENTAL}=true")
@@ -40,7 +45,8 @@ def _precise(needs: Requires, item: Declared, seen: View, context: t.Mapping[str
     sizes = dig(item.parameters, "tokenProcessorConfig") or {}
     events = dig(item.parameters, "kvEventsConfig") or {}
     model = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig", "modelName") or next(
-        (producer.parameters.get("modelName") for producer in seen.of_type("token-producer", "tokenizer")), None)
+        (producer.parameters.get("modelName") for producer in seen.of_type("token-producer", "tokenizer")), None
+    )
     size, seed, port = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", "")), context.get("port") or 8000
     bind = str(events.get("zmqEndpoint") or "")
     if bind:
@@ -73,8 +79,16 @@ def _tokenizer(item: Declared, seen: View, model: t.Any) -> Requires:
         return {"name": "tokenizer", "on": "epp", "kind": "uds", "model": model, "socket": socket, "shared_dir": str(socket or "").rpartition("/")[0]}
     url = next((dig(producer.parameters, "vllm", "url") for producer in seen.of_type("token-producer")), None) or presets.PRECISE_EVENTS["render_url"]
     number = str(url).rpartition(":")[2].partition("/")[0]
-    return {"name": "vllm-render", "on": "epp", "kind": "render", "model": model, "url": url,
-            "command": ["vllm", "launch", "render"], "args": [str(model), f"--port={number}"], "port": int(number) if number.isdigit() else None}
+    return {
+        "name": "vllm-render",
+        "on": "epp",
+        "kind": "render",
+        "model": model,
+        "url": url,
+        "command": ["vllm", "launch", "render"],
+        "args": [str(model), f"--port={number}"],
+        "port": int(number) if number.isdigit() else None,
+    }
 
 
 def _roles(needs: Requires, seen: View, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> None:
@@ -88,12 +102,25 @@ def _roles(needs: Requires, seen: View, context: t.Mapping[str, t.Any], asked: t
         return
     line, port = seen.line.name, context.get("port") or 8000
     connector = dig(dict(asked), "disaggregation", "connector") or presets.CONNECTORS[line][0]
-    needs["sidecars"].append({
-        "name": "routing-proxy", "on": "decode", "kind": "disaggregation", "port": port, "server_port": presets.SIDECAR_SERVER_PORT,
-        "args": [f"--port={port}", f"{presets.SIDECAR_SERVER_FLAG[line]}={presets.SIDECAR_SERVER_PORT}", f"--kv-connector={connector}", "--secure-proxy=false"],
-    })
+    needs["sidecars"].append(
+        {
+            "name": "routing-proxy",
+            "on": "decode",
+            "kind": "disaggregation",
+            "port": port,
+            "server_port": presets.SIDECAR_SERVER_PORT,
+            "args": [
+                f"--port={port}",
+                f"{presets.SIDECAR_SERVER_FLAG[line]}={presets.SIDECAR_SERVER_PORT}",
+                f"--kv-connector={connector}",
+                "--secure-proxy=false",
+            ],
+        }
+    )
     if context.get("engine") != "simulator":
         transfer = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
         needs["vllm"]["args"].append(f"--kv-transfer-config={json.dumps(transfer, separators=(',', ':'))}")
-        needs["vllm"]["env"] += [{"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", "valueFrom": POD_IP["valueFrom"]},
-                                 {"name": "VLLM_NIXL_SIDE_CHANNEL_PORT", "value": str(presets.SIDE_CHANNEL_PORT)}]
+        needs["vllm"]["env"] += [
+            {"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", "valueFrom": POD_IP["valueFrom"]},
+            {"name": "VLLM_NIXL_SIDE_CHANNEL_PORT", "value": str(presets.SIDE_CHANNEL_PORT)},
+        ]

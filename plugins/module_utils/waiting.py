@@ -29,6 +29,7 @@ class Waiting:
         self.refs, self.state = refs, state
         self.objects: dict[Ref, list[dict]] = {}
         self.verdicts: dict[Ref, Verdict] = {}
+        self._culprits: dict[Ref, dict] = {}
         self._contexts: dict[Ref, tuple[float, Context]] = {}
         self._restarts: dict[str, int] = {}
         self._terminal: dict[Ref, float] = {}
@@ -79,13 +80,21 @@ class Waiting:
         if self.state == "absent":
             if not found:
                 return Verdict(True, "gone")
-            return leaving(found[0]) if dig(found[0], "metadata", "deletionTimestamp") else Verdict(False, "still there and not being deleted")
+            if dig(found[0], "metadata", "deletionTimestamp"):
+                return leaving(found[0])
+            return Verdict(False, "still there and not being deleted")
         if not found:
             if not self.observer.known(ref) and not self.observer.known(ref, refresh=True):
                 return Verdict(False, f"the API server knows no {ref.kind} in {ref.api_version}", "install its CustomResourceDefinition (prerequisites)")
-            return judge(None)
-        verdicts = [self._judge_one(ref, obj) for obj in found]
-        return next((verdict for verdict in verdicts if not verdict.ready), verdicts[0])
+            return Verdict(True, "none there") if ref.labels else judge(None)
+        verdict = Verdict(True, "there")
+        for obj in found:
+            verdict = self._judge_one(ref, obj)
+            if not verdict.ready:
+                # the one that explain has to look at
+                self._culprits[ref] = obj
+                break
+        return verdict
 
     def _judge_one(self, ref: Ref, obj: dict) -> Verdict:
         if generation(obj) < ref.generation:
@@ -122,11 +131,11 @@ class Waiting:
         result = []
         for ref in self.waiting():
             verdict = self.verdicts[ref]
-            found = self.objects.get(ref, [])
-            details, remedy = self._details(found[0]) if found and self.state == "ready" else ([], "")
+            culprit = self._culprits.get(ref) if self.objects.get(ref) and self.state == "ready" else None
+            details, remedy = self._details(culprit) if culprit else ([], "")
             result.append({
-                "kind": ref.kind, "name": ref.name, "namespace": ref.namespace, "reason": verdict.reason,
-                "remedy": remedy or verdict.remedy, "terminal": verdict.terminal, "details": details,
+                "kind": ref.kind, "name": ref.name or text(dig(culprit, "metadata", "name")) or f"with {ref.labels}",
+                "namespace": ref.namespace, "reason": verdict.reason, "remedy": remedy or verdict.remedy, "terminal": verdict.terminal, "details": details,
             })
         return result
 

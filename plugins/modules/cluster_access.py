@@ -173,7 +173,9 @@ def main() -> None:
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     if lacking:
-        module.fail_json(msg=f"the account {user or 'used'!r} lacks rights on {cluster.server}: {'; '.join(lacking)}; grant them, or use an account that has them")
+        module.fail_json(
+            msg=f"the account {user or 'used'!r} lacks rights on {cluster.server}: {'; '.join(lacking)}; grant them, or use an account that has them"
+        )
     module.exit_json(changed=False, server=cluster.server, version=version.removeprefix("v"), user=user, found=found)
 
 

@@ -12,7 +12,8 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Writes the objects, the pods of workloads and gateways, their events and the ends of their logs into one folder, and a summary that says which are not ready.
+  - Writes the objects, the pods of workloads and gateways, their events and the ends of their logs into one folder.
+  - A summary says which are not ready, and why.
   - The values of Secrets, and what looks like a secret in objects, events and logs, are removed.
   - What cannot be read is left out. Only an API server that cannot be reached at all is a failure.
 options:

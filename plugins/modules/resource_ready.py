@@ -23,7 +23,8 @@ options:
     description:
       - Definitions, objects or references.
       - Of each, C(apiVersion), C(kind), C(metadata.name), C(metadata.namespace) and C(metadata.generation) are read. The short
-        form C({api_version, kind, name, namespace}) does as well. With C(label_selector) in place of a name, all objects that bear the labels are meant.
+        form C({api_version, kind, name, namespace}) does as well. With C(label_selector) in place of a name, all
+        objects that bear the labels are meant, should there be any.
     type: list
     elements: dict
     required: true

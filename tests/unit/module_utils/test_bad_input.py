@@ -27,6 +27,14 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
     ("key one level too high", sim(preset="queue"), f"{S0}.preset", "Write it under scheduler."),
     ("key two levels too high", sim(inter_token_latency="5ms"), f"{S0}.inter_token_latency", "Write it under engine.simulator."),
     ("unknown preset", sim(scheduler={"preset": "balancd"}), f"{S0}.scheduler.preset", "'balancd' is not known here. Did you mean 'balanced'?"),
+    ("unknown scorer", sim(scheduler={"scorers": {"qeue": 1}}), f"{S0}.scheduler.scorers.qeue", "Did you mean queue"),
+    ("preset of a later day", sim(scheduler={"preset": "precise_prefix"}), f"{S0}.scheduler.preset", "'precise_prefix' is planned, but not supported yet."),
+    (
+        "a scorer that needs a sidecar",
+        sim(scheduler={"scorers": {"precise_prefix": 1}}),
+        f"{S0}.scheduler",
+        "needs sidecars that the collection does not set up yet",
+    ),
     ("unknown provider", {"llm_d_gateway": {"provider": "nginx"}}, "llm_d_gateway.provider", "Write one of: envoy_gateway."),
     (
         "provider of a later day",

@@ -247,3 +247,25 @@ def test_mistakes_are_raised_all_at_once() -> None:
 
 def test_other_variables_are_not_looked_at() -> None:
     assert not problems({**user(SIMULATOR), "llmd_other": 1, "ansible_host": "x"})
+
+
+def test_the_schema_knows_the_presets_of_the_scheduler() -> None:
+    from ansible_collections.llm_d.inference.plugins.module_utils import epp_presets, schema
+
+    assert set(schema.PRESETS) | set(schema.PLANNED_PRESETS) == set(epp_presets.PRESETS)
+
+
+def test_a_scheduler_without_anything_does_what_the_release_does_by_itself() -> None:
+    texts = [plan(user({**SIMULATOR, "scheduler": block}))["services"][0]["scheduler"]["config"] for block in (None, {}, {"preset": "default"})]
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_an_expert_may_write_the_whole_configuration() -> None:
+    document = {
+        "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+        "kind": "EndpointPickerConfig",
+        "plugins": [{"type": "queue-scorer"}, {"type": "max-score-picker"}, {"type": "single-profile-handler"}],
+        "schedulingProfiles": [{"name": "default", "plugins": [{"pluginRef": "queue-scorer", "weight": 1}, {"pluginRef": "max-score-picker"}]}],
+    }
+    config = plan(user({**SIMULATOR, "scheduler": {"document": document}}))["services"][0]["scheduler"]["config"]
+    assert "queue-scorer" in config and "prefix-cache-scorer" not in config

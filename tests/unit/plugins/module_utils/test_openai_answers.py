@@ -98,8 +98,8 @@ def test_an_answer_that_is_no_completion(body, kind):
 @pytest.mark.parametrize("status, body, kind, said, remedy", [
     (401, {"error": "Unauthorized"}, "unauthorized", "Unauthorized", "api_key"),
     (403, "RBAC: access denied", "forbidden", "RBAC", "key"),
-    (404, NOT_FOUND, "not_found", "does not exist", "address"),
-    (404, OLD_VLLM, "not_found", "does not exist", "address"),
+    (404, NOT_FOUND, "not_found", "does not exist", "/v1/models"),
+    (404, OLD_VLLM, "not_found", "does not exist", "/v1/models"),
     (429, {"error": {"message": "too many requests"}}, "overloaded", "too many", "replicas"),
     (400, {"error": {"message": "This model's maximum context length is 1024 tokens"}}, "status", "maximum context", "max_model_len"),
     (500, "Internal Server Error", "status", "Internal", "log"),
