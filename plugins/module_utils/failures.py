@@ -165,9 +165,14 @@ def _pull(reason: str, message: str, image: str) -> Trouble:
         return Trouble("F34", what, "load it on the node, or change the pull policy", True)
     for pattern, code, remedy, terminal in _PULL:
         if re.search(pattern, message, re.IGNORECASE):
-            return Trouble(code, f"image {image} cannot be pulled: {shorten(message)}", remedy, terminal)
-    what = f"image {image} cannot be pulled: {shorten(message) or reason}"
+            return Trouble(code, f"image {image} cannot be pulled: {_core(message)}", remedy, terminal)
+    what = f"image {image} cannot be pulled: {_core(message) or reason}"
     return Trouble("F34", what, "check the image's name, the pull secret and the registry")
+
+
+def _core(message: str) -> str:
+    """What a message of the container runtime comes down to: its last clause, for the others repeat the image."""
+    return shorten(message).rpartition(": ")[2].strip(" .\"")
 
 
 def _create(name: str, reason: str, message: str) -> Trouble:
@@ -202,7 +207,7 @@ def _crash(pod: dict, entry: dict, restarts: dict) -> Trouble:
 
 def _unscheduled(message: str) -> Trouble:
     short = shorten(message)
-    short_of = re.search(r"Insufficient ([\w./-]+)", message)
+    short_of = re.search(r"Insufficient ([\w./-]*\w)", message)
     if short_of and short_of.group(1) not in ("cpu", "memory", "ephemeral-storage", "pods"):
         remedy = "check the accelerator's operator and the resource's name, or use fewer replicas"
         return Trouble("F13", f"no node has {short_of.group(1)} free: {short}", remedy)

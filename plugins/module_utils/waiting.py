@@ -141,21 +141,22 @@ class Waiting:
 
     def _details(self, obj: dict) -> tuple[list[str], str]:
         """What pods, logs and events add, as lines; and the remedy that a log gives away."""
-        lines, remedy = [], ""
+        lines, said, remedy = [], [], ""
         pods = [pod for pod in self.observer.pods(obj) if condition(pod.get("status"), "Ready").get("status") != "True"]
         for pod in pods[:DETAIL]:
             name = text(dig(pod, "metadata", "name"))
             trouble = failures.pod_trouble(pod, self._restarts)
             events = self.observer.events(pod)
             lines.append(f"pod {name}: {trouble.what if trouble else failures.doing(pod, events)}")
+            said.append(trouble.what if trouble else "")
             for container, log in self._logs(pod):
                 known = failures.log_trouble(log)
                 line = known.what if known else failures.last_line(log)
                 if line:
                     lines.append(f"pod {name}, log of {container}: {line}")
                 remedy = remedy or (known.remedy if known else "")
-            lines += event_lines(events, f"pod {name}")
-        lines += event_lines(self.observer.events(obj), text(obj.get("kind")))
+            lines += event_lines(events, f"pod {name}", said)
+        lines += event_lines(self.observer.events(obj), text(obj.get("kind")), said)
         return lines, remedy
 
     def _logs(self, pod: dict) -> list[tuple[str, str]]:
@@ -172,13 +173,14 @@ class Waiting:
         return logs
 
 
-def event_lines(events: list[dict], who: str) -> list[str]:
-    """The last warnings among events, each kind once."""
+def event_lines(events: list[dict], who: str, said: list[str]) -> list[str]:
+    """The last warnings among events, each kind once, without those that only repeat what was said."""
     latest: dict[str, dict] = {}
     for event in sorted(events, key=failures.when):
         if event.get("type") == "Warning":
             latest[text(event.get("reason"))] = event
-    return [f"{who}, event {reason}: {failures.shorten(text(event.get('message')))}" for reason, event in list(latest.items())[-DETAIL:]]
+    words = {reason: failures.shorten(text(event.get("message"))) for reason, event in list(latest.items())[-DETAIL:]}
+    return [f"{who}, event {reason}: {message}" for reason, message in words.items() if not any(message in part for part in said)]
 
 
 def report(entries: list[dict], total: int, elapsed: float, state: str) -> str:

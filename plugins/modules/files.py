@@ -104,10 +104,11 @@ def main() -> None:
             "link_target": {"type": "path"},
             "files": {"type": "list", "elements": "dict", "default": [], "options": file},
         },
-        required_by={"links": ("link_target",)},
         supports_check_mode=True,
     )
     options = module.params
+    if options["links"] and not options["link_target"]:
+        module.fail_json(msg="links need link_target, the path they lead to.")
     folders = [Path(each) for each in options["directories"] if not Path(each).is_dir()]
     links = [Path(each) for each in options["links"] if not Path(each).is_symlink() or os.readlink(each) != options["link_target"]]
     files = [(Path(each["path"]), each["content"]) for each in options["files"]]
