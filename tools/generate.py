@@ -1,8 +1,8 @@
-#!/usr/bin/env python3
+#!/usr/bin/env python
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what follows from plugins/module_utils/schema.py and the argument specs: specs, role READMEs, docs, the JSON Schema.
+"""Write what follows from plugins/module_utils (schema, versions, presets), the argument specs and docs/coverage.yml: specs, READMEs, docs, the JSON Schema.
 
 `tools/generate.py` writes; `tools/generate.py --check` only says what is stale and exits 1.
 """
@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from plugins.module_utils.fields import FORMATS, Field  # noqa: E402
 from plugins.module_utils.schema import VARIABLES  # noqa: E402
+from tools import tables  # noqa: E402
 
 BANNER = "Written by tools/generate.py. Do not edit."
 SPEC_TYPES = {"map": "dict", "quantity": "str", "any": "raw"}
@@ -237,11 +238,17 @@ def generated() -> dict[Path, str]:
         spec: argument_spec(),
         ROOT / "docs/user-file.md": user_file(),
         ROOT / "docs/user-file.schema.json": json_schema(),
+        **{ROOT / f"docs/{name}.md": f"<!-- {BANNER} -->\n{text}" for name, text in _tables().items()},
     }
     for path in sorted({spec, *ROOT.glob("roles/*/meta/argument_specs.yml")}):
         text = files[spec] if path == spec else path.read_text(encoding="utf-8")
         files[path.parent.parent / "README.md"] = readme(path.parent.parent, yaml.safe_load(text)["argument_specs"])
     return files
+
+
+def _tables() -> dict[str, str]:
+    rows = yaml.safe_load((ROOT / "docs/coverage.yml").read_text(encoding="utf-8"))
+    return {"coverage": tables.coverage(rows), "versions": tables.versions(), "presets": tables.presets()}
 
 
 def stale() -> list[Path]:

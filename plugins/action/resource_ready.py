@@ -46,6 +46,7 @@ class Follower:
         os.makedirs(C.DEFAULT_LOCAL_TMP, exist_ok=True)
         handle, self.path = tempfile.mkstemp(prefix="progress-", dir=C.DEFAULT_LOCAL_TMP)
         os.close(handle)
+        self._file = open(self.path, encoding="utf-8")
         self._interval = interval
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -62,7 +63,8 @@ class Follower:
 
     def _follow(self) -> None:
         rest = ""
-        with open(self.path, encoding="utf-8") as file:
+        # opened at once: the file may be gone before this thread runs
+        with self._file as file:
             while True:
                 ended = self._end.is_set()
                 rest += file.read()

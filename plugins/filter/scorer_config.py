@@ -26,14 +26,14 @@ options:
     default: scheduler-0.7
   context:
     description:
-      - What the rest of the deployment says. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(block_size), C(hash_seed), C(port), C(epp_service),
-        and to check against C(server_args), C(server_env), C(epp_args).
+      - What the rest of the deployment says. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(block_size), C(hash_seed), C(port),
+        C(epp_service), and to check against C(server_args), C(server_env), C(epp_args).
     type: dict
     default: {}
   servers:
     description:
-      - Servers to explain a decision for. Each has a C(name) and, as far as known, C(waiting), C(running), C(kv_usage), C(matched_blocks), C(total_blocks), C(loras),
-        C(max_loras), C(active_requests), C(tokens_in_flight), C(labels), C(role).
+      - Servers to explain a decision for. Each has a C(name) and, as far as known, C(waiting), C(running), C(kv_usage), C(matched_blocks),
+        C(total_blocks), C(loras), C(waiting_loras), C(max_loras), C(active_requests), C(tokens_in_flight), C(last_cold), C(labels), C(role), C(scores).
     type: list
     elements: dict
     default: []
@@ -82,7 +82,7 @@ _value:
       description: What works and deserves a word.
       type: list
       elements: str
-      sample: ["queue: nothing to say"]
+      sample: ["lora_affinity: start the servers with --enable-lora; without adapters every server scores the same."]
     problems:
       description: Mistakes, each with C(path), C(value), C(reason) and C(fix). Always empty with O(fail=true).
       type: list
@@ -108,12 +108,7 @@ from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import p
 
 
 def scorer_config(
-    scheduler: t.Any,
-    release: str = "scheduler-0.7",
-    context: t.Any = None,
-    servers: t.Any = None,
-    request: t.Any = None,
-    fail: bool = True,
+    scheduler: t.Any, release: str = "scheduler-0.7", context: t.Any = None, servers: t.Any = None, request: t.Any = None, fail: bool = True
 ) -> dict[str, t.Any]:
     """The configuration of a scheduler block, and a worked decision for a table of servers."""
     if not isinstance(scheduler, dict):

@@ -48,7 +48,7 @@ def connect(module) -> Cluster:
     if not LIBRARIES:
         raise missing_library("kubernetes", "kubernetes")
     auth = _create_auth_spec(module)
-    source = _source(auth)
+    source = _source(auth, getattr(module, "no_log_values", ()))
     try:
         configuration = _create_configuration(auth)
         if not str(configuration.host).startswith(("https://", "http://")):
@@ -60,11 +60,16 @@ def connect(module) -> Cluster:
         raise explain(exc, source=source) from exc
 
 
-def _source(auth: dict) -> str:
+def _source(auth: dict, blotted) -> str:
+    """Where the connection was read from, in words. blotted: texts that Ansible will blot out of any message."""
     kubeconfig = auth.get("kubeconfig") or ("" if auth.get("host") else os.environ.get("KUBECONFIG", ""))
     if isinstance(kubeconfig, dict):
         return "the given kubeconfig"
-    return f"kubeconfig {kubeconfig}" if kubeconfig else ""
+    if not kubeconfig or kubeconfig not in blotted:
+        return f"kubeconfig {kubeconfig}" if kubeconfig else ""
+    # the option counts as a secret, since a kubeconfig may also be given inline; the halves of its path do not
+    folder, name = os.path.split(os.path.abspath(os.path.expanduser(kubeconfig)))
+    return f"kubeconfig {name} in {folder}"
 
 
 class Cluster:

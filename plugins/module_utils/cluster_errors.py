@@ -127,14 +127,14 @@ def _names(exc: BaseException) -> set[str]:
 
 
 def _tls(text: str) -> str:
+    if re.search(r"mismatch|doesn't match|does not match|not valid for", text):
+        return "its certificate bears another name; use a name that the certificate bears, or set tls-server-name in the kubeconfig"
     if "CERTIFICATE_VERIFY_FAILED" in text or "certificate verify failed" in text:
         why = re.search(r"certificate verify failed: ([^(\[]+)", text)
         detail = one_line(why.group(1)) if why else "it is not signed by a known CA"
         return f"its certificate is not trusted: {detail}; give the cluster's CA (K8S_AUTH_SSL_CA_CERT, or certificate-authority in the kubeconfig)"
     if "WRONG_VERSION_NUMBER" in text or "record layer failure" in text:
         return "it does not speak TLS on this port; correct the port, or write http://"
-    if "hostname" in text.lower() and "match" in text.lower():
-        return "its certificate bears another name; use a name that the certificate bears, or set tls-server-name in the kubeconfig"
     return f"TLS failed: {one_line(text, 160)}; check port, CA and client certificate"
 
 

@@ -60,33 +60,31 @@ _NO_TOKENIZERS = Param("tokenizersPoolConfig", "free", lines=ROUTER, retired="Th
 _REDIS = (Param("address", "str"), Param("backendType", "str", lines=LLMD - NEWEST), Param("enableRDMA", "bool", lines=LLMD - NEWEST))
 
 
+_INDEXER = (
+    Param(
+        "kvBlockIndexConfig",
+        "object",
+        fields=(
+            Param("inMemoryConfig", "object", fields=(Param("size", "int", 100_000_000, low=1), Param("podCacheSize", "int", 10, low=1))),
+            Param("costAwareMemoryConfig", "object", fields=(Param("size", "str"),)),
+            Param("redisConfig", "object", fields=_REDIS),
+            Param("valkeyConfig", "object", fields=_REDIS, lines=LLMD - NEWEST),
+            Param("enableMetrics", "bool", False),
+            Param("metricsLoggingInterval", "nanoseconds", 0),
+        ),
+    ),
+    Param("kvCacheBackendConfigs", "objects", fields=(Param("name", "str", required=True), Param("weight", "float", low=0))),
+    _TOKENIZERS,
+    _NO_TOKENIZERS,
+)
 PRECISE_INDEX = (
     Param(
         "tokenProcessorConfig",
         "object",
         fields=(Param("blockSize", "int", 16, low=1), Param("blockSizeTokens", "int", 16, low=1), Param("hashSeed", "str", "")),
     ),
-    Param(
-        "indexerConfig",
-        "object",
-        fields=(
-            Param(
-                "kvBlockIndexConfig",
-                "object",
-                fields=(
-                    Param("inMemoryConfig", "object", fields=(Param("size", "int", 100_000_000, low=1), Param("podCacheSize", "int", 10, low=1))),
-                    Param("costAwareMemoryConfig", "object", fields=(Param("size", "str"),)),
-                    Param("redisConfig", "object", fields=_REDIS),
-                    Param("valkeyConfig", "object", fields=_REDIS, lines=LLMD - NEWEST),
-                    Param("enableMetrics", "bool", False),
-                    Param("metricsLoggingInterval", "nanoseconds", 0),
-                ),
-            ),
-            Param("kvCacheBackendConfigs", "objects", fields=(Param("name", "str", required=True), Param("weight", "float", low=0))),
-            _TOKENIZERS,
-            _NO_TOKENIZERS,
-        ),
-    ),
+    Param("indexerConfig", "object", required=True, fields=_INDEXER, lines=SCHEDULER),
+    Param("indexerConfig", "object", fields=_INDEXER, lines=ROUTER),
     Param(
         "kvEventsConfig",
         "object",

@@ -115,6 +115,7 @@ def unreferenced(view: View) -> list[Problem]:
     if any(not profile.of("picker") for profile in view.profiles):
         named |= {item.name for item in view.of("picker")}  # a profile without a picker takes the one that is declared
     by_section = {name for _role, name, _path in _all_references(view)}
+    by_section |= {"prefix-based-pd-decider"} if view.of_type("pd-profile-handler") else set()  # what that handler takes when it names none
     problems: list[Problem] = []
     for item in view.plugins:
         if item.plugin is None or item.name in named or item.name in by_section:

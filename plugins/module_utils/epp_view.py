@@ -153,7 +153,7 @@ def references(value: t.Any, params: t.Iterable[Param], line: str, path: str) ->
         if line not in param.lines or not isinstance(value, dict) or param.name not in value:
             continue
         found, where = value[param.name], f"{path}.{param.name}" if path else param.name
-        if param.refers and found:
+        if param.refers and isinstance(found, str) and found:
             yield param.refers, found, where
         elif param.kind == "object":
             yield from references(found, param.fields, line, where)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, dicts, dig, mapping, number, text
 
-# restarts seen while waiting after which a crash is taken for lasting; the back-off makes that about a minute
-CRASHES = 3
+# restarts after which one more crash, seen while waiting, is taken for lasting; the back-off makes that about a minute and a quarter
+CRASHES = 4
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,9 @@ _SECRETS = tuple(
         (r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?", "(removed)"),
         (r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", r"\1 (removed)"),
         (r"(://[^/\s:@]*:)[^@\s/]+@", r"\1(removed)@"),
-        (r"((?:token|passw(?:or)?d|secret|api[-_]?key|access[-_]?key|credential)s?[\"']?\s*[=:]\s*[\"']?)(?!\(removed\))[^\s\"',;&}]{4,}", r"\1(removed)"),
+        (r"((?:passw(?:or)?d|secret|api[-_]?key|access[-_]?key|credential)s?[\"']?\s*[=:]\s*[\"']?)(?!\(removed\))[^\s\"',;&}]{4,}", r"\1(removed)"),
+        # a token may also be a word of a prompt: time-per-token=500us is no secret
+        (r"(token[\"']?\s*[=:]\s*[\"']?)(?!\(removed\))[^\s\"',;&}]{8,}", r"\1(removed)"),
     )
 )
 
@@ -172,7 +174,7 @@ def _pull(reason: str, message: str, image: str) -> Trouble:
 
 def _core(message: str) -> str:
     """What a message of the container runtime comes down to: its last clause, for the others repeat the image."""
-    return shorten(message).rpartition(": ")[2].strip(" .\"")
+    return shorten(message.rpartition(": ")[2]).strip(" .\"")
 
 
 def _create(name: str, reason: str, message: str) -> Trouble:
@@ -191,18 +193,18 @@ def _create(name: str, reason: str, message: str) -> Trouble:
 def _crash(pod: dict, entry: dict, restarts: dict) -> Trouble:
     ended = mapping(dig(entry, "lastState", "terminated")) or mapping(dig(entry, "state", "terminated"))
     count = number(entry.get("restartCount"))
-    seen = count - number(restarts.get(_key(pod, entry)))
+    lasting = count >= CRASHES and count > number(restarts.get(_key(pod, entry)))
     code, why = ended.get("exitCode"), text(ended.get("reason"))
     what = f"container {text(entry.get('name'))} crashes (exit code {text(code) or 'unknown'}, {count} restarts)"
     if why == "OOMKilled":
-        return Trouble("F18", what + ": out of memory", "raise its memory limit", seen >= CRASHES)
+        return Trouble("F18", what + ": out of memory", "raise its memory limit", lasting)
     message = shorten(text(ended.get("message")).strip().splitlines()[-1]) if text(ended.get("message")).strip() else ""
     remedy = "read its last log lines"
     if code in (137, 143) and why != "OOMKilled":
         remedy = "it was killed from outside, often by a startup or liveness probe: allow it more time to start"
     elif code in (126, 127, 128) or why in ("ContainerCannotRun", "StartError"):
         remedy = "its command cannot be run: correct the image or the command"
-    return Trouble("crash", what + (f": {message}" if message else ""), remedy, seen >= CRASHES)
+    return Trouble("crash", what + (f": {message}" if message else ""), remedy, lasting)
 
 
 def _unscheduled(message: str) -> Trouble:
@@ -237,6 +239,8 @@ def doing(pod: dict, events: list[dict]) -> str:
     if condition(pod.get("status"), "PodScheduled").get("status") != "True":
         return "not scheduled yet"
     for entry in containers(pod):
+        if number(entry.get("restartCount")):
+            return f"starting again after {number(entry.get('restartCount'))} restarts"
         if dig(entry, "state", "waiting"):
             return "creating containers"
     return "starting"

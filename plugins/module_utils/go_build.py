@@ -93,6 +93,7 @@ class Builder:
         target = self.path(binary.name)
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f".{binary.name}.partial")
+        partial.unlink(missing_ok=True)  # an interrupted build may have left half of one
         command = [self.go, "build", "-v", "-trimpath", "-ldflags", binary.ldflags, "-o", str(partial), binary.package]
         started = time.monotonic()
         self.report(f"building {binary.name} ({position})")

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import os
 import platform
+import re
 import shutil
 import socket
 import subprocess
@@ -29,6 +31,7 @@ PACKAGES = {
     "ldd": "libc-bin",
 }
 CNI_PACKAGE = "containernetworking-plugins"
+LEFTOVER = "`make down` does if it is left from a local cluster"
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def _rights() -> Iterator[str]:
         yield f"You are user {os.geteuid()}, and a kubelet needs root: run the same command with sudo."
         return
     status = Path("/proc/self/status").read_text(encoding="utf-8")
-    effective = int(next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff")), 16)
+    effective = int(re.search(r"^CapEff:\s*(\w+)$", status, re.MULTILINE).group(1), 16)
     absent = [name for name, bit in CAPABILITIES.items() if not effective >> bit & 1]
     if absent:
         yield f"Root here lacks {', '.join(absent)}, as in an unprivileged container: start that container privileged, or use the host itself."
@@ -105,16 +108,21 @@ def _memory(needs: Needs) -> Iterator[str]:
     lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines())
     available = int(lines["MemAvailable"].split()[0]) // 1024
     if not needs.running and available < needs.memory:
-        yield f"{available} MiB of memory are free, and {needs.memory} are needed: stop something, or lower the model services' replicas and local_cluster_memory_mib."
+        remedy = "stop something, or lower the model services' replicas and local_cluster_memory_mib"
+        yield f"{available} MiB of memory are free, and {needs.memory} are needed: {remedy}."
 
 
 def _disk(needs: Needs) -> Iterator[str]:
-    for folder in needs.folders:
-        existing = next(path for path in [Path(folder), *Path(folder).parents] if path.exists())
-        free = shutil.disk_usage(existing).free // 2**20
+    # Folders of one file system share its space, so one line tells it.
+    for path in {each.stat().st_dev: each for each in map(_existing, reversed(needs.folders))}.values():
+        free = shutil.disk_usage(path).free // 2**20
         if not needs.running and free < needs.disk:
-            yield f"{free} MiB are free under {existing}, and {needs.disk} are needed: free some, or put local_cluster_cache and local_cluster_home elsewhere."
-            return
+            yield f"{free} MiB are free under {path}, and {needs.disk} are needed: free some, or put local_cluster_cache and local_cluster_home elsewhere."
+
+
+def _existing(folder: str) -> Path:
+    """Return the folder, or the nearest above it that is there."""
+    return next(path for path in [Path(folder), *Path(folder).parents] if path.exists())
 
 
 def _commands(needs: Needs) -> Iterator[str]:
@@ -124,8 +132,13 @@ def _commands(needs: Needs) -> Iterator[str]:
 
 
 def _go(needs: Needs) -> Iterator[str]:
-    if needs.go is None and subprocess.run([sys.executable, "-m", "pip", "index", "versions", needs.go_package], check=False, capture_output=True).returncode:
-        yield f"There is no Go compiler that is new enough, and no Python package index in reach to get {needs.go_package} from: install Go and put it on the PATH."
+    if needs.go is not None:
+        return
+    name, _equals, version = needs.go_package.partition("==")
+    listed = subprocess.run([sys.executable, "-m", "pip", "index", "versions", name], check=False, capture_output=True, text=True).stdout
+    if version not in listed.replace(",", " ").split():
+        lacking = f"no Python package index in reach to get {needs.go_package} from"
+        yield f"There is no Go compiler that is new enough, and {lacking}: install Go and put it on the PATH."
 
 
 def _ports(needs: Needs) -> Iterator[str]:
@@ -137,18 +150,34 @@ def _ports(needs: Needs) -> Iterator[str]:
             try:
                 probe.bind((local, port))
             except OSError:
-                yield f"Port {port}, which {program} needs, is in use on this host: stop the program that has it (`ss -ltnp 'sport = :{port}'` names it)."
+                finder = f"`ss -ltnp 'sport = :{port}'` names it; {LEFTOVER}"
+                yield f"Port {port}, which {program} needs, is in use on this host: stop the program that has it ({finder})."
 
 
 def _ranges(needs: Needs) -> Iterator[str]:
+    ranges = [each for each in map(_network, needs.ranges) if each]
+    for text in needs.ranges:
+        if _network(text) is None:
+            yield f"{text!r} is no range for local_cluster_pod_range or local_cluster_service_range: write IPv4 that ends in .0, such as 10.215.0.0/24."
+    if any(one.overlaps(other) for one, other in itertools.combinations(ranges, 2)):
+        yield f"The ranges {' and '.join(needs.ranges)} overlap: choose others with local_cluster_pod_range and local_cluster_service_range."
     for line in Path("/proc/net/route").read_text(encoding="utf-8").splitlines()[1:]:
         name, destination, _gateway, _flags, _ref, _use, _metric, mask = line.split()[:8]
         if name == needs.bridge or mask == "00000000":
             continue
         present = ipaddress.ip_network((bytes.fromhex(destination)[::-1], bin(int(mask, 16)).count("1")))
-        for wanted in needs.ranges:
-            if present.overlaps(ipaddress.ip_network(wanted, strict=False)):
-                yield f"The range {wanted} overlaps {present} on {name}: choose other ranges with local_cluster_pod_range and local_cluster_service_range."
+        for wanted in ranges:
+            if present.overlaps(wanted):
+                yield f"The range {wanted} overlaps {present} on {name}: choose others with local_cluster_pod_range and local_cluster_service_range."
+
+
+def _network(text: str) -> ipaddress.IPv4Network | None:
+    """Return the range, or None where there is none, or none that ends in .0: the node's address is made from it by writing .1."""
+    try:
+        network = ipaddress.IPv4Network(text)
+    except ValueError:
+        return None
+    return network if str(network.network_address).endswith(".0") and "/" in text else None
 
 
 def _other_cluster(needs: Needs) -> Iterator[str]:
@@ -159,7 +188,7 @@ def _other_cluster(needs: Needs) -> Iterator[str]:
             yield f"Another cluster's CNI configuration is here: {', '.join(map(str, files))}. Use a host without Kubernetes, or remove what is left of the old one."
     kubelets = [path for path in Path("/proc").glob("[0-9]*/comm") if _read(path).strip() == "kubelet"]
     if kubelets:
-        yield f"A kubelet runs on this host already (process {kubelets[0].parent.name}): use that cluster with another inventory, or stop it."
+        yield f"A kubelet runs on this host already (process {kubelets[0].parent.name}): use that cluster with another inventory, or stop it ({LEFTOVER})."
 
 
 def _modprobe(name: str) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -86,7 +87,7 @@ class Residue:
                 name = _program(words)
                 if int(entry.name) in contained:
                     found.append((int(entry.name), name or "in a container"))
-                elif name.startswith(OUR_PROGRAMS) and any(folder in word for word in words for folder in [*self.folders, self.cache]):
+                elif name.startswith(OUR_PROGRAMS) and _mentions(words, [*self.folders, self.cache]):
                     found.append((int(entry.name), name))
         return sorted(found)
 
@@ -157,7 +158,8 @@ class Residue:
         backup = Path(self.sysctl_backup)
         if backup.is_file():
             for name, value in json.loads(backup.read_text(encoding="utf-8")).items():
-                sysctl_path(name).write_text(value, encoding="utf-8")
+                if sysctl_path(name).exists():  # a kernel module may be gone, and its settings with it
+                    sysctl_path(name).write_text(value, encoding="utf-8")
 
 
 def sysctl_path(name: str) -> Path:
@@ -189,6 +191,12 @@ def _program(words: list[str]) -> str:
     """Return the program's name; for a Python script, the script's."""
     names = [os.path.basename(word) for word in words[:2]]
     return names[1] if len(names) > 1 and names[0].startswith("python") else (names[0] if names else "")
+
+
+def _mentions(words: list[str], folders: list[str]) -> bool:
+    """Tell whether a command line names one of the folders or a path in one; `/run/x-2` is another's than `/run/x`."""
+    pattern = re.compile("|".join(rf"(?<![\w.-]){re.escape(each.rstrip('/'))}(?![\w.-])" for each in folders))
+    return any(pattern.search(word) for word in words)
 
 
 def _listed(folder: str) -> list[Path]:

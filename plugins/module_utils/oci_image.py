@@ -62,10 +62,7 @@ class Registry:
     def holds(self, image: Image) -> bool:
         """Tell whether the registry has this image, made from the present inputs."""
         stamp = self._stamp(image)
-        if not stamp.is_file():
-            return False
-        fingerprint, digest = stamp.read_text(encoding="utf-8").split()
-        return fingerprint == image.fingerprint() and digest == self._digest(image.name)
+        return stamp.is_file() and stamp.read_text(encoding="utf-8") == self._record(image)
 
     def push(self, image: Image) -> None:
         """Assemble the image and push it; raises CalledProcessError with crane's words."""
@@ -78,7 +75,11 @@ class Registry:
                         "--set-platform", "linux/amd64", "--env", "PATH=/usr/local/bin:/usr/bin:/bin:/app", "--tag", reference)  # fmt: skip
         stamp = self._stamp(image)
         stamp.parent.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(f"{image.fingerprint()} {self._digest(image.name)}", encoding="utf-8")
+        stamp.write_text(self._record(image), encoding="utf-8")
+
+    def _record(self, image: Image) -> str:
+        """Return what a stamp holds: the inputs, and what the registry has under that name."""
+        return f"{image.fingerprint()} {self._digest(image.name)}"
 
     def _crane(self, *arguments: str) -> None:
         subprocess.run([self.crane, *arguments, "--insecure"], check=True, capture_output=True, text=True)

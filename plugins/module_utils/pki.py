@@ -11,18 +11,17 @@ import ipaddress
 import os
 from pathlib import Path
 
-import yaml
-
 try:
+    import yaml
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-    HAVE_CRYPTOGRAPHY = True
-except ImportError:
-    HAVE_CRYPTOGRAPHY = False
+    MISSING = ""
+except ImportError as error:
+    MISSING = "cryptography" if "cryptography" in str(error) else "PyYAML"
 
 LIFETIME = datetime.timedelta(days=365)
 RENEW_BEFORE = datetime.timedelta(days=30)
@@ -80,6 +79,9 @@ class Authority:
         if not self._path(name, "key").is_file() or not self._path(name, "crt").is_file():
             return False
         found = x509.load_pem_x509_certificate(self._path(name, "crt").read_bytes())
+        # An interrupted run may have left a new key beside an old certificate.
+        if found.public_key() != serialization.load_pem_private_key(self._path(name, "key").read_bytes(), None).public_key():
+            return False
         if found.not_valid_after_utc - RENEW_BEFORE < datetime.datetime.now(datetime.timezone.utc):
             return False
         if found.subject != self._subject(common_name, organizations) or _alternatives_of(found) != sorted(alternatives):
@@ -100,6 +102,7 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         is_authority = name == "ca"
         signer = key if is_authority else serialization.load_pem_private_key(self._path("ca", "key").read_bytes(), None)
+        identifiers = x509.SubjectKeyIdentifier.from_public_key(key.public_key()), x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
         now = datetime.datetime.now(datetime.timezone.utc)
         builder = (
             x509.CertificateBuilder()
@@ -112,6 +115,8 @@ class Authority:
             .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
             .add_extension(_key_usage(is_authority), critical=True)
         )
+        for identifier in identifiers:  # Python 3.13 and newer trusts no certificate without them
+            builder = builder.add_extension(identifier, critical=False)
         if not is_authority:
             builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         if alternatives:

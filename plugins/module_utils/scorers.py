@@ -12,8 +12,6 @@ import copy
 import dataclasses
 import typing as t
 
-from ansible.module_utils.common.yaml import yaml_dump
-
 from . import epp_catalogue as catalogue
 from . import epp_presets as presets
 from . import epp_rules
@@ -24,6 +22,7 @@ from .fields import Problem, show, suggest
 from .scorers_draft import Draft
 from .scorers_input import Findings, Part, block, named_parts, preset, resolve, scorers
 from .scorers_requires import requirements
+from .yaml_text import to_yaml
 
 __all__ = ["Built", "Problem", "build"]
 EMPTY_REQUIRES: dict[str, t.Any] = {
@@ -76,12 +75,7 @@ def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str
     document = copy.deepcopy(document)
     requires = requirements(view(document, release), around, asked)
     notes = list(dict.fromkeys([*found.notes, *epp_rules.notes(document, release)]))
-    return Built(document, dump(document), requires, notes, [])
-
-
-def dump(document: dict[str, t.Any]) -> str:
-    """The document as YAML: keys in their own order, the same text for the same document, no aliases."""
-    return str(yaml_dump(copy.deepcopy(document), sort_keys=False, default_flow_style=False, width=1000))
+    return Built(document, to_yaml(document), requires, notes, [])
 
 
 def _distinct(problems: list[Problem]) -> list[Problem]:
@@ -178,44 +172,21 @@ def _notes(base: dict[str, t.Any], parts: list[Part], line: str) -> list[str]:
 
 def _raw(asked: dict[str, t.Any], line: str, found: Findings) -> tuple[Draft, dict[str, t.Any]]:
     """An expert's own document, or own plugins and profiles: completed by its head and checked, not changed."""
-    draft = Draft(line)
     if isinstance(asked.get("document"), dict):
-        own = dict(asked["document"])
-        document = {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": KIND, **own}
         for key in ("saturation", "flow_control", "feature_gates", "preset"):
             if asked.get(key):
                 found.refuse(key, asked[key], "a whole document and this do not mix.", "Write it inside document.")
-        draft.origins = {key: f"document.{key}" for key in document}
-        draft.path = lambda place: f"document.{place}" if place else "document"  # type: ignore[method-assign]
-        return draft, document
+        return Draft(line, prefix="document"), {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": KIND, **asked["document"]}
     if asked.get("preset"):
         found.refuse("preset", asked["preset"], "a preset and plugins of one's own do not mix.", "Leave one of the two out.")
-    draft.plugins = [copy.deepcopy(item) if isinstance(item, dict) else item for item in asked.get("plugins") or []]
-    draft.profiles = [copy.deepcopy(item) if isinstance(item, dict) else item for item in asked.get("profiles") or []]
-    draft.origins = {f"plugins[{index}]": f"plugins[{index}]" for index in range(len(draft.plugins))}
-    return _raw_sections(draft, asked, found)
-
-
-def _raw_sections(draft: Draft, asked: dict[str, t.Any], found: Findings) -> tuple[Draft, dict[str, t.Any]]:
-    """Own plugins and profiles, with saturation, flow control and gates in our words next to them."""
-    count = len(draft.plugins)
-    usable = all(isinstance(item, dict) and "type" in item for item in draft.plugins)
-    if usable:
+    plugins, profiles = (copy.deepcopy(list(asked.get(key) or [])) for key in ("plugins", "profiles"))
+    draft = Draft(line, plugins=plugins, profiles=profiles, own=max(len(plugins), 1))
+    if all(isinstance(item, dict) and "type" in item for item in plugins):  # else nothing can be declared next to them, and the rules say why
         pieces.saturation(draft, asked.get("saturation") or {}, found)
         if asked.get("flow_control") is not None:
             pieces.flow_control(draft, asked["flow_control"], found)
     _gates(draft, asked, found)
     document = draft.document()
-    if not draft.profiles:
+    if not profiles:
         del document["schedulingProfiles"]
-    translated = draft.path
-
-    def path(place: str) -> str:
-        if place.startswith("schedulingProfiles"):
-            return "profiles" + place.removeprefix("schedulingProfiles")
-        if place.startswith("plugins[") and int(place[8 : place.index("]")]) < count:
-            return place
-        return translated(place)
-
-    draft.path = path  # type: ignore[method-assign]
     return draft, document

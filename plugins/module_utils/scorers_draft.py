@@ -19,7 +19,10 @@ _PLACE = re.compile(r"(plugins\[\d+\]|schedulingProfiles\[\d+\](\.plugins\[\d+\]
 
 @dataclasses.dataclass
 class Draft:
-    """A document in the making. `origins`: place in the document to place in the user's block; `words`: upstream name to the user's word."""
+    """A document in the making. `origins`: place in the document to place in the user's block; `words`: upstream name to the user's word.
+
+    `own` plugins were written by the user as they stand; their places and those of the profiles are the user's too, below `prefix`.
+    """
 
     line: str
     plugins: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
@@ -28,6 +31,8 @@ class Draft:
     sections: dict[str, t.Any] = dataclasses.field(default_factory=dict)
     origins: dict[str, str] = dataclasses.field(default_factory=dict)
     words: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
+    own: int = 0
+    prefix: str = ""
 
     def declare(
         self, kind: str, parameters: t.Mapping[str, t.Any] | None = None, origin: str = "", name: str = "", words: t.Mapping[str, str] | None = None
@@ -35,7 +40,7 @@ class Draft:
         """Declare a plugin and return the name to refer to it by; the same plugin twice is declared once."""
         entry: dict[str, t.Any] = {"type": kind}
         firm = FIRM_DEFAULTS.get(kind, {}) if self.line in FIRM_LINES else {}
-        given = {**firm, **(parameters or {})}
+        given = {**(parameters or {}), **{key: value for key, value in firm.items() if key not in (parameters or {})}}
         if given:
             entry["parameters"] = given
         for known in self.plugins:
@@ -81,6 +86,12 @@ class Draft:
 
     def path(self, place: str) -> str:
         """The user's words for a place in the document."""
+        if self.prefix:
+            return f"{self.prefix}.{place}".rstrip(".")
+        if self.own and place.startswith("schedulingProfiles"):
+            return "profiles" + place.removeprefix("schedulingProfiles")
+        if place.startswith("plugins[") and int(place[8 : place.index("]")]) < self.own:
+            return place
         matched = _PLACE.match(place)
         if matched is None:
             return place
@@ -116,7 +127,8 @@ def upstream(given: t.Mapping[str, t.Any], kind: str, line: str) -> tuple[dict[s
         name = SAME_PARAMS.get((kind, plain(word))) or known.get(plain(word), word)
         parameters[name] = value
         words[name] = word
-    return parameters, words
+    order = [*known.values(), *sorted(parameters.keys() - set(known.values()))]  # not the order of writing: the same wish, the same text
+    return {name: parameters[name] for name in order if name in parameters}, words
 
 
 def put(target: dict[str, t.Any], dotted: str, value: t.Any) -> None:

@@ -193,7 +193,9 @@ def scorers(asked: t.Mapping[t.Any, t.Any], base: t.Mapping[str, t.Any], line: s
         part = _scorer(alias, kind, where, value, parts.get(alias), found)
         if part is not None:
             parts[alias] = part
-    return [part for part in parts.values() if part.weight != 0]
+    order = [*base, *(alias for alias in SCORER_ALIASES if alias not in base)]  # not the order of writing: the same wish, the same text
+    known = [parts[alias] for alias in order if alias in parts]
+    return [part for part in (*known, *(part for alias, part in parts.items() if alias not in order)) if part.weight != 0]
 
 
 def _scorer(alias: str, kind: str, path: str, value: t.Any, base: Part | None, found: Findings) -> Part | None:

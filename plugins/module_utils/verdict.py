@@ -95,7 +95,7 @@ def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, 
     }
 
 
-def verdict(claims: c.Sequence[Claim], skipped: c.Sequence[c.Mapping[str, str]], endpoints: c.Sequence[c.Mapping[str, t.Any]],
+def verdict(claims: c.Sequence[claims.Claim], skipped: c.Sequence[c.Mapping[str, str]], endpoints: c.Sequence[c.Mapping[str, t.Any]],
             versions: c.Mapping[str, t.Any], time: str) -> dict[str, t.Any]:
     """The file verdict.json. No claims are no proof."""
     return {

@@ -163,7 +163,7 @@ class Waiting:
         """Ends of the logs of the containers that are not ready: of the run before, where that one crashed."""
         logs = []
         for entry in failures.containers(pod):
-            if entry.get("ready") is True or dig(entry, "state", "terminated", "exitCode") == 0:
+            if entry.get("ready") is True:
                 continue
             name = text(entry.get("name"))
             log = self.observer.log(pod, name, 60) if dig(entry, "state", "running") or dig(entry, "state", "terminated") else ""

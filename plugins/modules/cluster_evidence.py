@@ -68,18 +68,21 @@ files:
 
 from pathlib import Path
 
-import yaml
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dig, text
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import Context, dig, text
 from ansible_collections.llm_d.inference.plugins.module_utils.evidence import clean, event_table, file_name
 from ansible_collections.llm_d.inference.plugins.module_utils.failures import containers, redact
 from ansible_collections.llm_d.inference.plugins.module_utils.observer import Observer, references
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import judge
 
-DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+try:
+    import yaml
+except ImportError:
+    # the kubernetes library needs it too, so connect() has said so before it is used
+    yaml = None
 
 
 class Folder:
@@ -98,7 +101,8 @@ class Folder:
 
 
 def dump(obj: dict) -> str:
-    return yaml.dump(obj, Dumper=DUMPER, default_flow_style=False, sort_keys=False)
+    """An object as YAML."""
+    return yaml.dump(obj, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), default_flow_style=False, sort_keys=False)
 
 
 def capture(observer: Observer, folder: Folder, lines: int) -> None:
@@ -109,11 +113,12 @@ def capture(observer: Observer, folder: Folder, lines: int) -> None:
             summary.append(f"{ref}: does not exist")
         for obj in found:
             name = file_name(ref.kind, ref.namespace, text(dig(obj, "metadata", "name")))
-            verdict = judge(obj)
+            pods = observer.pods(obj)
+            verdict = judge(obj, Context(pods))
             summary.append(f"{ref}: {'ready' if verdict.ready else 'NOT READY'}, {verdict.reason}" + (f"; {verdict.remedy}" if verdict.remedy else ""))
             folder.write(f"{name}.yml", dump(clean(obj)))
             folder.write(f"{name}-events.txt", event_table(observer.events(obj)))
-            for pod in [] if ref.kind == "Pod" else observer.pods(obj):
+            for pod in [] if ref.kind == "Pod" else pods:
                 capture_pod(observer, folder, pod, lines)
     folder.write("summary.txt", "".join(redact(line) + "\n" for line in summary))
 

@@ -48,6 +48,10 @@ attributes:
   diff_mode:
     description: Shows each file before and after.
     support: full
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
 extends_documentation_fragment:
   - ansible.builtin.action_common_attributes
 """
@@ -77,13 +81,13 @@ from ansible.module_utils.basic import AnsibleModule
 
 
 def read(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return path.read_bytes().decode(errors="replace") if path.is_file() else ""
 
 
 def write(path: Path, content: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name("." + path.name)
-    partial.write_text(content, encoding="utf-8")
+    partial.write_bytes(content.encode())
     partial.replace(path)
 
 
@@ -93,6 +97,15 @@ def link(path: Path, target: str) -> None:
     partial.unlink(missing_ok=True)
     partial.symlink_to(target)
     partial.replace(path)
+
+
+def make(folders: list[Path], links: list[Path], target: str, files: list[tuple[Path, str]]) -> None:
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    for path in links:
+        link(path, target)
+    for path, content in files:
+        write(path, content)
 
 
 def main() -> None:
@@ -112,15 +125,13 @@ def main() -> None:
     folders = [Path(each) for each in options["directories"] if not Path(each).is_dir()]
     links = [Path(each) for each in options["links"] if not Path(each).is_symlink() or os.readlink(each) != options["link_target"]]
     files = [(Path(each["path"]), each["content"]) for each in options["files"]]
-    stale = [(path, content) for path, content in files if not path.is_file() or read(path) != content]
+    stale = [(path, content) for path, content in files if not path.is_file() or path.read_bytes() != content.encode()]
     diff = [{"before": read(path), "after": content, "before_header": str(path), "after_header": str(path)} for path, content in stale]
-    if not module.check_mode:
-        for folder in folders:
-            folder.mkdir(parents=True, exist_ok=True)
-        for path in links:
-            link(path, options["link_target"])
-        for path, content in stale:
-            write(path, content)
+    try:
+        if not module.check_mode:
+            make(folders, links, options["link_target"], stale)
+    except OSError as error:
+        module.fail_json(msg=f"Cannot write {error.filename2 or error.filename}: {error.strerror}. Check who owns the folder, and what lies there.")
     written = [str(path) for path in [*folders, *links, *(path for path, _content in stale)]]
     module.exit_json(changed=bool(written), written=written, diff=diff)
 

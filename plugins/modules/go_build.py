@@ -49,6 +49,10 @@ attributes:
   diff_mode:
     description: There is nothing to show as a difference.
     support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
 extends_documentation_fragment:
   - ansible.builtin.action_common_attributes
 """

@@ -82,6 +82,10 @@ attributes:
   diff_mode:
     description: There is no difference to show.
     support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: linux
 extends_documentation_fragment:
   - ansible.builtin.action_common_attributes
 """

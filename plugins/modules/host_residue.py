@@ -57,6 +57,10 @@ attributes:
   diff_mode:
     description: What is found is the difference.
     support: full
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: linux
 extends_documentation_fragment:
   - ansible.builtin.action_common_attributes
 """
@@ -117,7 +121,8 @@ def main() -> None:
     left = residue.find() if removing else found
     diff = {"before": "\n".join(found) + "\n", "after": "\n" if state == "absent" else "\n".join(found) + "\n"}
     if removing and left and not module.check_mode:
-        module.fail_json(msg="The local cluster left behind: " + "; ".join(left) + ". Run it again; a process may have been slow to end.", found=found, left=left)
+        remedy = "Run it again; a process may have been slow to end."
+        module.fail_json(msg=f"The local cluster left behind: {'; '.join(left)}. {remedy}", found=found, left=left)
     module.exit_json(changed=removing, found=found, left=left, diff=diff)
 
 

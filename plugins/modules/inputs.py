@@ -22,6 +22,10 @@ attributes:
   diff_mode:
     description: Returns details on what has changed when in diff mode.
     support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
 notes:
   - Works as an action plugin, since only the controller knows the variables.
 seealso:

@@ -46,6 +46,10 @@ attributes:
   diff_mode:
     description: The list of changes tells all.
     support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: linux
 extends_documentation_fragment:
   - ansible.builtin.action_common_attributes
 """
@@ -79,22 +83,22 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.llm_d.inference.plugins.module_utils.host_residue import cgroup_roots, sysctl_path
 
 
-def links(module: AnsibleModule, bridge: str) -> tuple[list[str], list[str]]:
-    """Return the addresses and routes on the bridge; no addresses and no routes where there is none."""
+def look(module: AnsibleModule, bridge: str) -> tuple[bool, list[str], list[str]]:
+    """Return whether the bridge is there, its addresses and its routes."""
     code, out, _err = module.run_command(["ip", "-json", "address", "show", "dev", bridge])
     found = json.loads(out or "[]") if code == 0 else []
     addresses = [f"{each['local']}/{each['prefixlen']}" for link in found for each in link.get("addr_info", [])]
     code, out, _err = module.run_command(["ip", "-json", "route", "show", "dev", bridge])
-    return addresses, [each["dst"] for each in json.loads(out or "[]")] if code == 0 else []
+    return bool(found), addresses, [each["dst"] for each in json.loads(out or "[]")] if code == 0 else []
 
 
 def missing_commands(module: AnsibleModule) -> list[tuple[str, list[str]]]:
     """Return (description, command) for each step that is still to do."""
     bridge, address = module.params["bridge"], module.params["address"]
     services = str(ipaddress.ip_network(module.params["service_range"]))
-    addresses, routes = links(module, bridge)
+    present, addresses, routes = look(module, bridge)
     steps = []
-    if not Path("/sys/class/net", bridge).exists():
+    if not present:
         steps.append((f"bridge {bridge}", ["ip", "link", "add", bridge, "type", "bridge"]))
     if address not in addresses:
         steps.append((f"address {address}", ["ip", "address", "add", address, "dev", bridge]))

@@ -52,7 +52,6 @@ options:
     type: list
     elements: str
     default: []
-    no_log: false
   kubeconfigs:
     description: Kubeconfigs to write, with everything embedded.
     type: list
@@ -84,6 +83,10 @@ attributes:
   diff_mode:
     description: Keys are never shown.
     support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
 extends_documentation_fragment:
   - ansible.builtin.action_common_attributes
 """
@@ -137,8 +140,8 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    if not pki.HAVE_CRYPTOGRAPHY:
-        module.fail_json(msg=missing_required_lib("cryptography"))
+    if pki.MISSING:
+        module.fail_json(msg=missing_required_lib(pki.MISSING))
     options, issue = module.params, not module.check_mode
     authority = pki.Authority(options["directory"], options["authority"])
     authority.authority(issue)

@@ -56,6 +56,10 @@ attributes:
   diff_mode:
     description: There is nothing to show as a difference.
     support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: linux
 extends_documentation_fragment:
   - ansible.builtin.action_common_attributes
 """

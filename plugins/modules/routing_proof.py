@@ -146,6 +146,10 @@ attributes:
   diff_mode:
     description: It changes nothing.
     support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
 requirements:
   - kubernetes >= 24.2.0, unless every address is given
 extends_documentation_fragment:
@@ -165,10 +169,10 @@ EXAMPLES = r"""
         model: meta-llama/Llama-3.1-8B-Instruct
         host_header: llama.example.com
         replicas: 2
-        metrics: &metrics
+        metrics:
           namespace: llm-d
           name: llama-8b-epp
-          names:
+          names: &names
             requests: inference_objective_request_total
             scheduler_attempts: inference_extension_scheduler_attempts_total
       - name: qwen
@@ -177,8 +181,9 @@ EXAMPLES = r"""
         promises: [spread]
         replicas: 1
         metrics:
-          <<: *metrics
+          namespace: llm-d
           name: qwen-epp
+          names: *names
 """
 
 RETURN = r"""

@@ -33,6 +33,10 @@ attributes:
   diff_mode:
     description: The configuration file's own task shows the difference.
     support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
 extends_documentation_fragment:
   - ansible.builtin.action_common_attributes
 """
@@ -93,7 +97,8 @@ def wait_until_running(module: AnsibleModule) -> dict[str, str]:
         if (states and all(each in SETTLED for each in states.values())) or time.monotonic() > end:
             failed = [name for name, state in states.items() if state != "RUNNING"]
             ends = "\n  ".join(end_of_log(module, name) for name in failed)
-            module.fail_json(msg=f"These programs do not run: {', '.join(failed) or 'the supervisor itself'}. The end of their logs:\n  {ends}", programs=states)
+            names = ", ".join(failed) or "the supervisor itself"
+            module.fail_json(msg=f"These programs do not run: {names}. The end of their logs:\n  {ends}", programs=states)
         time.sleep(0.3)
 
 
@@ -116,7 +121,7 @@ def main() -> None:
     if states is None:
         code, out, err = module.run_command([f"{module.params['bin']}/supervisord", "-c", module.params["config"]])
         if code:
-            module.fail_json(msg=f"supervisord did not start: {(out + err).strip()[-500:]}")
+            module.fail_json(msg=f"supervisord did not start: {(out + err).strip()[:500]}")
     else:
         control(module, "update")
         control(module, "start", "all")

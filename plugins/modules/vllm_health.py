@@ -106,6 +106,10 @@ attributes:
   diff_mode:
     description: It changes nothing.
     support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
 extends_documentation_fragment:
   - ansible.builtin.action_common_attributes
 """

@@ -1,0 +1,353 @@
+"""The real endpoint picker judges our configurations: what we build it takes, what we refuse it refuses, or takes in silence and does wrong.
+
+The binary reads its configuration before it asks the cluster for anything, so a kubeconfig that leads nowhere is enough:
+LLM_D_EPP_BINARY (scheduler-0.7) and LLM_D_GIE_EPP_BINARY (gie-1.5), else the local cluster's cache.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import os
+import subprocess
+import tempfile
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.llm_d.inference.plugins.module_utils import epp_catalogue as catalogue
+from ansible_collections.llm_d.inference.plugins.module_utils import epp_rules
+from ansible_collections.llm_d.inference.plugins.module_utils.epp_lines import LINE_FACTS
+from ansible_collections.llm_d.inference.plugins.module_utils.epp_presets import PRESETS
+from ansible_collections.llm_d.inference.plugins.module_utils.scorers import build
+
+Document = dict[str, t.Any]
+
+CACHE = Path("/var/cache/llm-d-local/bin")
+BINARIES = {"scheduler-0.7": ("LLM_D_EPP_BINARY", CACHE / "epp"), "gie-1.5": ("LLM_D_GIE_EPP_BINARY", CACHE / "epp-gie")}
+LOADED = "loaded configuration from file/text successfully"
+CONTEXT = {"engine": "vllm", "model": "llama-8b", "block_size": 16}
+# Plugins that dial a companion while they are made, so that their configuration cannot be judged alone.
+DIALS = frozenset({"precise-prefix-cache-scorer", "tokenizer", "predicted-latency-scorer", "predicted-latency-producer"})
+NOWHERE = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "c",
+    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+    "users": [{"name": "u", "user": {}}],
+}
+
+
+def binary(line: str) -> Path:
+    name, default = BINARIES[line]
+    path = Path(os.environ.get(name) or default)
+    if not path.is_file():
+        pytest.skip(f"no endpoint picker of {line}: set {name} or bring up the local cluster, which builds {default}")
+    return path
+
+
+def verdict(text: str, line: str) -> tuple[bool, str]:
+    """Whether the real endpoint picker loads a configuration, and what it says when it does not."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "kubeconfig").write_text(json.dumps(NOWHERE), encoding="utf-8")
+        (Path(folder) / "config.yaml").write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [
+                binary(line),
+                f"--config-file={folder}/config.yaml",
+                "--pool-name=x",
+                "--pool-namespace=default",
+                "--tracing=false",
+                "--metrics-port=0",
+                "--zap-encoder=json",
+            ],
+            env={"KUBECONFIG": f"{folder}/kubeconfig", "PATH": os.environ["PATH"], "TMPDIR": folder},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    said = done.stdout + done.stderr
+    errors = [entry.get("error", "") for entry in map(_json, said.splitlines()) if entry.get("msg") == "Failed to parse configuration"]
+    return LOADED in said, errors[0] if errors else said[-500:] if LOADED not in said else ""
+
+
+def _json(line: str) -> dict[str, t.Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def dump(document: Document) -> str:
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+@functools.cache
+def text_of(preset: str, line: str) -> str:
+    built = build({"preset": preset}, line, CONTEXT)
+    assert not built.problems
+    return built.text
+
+
+@pytest.mark.parametrize(
+    ("line", "preset"), [(line, name) for line in BINARIES for name, facts in PRESETS.items() if line in facts["lines"] and name != "precise_prefix"]
+)
+def test_every_preset_is_taken(line: str, preset: str) -> None:
+    assert verdict(text_of(preset, line), line) == (True, "")
+
+
+def test_precise_prefix_only_misses_its_tokenizer() -> None:
+    """It dials the tokenizer sidecar while it is made: that is all that may be missing, and the rest of the document is right."""
+    loaded, error = verdict(text_of("precise_prefix", "scheduler-0.7").replace("/tmp/tokenizer/", "/nonexistent/"), "scheduler-0.7")
+    assert not loaded and "InitializeTokenizer" in error and "no such file" in error
+    document = yaml.safe_load(text_of("precise_prefix", "scheduler-0.7").replace("precise-prefix-cache-scorer", "prefix-cache-scorer"))
+    for entry in document["plugins"]:
+        entry.pop("parameters", None)
+    assert verdict(dump(document), "scheduler-0.7") == (True, "")
+
+
+@pytest.mark.parametrize("line", BINARIES)
+@pytest.mark.parametrize(
+    "scheduler",
+    [
+        {
+            "scorers": {"queue": 0.5, "lora_affinity": 2, "running_requests": 1, "kv_cache": 3},
+            "picker": "weighted_random",
+            "picker_parameters": {"max_num_of_endpoints": 3},
+        },
+        {"preset": "balanced", "scorers": {"prefix": {"auto_tune": False, "block_size_tokens": 64, "lru_capacity_per_server": 1000}}},
+        {"preset": "queue", "saturation": {"queue_depth": 9, "kv_cache_utilization": 0.7, "staleness": "1s"}},
+        {
+            "preset": "queue",
+            "flow_control": {"request_ttl": "30s", "max_bytes": 1000, "bands": [{"priority": 5, "fairness": "round_robin", "ordering": "edf"}]},
+        },
+    ],
+)
+def test_what_users_write_next_to_a_preset_is_taken(line: str, scheduler: Document) -> None:
+    built = build(scheduler, line, CONTEXT)
+    assert not built.problems
+    assert verdict(built.text, line) == (True, "")
+
+
+@pytest.mark.parametrize(
+    "scheduler",
+    [
+        {"scorers": {"load_aware": {"weight": 1, "threshold": 64}, "active_requests": 1, "session_affinity": 1, "context_length": 1}, "filters": ["decode"]},
+        {
+            "scorers": {"prefix": 1, "no_hit_lru": {"lru_size": 100}},
+            "filters": [{"label": {"label": "a", "valid_values": ["b"]}}, {"label_selector": {"match_labels": {"a": "b"}}}],
+        },
+        {"preset": "queue", "profile_handler": "data_parallel", "profile_handler_parameters": {"primary_port": 8001}},
+        {"preset": "disaggregated", "disaggregation": {"decider": "always", "encode": True, "decode": {"scorers": {"active_requests": 1}, "picker": "random"}}},
+        {"scorers": {"prefix": 1}, "disaggregation": {"non_cached_tokens": 100}, "saturation": {"queue_depth": 2}},
+    ],
+)
+def test_what_only_llm_d_has_is_taken(scheduler: Document) -> None:
+    built = build(scheduler, "scheduler-0.7", CONTEXT)
+    assert not built.problems, [str(problem) for problem in built.problems]
+    assert verdict(built.text, "scheduler-0.7") == (True, "")
+
+
+def changed(preset: str, change: t.Callable[[Document], t.Any], line: str = "scheduler-0.7") -> Document:
+    document: Document = yaml.safe_load(text_of(preset, line))
+    change(document)
+    return document
+
+
+def swap(document: Document, kind: str, **entry: t.Any) -> None:
+    document["plugins"] = [{**item, **entry} if item["type"] == kind else item for item in document["plugins"]]
+
+
+REFUSED: dict[str, tuple[str, Document, str]] = {
+    "unknown type": ("scheduler-0.7", changed("queue", lambda d: d["plugins"].append({"type": "queue-scorr"})), "plugin type 'queue-scorr' is not registered"),
+    "renamed type": ("gie-1.5", changed("queue", lambda d: d["plugins"].append({"type": "model-server-protocol-metrics"}), "gie-1.5"), "is not registered"),
+    "type of a newer line": ("scheduler-0.7", changed("queue", lambda d: d["plugins"].append({"type": "token-load-scorer"})), "is not registered"),
+    "type of llm-d": ("gie-1.5", changed("queue", lambda d: d["plugins"].append({"type": "load-aware-scorer"}), "gie-1.5"), "is not registered"),
+    "round-robin-picker": ("scheduler-0.7", changed("round_robin", lambda d: d["plugins"].append({"type": "round-robin-picker"})), "is not registered"),
+    "name twice": ("scheduler-0.7", changed("queue", lambda d: d["plugins"].append({"type": "queue-scorer"})), "duplicate plugin name"),
+    "no type": ("scheduler-0.7", changed("queue", lambda d: d["plugins"].append({"name": "x"})), "missing a type"),
+    "unknown field": ("scheduler-0.7", changed("queue", lambda d: d.update(scheduler={})), "unknown field"),
+    "dataLayer in 0.7": ("scheduler-0.7", changed("queue", lambda d: d.update(dataLayer={"sources": []})), "unknown field"),
+    "data in 1.5": ("gie-1.5", changed("queue", lambda d: d.update(data={"sources": []}), "gie-1.5"), "unknown field"),
+    "thresholds in 1.5": ("gie-1.5", changed("queue", lambda d: d.update(saturationDetector={"queueDepthThreshold": 5}), "gie-1.5"), "unknown field"),
+    "API of the router": ("scheduler-0.7", changed("queue", lambda d: d.update(apiVersion="llm-d.ai/v1alpha1")), "no kind"),
+    "unknown gate": ("scheduler-0.7", changed("queue", lambda d: d.update(featureGates=["nope"])), "feature gate 'nope' is unknown"),
+    "forbidden gate": ("gie-1.5", changed("queue", lambda d: d.update(featureGates=["prepareDataPlugins"]), "gie-1.5"), "unknown or unregistered"),
+    "data gate without data": ("scheduler-0.7", changed("queue", lambda d: d.update(featureGates=["dataLayer"])), "must specify the Data section"),
+    "undefined reference": (
+        "scheduler-0.7",
+        changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"].append({"pluginRef": "x"})),
+        "references undefined plugin",
+    ),
+    "profile twice": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"].append(copy.deepcopy(d["schedulingProfiles"][0]))), "duplicate name"),
+    "two pickers": (
+        "scheduler-0.7",
+        changed(
+            "queue", lambda d: (d["plugins"].append({"type": "random-picker"}), d["schedulingProfiles"][0]["plugins"].append({"pluginRef": "random-picker"}))
+        ),
+        "already have a registered picker",
+    ),
+    "two handlers": ("scheduler-0.7", changed("queue", lambda d: d["plugins"].append({"type": "data-parallel-profile-handler"})), "multiple profile handlers"),
+    "several profiles, single handler": (
+        "scheduler-0.7",
+        changed("queue", lambda d: d["schedulingProfiles"].append({**d["schedulingProfiles"][0], "name": "b"})),
+        "cannot support multiple scheduling profiles",
+    ),
+    "decider after handler": ("scheduler-0.7", changed("disaggregated", lambda d: d["plugins"].reverse()), "not found"),
+    "flat and nested": (
+        "scheduler-0.7",
+        changed(
+            "disaggregated",
+            lambda d: swap(d, "disagg-profile-handler", parameters={"deciders": {"prefill": "prefix-based-pd-decider"}, "decodeProfile": "decode"}),
+        ),
+        "cannot mix",
+    ),
+    "negative threshold": (
+        "scheduler-0.7",
+        changed("disaggregated", lambda d: swap(d, "prefix-based-pd-decider", parameters={"nonCachedTokens": -1})),
+        "cannot be negative",
+    ),
+    "characters": ("scheduler-0.7", changed("balanced", lambda d: swap(d, "prefix-cache-scorer", parameters={"blockSize": 64})), "BlockSize"),
+    "a text for a number": ("scheduler-0.7", changed("queue", lambda d: swap(d, "max-score-picker", parameters={"maxNumOfEndpoints": "2"})), "failed to parse"),
+    "nothing to keep": ("scheduler-0.7", changed("queue", lambda d: d["plugins"].append({"type": "by-label", "parameters": {"label": "a"}})), "validValues"),
+    "detector out of range": (
+        "gie-1.5",
+        changed("queue", lambda d: d["plugins"].append({"type": "utilization-detector", "parameters": {"kvCacheUtilThreshold": 2}}), "gie-1.5"),
+        "kvCacheUtilThreshold must be in",
+    ),
+    "undefined detector": (
+        "gie-1.5",
+        changed("queue", lambda d: d.update(saturationDetector={"pluginRef": "concurrency-detector"}), "gie-1.5"),
+        "undefined plugin",
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "document", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_it_refuses_we_refuse(line: str, document: Document, words: str) -> None:
+    loaded, error = verdict(dump(document), line)
+    assert not loaded and words in error, error
+    assert epp_rules.check(document, line)
+
+
+SILENT: dict[str, tuple[str, Document, str]] = {
+    "unknown parameter": (
+        "scheduler-0.7",
+        changed("balanced", lambda d: swap(d, "prefix-cache-scorer", parameters={"hashBlockSize": 64})),
+        "ignores it silently",
+    ),
+    "parameters of a blind factory": (
+        "gie-1.5",
+        changed("queue", lambda d: swap(d, "queue-scorer", parameters={"threshold": 1}), "gie-1.5"),
+        "ignored silently",
+    ),
+    "all weights zero": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"][0].update(weight=0)), "every server would tie"),
+    "no scorer": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"].pop(0)), "has no scorer"),
+    "weight of a picker": (
+        "scheduler-0.7",
+        changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"][1].update(weight=5)),
+        "its weight is ignored silently",
+    ),
+    "never used": ("scheduler-0.7", changed("queue", lambda d: d["plugins"].append({"type": "load-aware-scorer"})), "never used"),
+    "handler in a profile": (
+        "scheduler-0.7",
+        changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"].append({"pluginRef": "single-profile-handler"})),
+        "does nothing",
+    ),
+    "no header handler": ("scheduler-0.7", changed("disaggregated", lambda d: d["plugins"].pop(0)), "nothing is ever disaggregated"),
+    "no gate for prefix data": ("scheduler-0.7", changed("disaggregated", lambda d: d.pop("featureGates")), "never disaggregates"),
+    "never": ("scheduler-0.7", changed("disaggregated", lambda d: swap(d, "prefix-based-pd-decider", parameters={"nonCachedTokens": 0})), "means never"),
+    "characters of the old handler": (
+        "scheduler-0.7",
+        changed("disaggregated", lambda d: swap(d, "disagg-profile-handler", parameters={"deciders": {"prefill": "prefix-based-pd-decider"}, "threshold": 10})),
+        "in tokens",
+    ),
+    "threshold that is replaced": ("scheduler-0.7", changed("queue", lambda d: d.update(saturationDetector={"kvCacheUtilThreshold": 1.0})), "too large"),
+    "scraping switched off": ("gie-1.5", changed("queue", lambda d: d.update(dataLayer={"sources": []}), "gie-1.5"), "switches scraping off"),
+    "flow control without its gate": ("scheduler-0.7", changed("queue", lambda d: d.update(flowControl={"maxBytes": 5})), "ignored silently"),
+    "negative weight": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"][0].update(weight=-1)), "turns the scorer round"),
+}
+
+
+@pytest.mark.parametrize(("line", "document", "words"), SILENT.values(), ids=SILENT.keys())
+def test_what_it_takes_in_silence_we_refuse(line: str, document: Document, words: str) -> None:
+    """The traps: the endpoint picker starts, and does not do what was asked."""
+    assert verdict(dump(document), line) == (True, "")
+    assert any(words in f"{problem.reason} {problem.fix}" for problem in epp_rules.check(document, line))
+
+
+def value(draw: st.DrawFn, param: t.Any, line: str) -> t.Any:
+    """A value for a parameter: mostly of the right kind, sometimes not."""
+    if draw(st.integers(0, 9)) == 0:
+        return draw(st.sampled_from(["x", 1.5, -3, True, [], {}, 0]))
+    if param.choices:
+        return draw(st.sampled_from([*param.choices, "other"]))
+    if param.kind == "object":
+        return parameters(draw, param.fields, line)
+    if param.kind == "objects":
+        return [parameters(draw, param.fields, line) for _index in range(draw(st.integers(0, 2)))]
+    kinds: dict[str, list[t.Any]] = {
+        "int": [1, 16, 0, 300],
+        "nanoseconds": [1],
+        "float": [0.5, 1, 0, 3],
+        "bool": [True, False],
+        "str": ["text", "queue-scorer", "prefix-cache-scorer"],
+        "strs": [["a"]],
+        "duration": ["200ms", "1h3s", "5"],
+        "quantity": [1000, "1Gi"],
+        "map": [{"a": "b"}],
+        "free": [{}],
+    }
+    return draw(st.sampled_from(kinds[param.kind]))
+
+
+def parameters(draw: st.DrawFn, params: t.Iterable[t.Any], line: str) -> Document:
+    here = [param for param in params if line in param.lines]
+    chosen = [param for param in here if param.required or draw(st.integers(0, 2)) == 0]
+    return {param.name: value(draw, param, line) for param in chosen}
+
+
+@st.composite
+def documents(draw: st.DrawFn, line: str) -> Document:
+    """Documents of any types of a line, more or less right."""
+    types = [kind for kind in catalogue.types_of(line) if kind not in DIALS and "picker" not in kind and kind != "request-attribute-reporter"]
+    scorers = [kind for kind in catalogue.types_of(line, "scorer") if kind not in DIALS]
+    chosen = [draw(st.sampled_from(scorers)), *draw(st.lists(st.sampled_from(types), max_size=2)), draw(st.sampled_from(catalogue.types_of(line, "picker")))]
+    plugins, references = [], []
+    for kind in chosen:
+        found = catalogue.find(kind, line)
+        assert found is not None
+        given_parameters = parameters(draw, found.params, line) if found.params and draw(st.booleans()) else {}
+        plugins.append({"type": kind, **({"parameters": given_parameters} if given_parameters else {})})
+        if {"scorer", "filter", "picker"} & set(found.roles):
+            references.append({"pluginRef": kind, **({"weight": draw(st.sampled_from([1, 0.5]))} if "scorer" in found.roles else {})})
+    document: Document = {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": "EndpointPickerConfig", "plugins": plugins}
+    if draw(st.booleans()):
+        document["schedulingProfiles"] = [{"name": "default", "plugins": references}]
+    return document
+
+
+@pytest.mark.parametrize("line", BINARIES)
+def test_whatever_we_pass_it_takes(line: str) -> None:
+    """Random documents, always the same ones: no document that our rules let through may stop the endpoint picker."""
+    binary(line)
+    passed: list[bool] = []
+
+    @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None, derandomize=True)
+    @given(documents(line))
+    def judge(document: Document) -> None:
+        loaded, error = verdict(dump(document), line)
+        refused = bool(epp_rules.check(document, line))
+        passed.append(not refused)
+        assert loaded or refused, error
+
+    judge()
+    assert any(passed) and not all(passed), "neither kind of document was tried"

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The thread that shows the progress of a wait."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.action import resource_ready
+
+
+@pytest.fixture(name="shown")
+def lines_shown(monkeypatch, tmp_path):
+    lines = []
+    monkeypatch.setattr(resource_ready.display, "display", lines.append)
+    monkeypatch.setattr(resource_ready.C, "DEFAULT_LOCAL_TMP", str(tmp_path / "not" / "yet"))
+    return lines
+
+
+def append(path, text):
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def test_lines_are_shown_while_they_come(shown):
+    follower = resource_ready.Follower(interval=0.01)
+    append(follower.path, "waiting 0 s: a\nwait")
+    end = time.monotonic() + 5
+    while not shown and time.monotonic() < end:
+        time.sleep(0.01)
+    assert shown == ["    waiting 0 s: a"]
+    append(follower.path, "ing 10 s: a\n")
+    follower.stop()
+    assert shown == ["    waiting 0 s: a", "    waiting 10 s: a"] and not os.path.exists(follower.path)
+
+
+def test_nothing_to_show(shown):
+    follower = resource_ready.Follower(interval=0.01)
+    os.unlink(follower.path)
+    follower.stop()
+    assert shown == []

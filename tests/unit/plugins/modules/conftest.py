@@ -1,0 +1,23 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What tests of modules share."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+
+
+@pytest.fixture(name="call")
+def call_module(capsys):
+    """Runs a module as Ansible does; gives its result."""
+
+    def call(module, check=False, **options):
+        with patch_module_args({**options, "_ansible_check_mode": check}), pytest.raises(SystemExit):
+            module.main()
+        return json.loads(capsys.readouterr().out)
+
+    return call

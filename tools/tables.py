@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tables for people: what is covered, which versions belong together, what a preset means. Text in, text out."""
+
+from __future__ import annotations
+
+import typing as t
+
+from plugins.module_utils.epp_presets import PRESETS, ROUND_ROBIN_NOTE
+from plugins.module_utils.schema import PLANNED_PRESETS, VARIABLES
+from plugins.module_utils.versions import ACCELERATORS, ENGINES, GATEWAY_API, GATEWAY_PROVIDERS, RELEASES
+
+AREAS = {
+    "A": "Input, state, lifecycle",
+    "B": "Prerequisites",
+    "C": "Gateway and routing",
+    "D": "Scheduler",
+    "E": "Model service",
+    "F": "Storage, caches, GPUs, scaling",
+    "G": "Observation, proof, operation",
+}
+
+
+def table(head: t.Sequence[str], rows: t.Iterable[t.Sequence[str]]) -> list[str]:
+    """A Markdown table and an empty line after it."""
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines] + [""]
+
+
+def code(text: str | None) -> str:
+    return f"`{text}`" if text else ""
+
+
+def coverage(rows: t.Sequence[dict[str, t.Any]]) -> str:
+    """docs/coverage.md from the rows of docs/coverage.yml."""
+    lines = ["# Coverage", "", "What the systems that this collection replaces can do, and what of it is shown to work here today.", ""]
+    lines += [f"**{_sum(rows)}.** The source is [coverage.yml](coverage.yml).", ""]
+    for area, title in AREAS.items():
+        mine = [row for row in rows if row["id"].startswith(area)]
+        cells = [[row["id"], row["feature"], row["state"], "<br>".join(map(_proof, row.get("shown_by", []))), row.get("note", "")] for row in mine]
+        lines += [f"## {area}: {title}", "", f"{_sum(mine)}.", "", *table(["id", "feature", "state", "shown by", "missing"], cells)]
+    return _text(lines)
+
+
+def _sum(rows: t.Sequence[dict[str, t.Any]]) -> str:
+    states = [row["state"] for row in rows]
+    return f"{states.count('done')} of {len(rows)} done, {states.count('partly')} partly, {states.count('open')} open"
+
+
+def _proof(proof: str) -> str:
+    """A link to the file; a test or task by its name."""
+    path, _mark, name = proof.replace("::", "#", 1).partition("#")
+    return f"[{path.rsplit('/', 1)[-1]}](../{path})" + (f" {code(name)}" if name else "")
+
+
+def versions() -> str:
+    """docs/versions.md from module_utils/versions.py."""
+    default = VARIABLES["llm_d_release"].default
+    releases = [
+        [
+            code(name) + (" (default)" if name == default else ""),
+            code(facts["epp_image"]),
+            code(facts["sidecar_image"]),
+            facts["crds_version"],
+            code(facts["config_api_version"]),
+            code(facts["pool_api_version"]),
+        ]
+        for name, facts in RELEASES.items()
+    ]
+    lines = ["# Versions", "", "Images are repository and tag; `llm_d_image_registry` goes in front.", "", "## Release lines (`llm_d_release`)", ""]
+    lines += table(["release", "endpoint picker", "routing sidecar", "inference extension", "API of its configuration", "API of the pool"], releases)
+    lines += ["## Gateway providers (`llm_d_gateway.provider`)", "", f"All of them stand on Gateway API {GATEWAY_API['version']}.", ""]
+    providers = [(name, facts) for name, facts in GATEWAY_PROVIDERS.items() if facts]
+    lines += table(
+        ["provider", "version", "controller", "proxy", "routes to", "without an endpoint picker"],
+        [
+            [code(name), facts["version"], code(facts["controller_image"]), code(facts["proxy_image"]), facts["backend"], ", ".join(facts["failure_modes"])]
+            for name, facts in providers
+        ],
+    )
+    planned = [code(name) for name, facts in GATEWAY_PROVIDERS.items() if not facts]
+    lines += [f"Planned, and refused until then: {', '.join(planned)}.", ""] if planned else []
+    lines += ["## Engines (`engine.type`)", ""]
+    lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINES.items()])
+    lines += ["## Accelerators (`accelerator.vendor`)", ""]
+    lines += table(
+        ["vendor", "resource", "node label of the product"],
+        [[code(name), code(facts["resource"]), code(facts["product_label"])] for name, facts in ACCELERATORS.items()],
+    )
+    return _text(lines)
+
+
+def presets() -> str:
+    """docs/presets.md from module_utils/epp_presets.py."""
+    rows = []
+    for name, facts in PRESETS.items():
+        weights = ", ".join(f"{code(scorer)} {weight:g}" for scorer, weight in facts["scorers"].items()) or "none"
+        here = ["yes" if line in facts["lines"] else f"no: {code(facts.get('like'))}" for line in RELEASES]
+        rows.append([code(name) + (" (planned)" if name in PLANNED_PRESETS else ""), weights, code(facts["picker"]), *here])
+    lines = ["# Presets (`scheduler.preset`)", "", "Scorers with their weights, and who picks among the scored servers."]
+    lines += ["`disaggregated` chooses prefill and decode servers by the same ones.", ""]
+    lines += table(["preset", "scorers", "picker", *map(code, RELEASES)], rows)
+    lines += ["A preset that is planned is refused for now. Where a release line lacks a preset, the table says which to write there.", "", ROUND_ROBIN_NOTE]
+    return _text(lines)
+
+
+def _text(lines: t.Sequence[str]) -> str:
+    return "\n".join(lines).rstrip() + "\n"
