@@ -199,7 +199,7 @@ def readme(role: Path, specs: dict[str, t.Any]) -> str:
     lines = [f"<!-- {BANNER} From meta/argument_specs.yml. -->", f"# {role.name}", ""]
     for entry, spec in specs.items():
         if entry != "main":
-            lines += [f"## `tasks_from: {entry}.yml`", ""]
+            lines += [f"## `tasks_from: {entry}`", ""]
         lines += [f"{markdown(spec['short_description'])}.", ""] if spec.get("short_description") else []
         lines += [" ".join(markdown(text) for text in _sentences(spec.get("description"))), ""]
         options = {name: item for name, item in (spec.get("options") or {}).items() if not name.startswith("llm_d_")}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import yaml
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 
 from ansible_collections.llm_d.inference.plugins.module_utils.changes import (
     Change,
@@ -19,19 +20,18 @@ from ansible_collections.llm_d.inference.plugins.module_utils.changes import (
 )
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import one_line
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import waitable
+from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
 
 MODULE, CONTACT = "kubernetes.core.k8s", "llm_d.inference.cluster_access"
 OPTIONS = ("definitions", "state", "owned_by", "force_conflicts", "field_manager")
 NOISE = "No meaningful diff was generated"
 
 
-class ActionModule(ActionBase):
+class ActionModule(InProcess):
     """Adds to the module what a list needs: every problem at once, a diff, a true check mode on a fresh cluster, hidden Secrets."""
 
-    _supports_check_mode = True
-
     def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
+        result = ActionBase.run(self, tmp, task_vars)
         _checked, options = self.validate_argument_spec(
             argument_spec={
                 "definitions": {"type": "list", "elements": "dict", "required": True},

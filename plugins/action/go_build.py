@@ -12,12 +12,26 @@ from ansible.utils.display import Display
 
 from ansible_collections.llm_d.inference.plugins.module_utils.go_build import Asset, Binary, Builder, BuildError, find_go
 
+BINARY = {
+    "name": {"type": "str", "required": True},
+    "source": {"type": "path", "required": True},
+    "package": {"type": "str", "default": "."},
+    "ldflags": {"type": "str", "default": "-s -w"},
+}
+ASSET = {
+    "source": {"type": "path", "required": True},
+    "module": {"type": "str", "required": True},
+    "path": {"type": "str", "required": True},
+    "dest": {"type": "str", "required": True},
+    "template": {"type": "str", "default": ""},
+    "substitute": {"type": "dict", "default": {}},
+}
 ARGUMENTS = {
     "cache": {"type": "path", "required": True},
     "go_minimum": {"type": "str", "required": True},
     "go_candidates": {"type": "list", "elements": "str", "default": ["go", "/usr/local/go/bin/go"]},
-    "binaries": {"type": "list", "elements": "dict", "default": []},
-    "assets": {"type": "list", "elements": "dict", "default": []},
+    "binaries": {"type": "list", "elements": "dict", "options": BINARY, "default": []},
+    "assets": {"type": "list", "elements": "dict", "options": ASSET, "default": []},
 }
 
 
@@ -33,7 +47,7 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail("go_build: " + "; ".join(validated.error_messages))
         arguments = validated.validated_parameters
         binaries = [Binary(**each) for each in arguments["binaries"]]
-        assets = [Asset(**{**each, "substitute": tuple(sorted(each.get("substitute", {}).items()))}) for each in arguments["assets"]]
+        assets = [Asset(**{**each, "substitute": tuple(sorted(each["substitute"].items()))}) for each in arguments["assets"]]
         go = find_go(arguments["go_minimum"], arguments["go_candidates"])
         if go is None:
             raise AnsibleActionFail(

@@ -13,19 +13,20 @@ from ansible import constants as C
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ansible_collections.llm_d.inference.plugins.modules import resource_ready  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
+from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
+
 display = Display()
 
 
-class ActionModule(ActionBase):
+class ActionModule(InProcess):
     """With a local connection the module and this process share a file: the module appends lines, a thread here displays them.
 
     Any other connection, and check mode, run the module alone.
     """
 
-    _supports_check_mode = True
-
     def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
+        result = ActionBase.run(self, tmp, task_vars)
         args = dict(self._task.args)
         follower = None
         if self._connection.transport == "local" and not self._task.check_mode and not self._task.no_log and "progress_path" not in args:

@@ -90,7 +90,7 @@ class Cluster:
 
     def request(self, method: str, path: str, query: dict | None = None, body: bytes | dict | None = None, **options) -> dict:
         """One request; returns the decoded object. options: content_type, accept, timeout (seconds), raw (return text)."""
-        answer = self._send(method, path, query, body, options)
+        answer = self.send(method, path, query, body, options)
         if not 200 <= answer.status < 300:
             raise refusal(answer.status, answer.data, self.server, f"{method} {path}")
         if options.get("raw"):
@@ -103,7 +103,8 @@ class Cluster:
             raise not_an_api_server(self.server, answer.data)
         return data
 
-    def _send(self, method, path, query, body, options):
+    def send(self, method, path, query, body, options):
+        """One request as `request` takes it; returns urllib3's answer, whatever its status."""
         headers = dict(self._headers)
         if options.get("accept"):
             headers["Accept"] = options["accept"]

@@ -68,7 +68,7 @@ class Builder:
     """Builds into `cache`: `bin/<name>` for binaries, `assets/<dest>` for assets."""
 
     def __init__(self, cache: str, go: str, report: Callable[[str], None] = lambda line: None):
-        self.cache = Path(cache)
+        self.cache = Path(cache).absolute()  # the compiler runs in another folder
         self.go = go
         self.report = report
         # The host's own toolchain only: a download in the middle of a build would be a surprise.

@@ -185,7 +185,8 @@ def _other_cluster(needs: Needs) -> Iterator[str]:
         # Podman keeps its own network there, and that is no cluster.
         files = [path for path in Path(folder).glob("*.conf*") if "podman" not in path.name] if os.path.isdir(folder) else []
         if files:
-            yield f"Another cluster's CNI configuration is here: {', '.join(map(str, files))}. Use a host without Kubernetes, or remove what is left of the old one."
+            remedy = "Use a host without Kubernetes, or remove what is left of the old one."
+            yield f"Another cluster's CNI configuration is here: {', '.join(map(str, files))}. {remedy}"
     kubelets = [path for path in Path("/proc").glob("[0-9]*/comm") if _read(path).strip() == "kubelet"]
     if kubelets:
         yield f"A kubelet runs on this host already (process {kubelets[0].parent.name}): use that cluster with another inventory, or stop it ({LEFTOVER})."

@@ -219,13 +219,9 @@ class ServiceTransport:
 
     def _send(self, got: list, *args: t.Any) -> None:
         try:
-            got.append(_sender(self._cluster)(args[0], args[1], None, args[2], args[3]))
+            got.append(self._cluster.send(args[0], args[1], None, args[2], args[3]))
         except Exception as error:  # pylint: disable=broad-except  # whatever the client library throws is one clear error
             got.append(error)
-
-
-def _sender(cluster: t.Any) -> t.Callable[..., t.Any]:
-    return cluster.send if hasattr(cluster, "send") else cluster._send  # pylint: disable=protected-access
 
 
 def raise_if_cluster_refused(answer: Answer) -> None:

@@ -30,18 +30,57 @@ options:
     elements: str
     default: [go, /usr/local/go/bin/go]
   binaries:
-    description:
-      - Programs to build; each with C(name), C(source) (folder with the C(go.mod)), C(package) (default C(.)) and C(ldflags).
+    description: Programs to build.
     type: list
     elements: dict
     default: []
+    suboptions:
+      name:
+        description: Its name in the cache.
+        type: str
+        required: true
+      source:
+        description: Folder with the C(go.mod).
+        type: path
+        required: true
+      package:
+        description: Package to build, in that folder or in a module named there.
+        type: str
+        default: .
+      ldflags:
+        description: Flags for the linker.
+        type: str
+        default: -s -w
   assets:
-    description:
-      - Files or folders to copy out of a module; each with C(source), C(module), C(path) in the module, C(dest) in the cache,
-        and optionally C(template) (a file below C(path) whose C(${names}) are filled in) and C(substitute) (their values).
+    description: Files or folders to copy out of Go modules.
     type: list
     elements: dict
     default: []
+    suboptions:
+      source:
+        description: Folder with the C(go.mod) that names the module.
+        type: path
+        required: true
+      module:
+        description: The module.
+        type: str
+        required: true
+      path:
+        description: File or folder in the module.
+        type: str
+        required: true
+      dest:
+        description: Where it goes below C(assets) in the cache.
+        type: str
+        required: true
+      template:
+        description: File below the path whose C(${names}) are filled in, and which loses the C(.tmpl) of its name. Left empty, there is none.
+        type: str
+        default: ''
+      substitute:
+        description: Values of the names.
+        type: dict
+        default: {}
 attributes:
   check_mode:
     description: Says what would be built, builds nothing.

@@ -27,11 +27,12 @@ def run_play(root, tmp_path):
 
     def play(*flags, **options):
         task = {"cache": str(tmp_path / "cache"), "go_minimum": "1.20", "binaries": [{"name": "hello", "source": str(source)}], **options}
+        task = {name: value for name, value in task.items() if value is not None}
         book = [{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [{"name": "Build", "llm_d.inference.go_build": task}]}]
         (tmp_path / "play.yml").write_text(json.dumps(book), encoding="utf-8")
         environment = {
-            **os.environ, "ANSIBLE_CONFIG": os.devnull, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "ANSIBLE_FORCE_COLOR": "0", "GOPROXY": "off",
-            "ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "ANSIBLE_LOCALHOST_WARNING": "false",
+            **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}, "LC_ALL": "C.UTF-8", "GOPROXY": "off",
+            "ANSIBLE_NOCOLOR": "1", "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
         }  # fmt: skip
         command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-v", str(tmp_path / "play.yml"), *flags]
         out = subprocess.run(command, env=environment, cwd=tmp_path, check=False, capture_output=True, text=True)
@@ -69,7 +70,7 @@ def test_a_source_that_does_not_compile_is_the_compilers_words_without_a_traceba
 
 @pytest.mark.parametrize("options, said", [
     ({"go_minimum": "99.0.0"}, "No Go compiler of version 99.0.0 or newer among go, /usr/local/go/bin/go. Install one"),
-    ({"cache": None}, "missing required arguments: cache"),
+    ({"cache": None}, "go_build: missing required arguments: cache"),
     ({"binaries": [{"name": "hello"}]}, "source"),
     ({"binaries": [{"name": "hello", "source": "/x", "pakage": "."}]}, "pakage"),
     ({"assets": [{"source": "/x", "module": "a", "path": "b"}]}, "dest"),

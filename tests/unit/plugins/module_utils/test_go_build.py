@@ -82,6 +82,13 @@ def test_a_program_is_built_once(builder, binary):
 
 
 @needs_go
+def test_a_relative_cache_is_relative_to_where_ansible_runs(binary, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    go_build.Builder("here", GO).build(binary, "1 of 1")
+    assert output_of(tmp_path / "here/bin/hello") == "hello"
+
+
+@needs_go
 def test_linker_flags_reach_the_program(builder, binary):
     builder.build(dataclasses.replace(binary, ldflags="-s -w -X main.greeting=bonjour"), "1 of 1")
     assert output_of(builder.path("hello")) == "bonjour"

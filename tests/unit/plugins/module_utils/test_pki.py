@@ -147,7 +147,8 @@ def test_a_kubeconfig_holds_all_it_needs(issue, tmp_path):
     cluster = next(each["cluster"] for each in config["clusters"] if each["name"] == context["cluster"])
     user = next(each["user"] for each in config["users"] if each["name"] == context["user"])
     assert cluster["server"] == SERVER
-    for data, name in ((cluster["certificate-authority-data"], "ca.crt"), (user["client-certificate-data"], "admin.crt"), (user["client-key-data"], "admin.key")):
+    embedded = {"ca.crt": cluster["certificate-authority-data"], "admin.crt": user["client-certificate-data"], "admin.key": user["client-key-data"]}
+    for name, data in embedded.items():
         assert base64.b64decode(data) == (tmp_path / "pki" / name).read_bytes()
 
 

