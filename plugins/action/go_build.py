@@ -49,6 +49,9 @@ class ActionModule(ActionBase):
         binaries = [Binary(**each) for each in arguments["binaries"]]
         assets = [Asset(**{**each, "substitute": tuple(sorted(each["substitute"].items()))}) for each in arguments["assets"]]
         go = find_go(arguments["go_minimum"], arguments["go_candidates"])
+        if go is None and self._task.check_mode:  # it would be installed by then
+            planned = {"built": [each.name for each in binaries], "copied": [each.dest for each in assets]}
+            return {**result, **planned, "changed": True, "go_version": "", "binaries": {}}
         if go is None:
             raise AnsibleActionFail(
                 f"No Go compiler of version {arguments['go_minimum']} or newer among {', '.join(arguments['go_candidates'])}. "

@@ -157,6 +157,9 @@ def _problem(error: dict) -> tuple[str, bool, bool]:
     if unknown:
         words = f"the API server knows no {unknown.group(2)} in {unknown.group(1)}; install its CustomResourceDefinition (prerequisites)"
         return words, True, False
+    if "404 page not found" in message:
+        # the client remembers, on disk, what another cluster at this address served
+        return "the API server does not serve its kind; install its CustomResourceDefinition (prerequisites)", True, False
     status = _status(message)
     words = one_line(status.get("message") or re.sub(r"^Failed to \w+ (requested )?object: ", "", message))
     no_namespace = status.get("reason") == "NotFound" and re.search(r'namespaces "[^"]+" not found', words) is not None

@@ -92,9 +92,13 @@ left:
   sample: []
 """
 
+import time
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llm_d.inference.plugins.module_utils.host_residue import Residue
+
+ATTEMPTS = 5
 
 
 def main() -> None:
@@ -116,9 +120,14 @@ def main() -> None:
     residue = Residue(**options)
     found = residue.find()
     removing = state == "absent" and bool(found)
-    if removing and not module.check_mode:
+    left = found
+    # Again while something is left: a supervisor may fork a program in the very moment in which it is stopped.
+    for _attempt in range(ATTEMPTS if removing and not module.check_mode else 0):
         residue.remove()
-    left = residue.find() if removing else found
+        left = residue.find()
+        if not left:
+            break
+        time.sleep(0.5)
     diff = {"before": "\n".join(found) + "\n", "after": "\n" if state == "absent" else "\n".join(found) + "\n"}
     if removing and left and not module.check_mode:
         remedy = "Run it again; a process may have been slow to end."

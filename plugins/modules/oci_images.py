@@ -130,6 +130,8 @@ def main() -> None:
     except subprocess.CalledProcessError as error:
         module.fail_json(msg=f"crane failed: {(error.stderr or error.stdout).strip()[-500:]}")
     except OSError as error:
+        if module.check_mode:  # before the first start there is no registry to ask
+            module.exit_json(changed=True, made=[each.name for each in images])
         module.fail_json(msg=f"The registry at {options['registry']} does not answer: {error}. Is the local cluster's supervisor running?")
     module.exit_json(changed=bool(stale), made=[each.name for each in stale])
 

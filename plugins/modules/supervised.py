@@ -73,6 +73,8 @@ def control(module: AnsibleModule, *command: str) -> tuple[int, str]:
 
 def programs(module: AnsibleModule) -> dict[str, str] | None:
     """Return the state of each program, or None when no supervisor runs with this configuration."""
+    if not Path(module.params["bin"], "supervisorctl").exists():  # check mode, before anything is installed
+        return None
     code, out = control(module, "status")
     if code == 4 or "no such file" in out or "refused" in out:
         return None

@@ -51,6 +51,11 @@ def test_check_mode_says_what_would_be_built_and_builds_nothing(play, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
+def test_check_mode_takes_it_that_a_compiler_will_be_installed(play):
+    result, _told = play("--check", go_minimum="99.0.0")
+    assert result["changed"] and result["built"] == ["hello"] and "failed" not in result
+
+
 @needs_go
 def test_a_build_shows_its_progress_and_the_next_run_has_nothing_to_do(play, tmp_path):
     result, told = play()

@@ -17,7 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils import host_residu
 from ansible_collections.llm_d.inference.plugins.modules import host_preflight, host_residue, local_network, local_pki, oci_images
 from own_host import needs_root, network_namespace, running, sh
 
-SETTING = "net.ipv4.ip_forward"
+SETTING = "net.ipv4.conf.all.rp_filter"
 
 
 @pytest.fixture(name="cluster")
@@ -52,6 +52,9 @@ def test_a_network_is_made_once_and_taken_away_again(call, cluster, network):
             assert {each["dst"] for each in json.loads(sh("ip", "-json", "route"))} == {"10.253.77.0/24", "10.253.78.0/24"}
             assert residue.sysctl_path(SETTING).read_text(encoding="utf-8").strip() == "1"
             assert not call(local_network, **network)["changed"]
+            # What the host had before us is noted once, whatever happens to the setting later.
+            residue.sysctl_path(SETTING).write_text("2", encoding="utf-8")
+            assert call(local_network, **network)["made"] == [f"sysctl {SETTING}=1"]
             # What a run that was cut off had not done yet, and only that, is done.
             sh("ip", "route", "delete", "10.253.78.0/24")
             assert call(local_network, **network)["made"] == ["route 10.253.78.0/24"]
