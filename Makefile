@@ -6,6 +6,8 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 INVENTORY ?= inventories/local
+# Passed on to ansible-playbook, such as ARGS="--check --diff" or ARGS="-e @mine.yml".
+ARGS ?=
 VENV := .venv
 # Ansible must find this checkout's own commands and configuration wherever make was started.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -31,13 +33,13 @@ $(VENV)/.ready: requirements.txt
 	touch $@
 
 site: $(VENV)/.ready ## Set up everything, deploy, validate; print the verdict and the URL
-	@ansible-playbook -i $(INVENTORY) site.yml
+	@ansible-playbook -i $(INVENTORY) site.yml $(ARGS)
 
 validate: $(VENV)/.ready ## Check the claims about the running stack again
-	@ansible-playbook -i $(INVENTORY) playbooks/validate.yml
+	@ansible-playbook -i $(INVENTORY) playbooks/validate.yml $(ARGS)
 
 down: $(VENV)/.ready ## Stop the local cluster and leave nothing of it
-	@ansible-playbook -i inventories/local playbooks/local_cluster.yml -e local_cluster_state=absent
+	@ansible-playbook -i inventories/local playbooks/local_cluster.yml -e local_cluster_state=absent $(ARGS)
 
 lint: $(VENV)/.ready ## yamllint and ansible-lint (profile production)
 	@yamllint --strict .
