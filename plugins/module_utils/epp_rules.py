@@ -58,7 +58,7 @@ def flags_of(arguments: t.Any) -> dict[str, str | None]:
     words: list[str] = []
     for argument in arguments or []:
         words += (
-            re.split(r"\s+", str(argument).strip(), maxsplit=1) if str(argument).startswith("-") and "=" not in str(argument).split(" ")[0] else [str(argument)]
+            re.split(r"\s+", str(argument).strip(), maxsplit=1) if str(argument).startswith("-") and "=" not in str(argument).split(" ", maxsplit=1)[0] else [str(argument)]
         )
     found: dict[str, str | None] = {}
     for index, word in enumerate(words):

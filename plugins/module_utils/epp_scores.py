@@ -17,7 +17,7 @@ from .epp_model import S07, S08
 from .epp_view import Declared, View, dig
 
 Server = dict[str, t.Any]
-Score = tuple[float | None, str]
+Score = tuple[t.Optional[float], str]
 
 SERVER_KEYS: dict[str, str] = {
     "name": "its name",

@@ -10,7 +10,9 @@ from ansible_collections.llm_d.inference.plugins.module_utils.yaml_text import t
 from hypothesis import given
 from hypothesis import strategies as st
 
-texts = st.text() | st.sampled_from(["", "yes", "No", "1", "1.5", "0x1f", "1e3", "- a", "a: b", "#x", "kv@", "~", "null", "2026-01-01", "12:30", "=", "a b", "*a", "&a", "!a", "%a"])
+texts = st.text() | st.sampled_from(
+    ["", "yes", "No", "1", "1.5", "0x1f", "1e3", "- a", "a: b", "#x", "kv@", "~", "null", "2026-01-01", "12:30", "=", "a b", "*a", "&a", "!a", "%a"]
+)
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 data = st.recursive(
     st.none() | st.booleans() | numbers | texts, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=20

@@ -87,7 +87,10 @@ def real_registry(tmp_path):
         pytest.skip(f"there is no {CRANE}: the local cluster was never built on this host")
     address = f"127.0.0.1:{free_port()}"
     (tmp_path / "blobs").mkdir()
-    with subprocess.Popen([CRANE, "registry", "serve", "--address", address, "--disk", str(tmp_path / "blobs")], stderr=subprocess.DEVNULL) as process:
+    # Under a path that is not the local cluster's, whose clean-up would stop what runs from there.
+    crane = tmp_path / "crane"
+    crane.symlink_to(CRANE)
+    with subprocess.Popen([crane, "registry", "serve", "--address", address, "--disk", str(tmp_path / "blobs")], stderr=subprocess.DEVNULL) as process:
         try:
             for _each in range(100):
                 try:
@@ -95,7 +98,7 @@ def real_registry(tmp_path):
                     break
                 except OSError:
                     time.sleep(0.05)
-            yield Registry(address, CRANE, str(tmp_path / "stamps/images"))
+            yield Registry(address, str(crane), str(tmp_path / "stamps/images"))
         finally:
             process.kill()
 
@@ -105,7 +108,7 @@ def test_the_registry_holds_what_was_pushed_until_something_changes(registry, im
     assert not registry.holds(image)
     registry.push(image)
     assert registry.holds(image)
-    config = json.loads(subprocess.run([CRANE, "config", "--insecure", f"{registry.address}/{image.name}"], check=True, capture_output=True).stdout)
+    config = json.loads(subprocess.run([registry.crane, "config", "--insecure", f"{registry.address}/{image.name}"], check=True, capture_output=True).stdout)
     assert config["architecture"] == "amd64" and config["config"]["Entrypoint"] == image.entrypoint and config["config"]["User"] == str(NOBODY)
     assert os.listdir(tmp_path / "stamps") == ["images"]
     os.utime(tmp_path / "program", (1, 1))

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-import os
+import glob
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,8 +15,8 @@ import pytest
 
 from ansible_collections.llm_d.inference.plugins.modules import supervised
 
-BIN = "/var/cache/llm-d-local/python/bin"
-pytestmark = pytest.mark.skipif(not os.path.exists(f"{BIN}/supervisord"), reason=f"there is no supervisord in {BIN}: the local cluster was never built here")
+PACKAGES = next(iter(glob.glob("/var/cache/llm-d-local/python/lib/python3*/site-packages")), None)
+pytestmark = pytest.mark.skipif(PACKAGES is None, reason="there is no supervisor in /var/cache/llm-d-local: the local cluster was never built here")
 
 HEAD = """[unix_http_server]
 file={folder}/s.sock
@@ -37,8 +38,20 @@ redirect_stderr=true
 """
 
 
+@pytest.fixture(name="bin_folder")
+def supervisor_commands(tmp_path):
+    """The commands under a path that is not the local cluster's, whose clean-up would stop what runs from there."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("supervisord", "supervisorctl"):
+        script = folder / name
+        script.write_text(f'#!/bin/sh\nPYTHONPATH={PACKAGES} exec {sys.executable} -m supervisor.{name} "$@"\n', encoding="utf-8")
+        script.chmod(0o755)
+    return folder
+
+
 @pytest.fixture(name="configure")
-def supervisor_config(tmp_path):
+def supervisor_config(tmp_path, bin_folder):
     """Writes the configuration for some programs; whatever was started is stopped in the end."""
     path = tmp_path / "supervisord.conf"
 
@@ -46,17 +59,17 @@ def supervisor_config(tmp_path):
         facts = {"folder": tmp_path, "startsecs": startsecs, "startretries": startretries}
         parts = [PROGRAM.format(name=name, command=command, **facts) for name, command in programs.items()]
         path.write_text(HEAD.format(folder=tmp_path) + "".join(parts), encoding="utf-8")
-        return {"config": str(path), "bin": BIN, "timeout": 20}
+        return {"config": str(path), "bin": str(bin_folder), "timeout": 20}
 
     yield configure
     if (tmp_path / "supervisord.pid").exists():
-        subprocess.run([f"{BIN}/supervisorctl", "-c", path, "shutdown"], check=True, capture_output=True)
+        subprocess.run([bin_folder / "supervisorctl", "-c", path, "shutdown"], check=True, capture_output=True)
         while (tmp_path / "supervisord.pid").exists():
             time.sleep(0.05)
 
 
 def pid_of(options, program):
-    words = [f"{BIN}/supervisorctl", "-c", options["config"], "pid", program]
+    words = [f"{options['bin']}/supervisorctl", "-c", options["config"], "pid", program]
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -88,7 +101,7 @@ def test_only_the_program_whose_configuration_changed_restarts(call, configure):
 def test_a_stopped_program_is_started_again(call, configure):
     options = configure(one="exec sleep 100")
     call(supervised, **options)
-    subprocess.run([f"{BIN}/supervisorctl", "-c", options["config"], "stop", "one"], check=True, capture_output=True)
+    subprocess.run([f"{options['bin']}/supervisorctl", "-c", options["config"], "stop", "one"], check=True, capture_output=True)
     result = call(supervised, **options)
     assert result["changed"] and result["programs"] == {"one": "RUNNING"}
 
