@@ -57,9 +57,9 @@ def flags_of(arguments: t.Any) -> dict[str, str | None]:
     """Flag names and values of an argument list, whether written --a=b, --a b or as one string per pair; None for a bare flag."""
     words: list[str] = []
     for argument in arguments or []:
-        words += (
-            re.split(r"\s+", str(argument).strip(), maxsplit=1) if str(argument).startswith("-") and "=" not in str(argument).split(" ", maxsplit=1)[0] else [str(argument)]
-        )
+        text = str(argument)
+        two_in_one = text.startswith("-") and "=" not in text.split(" ", maxsplit=1)[0]
+        words += re.split(r"\s+", text.strip(), maxsplit=1) if two_in_one else [text]
     found: dict[str, str | None] = {}
     for index, word in enumerate(words):
         if word.startswith("-"):
