@@ -65,6 +65,7 @@ class ActionModule(ActionBase):
     def _build(self, builder: Builder, binaries: list[Binary], assets: list[Asset]) -> dict:
         stale, missing = builder.stale_binaries(binaries), builder.stale_assets(assets)
         if not self._task.check_mode:
+            builder.fetch(stale[1:])
             for number, binary in enumerate(stale, start=1):
                 builder.build(binary, f"{number} of {len(stale)}")
             for asset in missing:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
+from threading import Thread
 
 SOURCE_SUFFIXES = (".go", "go.mod", "go.sum")
 
@@ -73,6 +74,8 @@ class Builder:
         self.report = report
         # The host's own toolchain only: a download in the middle of a build would be a surprise.
         self.environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -buildvcs=false"}
+        # The compiler collects its own garbage less often: a fifth less processor time for some hundred MiB more memory.
+        self.environment.setdefault("GOGC", "400")
         self.go_version = self._go("version", cwd="/").split()[2]
 
     def stale_binaries(self, binaries: list[Binary]) -> list[Binary]:
@@ -86,6 +89,10 @@ class Builder:
     def path(self, name: str) -> Path:
         """Return where the binary of that name lies."""
         return self.cache / "bin" / name
+
+    def fetch(self, binaries: list[Binary]) -> None:
+        """Download what the binaries are made of, in the background: the network idles while the processors compile."""
+        Thread(target=self._fetch, args=[[*binaries]], daemon=True).start()
 
     def build(self, binary: Binary, position: str) -> None:
         """Compile one binary, telling every ten seconds how far it is."""
@@ -128,6 +135,13 @@ class Builder:
         _remove(target)
         partial.rename(target)
         self._write_stamp("assets/" + asset.dest, asset.fingerprint(self._lock(asset)))
+
+    def _fetch(self, binaries: list[Binary]) -> None:
+        for each in binaries:
+            try:
+                self._go("list", "-deps", each.package, cwd=each.source)
+            except BuildError:
+                return  # the build of it will meet the same trouble, and tell it
 
     def _progress(self, command: list[str], folder: str) -> Iterator[tuple[str, int]]:
         """Yield the compiler's lines with the count of packages so far, and an empty line every ten seconds."""
