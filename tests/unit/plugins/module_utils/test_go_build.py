@@ -123,6 +123,7 @@ def test_an_interrupted_build_leaves_no_program(builder, binary, tmp_path):
 while [ "$1" != -o ]; do shift; done
 echo half > "$2"
 echo $$ > {tmp_path}/pid
+sleep 0.5
 kill -INT $PPID
 exec sleep 60
 """, encoding="utf-8")  # fmt: skip
