@@ -10,6 +10,8 @@ import typing as t
 
 from .fields import Problem, complete, unknown_key
 from .plan_checks import gateway_problems, name_problems, route_problems, service_problems
+from .plan_overrides import VARIABLE as OVERRIDES
+from .plan_overrides import overridden, relocated, unknown_services
 from .plan_scheduler import configuration, pool, scheduler
 from .plan_server import SERVICE_LABEL, image, route, served_name, server, startup_timeout
 from .schema import SERVICE, VARIABLES
@@ -77,8 +79,10 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     named: list[tuple[str, Facts]] = []
     right: list[tuple[str, Facts]] = []
     found: list[Problem] = []
+    overrides = user[OVERRIDES]
     for index, element in enumerate(value):
         path = f"{SERVICES}[{index}]"
+        element, place = overridden(element, overrides)
         service, wrong = complete({} if element is None else element, SERVICE, path)
         services.append(service)
         if isinstance(service, dict) and service.get("name") and f"{path}.name" not in [problem.path for problem in wrong]:
@@ -87,8 +91,9 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
             right.append((path, service))
             if scalars_right:
                 wrong = service_problems(service, path, user)
-        found += wrong
-    return services, found + name_problems(named) + route_problems(right)
+        found += [relocated(problem, path, place, overrides) for problem in wrong]
+    unknown = unknown_services(overrides, [str(service["name"]) for _path, service in named])
+    return services, found + unknown + name_problems(named) + route_problems(right)
 
 
 def _derive(user: Facts) -> Facts:

@@ -188,6 +188,14 @@ _SOURCE = Field(
 
 VARIABLES: dict[str, Field] = {
     "llm_d_model_services": Field("list", "The models to serve.", default=[], elements=SERVICE),
+    "llm_d_scheduler_overrides": Field(
+        "map",
+        "Other scheduler blocks for this run, by name of the model service, or C(*) for all others, on top of those in the file: what"
+        " C(playbooks/scorers.yml) tries without an edit. One with a C(preset) replaces all that says how to decide; any other is laid over it.",
+        default={},
+        elements=Field("map", "Options of O(llm_d_model_services[].scheduler).", elements=_ANY),
+        example={"llama-8b": {"preset": "queue"}},
+    ),
     "llm_d_gateway": Field("dict", "The gateway in front of all models.", default={}, options=_GATEWAY),
     "llm_d_release": Field("str", "Release line of the endpoint picker.", default="scheduler-0.7", choices=tuple(RELEASES)),
     "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),
