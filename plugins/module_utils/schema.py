@@ -102,6 +102,14 @@ _SCHEDULER = {
         "What happens to requests while no endpoint picker answers. Left out, C(FailOpen) where the gateway can do it, else C(FailClose).",
         choices=("FailOpen", "FailClose"),
     ),
+    "drain_seconds": Field(
+        "int",
+        "Seconds that a replaced endpoint picker stays with the answers under way before it is told to end; it then takes up to 30 more."
+        " An answer that takes longer than both is cut off when the scheduler changes.",
+        default=30,
+        minimum=5,
+        maximum=3600,
+    ),
     "resources": Field("dict", "Resources of one endpoint picker.", default={"requests": {"cpu": "1", "memory": "1Gi"}}, options=_RESOURCES),
 }
 
