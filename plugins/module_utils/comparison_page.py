@@ -21,7 +21,8 @@ STYLE = """
 body{margin:0 auto;max-width:1240px;padding:16px;background:var(--back);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
 h1{font-size:1.5rem;line-height:1.25;margin:.4em 0}h2{font-size:1.1rem;margin:0 0 .5em}
 .headline{font-size:1.15rem;margin:.2em 0 1em}.soft{color:var(--soft);font-size:.9rem}
-.legend{display:flex;flex-wrap:wrap;gap:4px 18px;padding:8px 0;margin:0;list-style:none;position:sticky;top:0;background:var(--back);border-bottom:1px solid var(--rule)}
+.legend{display:flex;flex-wrap:wrap;gap:4px 18px;padding:8px 0;margin:0;list-style:none;
+position:sticky;top:0;background:var(--back);border-bottom:1px solid var(--rule)}
 .legend svg{width:34px;height:10px;vertical-align:middle;margin-right:6px}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:16px;margin:16px 0}
 figure{margin:0;background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:12px}
@@ -57,13 +58,13 @@ def page(found: Facts) -> str:
 
 
 def _series_style() -> str:
-    rules = [f".line.s{index}{{stroke:var(--c{index});stroke-dasharray:{dash or 'none'}}}.dot.s{index},rect.s{index}{{fill:var(--c{index})}}" for index, dash in enumerate(DASHES)]
-    return "".join(rules)
+    rule = ".line.s{0}{{stroke:var(--c{0});stroke-dasharray:{1}}}.dot.s{0},rect.s{0}{{fill:var(--c{0})}}"
+    return "".join(rule.format(index, dash or "none") for index, dash in enumerate(DASHES))
 
 
 def _legend(names: list[str]) -> str:
-    items = (f'<li><svg viewBox="0 0 34 10" aria-hidden="true"><path class="line s{index}" d="M0 5H34"/></svg>{html.escape(name)}</li>' for index, name in enumerate(names))
-    return f'<ul class="legend">{"".join(items)}</ul>'
+    item = '<li><svg viewBox="0 0 34 10" aria-hidden="true"><path class="line s{0}" d="M0 5H34"/></svg>{1}</li>'
+    return f'<ul class="legend">{"".join(item.format(index, html.escape(name)) for index, name in enumerate(names))}</ul>'
 
 
 def _figure(title: str, note: str, chart: str) -> str:
@@ -84,7 +85,8 @@ def _ladder(found: Facts) -> str:
 def _distribution(found: Facts, rate: float) -> str:
     series = [(run["preset"], next((stage["ttft_cdf"] for stage in run["stages"] if stage["rate"] == rate), [])) for run in found["runs"]]
     title = f"Time to first token at {rate:g} requests/s"
-    chart = plots.line_chart(title, series, plots.Axis("milliseconds (log)", log=True), plots.Axis("share of requests", low=0.0, high=1.0), dots=False, steps=True)
+    across, up = plots.Axis("milliseconds (log)", log=True), plots.Axis("share of requests", low=0.0, high=1.0)
+    chart = plots.line_chart(title, series, across, up, dots=False, steps=True)
     return _figure(title, "Share of requests that had their first token by then. Further left is better.", chart)
 
 
@@ -112,8 +114,8 @@ def _table(found: Facts) -> str:
 
 
 def _about(about: Facts) -> str:
-    items = "".join(f"<dt>{html.escape(str(name))}</dt><dd>{html.escape(_said(value))}</dd>" for name, value in about.items() if value not in (None, "", [], {}))
-    return f"<dl>{items}</dl>"
+    told = [(str(name), _said(value)) for name, value in about.items() if value not in (None, "", [], {})]
+    return "<dl>" + "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(said)}</dd>" for name, said in told) + "</dl>"
 
 
 def _said(value: t.Any) -> str:

@@ -157,8 +157,11 @@ class AnswerReader:
             return False
         self._usage(data.get("usage"))
         choices = data.get("choices")
-        # a list, so that every choice is looked at: the last one may say that it is the end
-        return any([self._choice(choice) for choice in choices if isinstance(choice, dict)]) if isinstance(choices, list) else False
+        content = False
+        for choice in choices if isinstance(choices, list) else ():
+            # each is looked at: the last one may say that it is the end
+            content = (isinstance(choice, dict) and self._choice(choice)) or content
+        return content
 
     def _choice(self, choice: dict[str, t.Any]) -> bool:
         if choice.get("finish_reason"):

@@ -62,7 +62,9 @@ def decades(low: float, high: float) -> list[float]:
     first = max(index for index, value in enumerate(every) if value <= low)
     last = min(index for index, value in enumerate(every) if value >= high)
     found = every[first : max(last, first + 1) + 1]
-    return found if len(found) <= 2 * TICKS else [value for value in every if value in (found[0], found[-1]) or _is_power(value) and found[0] < value < found[-1]]
+    if len(found) <= 2 * TICKS:
+        return found
+    return [value for value in found if value in (found[0], found[-1]) or _is_power(value)]
 
 
 def scale(axis: Axis, values: c.Iterable[float], start: float, end: float) -> Scale:
@@ -95,8 +97,9 @@ def line_chart(title: str, series: c.Sequence[tuple[str, c.Sequence[Point]]], x:
         path = "M" + (_steps(places) if steps else " L".join(f"{left} {top}" for left, top in places)) if places else ""
         parts.append(f'<path class="line s{index}" d="{path}"><title>{html.escape(name)}</title></path>' if path else "")
         if dots:
-            parts += [f'<circle class="dot s{index}" cx="{left}" cy="{top}" r="{3 + index}"><title>{html.escape(f"{name}: {number(point[0])}, {number(point[1])}")}</title></circle>'
-                      for (left, top), point in zip(places, points)]
+            said = (html.escape(f"{name}: {number(left)}, {number(height)}") for left, height in points)
+            parts += [f'<circle class="dot s{index}" cx="{left}" cy="{top}" r="{3 + index}"><title>{words}</title></circle>'
+                      for (left, top), words in zip(places, said)]
     return _svg(title, parts)
 
 
@@ -115,7 +118,8 @@ def bar_chart(title: str, bars: c.Sequence[tuple[str, c.Sequence[float]]], y: Ax
                          f'height="{round(up(0) - top, 1)}" rx="2"><title>{said}</title></rect>')
             if len(values) == 1:
                 parts.append(f'<text class="value" x="{round(left + each * 0.45, 1)}" y="{top - 4}" text-anchor="middle">{number(value)}{unit}</text>')
-        parts.append(f'<text class="tick" x="{round(LEFT + wide * (index + 0.5), 1)}" y="{HEIGHT - BOTTOM + low}" text-anchor="middle">{html.escape(name)}</text>')
+        middle = round(LEFT + wide * (index + 0.5), 1)
+        parts.append(f'<text class="tick" x="{middle}" y="{HEIGHT - BOTTOM + low}" text-anchor="middle">{html.escape(name)}</text>')
     return _svg(title, parts)
 
 

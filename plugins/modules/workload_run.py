@@ -51,14 +51,14 @@ options:
     type: str
     choices: [completions, chat_completions]
     default: completions
-  api_key:
+  server_api_key:
     description: Key that the server asks for. It is never shown.
     type: str
-  validate_certs:
+  server_validate_certs:
     description: Whether the certificate must be trusted.
     type: bool
     default: true
-  ca_path:
+  server_ca_path:
     description: PEM file with the certificates of the authorities to trust.
     type: path
   workload:
@@ -329,9 +329,9 @@ SPEC = {
     "host_header": {"type": "str"},
     "model": {"type": "str", "required": True},
     "api": {"type": "str", "choices": ["completions", "chat_completions"], "default": "completions"},
-    "api_key": {"type": "str", "no_log": True},
-    "validate_certs": {"type": "bool", "default": True},
-    "ca_path": {"type": "path"},
+    "server_api_key": {"type": "str", "no_log": True},
+    "server_validate_certs": {"type": "bool", "default": True},
+    "server_ca_path": {"type": "path"},
     "workload": {"type": "dict", "default": {}, "options": {
         "groups": {"type": "int", "default": 24}, "prompts_per_group": {"type": "int", "default": 5},
         "system_prompt_len": {"type": "int", "default": 1500}, "question_len": {"type": "int", "default": 40},
@@ -366,12 +366,12 @@ def problems(params: dict[str, t.Any]) -> list[str]:
 
 def tls(params: dict[str, t.Any]) -> ssl.SSLContext | None:
     """The TLS settings; None where they are the usual ones. Raises ValueError."""
-    if params["validate_certs"] and not params["ca_path"]:
+    if params["server_validate_certs"] and not params["server_ca_path"]:
         return None
     try:
-        return make_context(cafile=params["ca_path"], validate_certs=params["validate_certs"])
+        return make_context(cafile=params["server_ca_path"], validate_certs=params["server_validate_certs"])
     except (OSError, ssl.SSLError) as error:
-        raise ValueError(f"ca_path {params['ca_path']}: {error.strerror or error}; give a readable PEM file with certificates") from error
+        raise ValueError(f"server_ca_path {params['server_ca_path']}: {error.strerror or error}; give a readable PEM file with certificates") from error
 
 
 def address(module: AnsibleModule) -> str:
@@ -403,7 +403,7 @@ def measure(params: dict[str, t.Any], url: str) -> dict[str, t.Any]:
         if not ladder[index].warmup:
             measured.append(found)
 
-    target = load.Target(url, params["model"], params["api"], params["host_header"], params["api_key"], tls(params))
+    target = load.Target(url, params["model"], params["api"], params["host_header"], params["server_api_key"], tls(params))
     load.run(target, wanted, plans, load.Limits(params["request_timeout"], params["in_flight"]), after=after)
     return {"url": url, "workload": dataclasses.asdict(wanted), "stages": measured, "total": stats.together(measured)}
 

@@ -22,8 +22,10 @@ POSITIVE = st.floats(1e-3, 1e7)
 
 def measured(rate, milliseconds, failed=0, lag=0.0, server="pod-a"):
     """A stage of 20 requests whose first tokens all took so long."""
-    records = [Record(number, 0, number / rate, number / rate + lag, number / rate + milliseconds / 1000, number / rate + 2, number / rate + 2, 200, 100, 5, 50, server)
-               for number in range(20)]
+    records = []
+    for number in range(20):
+        due = number / rate
+        records.append(Record(number, 0, due, due + lag, due + milliseconds / 1000, due + 2, due + 2, 200, 100, 5, 50, server))
     for record in records[:failed]:
         record.fail("http_503", "no healthy <upstream>")
     return stats.stage_summary(records, float(rate), 0.1, 0.1)

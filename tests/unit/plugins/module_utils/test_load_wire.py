@@ -79,7 +79,8 @@ def test_a_connection_with_bytes_nobody_asked_for_is_not_kept():
 
 @pytest.mark.parametrize("data", [
     b"SSH-2.0", b"\x15\x03\x01", b"HTTP/2 200\r\n\r\n", b"HTTP/1.1 2x0 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"a" * load_wire.MAX_HEAD,
-    CHUNKED + b"5\r\nlonger than five", CHUNKED + b"f" * 20 + b"\r\n", CHUNKED + b"1" * load_wire.MAX_LINE * 2, b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
+    CHUNKED + b"5\r\nlonger than five", CHUNKED + b"f" * 20 + b"\r\n", CHUNKED + b"1" * load_wire.MAX_LINE * 2,
+    b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
 ])
 def test_what_is_not_http(data):
     with pytest.raises(WireError):

@@ -35,7 +35,8 @@ class Server:
 def test_stages_are_measured_and_the_warm_up_is_not(call, tmp_path):
     server = Server()
     with serve(server) as url:
-        result = call(workload_run, url=url, warmup={"rate": 50, "requests": 4}, progress_path=str(tmp_path / "progress"), api_key="sk-secret", **OPTIONS)
+        result = call(workload_run, url=url, warmup={"rate": 50, "requests": 4}, progress_path=str(tmp_path / "progress"), server_api_key="sk-secret",
+                      **OPTIONS)
     assert "failed" not in result and result["changed"] is False and [stage["requests"] for stage in result["stages"]] == [5, 10]
     assert result["total"] == {"requests": 15, "ok": 15, "failed": 0, "hit_ratio": 0.25, "servers": {"pod-a": 15}, "valid": True}
     assert len(server.prompts) == 19 and len(set(server.prompts)) == 4 and server.keys == {"Bearer sk-secret"}
@@ -60,7 +61,7 @@ def test_some_failures_are_counted(call):
 
 def test_nothing_but_failures_fails(call):
     with serve(Server(fail_after=0)) as url:
-        result = call(workload_run, url=url, api_key="sk-secret", **OPTIONS)
+        result = call(workload_run, url=url, server_api_key="sk-secret", **OPTIONS)
     assert result["failed"] is True and "none of 15 requests" in result["msg"] and "answered 503" in result["msg"] and "sk-secret" not in json.dumps(result)
 
 
