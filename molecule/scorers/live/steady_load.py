@@ -74,11 +74,11 @@ class SteadyLoad:
         body = {"model": self._model, "prompt": f"Story {number % 7} of the river. " * 8, "max_tokens": tokens, "ignore_eos": True, "stream": streamed}
         try:
             status, headers, content = await asyncio.wait_for(self._exchange(json.dumps(body).encode()), self._timeout)
-        except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, ValueError) as exc:
+            self.report.statuses[status] += 1
+            why = trouble(status, content, streamed)
+        except Exception as exc:  # whatever it is, this request was lost
             self.report.lost.append((start - self._begin, f"{type(exc).__name__}: {exc}"))
             return
-        self.report.statuses[status] += 1
-        why = trouble(status, content, streamed)
         if why:
             self.report.lost.append((start - self._begin, why))
         else:
