@@ -145,7 +145,8 @@ class Watch:
             return
         annotated = text(dig(found[0], "spec", "template", "metadata", "annotations", CHECKSUM))
         if annotated != self.wanted:
-            self.outcome = Outcome([], f"Deployment {self.target} was changed by someone else: its checksum is {annotated[:12] or 'gone'}, not {self.wanted[:12]}")
+            there = f"its checksum is {annotated[:12] or 'gone'}, not {self.wanted[:12]}"
+            self.outcome = Outcome([], f"Deployment {self.target} was changed by someone else: {there}")
             return
         pods = self.observer.pods(found[0])
         verdict = self.waiting.verdicts[self.ref]
