@@ -120,8 +120,8 @@ class Api:
         container = {"name": "epp", "ready": pod["ready"], "restartCount": 0 if pod["ready"] else 1}
         container["state"] = {"running": {"startedAt": "2026-11-21T09:00:00Z"}} if pod["ready"] else {"terminated": {"exitCode": 1, "reason": "Error"}}
         return {
-            "metadata": {"name": f"sim-epp-{pod['checksum'][:5]}", "namespace": "llm-d", "uid": pod["checksum"], "annotations": {rollout.CHECKSUM: pod["checksum"]},
-                         "ownerReferences": [{"uid": f"rs{pod['revision']}"}]},
+            "metadata": {"name": f"sim-epp-{pod['checksum'][:5]}", "namespace": "llm-d", "uid": pod["checksum"],
+                         "annotations": {rollout.CHECKSUM: pod["checksum"]}, "ownerReferences": [{"uid": f"rs{pod['revision']}"}]},
             "spec": {"containers": [{"name": "epp"}]},
             "status": {"phase": "Running", "containerStatuses": [container],
                        "conditions": [{"type": "Ready", "status": str(pod["ready"]), "lastTransitionTime": "2026-11-21T09:00:00Z"}]},
