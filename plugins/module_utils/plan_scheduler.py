@@ -21,8 +21,6 @@ CONFIG_DIR = "/config"
 CONFIG_KEY = "config.yaml"
 NAME_LABEL = "app.kubernetes.io/name"
 INSTANCE_LABEL = "app.kubernetes.io/instance"
-# The endpoint picker waits for open streams after it was told to stop, for 30 s in every line.
-SHUTDOWN_SECONDS = 60
 PORTS = {"grpc": 9002, "health": 9003, "metrics": 9090}
 # Seconds that an endpoint picker gives the answers under way once it is told to end; no release before router 0.10 lets us say how many.
 OWN_DRAIN = 30

@@ -116,14 +116,6 @@ _SCHEDULER = {
         minimum=5,
         maximum=3600,
     ),
-    "drain_seconds": Field(
-        "int",
-        "Seconds that an endpoint picker goes on answering after it was replaced, while proxies turn to the new one. An answer that streams for much"
-        " longer than this is cut off by the change.",
-        default=10,
-        minimum=1,
-        maximum=3600,
-    ),
     "args": Field("list", "Further command-line arguments of the endpoint picker.", default=[], elements=Field("str", "One argument.", example="--tracing=true")),
     "env": Field(
         "map", "Further environment variables of the endpoint picker.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)
