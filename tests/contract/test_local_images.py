@@ -20,6 +20,14 @@ ROLES = sorted(path.name for path in (Path(__file__).parents[2] / "roles").iterd
 GO = "roles/local_cluster/files/go"
 # Its api_key and validate_certs are the model server's; a default for the group would send it the cluster's token.
 NOT_IN_THE_GROUP = {"vllm_health"}
+# The release lines whose endpoint pickers run here; scorers are compared across them.
+LINES = ["scheduler-0.7", "gie-1.5"]
+# What stands in for a companion that needs the internet; its version is that of the simulator whose tokenizer it is.
+OURS = "llm-d-local/tokenizer:v0.10.2"
+# Modules that differ between the groups because the groups are different versions of them.
+OWN = {"sigs.k8s.io/gateway-api-inference-extension", "github.com/llm-d/llm-d-kv-cache"}
+# These follow Kubernetes' and Helm's own locks, which nothing else agrees with.
+APART = {"node", "tools"}
 
 
 def read(path):
@@ -54,8 +62,9 @@ def inventory_wants(root):
 
 
 def test_the_registry_has_every_image_of_the_plan(images, wanted):
-    release, gateway = wanted
-    needed = [release["epp_image"], release["sidecar_image"], versions.ENGINES["simulator"]["image"], gateway["controller_image"], gateway["proxy_image"]]
+    _release, gateway = wanted
+    pickers = [versions.RELEASES[line][image] for line in LINES for image in ("epp_image", "sidecar_image")]
+    needed = [*filter(None, pickers), versions.ENGINES["simulator"]["image"], OURS, gateway["controller_image"], gateway["proxy_image"]]
     for image in needed:
         repository, tag = image.rsplit(":", 1)
         assert images.get(repository) == tag, f"roles/local_cluster/vars/main.yml makes {repository}:{images.get(repository)}, versions.py wants {image}"
@@ -66,11 +75,28 @@ def test_the_registry_has_every_image_of_the_plan(images, wanted):
 @pytest.mark.parametrize("repository, group, module", [
     ("llm-d/llm-d-inference-scheduler", "scheduler", "github.com/llm-d/llm-d-inference-scheduler"),
     ("llm-d/llm-d-routing-sidecar", "scheduler", "github.com/llm-d/llm-d-inference-scheduler"),
+    ("gateway-api-inference-extension/epp", "gie", "sigs.k8s.io/gateway-api-inference-extension"),
     ("llm-d/llm-d-inference-sim", "simulator", "github.com/llm-d/llm-d-inference-sim"),
+    ("llm-d-local/tokenizer", "tokenizer", "github.com/llm-d/llm-d-inference-sim"),
     ("envoyproxy/gateway", "gateway", "github.com/envoyproxy/gateway"),
 ])  # fmt: skip
 def test_an_image_holds_what_its_tag_says(root, images, repository, group, module):
     assert locked(root, group, module) == images[repository]
+
+
+def test_the_tokenizer_is_that_of_the_simulator(images):
+    assert images["llm-d-local/tokenizer"] == images["llm-d/llm-d-inference-sim"], "other versions may give other token ids"
+
+
+def test_groups_share_one_version_of_a_library(root):
+    """Equal packages are compiled once: another version in one group costs minutes of everybody's first build."""
+    found: dict[str, dict[str, str]] = {}
+    for path in (root / GO).glob("*/go.mod"):
+        for module, version in re.findall(r"^(?:require )?\s*(\S+\.\S+) (v\S+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            found.setdefault(module, {})[path.parent.name] = version
+    shared = {module: {group: each for group, each in groups.items() if group not in APART} for module, groups in found.items() if module not in OWN}
+    assert sum(len(groups) > 3 for groups in shared.values()) > 50, "the locks are not read as they are written"
+    assert {module: groups for module, groups in shared.items() if len(set(groups.values())) > 1} == {}
 
 
 def test_the_proxy_image_holds_what_its_tag_says(root, images):
