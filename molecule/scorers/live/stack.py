@@ -12,11 +12,11 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 from kubernetes import client, config
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-import conftest  # noqa: E402, F401  (makes the checkout importable as a collection)
+_AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()  # the checkout is the collection
 
 NAMESPACE = "llm-d"
 MODELS = {"sim": "llm-d/simulated-8b", "table": "llm-d/simulated-table"}
