@@ -44,7 +44,8 @@ DASHES = ("2 4", "8 4", "8 3 2 3", "", "12 3", "4 2", "1 3")
 def page(found: Facts) -> str:
     """The whole page of a comparison, as comparison.results makes it."""
     names = [run["preset"] for run in found["runs"]]
-    charts = [_ladder(found), *(_distribution(found, rate) for rate in _rates(found)), _hits(found), _servers(found)]
+    rates = _rates(found)
+    charts = [*([_ladder(found)] if len(rates) > 1 else []), *(_distribution(found, rate) for rate in rates), _hits(found), _servers(found)]
     warning = "" if found["valid"] else "<p>† The client itself was late in some stages: their numbers say nothing about the servers.</p>"
     return "".join([
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">",

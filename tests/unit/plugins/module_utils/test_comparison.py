@@ -118,3 +118,8 @@ def test_the_filter_returns_all_forms_and_refuses_others():
     for wrong in ([], "text", [{"preset": "a"}]):
         with pytest.raises(AnsibleFilterError, match="list of runs"):
             comparison_filter(wrong)
+
+
+def test_one_rate_makes_no_ladder():
+    page = comparison_page.page(comparison.results([run("round_robin", measured(8, 800)), run("queue", measured(8, 700))], {}))
+    assert "by rate" not in page and len(re.findall("<figure>", page)) == 3
