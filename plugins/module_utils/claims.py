@@ -141,7 +141,8 @@ def _blind() -> tuple[str, str]:
 
 def _known(seen: c.Mapping[str, t.Any]) -> str:
     ready = seen.get("ready_endpoints")
-    return f"the picker knows {ready:g} ready endpoints" if ready is not None else "the picker does not say how many endpoints it knows"
+    # Its gauge is written every five seconds, so just after a rollout a nought says nothing.
+    return f"the picker knows {ready:g} ready endpoints" if ready else "the picker does not say how many endpoints it knows"
 
 
 def _shown(servers: c.Mapping[str, int]) -> str:

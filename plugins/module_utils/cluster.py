@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
@@ -36,6 +37,7 @@ FIELD_MANAGER = "llm_d.inference"
 CONNECT_TIMEOUT = 10.0
 READ_TIMEOUT = 60.0
 THREADS = 6
+BUSY_TRIES, BUSY_PAUSE = 20, 0.5
 
 
 def auth_spec() -> dict:
@@ -91,6 +93,12 @@ class Cluster:
     def request(self, method: str, path: str, query: dict | None = None, body: bytes | dict | None = None, **options) -> dict:
         """One request; returns the decoded object. options: content_type, accept, timeout (seconds), raw (return text)."""
         answer = self.send(method, path, query, body, options)
+        for _attempt in range(BUSY_TRIES):
+            # 429 is the server's own word to come again: it sheds load, or opens the storage of a kind that is a second old
+            if answer.status != 429:
+                break
+            time.sleep(BUSY_PAUSE)
+            answer = self.send(method, path, query, body, options)
         if not 200 <= answer.status < 300:
             raise refusal(answer.status, answer.data, self.server, f"{method} {path}")
         if options.get("raw"):
