@@ -131,7 +131,10 @@ class Residue:
         plugins = [str(path) for path in _listed("/var/lib/kubelet/device-plugins")] if os.path.exists(self.sysctl_backup) else []
         logs = [str(path) for path in _listed("/var/log/containers") if path.is_symlink() and self._ours(os.readlink(path))]
         results = [str(path) for path in _listed("/var/lib/cni/results") if path.name.startswith(self.network + "-")]
-        return [*logs, *results, *plugins, *(path for path in sockets if os.path.exists(path)), *own]
+        # The loopback's notes bear no name of our network, but the id of the pod sandbox.
+        sandboxes = tuple(path.name for folder in self.folders for path in Path(folder).glob("containerd/io.containerd.grpc.v1.cri/sandboxes/*"))
+        results += [str(path) for path in _listed("/var/lib/cni/results") if any(each in path.name for each in sandboxes)]
+        return [*logs, *sorted(set(results)), *plugins, *(path for path in sockets if os.path.exists(path)), *own]
 
     def _ours(self, path: str) -> bool:
         return any(path == folder or path.startswith(folder + "/") for folder in self.folders)
