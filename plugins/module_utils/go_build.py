@@ -101,7 +101,8 @@ class Builder:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f".{binary.name}.partial")
         partial.unlink(missing_ok=True)  # an interrupted build may have left half of one
-        command = [self.go, "build", "-v", "-trimpath", "-ldflags", binary.ldflags, "-o", str(partial), binary.package]
+        # Debugging tables would be made for every package only to be left out by the linker.
+        command = [self.go, "build", "-v", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", binary.ldflags, "-o", str(partial), binary.package]
         started = time.monotonic()
         self.report(f"building {binary.name} ({position})")
         output = []
