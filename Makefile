@@ -13,10 +13,10 @@ VENV := .venv
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help site validate down test lint unit molecule sanity generate bench clean
+.PHONY: help site validate down test lint unit molecule interrupted sanity generate bench clean
 
 help: ## List what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  INVENTORY=$(INVENTORY)"
 
 $(VENV)/.ready: requirements.txt
@@ -50,6 +50,9 @@ unit: $(VENV)/.ready ## Unit and contract tests; one: make unit T=tests/unit/mod
 
 molecule: $(VENV)/.ready ## Converge, idempotence and verify on the real local cluster
 	@tests/run-molecule
+
+interrupted: $(VENV)/.ready ## Ctrl-C at random moments of make site, then the same command again; nothing may be left
+	@tests/on-clean-host tests/run-interrupted
 
 test: $(VENV)/.ready ## Pass every test: lint, units, then the real cluster
 	@tests/run-all

@@ -212,15 +212,19 @@ def test_files_of_the_cluster_and_no_others(residue, system, tmp_path):
     (logs / "another.log").symlink_to("/var/log/pods/0.log")
     (results / f"{residue.network}-1-eth0").touch()
     (results / "cbr0-1-eth0").touch()
+    # The loopback's notes name no network, only the pod sandbox.
+    (tmp_path / "home/containerd/io.containerd.grpc.v1.cri/sandboxes/5a4d").mkdir(parents=True)
+    (results / "cni-loopback-5a4d-lo").touch()
+    (results / "cni-loopback-77e1-lo").touch()
     (plugins / "kubelet.sock").touch()
-    ours = [str(logs / "ours.log"), str(results / f"{residue.network}-1-eth0"), str(socket), *residue.folders]
+    ours = [str(logs / "ours.log"), str(results / "cni-loopback-5a4d-lo"), str(results / f"{residue.network}-1-eth0"), str(socket), *residue.folders]
     assert residue.files() == ours
     backup(residue)
     assert set(residue.files()) == {*ours, str(plugins / "kubelet.sock")}
     residue.remove()
     # What was only ours is gone with its folder; what another has something in stays.
     assert not (system / "var/lib/kubelet").exists() and not (system / "run/containerd").exists()
-    assert os.listdir(results) == ["cbr0-1-eth0"] and os.listdir(logs) == ["another.log"]
+    assert sorted(os.listdir(results)) == ["cbr0-1-eth0", "cni-loopback-77e1-lo"] and os.listdir(logs) == ["another.log"]
 
 
 def test_nothing_is_found_where_no_cluster_was(residue):
