@@ -133,6 +133,7 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "server": decode,
         "servers": servers,
         "leftovers": _leftovers(service, roles, built.requires),
+        "switched": _switched(service, user),
         # By number: while sidecars come or go, old and new pods give the same port different names.
         "service": {"name": service["name"], "port": decode["port"], "selector": decode["selector"], "target_port": decode["port"]},
         "pool": pool(service, user, release, gateway),
@@ -145,6 +146,14 @@ def _leftovers(service: Facts, roles: list[str], required: Facts) -> list[Facts]
     """What another scheduler of this service would have had and this one has not."""
     found = [] if "prefill" in roles else [{"api_version": "apps/v1", "kind": "Deployment", "name": f"{service['name']}-prefill"}]
     return found + ([] if required["epp"]["ports"] else [{"api_version": "v1", "kind": "Service", "name": events_service(service)}])
+
+
+def _switched(service: Facts, user: Facts) -> list[Facts]:
+    """References to all that another scheduler of this service may change, make or take away."""
+    name = service["name"]
+    kinds = [("v1", "ConfigMap", f"{name}-epp"), ("v1", "Service", f"{name}-epp"), ("v1", "Service", events_service(service))]
+    kinds += [("apps/v1", "Deployment", f"{name}-{part}") for part in ("epp", "decode", "prefill")]
+    return [{"apiVersion": version, "kind": kind, "metadata": {"name": each, "namespace": user["llm_d_namespace"]}} for version, kind, each in kinds]
 
 
 def _proxy(service: Facts, user: Facts, release: Facts, required: Facts, role: str) -> Facts | None:

@@ -15,6 +15,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 
 from ansible_collections.llm_d.inference.plugins.module_utils import versions
+from ansible_collections.llm_d.inference.plugins.module_utils.crds import version_key
 
 ROLES = sorted(path.name for path in (Path(__file__).parents[2] / "roles").iterdir() if path.is_dir())
 GO = "roles/local_cluster/files/go"
@@ -108,8 +109,9 @@ def test_the_proxy_image_holds_what_its_tag_says(root, images):
 
 
 def test_definitions_and_chart_are_the_versions_of_the_plan(root, wanted):
-    release, gateway = wanted
-    assert locked(root, "scheduler", "sigs.k8s.io/gateway-api-inference-extension") == "v" + release["crds_version"]
+    _release, gateway = wanted
+    newest = max((versions.RELEASES[line]["crds_version"] for line in LINES), key=version_key)
+    assert locked(root, "gie", "sigs.k8s.io/gateway-api-inference-extension") == "v" + newest
     assert locked(root, "gateway", "github.com/envoyproxy/gateway") == "v" + gateway["version"]
     assert locked(root, "gateway", "sigs.k8s.io/gateway-api") == "v" + versions.GATEWAY_API["version"]
 

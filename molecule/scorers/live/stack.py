@@ -35,9 +35,9 @@ class Stack:
     def url(self, service: str) -> str:
         return self.gateway + ("/table" if service == "table" else "")
 
-    def servers(self, service: str) -> dict[str, str]:
-        """Addresses of the ready model servers, by pod name."""
-        return self._pods(f"llm-d.ai/model-service={service},llm-d.ai/role=decode")
+    def servers(self, service: str, role: str = "decode") -> dict[str, str]:
+        """Addresses of the ready model servers of a role, by pod name."""
+        return self._pods(f"llm-d.ai/model-service={service},llm-d.ai/role={role}")
 
     def picker(self, service: str) -> str:
         """Address of the one endpoint picker that serves."""

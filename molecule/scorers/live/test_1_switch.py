@@ -9,8 +9,8 @@ from stack import MODELS, Stack, call
 from steady_load import SteadyLoad
 
 RATE = 50.0
-# Neighbours differ, so that each switch is one.
-ROUND = ("queue", "round_robin", "prefix_aware", "balanced", "round_robin", "queue", "default", "balanced")
+# Neighbours differ, so that each switch is one. To and from precise prefix and prefill servers, model servers are replaced as well.
+ROUND = ("queue", "round_robin", "prefix_aware", "precise_prefix", "balanced", "disaggregated", "precise_prefix", "disaggregated", "default", "balanced")
 
 
 def test_a_switch_under_load_loses_nothing(stack: Stack) -> None:
