@@ -29,7 +29,8 @@ $(VENV)/.ready: requirements.txt
 	fi
 	echo "Installing pinned requirements into $(VENV)"
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+	# Compiling all of Ansible's collections would take as long as the rest; what is used is compiled when it is.
+	$(VENV)/bin/pip install --quiet --no-compile --disable-pip-version-check -r requirements.txt
 	touch $@
 
 site: $(VENV)/.ready ## Set up everything, deploy, validate; print the verdict and the URL

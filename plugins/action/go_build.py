@@ -30,6 +30,7 @@ ARGUMENTS = {
     "cache": {"type": "path", "required": True},
     "go_minimum": {"type": "str", "required": True},
     "go_candidates": {"type": "list", "elements": "str", "default": ["go", "/usr/local/go/bin/go"]},
+    "gcflags": {"type": "list", "elements": "str", "default": []},
     "binaries": {"type": "list", "elements": "dict", "options": BINARY, "default": []},
     "assets": {"type": "list", "elements": "dict", "options": ASSET, "default": []},
 }
@@ -46,7 +47,7 @@ class ActionModule(ActionBase):
         if validated.error_messages:
             raise AnsibleActionFail("go_build: " + "; ".join(validated.error_messages))
         arguments = validated.validated_parameters
-        binaries = [Binary(**each) for each in arguments["binaries"]]
+        binaries = [Binary(**each, gcflags=tuple(arguments["gcflags"])) for each in arguments["binaries"]]
         assets = [Asset(**{**each, "substitute": tuple(sorted(each["substitute"].items()))}) for each in arguments["assets"]]
         go = find_go(arguments["go_minimum"], arguments["go_candidates"])
         if go is None and self._task.check_mode:  # it would be installed by then

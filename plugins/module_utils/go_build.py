@@ -32,16 +32,17 @@ class BuildError(Exception):
 
 @dataclass(frozen=True)
 class Binary:
-    """One program: the folder with its go.mod, the package to build there, and linker flags."""
+    """One program: the folder with its go.mod, the package to build there, flags of the linker and of the compiler."""
 
     name: str
     source: str
     package: str = "."
     ldflags: str = "-s -w"
+    gcflags: tuple[str, ...] = ()
 
     def fingerprint(self, go_version: str) -> str:
         """Return the hash of all inputs: sources, lock files, flags and compiler."""
-        digest = hashlib.sha256(json.dumps([self.package, self.ldflags, go_version]).encode())
+        digest = hashlib.sha256(json.dumps([self.package, self.ldflags, self.gcflags, go_version]).encode())
         for path in sorted(Path(self.source).rglob("*")):
             if path.is_file() and path.name.endswith(SOURCE_SUFFIXES):
                 digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -101,8 +102,8 @@ class Builder:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f".{binary.name}.partial")
         partial.unlink(missing_ok=True)  # an interrupted build may have left half of one
-        # Debugging tables would be made for every package only to be left out by the linker.
-        command = [self.go, "build", "-v", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", binary.ldflags, "-o", str(partial), binary.package]
+        compiler = [f"-gcflags={each}" for each in binary.gcflags]
+        command = [self.go, "build", "-v", "-trimpath", *compiler, "-ldflags", binary.ldflags, "-o", str(partial), binary.package]
         started = time.monotonic()
         self.report(f"building {binary.name} ({position})")
         output = []

@@ -29,6 +29,13 @@ options:
     type: list
     elements: str
     default: [go, /usr/local/go/bin/go]
+  gcflags:
+    description:
+      - Flags for the compiler, each as C(go build -gcflags) takes it, such as V(k8s.io/...=-l). The last whose pattern fits a package counts.
+      - They are the same for all programs, so that each library is compiled once.
+    type: list
+    elements: str
+    default: []
   binaries:
     description: Programs to build.
     type: list

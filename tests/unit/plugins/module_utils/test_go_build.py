@@ -47,6 +47,7 @@ def output_of(path):
 @pytest.mark.parametrize("change", [
     lambda binary, source: dataclasses.replace(binary, package="./cmd"),
     lambda binary, source: dataclasses.replace(binary, ldflags="-s"),
+    lambda binary, source: dataclasses.replace(binary, gcflags=("all=-l",)),
     lambda binary, source: (source / "main.go").write_text(PROGRAM + "\n", encoding="utf-8"),
     lambda binary, source: (source / "go.mod").write_text("module other.invalid/hello\n\ngo 1.20\n", encoding="utf-8"),
     lambda binary, source: (source / "go.sum").write_text("a v1.0.0 h1:x=\n", encoding="utf-8"),
@@ -92,6 +93,13 @@ def test_a_relative_cache_is_relative_to_where_ansible_runs(binary, tmp_path, mo
 def test_linker_flags_reach_the_program(builder, binary):
     builder.build(dataclasses.replace(binary, ldflags="-s -w -X main.greeting=bonjour"), "1 of 1")
     assert output_of(builder.path("hello")) == "bonjour"
+
+
+@needs_go
+def test_compiler_flags_reach_the_compiler(builder, binary):
+    builder.build(dataclasses.replace(binary, gcflags=("all=-l", "example.invalid/...=-l -N")), "1 of 1")
+    with pytest.raises(go_build.BuildError, match="no_such_key"):
+        builder.build(dataclasses.replace(binary, gcflags=("example.invalid/...=-d=no_such_key",)), "1 of 1")
 
 
 @needs_go
