@@ -162,9 +162,9 @@ class Builder:
 
     def _explain(self, binary: Binary, output: list[str]) -> str:
         errors = [line for line in output if line and not line.startswith("go: downloading") and not re.fullmatch(r"[\w.\-/]+", line)]
-        tail = "\n  ".join(errors[-12:])
+        head = "\n  ".join(errors[:12])  # the cause comes first, its consequences and usage texts after it
         hint = "Check that the Go module proxy can be reached, and that the disk is not full."
-        return f"Building {binary.name} ({binary.package} in {binary.source}) failed:\n  {tail}\n{hint}"
+        return f"Building {binary.name} ({binary.package} in {binary.source}) failed:\n  {head}\n{hint}"
 
     def _module_dir(self, asset: Asset) -> Path:
         self._go("mod", "download", asset.module, cwd=asset.source)
