@@ -145,22 +145,26 @@ def _words(items: tuple[t.Any, ...]) -> str:
 
 
 def intended(document: c.Mapping[str, t.Any], line: str) -> dict[str, set[str]]:
-    """The plugin types that a decision of this document calls, by extension point. Those of profiles that run only sometimes count as well."""
+    """The plugins that a decision of this document calls, by name and extension point. Those of profiles that run only sometimes count as well."""
     seen = view(dict(document), line)
     found: dict[str, set[str]] = {point: set() for point in POINTS}
     for profile in seen.profiles:
         for point, role in POINTS.items():
-            found[point] |= {item.declared.type for item in profile.of(role) if item.declared is not None}
-        found["Picker"].add(picker_of(profile, seen))
+            found[point] |= {item.declared.name for item in profile.of(role) if item.declared is not None}
+        if not profile.of("picker"):
+            found["Picker"].add(picker_of(profile, seen))  # the release's own, which has its type's name
     return found
 
 
 def plugin_runs(page: str, series: str) -> dict[tuple[str, str], float]:
-    """How often each plugin was called, by (extension point, type), from a page of metrics. `series` without its `_count`."""
+    """How often each plugin was called, by (extension point, name), from a page of metrics. `series` without its `_count`.
+
+    By name, since some plugins report a type other than the one they are declared with (`decode-filter` says `by-label`).
+    """
     runs: dict[tuple[str, str], float] = {}
     for sample in parse(page):
         if sample.name == f"{series}_count":
-            key = (sample.labels.get("extension_point", ""), sample.labels.get("plugin_type", ""))
+            key = (sample.labels.get("extension_point", ""), sample.labels.get("plugin_name") or sample.labels.get("plugin_type", ""))
             runs[key] = runs.get(key, 0.0) + sample.value
     return runs
 

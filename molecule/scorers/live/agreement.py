@@ -15,11 +15,12 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp_explain import
 CONTEXT = {"engine": "simulator", "model": "llm-d/simulated-table", "block_size": 16}
 # The simulator shows a new state at once, the endpoint picker reads it every 50 ms.
 SETTLE = 0.4
+# Each with a preset: a block without one would be laid over that of the file.
 BLOCKS: tuple[dict[str, t.Any], ...] = (
     {"preset": "balanced"},
     {"preset": "queue"},
-    {"scorers": {"running_requests": 2, "kv_cache": 1}},
-    {"scorers": {"load_aware": 1, "kv_cache": 3, "prefix": 2}},
+    {"preset": "queue", "scorers": {"running_requests": 2, "kv_cache": 1}},
+    {"preset": "prefix_aware", "scorers": {"load_aware": 1, "kv_cache": 3}},
 )
 
 

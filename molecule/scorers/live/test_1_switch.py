@@ -27,7 +27,7 @@ def test_a_switch_under_load_loses_nothing(stack: Stack) -> None:
     assert load.report.lost == []
     assert set(load.report.statuses) == {200}
     assert load.report.sent > 0.95 * RATE * load.report.seconds
-    assert len(load.report.pods) == 4
+    assert set(stack.servers("sim")) <= set(load.report.pods)
 
 
 def test_an_answer_of_a_minute_survives_a_switch(stack: Stack) -> None:

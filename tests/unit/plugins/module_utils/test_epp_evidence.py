@@ -86,6 +86,17 @@ BALANCED = (
 )
 
 
+def test_plugins_are_known_by_their_names_whatever_type_they_report() -> None:
+    """As llm-d's endpoint picker 0.7.1 writes it: both filters by role are of one type in its metrics."""
+    roles = [("Filter", name, "by-label") for name in ("decode-filter", "prefill-filter")]
+    others = [("Scorer", name, name) for name in ("queue-scorer", "prefix-cache-scorer")] + [("Picker", "max-score-picker", "max-score-picker")]
+    rows = [f'x_count{{extension_point="{a}",plugin_name="{b}",plugin_type="{c}"}} 2' for a, b, c in roles + others]
+    disaggregated = document({"preset": "disaggregated"})
+    assert evidence.compare_runs(disaggregated, "scheduler-0.7", evidence.plugin_runs("\n".join(rows), "x")) == []
+    without = evidence.plugin_runs("\n".join(rows[:1] + rows[2:]), "x")
+    assert evidence.compare_runs(disaggregated, "scheduler-0.7", without) == ["prefill-filter did not run as filter"]
+
+
 @pytest.mark.parametrize(
     ("plugins", "wrong"),
     [
