@@ -20,8 +20,8 @@ CACHE_PATH = "/model-cache"
 HEALTH_PATH = "/health"
 PORT_NAME = "http"
 ENGINE_PORT_NAME = "engine"  # behind a routing sidecar, which has the other name then
-# Long enough for every proxy to hear that the pod is going, before it stops to answer.
-DRAIN_SECONDS = 5
+# What a server that is told to end takes to give back its memory.
+END_SECONDS = 55
 
 
 def image(user: Facts, component: str, default: str) -> str:
@@ -123,8 +123,8 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "volumes": volumes,
         "volume_mounts": mounts,
         "strategy": _strategy(service),
-        "drain_seconds": DRAIN_SECONDS,
-        "termination_grace": 60,
+        "drain_seconds": engine["drain_seconds"],
+        "termination_grace": engine["drain_seconds"] + END_SECONDS,
     }
 
 

@@ -56,6 +56,13 @@ _ENGINE = {
     "block_size": Field("int", "Tokens in one KV-cache block.", default=16, choices=(8, 16, 32, 64, 128)),
     "args": Field("list", "Further command-line arguments, after all others.", default=[], elements=Field("str", "One argument.", example="--enforce-eager")),
     "env": Field("map", "Further environment variables.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)),
+    "drain_seconds": Field(
+        "int",
+        "Seconds that a server which is replaced or removed stays with the answers under way, taking no new ones. One that takes longer is cut off.",
+        default=5,
+        minimum=5,
+        maximum=3600,
+    ),
     "startup_timeout": Field(
         "int", "Seconds that a server may take to load its model. Left out, 1800 for vLLM and 120 for the simulator.", minimum=10, maximum=86400
     ),

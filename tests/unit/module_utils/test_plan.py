@@ -377,6 +377,12 @@ def test_parallelism_of_ones_own_takes_the_place_of_ours() -> None:
     assert flag(plan(user(made))["services"][0]["server"]["args"], "--tensor-parallel-size") == "2"
 
 
+def test_servers_stay_with_the_answers_under_way_as_long_as_asked() -> None:
+    engine = {**SIMULATOR["engine"], "drain_seconds": 90}
+    server = plan(user({**SIMULATOR, "engine": engine}))["services"][0]["server"]
+    assert server["drain_seconds"] == 90 and server["termination_grace"] > 90
+
+
 def test_an_endpoint_picker_is_replaced_without_a_gap() -> None:
     picker = plan(user({**SIMULATOR, "scheduler": {"drain_seconds": 45, "args": ["--tracing=true"], "env": {"A": "b"}}}))["services"][0]["scheduler"]
     assert picker["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
