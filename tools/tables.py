@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from plugins.module_utils.epp_presets import PRESETS, ROUND_ROBIN_NOTE
-from plugins.module_utils.schema import PLANNED_PRESETS, VARIABLES
+from plugins.module_utils.schema import VARIABLES
 from plugins.module_utils.versions import ACCELERATORS, ENGINES, GATEWAY_API, GATEWAY_PROVIDERS, RELEASES
 
 AREAS = {
@@ -20,6 +20,13 @@ AREAS = {
     "F": "Storage, caches, GPUs, scaling",
     "G": "Observation, proof, operation",
 }
+
+
+_LEADERS = (
+    "`scheduler.replicas` above 1 means that all of them answer, in every line. The collection never turns leader election on and refuses the flag: with it\n"
+    "only the leader is ready, so the new endpoint picker of a rollout would wait for the old one to go, the old one for the new one to be ready, and a\n"
+    "change without a lost request could not be had; and after a leader died, requests would fail until its lease ran out."
+)
 
 
 def table(head: t.Sequence[str], rows: t.Iterable[t.Sequence[str]]) -> list[str]:
@@ -70,6 +77,7 @@ def versions() -> str:
     ]
     lines = ["# Versions", "", "Images are repository and tag; `llm_d_image_registry` goes in front.", "", "## Release lines (`llm_d_release`)", ""]
     lines += table(["release", "endpoint picker", "routing sidecar", "inference extension", "API of its configuration", "API of the pool"], releases)
+    lines += [_LEADERS, ""]
     lines += ["## Gateway providers (`llm_d_gateway.provider`)", "", f"All of them stand on Gateway API {GATEWAY_API['version']}.", ""]
     providers = [(name, facts) for name, facts in GATEWAY_PROVIDERS.items() if facts]
     lines += table(
@@ -97,11 +105,11 @@ def presets() -> str:
     for name, facts in PRESETS.items():
         weights = ", ".join(f"{code(scorer)} {weight:g}" for scorer, weight in facts["scorers"].items()) or "none"
         here = ["yes" if line in facts["lines"] else f"no: {code(facts.get('like'))}" for line in RELEASES]
-        rows.append([code(name) + (" (planned)" if name in PLANNED_PRESETS else ""), weights, code(facts["picker"]), *here])
+        rows.append([code(name), weights, code(facts["picker"]), *here])
     lines = ["# Presets (`scheduler.preset`)", "", "Scorers with their weights, and who picks among the scored servers."]
     lines += ["`disaggregated` chooses prefill and decode servers by the same ones.", ""]
     lines += table(["preset", "scorers", "picker", *map(code, RELEASES)], rows)
-    lines += ["A preset that is planned is refused for now. Where a release line lacks a preset, the table says which to write there.", "", ROUND_ROBIN_NOTE]
+    lines += ["Where a release line lacks a preset, the table says which to write there.", "", ROUND_ROBIN_NOTE]
     return _text(lines)
 
 

@@ -98,12 +98,11 @@ _value:
         decisions: [{profile: default, picker: max-score-picker, rows: [{server: server-a, total: 4.7, probability: 1.0}]}]
 """
 
-import dataclasses
 import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_explain, scorers
+from ansible_collections.llm_d.inference.plugins.module_utils import scorer_answer, scorers
 from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
 
 
@@ -114,28 +113,10 @@ def scorer_config(
     if not isinstance(scheduler, dict):
         raise AnsibleFilterError(f"scorer_config takes a scheduler block (a dictionary), not {type(scheduler).__name__}.")
     built = scorers.build(plain(scheduler), str(release), plain(context or {}))
-    explained = epp_explain.explain_built(built, str(release), plain(servers), plain(request or {})) if servers and not built.problems else None
-    problems = [*built.problems, *(explained.problems if explained is not None else ())]
-    if problems and fail:
-        raise AnsibleFilterError("The scheduler configuration has mistakes:\n" + "\n".join(f"  {problem}" for problem in problems))
-    return {
-        "document": built.document,
-        "text": built.text,
-        "requires": built.requires,
-        "notes": list(built.notes),
-        "problems": [dataclasses.asdict(problem) for problem in problems],
-        "explanation": _explanation(explained) if explained is not None else {},
-    }
-
-
-def _explanation(explained: epp_explain.Explanation) -> dict[str, t.Any]:
-    return {
-        "winners": explained.winners,
-        "probabilities": dict(explained.probabilities),
-        "text": explained.text,
-        "notes": list(explained.notes),
-        "decisions": [{**dataclasses.asdict(decision), "winners": decision.winners} for decision in explained.decisions],
-    }
+    answer = scorer_answer.answer(built, str(release), plain(servers), plain(request or {}))
+    if answer["problems"] and fail:
+        raise AnsibleFilterError(scorer_answer.refusal(answer["problems"]))
+    return answer
 
 
 class FilterModule:

@@ -21,9 +21,14 @@ options:
     elements: str
     required: true
   plan:
-    description: The plan, as C(lookup('llm_d.inference.plan')) returns it.
+    description: The plan, as C(lookup('llm_d.inference.plan')) returns it. Either this or O(variable).
     type: dict
-    required: true
+  variable:
+    description:
+      - Name of the variable that holds the plan.
+      - Where the variable is the lookup of the plan and nothing else, the plan goes straight to the template. As O(plan) it would go through
+        Ansible's templating, which looks at every value of it, and for many services that is most of the work.
+    type: str
 seealso:
   - plugin: llm_d.inference.plan
     plugin_type: lookup
@@ -33,7 +38,7 @@ seealso:
 EXAMPLES = r"""
 - name: Show the objects of the model servers
   ansible.builtin.debug:
-    msg: "{{ lookup('llm_d.inference.definitions', 'servers.yml.j2', plan=model_service_plan) }}"
+    msg: "{{ lookup('llm_d.inference.definitions', 'servers.yml.j2', variable='model_service_plan') }}"
 """
 
 RETURN = r"""
@@ -48,6 +53,7 @@ _raw:
           name: llama-8b
 """
 
+import re
 import typing as t
 
 import yaml
@@ -56,7 +62,9 @@ from ansible.plugins.lookup import LookupBase
 from jinja2 import TemplateError
 
 from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain, planned
+
+_THE_LOOKUP = re.compile(r"""\s*\{\{-?\s*lookup\(\s*['"]llm_d\.inference\.plan['"]\s*\)\s*-?\}\}\s*""")
 
 
 class LookupModule(LookupBase):
@@ -65,7 +73,7 @@ class LookupModule(LookupBase):
     def run(self, terms: list[t.Any], variables: dict[str, t.Any] | None = None, **kwargs: t.Any) -> list[t.Any]:
         """Return one list of definitions as the only element."""
         self.set_options(var_options=variables, direct=kwargs)
-        plan = plain(self.get_option("plan"))
+        plan = self._plan(variables or {})
         found: list[dict[str, t.Any]] = []
         for term in terms:
             path = self.find_file_in_search_path(variables, "templates", term)
@@ -76,3 +84,15 @@ class LookupModule(LookupBase):
             except (TemplateError, yaml.YAMLError, ValueError) as error:
                 raise AnsibleLookupError(f"{term}: {error}") from error
         return [found]
+
+    def _plan(self, variables: dict[str, t.Any]) -> t.Any:
+        given, name = self.get_option("plan"), self.get_option("variable")
+        if (given is None) == (name is None):
+            raise AnsibleLookupError("Write either plan or variable.")
+        if name is None:
+            return plain(given)
+        if name not in variables:
+            raise AnsibleLookupError(f"There is no variable {name}.")
+        if _THE_LOOKUP.fullmatch(str(variables[name])):
+            return planned(variables, self._templar.template)
+        return plain(self._templar.template(variables[name]))

@@ -43,11 +43,9 @@ _raw:
 
 import typing as t
 
-from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import Mistakes, explain, plan
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import read
+from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import planned
 
 
 class LookupModule(LookupBase):
@@ -55,10 +53,4 @@ class LookupModule(LookupBase):
 
     def run(self, terms: list[t.Any], variables: dict[str, t.Any] | None = None, **kwargs: t.Any) -> list[t.Any]:
         """Return the plan as the only element; raise with all problems of the user's file."""
-        user, found = read(variables or {}, self._templar.template)
-        if found:
-            raise AnsibleLookupError(explain(found))
-        try:
-            return [plan(user)]
-        except Mistakes as mistakes:
-            raise AnsibleLookupError(str(mistakes)) from None
+        return [planned(variables or {}, self._templar.template)]

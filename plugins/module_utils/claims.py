@@ -129,7 +129,7 @@ def _spread(name: str, seen: c.Mapping[str, t.Any]) -> Claim:
         return claim(f"{name}/spread", False, *_blind())
     return claim(
         f"{name}/spread", len(servers) > 1,
-        f"{phase['sent']} requests with different prefixes went to {_shown(servers)} ({phase['source']}); {_known(seen)}",
+        f"{phase['sent']} requests with different prefixes went to {_shown(servers)} ({phase['source']}){'' if len(servers) > 1 else f'; {_known(seen)}'}",
         "look at how many servers the picker knows (ready endpoints), whether the pool's selector matches all pods, and at their queues and KV caches",
     )
 

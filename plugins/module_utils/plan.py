@@ -10,8 +10,11 @@ import typing as t
 
 from .fields import Problem, complete, unknown_key
 from .plan_checks import gateway_problems, name_problems, route_problems, service_problems
-from .plan_scheduler import configuration, pool, scheduler
+from .plan_overrides import VARIABLE as OVERRIDES
+from .plan_overrides import overridden, relocated, unknown_services
+from .plan_scheduler import configuration, events_service, pool, scheduler
 from .plan_server import SERVICE_LABEL, image, route, served_name, server, startup_timeout
+from .plan_sidecars import routing_proxy
 from .schema import SERVICE, VARIABLES
 from .versions import GATEWAY_API, GATEWAY_PROVIDERS, RELEASES
 
@@ -77,8 +80,10 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     named: list[tuple[str, Facts]] = []
     right: list[tuple[str, Facts]] = []
     found: list[Problem] = []
+    overrides = user[OVERRIDES]
     for index, element in enumerate(value):
         path = f"{SERVICES}[{index}]"
+        element, place = overridden(element, overrides)
         service, wrong = complete({} if element is None else element, SERVICE, path)
         services.append(service)
         if isinstance(service, dict) and service.get("name") and f"{path}.name" not in [problem.path for problem in wrong]:
@@ -87,8 +92,9 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
             right.append((path, service))
             if scalars_right:
                 wrong = service_problems(service, path, user)
-        found += wrong
-    return services, found + name_problems(named) + route_problems(right)
+        found += [relocated(problem, path, place, overrides) for problem in wrong]
+    unknown = unknown_services(overrides, [str(service["name"]) for _path, service in named])
+    return services, found + unknown + name_problems(named) + route_problems(right)
 
 
 def _derive(user: Facts) -> Facts:
@@ -116,18 +122,44 @@ def _derive(user: Facts) -> Facts:
 def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_labels: Facts) -> Facts:
     labels = {**plan_labels, SERVICE_LABEL: service["name"]}
     built = configuration(service, release["name"])
-    servers = server(service, user, labels, built.requires.get("vllm", {}))
+    roles = sorted(built.requires["roles"] or ["decode"])  # decode first: it is there whatever the scheduler
+    servers = [server(service, user, labels, built.requires, role, _proxy(service, user, release, built.requires, role)) for role in roles]
+    decode = servers[0]
     return {
         "name": service["name"],
         "labels": labels,
         "model": {"uri": service["model"]["uri"], "served_name": served_name(service["model"])},
         "engine": service["engine"]["type"],
-        "server": servers,
-        "service": {"name": service["name"], "port": servers["port"], "selector": servers["selector"], "target_port": servers["port_name"]},
+        "server": decode,
+        "servers": servers,
+        "leftovers": _leftovers(service, roles, built.requires),
+        "switched": _switched(service, user),
+        # By number: while sidecars come or go, old and new pods give the same port different names.
+        "service": {"name": service["name"], "port": decode["port"], "selector": decode["selector"], "target_port": decode["port"]},
         "pool": pool(service, user, release, gateway),
         "scheduler": scheduler(service, user, release, gateway, labels, built),
         "route": route(service, gateway),
     }
+
+
+def _leftovers(service: Facts, roles: list[str], required: Facts) -> list[Facts]:
+    """What another scheduler of this service would have had and this one has not."""
+    found = [] if "prefill" in roles else [{"api_version": "apps/v1", "kind": "Deployment", "name": f"{service['name']}-prefill"}]
+    return found + ([] if required["epp"]["ports"] else [{"api_version": "v1", "kind": "Service", "name": events_service(service)}])
+
+
+def _switched(service: Facts, user: Facts) -> list[Facts]:
+    """References to all that another scheduler of this service may change, make or take away."""
+    name = service["name"]
+    kinds = [("v1", "ConfigMap", f"{name}-epp"), ("v1", "Service", f"{name}-epp"), ("v1", "Service", events_service(service))]
+    kinds += [("apps/v1", "Deployment", f"{name}-{part}") for part in ("epp", "decode", "prefill")]
+    return [{"apiVersion": version, "kind": kind, "metadata": {"name": each, "namespace": user["llm_d_namespace"]}} for version, kind, each in kinds]
+
+
+def _proxy(service: Facts, user: Facts, release: Facts, required: Facts, role: str) -> Facts | None:
+    """The routing sidecar of the servers of a role, if they have one."""
+    wanted = next((sidecar for sidecar in required["sidecars"] if sidecar["on"] == role), None)
+    return routing_proxy(service, user, release, wanted) if wanted else None
 
 
 def _prerequisites(user: Facts, release: Facts, gateway: Facts) -> Facts:

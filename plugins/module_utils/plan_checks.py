@@ -8,14 +8,15 @@ from __future__ import annotations
 import typing as t
 
 from .fields import Problem
+from .plan_needs import argument_problems, needs_problems, place_of
 from .plan_scheduler import configuration
-from .plan_server import served_name, vendor
+from .plan_server import SERVICE_LABEL, served_name, vendor
 from .versions import ACCELERATORS, GATEWAY_PROVIDERS
 
 Facts = dict[str, t.Any]
 
 # Every ending that a derived name may get; the longest one bounds the name of a service.
-SUFFIXES = ("", "-epp", "-decode", "-prefill")
+SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events")
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
 OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
 
@@ -44,8 +45,11 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     found += _model_problems(service, path)
     found += _engine_problems(service, path)
     found += _accelerator_problems(service, path)
-    found += _scheduler_problems(service, path, user)
-    return found
+    found += _label_problems(service, path)
+    found += _storage_problems(service, path, user)
+    contradictions = argument_problems(service, path, user)
+    # What contradicts itself is told once: the scheduler is looked at when the servers are right.
+    return found + (contradictions or _scheduler_problems(service, path, user))
 
 
 def name_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
@@ -135,32 +139,49 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
         found.append(
             Problem(f"{path}.engine.image", None, f"is missing: the tested vLLM image is for nvidia, not for {brand}.", f"Write a vLLM image for {brand}.")
         )
-    for key in service["labels"]:
-        if key.startswith(OWN_LABELS):
-            found.append(
-                Problem(
-                    f"{path}.labels.{key}",
-                    service["labels"][key],
-                    "belongs to the collection, which selects pods by it.",
-                    "Write a label with a prefix of your own.",
-                )
-            )
     return found
+
+
+def _label_problems(service: Facts, path: str) -> list[Problem]:
+    """Labels by which pools and Services select: a server with another's would be in two pools at once."""
+    found = []
+    for key, value in service["labels"].items():
+        if key == SERVICE_LABEL:
+            reason = f"is what InferencePools select servers by: these would be in the pool of '{value}' as well."
+        elif key.startswith(OWN_LABELS):
+            reason = "belongs to the collection, which selects pods by it."
+        else:
+            continue
+        found.append(Problem(f"{path}.labels.{key}", value, reason, "Write a label with a prefix of your own."))
+    return found
+
+
+def _storage_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
+    """A claim that one node, or one pod, may mount does not serve several servers."""
+    mode = service["storage"]["access_mode"]
+    if not mode:
+        return []
+    if not (service["model"]["uri"] or "").startswith("pvc://"):
+        return [Problem(f"{path}.storage.access_mode", mode, "is of use only for a model from pvc://.", "Take it out.")]
+    prefill = service["prefill"]["replicas"] if "prefill" in configuration(service, user["llm_d_release"]).requires["roles"] else 0
+    servers = service["replicas"] + prefill
+    if mode.startswith("ReadWriteOnce") and servers > 1:
+        return [
+            Problem(
+                f"{path}.storage.access_mode",
+                mode,
+                f"{servers} servers cannot share a {mode} volume: those on other nodes would never start.",
+                "Use a claim with ReadOnlyMany or ReadWriteMany, an hf:// model, or one replica.",
+            )
+        ]
+    return []
 
 
 def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     built = configuration(service, user["llm_d_release"])
-    found = [Problem(_scheduler_place(problem.path, path), problem.value, problem.reason, problem.fix) for problem in built.problems]
-    for need in ("sidecars", "roles"):
-        if not found and built.requires.get(need):
-            found.append(
-                Problem(
-                    f"{path}.scheduler",
-                    built.requires[need],
-                    f"needs {need} that the collection does not set up yet.",
-                    "Write another preset or other scorers.",
-                )
-            )
+    found = [Problem(_scheduler_place(problem.path, path, service), problem.value, problem.reason, problem.fix) for problem in built.problems]
+    if not found:
+        found = needs_problems(service, path, user, built.requires)
     provider = GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]
     wanted = service["scheduler"]["failure_mode"]
     if provider and wanted and wanted not in provider["failure_modes"]:
@@ -173,11 +194,16 @@ def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]
     return found
 
 
-def _scheduler_place(inner: str, path: str) -> str:
+def _scheduler_place(inner: str, path: str, service: Facts) -> str:
     """Where in the user's file something stands that the scheduler's core found wrong."""
-    for theirs, ours in (("server_args", f"{path}.engine.args"), ("server_env", f"{path}.engine.env"), ("release", "llm_d_release")):
+    if inner.endswith("kvEventsConfig.topicFilter"):  # the server's side of it
+        return place_of(service["engine"]["args"], "kv-events-config", f"{path}.engine.args")
+    places = (("server_args", "engine.args"), ("server_env", "engine.env"), ("epp_args", "scheduler.args"))
+    for theirs, ours in (*((word, f"{path}.{place}") for word, place in places), ("release", "llm_d_release")):
         if inner == theirs or inner.startswith((f"{theirs}[", f"{theirs}.")):
             return ours + inner[len(theirs) :]
+    if inner.startswith("preset."):  # what a preset leaves to its one scorer with such words
+        inner = inner.replace("preset.", "scorers.precise_prefix.", 1)
     return f"{path}.scheduler.{inner}".rstrip(".")
 
 

@@ -11,7 +11,9 @@ import json
 import typing as t
 
 from . import scorers
-from .plan_server import container_security, image, pod_security, pool_selector, served_name
+from .epp_rules import EXPERIMENTAL, flags_of
+from .plan_server import container_security, image, later_wins, pod_security, pool_selector, served_arguments, served_name
+from .plan_sidecars import beside_picker
 
 Facts = dict[str, t.Any]
 
@@ -20,24 +22,45 @@ CONFIG_KEY = "config.yaml"
 NAME_LABEL = "app.kubernetes.io/name"
 INSTANCE_LABEL = "app.kubernetes.io/instance"
 PORTS = {"grpc": 9002, "health": 9003, "metrics": 9090}
+# Seconds that an endpoint picker gives the answers under way once it is told to end; no release before router 0.10 lets us say how many.
+OWN_DRAIN = 30
 # What of a scheduler block is about running the endpoint picker; all the rest says how it decides.
-RUNNING = ("replicas", "image", "verbosity", "failure_mode", "resources")
+RUNNING = ("replicas", "image", "verbosity", "failure_mode", "drain_seconds", "args", "env", "resources")
+SEED = "PYTHONHASHSEED"
 
 
 def configuration(service: Facts, release: str) -> scorers.Built:
-    """The EndpointPickerConfig of a service, what it requires elsewhere, and its problems (paths relative to the scheduler block)."""
-    deciding = {key: value for key, value in service["scheduler"].items() if key not in RUNNING and value not in (None, {}, [])}
-    engine = service["engine"]
+    """The EndpointPickerConfig of a service, what it requires elsewhere, and its problems.
+
+    Paths of problems are relative to the scheduler block; `server_args`, `server_env` and `epp_args` stand for the user's engine.args, engine.env
+    and scheduler.args.
+    """
+    settings, engine = service["scheduler"], service["engine"]
+    deciding = {key: value for key, value in settings.items() if key not in RUNNING and value not in (None, {}, [])}
+    experimental = [] if any(EXPERIMENTAL in argument for argument in settings["args"]) else [f"{EXPERIMENTAL}=true"]  # added where it is needed
     context = {
         "engine": engine["type"],
         "model": served_name(service["model"]),
         "block_size": engine["block_size"],
+        "hash_seed": engine["env"].get(SEED),
         "port": engine["port"],
-        "epp_service": f"{service['name']}-epp",
-        "server_args": engine["args"],
-        "server_env": engine["env"],
+        "epp_service": events_service(service),
+        "epp_args": settings["args"] and settings["args"] + experimental,
     }
-    return _build(json.dumps([deciding, context], default=str), release)
+    built = _build(json.dumps([deciding, context], default=str), release)
+    if not any(built.requires["vllm"].values()):
+        return built
+    # Once more, against what the servers really get: ours, what the first look requires, and the user's own on top.
+    asked = built.requires["vllm"]
+    env = {item["name"]: item.get("value") for item in asked["env"]}
+    context.update(server_args=served_arguments(service, asked), server_env={**env, **engine["env"]})
+    again = _build(json.dumps([deciding, context], default=str), release)
+    return again if again.problems else built
+
+
+def events_service(service: Facts) -> str:
+    """Name of the Service to which model servers send KV events, where they dial the endpoint picker."""
+    return f"{service['name']}-events"
 
 
 @functools.lru_cache(maxsize=16384)
@@ -63,7 +86,9 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
     settings = service["scheduler"]
     name = f"{service['name']}-epp"
     selector = {NAME_LABEL: "endpoint-picker", INSTANCE_LABEL: name}
-    required = built.requires.get("epp", {})
+    required = built.requires["epp"]
+    sidecars, volumes, mounts = beside_picker(service, user, release, built.requires["sidecars"])
+    config = {"name": "config", "mountPath": CONFIG_DIR, "readOnly": True}
     return {
         "name": name,
         "service_account": name,
@@ -72,8 +97,14 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "labels": {**labels, **selector},
         "image": settings["image"] or image(user, "epp", release["epp_image"]),
         "image_pull_policy": user["llm_d_image_pull_policy"],
-        "args": _arguments(service, user, release, gateway) + list(required.get("args", [])),
-        "env": _environment(list(required.get("env", []))),
+        "args": _arguments(service, user, release, gateway, required["args"]),
+        "env": _environment(service, required["env"]),
+        "init_containers": sidecars,
+        "volumes": [{"name": "config", "configMap": {"name": name}}, *volumes],
+        "volume_mounts": [config, *mounts],
+        "event_ports": list(required["ports"]),
+        "events_service": events_service(service),
+        "publish_not_ready": required["publish_not_ready"],
         "config": built.text,
         "config_dir": CONFIG_DIR,
         "config_key": CONFIG_KEY,
@@ -86,16 +117,16 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "pod_security": pod_security(user),
         "container_security": container_security(read_only=True),
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
-        "drain_seconds": 5,
-        "termination_grace": 130,
+        "drain_seconds": settings["drain_seconds"],
+        "termination_grace": settings["drain_seconds"] + OWN_DRAIN + 10,
         "notes": list(built.notes),
     }
 
 
-def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts) -> list[str]:
-    """Flags of the endpoint picker. A boolean needs its '=': a bare `false` would be ignored (epp.md section 5)."""
-    secure = "true" if gateway["secure_ext_proc"] else "false"
-    return [
+def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, required: list[str]) -> list[str]:
+    """The command line of the endpoint picker. A boolean needs its '=': a bare `false` would be ignored (epp.md section 5)."""
+    own = service["scheduler"]["args"]
+    ours = [
         f"--pool-name={service['name']}",
         f"--pool-namespace={user['llm_d_namespace']}",
         f"--pool-group={release['pool_group']}",
@@ -103,17 +134,20 @@ def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts) -> l
         f"--grpc-port={PORTS['grpc']}",
         f"--grpc-health-port={PORTS['health']}",
         f"--metrics-port={PORTS['metrics']}",
-        f"--secure-serving={secure}",
+        f"--secure-serving={'true' if gateway['secure_ext_proc'] else 'false'}",
         "--metrics-endpoint-auth=false",  # it would need cluster-wide rights for token reviews
         "--tracing=false",
         "--zap-encoder=json",
         f"--v={service['scheduler']['verbosity']}",
+        *required,
     ]
+    theirs = flags_of(own)
+    return [argument for argument in ours if argument.lstrip("-").split("=", 1)[0] not in theirs] + own
 
 
-def _environment(required: list[Facts]) -> list[Facts]:
-    own = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    return required if own["name"] in [item["name"] for item in required] else [own, *required]
+def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
+    own = [{"name": name, "value": value} for name, value in service["scheduler"]["env"].items()]
+    return later_wins([{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}, *required, *own])
 
 
 def _probes() -> Facts:

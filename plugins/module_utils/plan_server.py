@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from .epp_presets import SIDECAR_SERVER_PORT
+from .epp_rules import flags_of
 from .versions import ACCELERATORS, ENGINES
 
 Facts = dict[str, t.Any]
@@ -17,8 +19,9 @@ ROLE_LABEL = "llm-d.ai/role"
 CACHE_PATH = "/model-cache"
 HEALTH_PATH = "/health"
 PORT_NAME = "http"
-# Long enough for every proxy to hear that the pod is going, before it stops to answer.
-DRAIN_SECONDS = 5
+ENGINE_PORT_NAME = "engine"  # behind a routing sidecar, which has the other name then
+# What a server that is told to end takes to give back its memory.
+END_SECONDS = 55
 
 
 def image(user: Facts, component: str, default: str) -> str:
@@ -67,25 +70,49 @@ def pool_selector(service: Facts) -> Facts:
     return {SERVING_LABEL: "true", SERVICE_LABEL: service["name"]}
 
 
-def server(service: Facts, user: Facts, labels: Facts, required: Facts) -> Facts:
-    """The Deployment of the model servers; `required` holds the arguments and environment that the scheduler asks of them."""
+def served_arguments(service: Facts, required: Facts) -> list[str]:
+    """The command line of a model server: ours, what the scheduler requires of it, then the user's own, which stands alone where both say the same."""
+    own = service["engine"]["args"]
+    theirs = flags_of(own)
+    ours = {argument.split("=", 1)[0]: argument for argument in [*_arguments(service, service["engine"]["port"]), *required.get("args", [])]}
+    if theirs.keys() & {"tp", "pipeline-parallel-size", "pp", "data-parallel-size", "dp"}:
+        ours.pop("--tensor-parallel-size", None)
+    return [argument for flag, argument in ours.items() if flag.lstrip("-") not in theirs] + own
+
+
+def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: str = "decode", proxy: Facts | None = None) -> Facts:
+    """The Deployment of the model servers of one role; `required` is what the scheduler asks for elsewhere (see scorers_requires).
+
+    `proxy`: the routing sidecar in front of them, a container; then they listen on `engine_port`, and the pod still on `port`.
+    """
     engine = service["engine"]
-    selector = {**pool_selector(service), ROLE_LABEL: "decode"}
+    selector = {**pool_selector(service), ROLE_LABEL: role}
     volumes, mounts = _volumes(service)
+    asked = required.get("vllm", {})
+    port = SIDECAR_SERVER_PORT if proxy else engine["port"]
+    port_name = ENGINE_PORT_NAME if proxy else PORT_NAME
+    arguments = [f"--port={port}" if argument.startswith("--port=") else argument for argument in served_arguments(service, asked)]
     return {
-        "name": f"{service['name']}-decode",
+        "name": f"{service['name']}-{role}",
+        "role": role,
         "service_account": service["name"],
-        "replicas": service["replicas"],
+        "replicas": service["replicas"] if role == "decode" else service[role]["replicas"],
         "selector": selector,
-        "labels": {**service["labels"], **labels, **selector},
+        "labels": {**service["labels"], **required.get("pod_labels", {}), **labels, **selector},
         "image": engine["image"] or image(user, engine["type"], ENGINES[engine["type"]]["image"]),
         "image_pull_policy": user["llm_d_image_pull_policy"],
-        "args": _arguments(service) + list(required.get("args", [])) + engine["args"],
-        "env": _environment(service, list(required.get("env", []))),
+        "args": arguments,
+        "env": _environment(service, list(asked.get("env", []))),
         "port": engine["port"],
         "port_name": PORT_NAME,
+        "engine_port": port,
+        "container_ports": [
+            {"name": port_name, "containerPort": port},
+            *({"name": item["name"], "containerPort": item["port"]} for item in asked.get("ports", [])),
+        ],
+        "init_containers": [proxy] if proxy else [],
         "health_path": HEALTH_PATH,
-        "probes": _probes(service),
+        "probes": _probes(service, port_name),
         "progress_deadline": startup_timeout(service) + 60,
         "resources": _resources(service),
         "pod_security": pod_security(user),
@@ -96,8 +123,8 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts) -> Facts
         "volumes": volumes,
         "volume_mounts": mounts,
         "strategy": _strategy(service),
-        "drain_seconds": DRAIN_SECONDS,
-        "termination_grace": 60,
+        "drain_seconds": engine["drain_seconds"],
+        "termination_grace": engine["drain_seconds"] + END_SECONDS,
     }
 
 
@@ -118,14 +145,14 @@ def route(service: Facts, gateway: Facts) -> Facts:
     }
 
 
-def _arguments(service: Facts) -> list[str]:
+def _arguments(service: Facts, port: int) -> list[str]:
     engine = service["engine"]
     name = served_name(service["model"])
     length = engine["max_model_len"] or ENGINES[engine["type"]]["max_model_len"]
     arguments = {
         "--model": _model_path(service) or name,
         "--served-model-name": name,
-        "--port": engine["port"],
+        "--port": port,
         "--max-model-len": length,
         "--max-num-seqs": engine["max_num_seqs"],
         "--block-size": engine["block_size"],
@@ -169,10 +196,10 @@ def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
     if secret:
         env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret, "key": "HF_TOKEN"}}})
     own = [{"name": name, "value": value} for name, value in service["engine"]["env"].items()]
-    return _later_wins(env + required + own)
+    return later_wins(env + required + own)
 
 
-def _later_wins(env: list[Facts]) -> list[Facts]:
+def later_wins(env: list[Facts]) -> list[Facts]:
     """Each name once, at its last place: a value may refer to variables that stand before it."""
     last = {item["name"]: index for index, item in enumerate(env)}
     return [item for index, item in enumerate(env) if last[item["name"]] == index]
@@ -223,8 +250,8 @@ def _affinity(service: Facts) -> Facts:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [match]}]}}}
 
 
-def _probes(service: Facts) -> Facts:
-    check = {"httpGet": {"path": HEALTH_PATH, "port": PORT_NAME}}
+def _probes(service: Facts, port_name: str) -> Facts:
+    check = {"httpGet": {"path": HEALTH_PATH, "port": port_name}}
     period = ENGINES[service["engine"]["type"]]["startup_period"]
     return {
         "startup": {**check, "periodSeconds": period, "failureThreshold": -(-startup_timeout(service) // period), "timeoutSeconds": 5},

@@ -8,8 +8,7 @@ from __future__ import annotations
 from .fields import Field
 from .versions import ACCELERATORS, ENGINES, GATEWAY_PROVIDERS, RELEASES
 
-PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "default")
-PLANNED_PRESETS = ("precise_prefix", "disaggregated")
+PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "precise_prefix", "disaggregated", "default")
 
 _RESOURCES = {
     "requests": Field("map", "What the container asks for, such as C({cpu: 2, memory: 8Gi}).", elements=Field("quantity", "An amount.")),
@@ -57,6 +56,13 @@ _ENGINE = {
     "block_size": Field("int", "Tokens in one KV-cache block.", default=16, choices=(8, 16, 32, 64, 128)),
     "args": Field("list", "Further command-line arguments, after all others.", default=[], elements=Field("str", "One argument.", example="--enforce-eager")),
     "env": Field("map", "Further environment variables.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)),
+    "drain_seconds": Field(
+        "int",
+        "Seconds that a server which is replaced or removed stays with the answers under way, taking no new ones. One that takes longer is cut off.",
+        default=5,
+        minimum=5,
+        maximum=3600,
+    ),
     "startup_timeout": Field(
         "int", "Seconds that a server may take to load its model. Left out, 1800 for vLLM and 120 for the simulator.", minimum=10, maximum=86400
     ),
@@ -70,7 +76,6 @@ _SCHEDULER = {
         "str",
         "How requests are scheduled. Left out, C(default), which is what the release does by itself, or only what stands beside it.",
         choices=PRESETS,
-        planned=PLANNED_PRESETS,
         example="balanced",
     ),
     "scorers": Field(
@@ -81,7 +86,14 @@ _SCHEDULER = {
     ),
     "picker": Field("str", "Who picks among the scored servers, by alias.", example="max_score"),
     "picker_parameters": Field("map", "Parameters of the picker.", elements=_ANY),
+    "profile_handler": Field("str", "Who runs the scheduling profiles, by alias.", example="single"),
+    "profile_handler_parameters": Field("map", "Parameters of the profile handler.", elements=_ANY),
     "filters": Field("list", "Filters by alias, before the scorers, each a name, or a mapping of one name to its parameters.", elements=_ANY),
+    "disaggregation": Field(
+        "any",
+        "Prefill and decode on servers of their own, where the release has it: C(true), or a mapping with C(decider) (C(prefix) or C(always)),"
+        " C(non_cached_tokens), C(prompt_tokens), C(connector), and C(prefill) and C(decode), each with C(scorers) and C(picker) of its own.",
+    ),
     "saturation": Field("map", "When the endpoint picker takes a server for saturated.", elements=_ANY),
     "flow_control": Field("map", "Queueing in the endpoint picker, where the release has it.", elements=_ANY),
     "feature_gates": Field("list", "Feature gates of the endpoint picker.", elements=Field("str", "Name of a gate.")),
@@ -90,7 +102,8 @@ _SCHEDULER = {
     "document": Field("map", "For experts: the whole EndpointPickerConfig. It is checked for the release like any other.", elements=_ANY),
     "replicas": Field(
         "int",
-        "Endpoint pickers at work at the same time. Each keeps its own view of prefixes, so more than one dilutes prefix affinity.",
+        "Endpoint pickers at work at the same time: all of them answer, none waits for another to fail. Each keeps its own view of prefixes and of"
+        " requests under way, so more than one dilutes prefix affinity. See C(docs/versions.md) for why there is no leader election.",
         default=1,
         minimum=1,
         maximum=10,
@@ -101,6 +114,18 @@ _SCHEDULER = {
         "str",
         "What happens to requests while no endpoint picker answers. Left out, C(FailOpen) where the gateway can do it, else C(FailClose).",
         choices=("FailOpen", "FailClose"),
+    ),
+    "drain_seconds": Field(
+        "int",
+        "Seconds that a replaced endpoint picker stays with the answers under way before it is told to end; it then takes up to 30 more."
+        " An answer that takes longer than both is cut off when the scheduler changes.",
+        default=30,
+        minimum=5,
+        maximum=3600,
+    ),
+    "args": Field("list", "Further command-line arguments of the endpoint picker.", default=[], elements=Field("str", "One argument.", example="--tracing=true")),
+    "env": Field(
+        "map", "Further environment variables of the endpoint picker.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)
     ),
     "resources": Field("dict", "Resources of one endpoint picker.", default={"requests": {"cpu": "1", "memory": "1Gi"}}, options=_RESOURCES),
 }
@@ -127,6 +152,15 @@ _ROUTE = {
 
 _STORAGE = {
     "size": Field("quantity", "Room for the weights of an C(hf://) model on the node of each replica. Left out, as much as the node has.", example="50Gi"),
+    "access_mode": Field(
+        "str",
+        "How the claim of a C(pvc://) model may be mounted. Left out, it is not looked at.",
+        choices=("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"),
+    ),
+}
+
+_PREFILL = {
+    "replicas": Field("int", "Number of prefill servers.", default=1, minimum=0),
 }
 
 _TOLERATION = {
@@ -142,7 +176,13 @@ SERVICE = Field(
     options={
         "name": Field("str", "Name of the model service. All of its objects are named after it.", required=True, format="dns_label"),
         "model": Field("dict", "Which model is served.", required=True, options=_MODEL),
-        "replicas": Field("int", "Number of model servers.", default=1, minimum=0),
+        "replicas": Field("int", "Number of model servers. With prefill servers of their own, number of decode servers.", default=1, minimum=0),
+        "prefill": Field(
+            "dict",
+            "The prefill servers. There are some only while the scheduler tells prefill from decode (C(preset: disaggregated), or O(scheduler.disaggregation)).",
+            default={},
+            options=_PREFILL,
+        ),
         "accelerator": Field("dict", "What one model server runs on.", default={}, options=_ACCELERATOR),
         "engine": Field("dict", "The model server.", default={}, options=_ENGINE),
         "scheduler": Field("dict", "The endpoint picker, which chooses a server for each request.", default={}, options=_SCHEDULER),
@@ -188,6 +228,14 @@ _SOURCE = Field(
 
 VARIABLES: dict[str, Field] = {
     "llm_d_model_services": Field("list", "The models to serve.", default=[], elements=SERVICE),
+    "llm_d_scheduler_overrides": Field(
+        "map",
+        "Other scheduler blocks for this run, by name of the model service, or C(*) for all others, on top of those in the file: what"
+        " C(playbooks/scorers.yml) tries without an edit. One with a C(preset) replaces all that says how to decide; any other is laid over it.",
+        default={},
+        elements=Field("map", "Options of O(llm_d_model_services[].scheduler).", elements=_ANY),
+        example={"llama-8b": {"preset": "queue"}},
+    ),
     "llm_d_gateway": Field("dict", "The gateway in front of all models.", default={}, options=_GATEWAY),
     "llm_d_release": Field("str", "Release line of the endpoint picker.", default="scheduler-0.7", choices=tuple(RELEASES)),
     "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),
@@ -211,6 +259,8 @@ VARIABLES: dict[str, Field] = {
             "epp": Field("str", "The endpoint picker.", format="image"),
             "vllm": Field("str", "vLLM.", format="image"),
             "simulator": Field("str", "The model server simulator.", format="image"),
+            "routing_sidecar": Field("str", "The sidecar of decode servers that asks a prefill server first.", format="image"),
+            "tokenizer": Field("str", "The sidecar of the endpoint picker that turns prompts into tokens for precise prefix matching.", format="image"),
             "gateway": Field("str", "The controller of the gateway provider.", format="image"),
             "proxy": Field("str", "The proxy of the gateway provider.", format="image"),
         },

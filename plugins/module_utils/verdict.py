@@ -58,7 +58,7 @@ def objects(plan: Facts) -> list[dict[str, str]]:
         found.append(_reference("apps/v1", controller["kind"], controller["namespace"], controller["name"]))
     for service in plan["services"]:
         found += [
-            _reference("apps/v1", "Deployment", namespace, service["server"]["name"]),
+            *(_reference("apps/v1", "Deployment", namespace, server["name"]) for server in service["servers"]),
             _reference("apps/v1", "Deployment", namespace, service["scheduler"]["name"]),
             _reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]),
             _reference("gateway.networking.k8s.io/v1", "HTTPRoute", namespace, service["route"]["name"]),

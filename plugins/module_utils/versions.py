@@ -46,10 +46,22 @@ def _rules(*groups: str) -> list[dict[str, list[str]]]:
     ]
 
 
+# What --ha-enable-leader-election does (epp.md 5 and 6), the same in every line: readiness follows leadership.
+_ONLY_THE_LEADER = "only the leader is ready"
+
+
+# The tokenizer of the same release, up to 0.8; the router renders with vLLM itself.
+_TOKENIZERS = {
+    "llm-d/llm-d-routing-sidecar:v0.7.1": "llm-d/llm-d-uds-tokenizer:v0.7.1",
+    "llm-d/llm-d-routing-sidecar:v0.8.0": "llm-d/llm-d-uds-tokenizer:v0.8.0",
+}
+
+
 def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str], rules: list[dict[str, list[str]]], *sources: str) -> dict[str, t.Any]:
     return {
         "epp_image": epp,
         "sidecar_image": sidecar,
+        "tokenizer_image": _TOKENIZERS.get(sidecar),
         "config_api_version": api,
         "pool_api_version": f"{_POOL_GROUP}/v1",
         "pool_group": _POOL_GROUP,
@@ -58,6 +70,7 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
         "metrics": metrics,
         "rules": rules,
         "destination_header": "x-gateway-destination-endpoint",
+        "leader_election": _ONLY_THE_LEADER,
     }
 
 
@@ -129,6 +142,7 @@ ENGINES: dict[str, dict[str, t.Any]] = {
     },
     "simulator": {
         "image": "llm-d/llm-d-inference-sim:v0.10.2",
+        "tokenizer_image": "llm-d-local/tokenizer:v0.10.2",  # our own, with the simulator's tokenizer in it
         "vendor": "none",
         "requests": {"cpu": "50m", "memory": "64Mi"},
         "max_model_len": 32768,

@@ -9,8 +9,10 @@ import os
 import re
 import typing as t
 
+from ansible.errors import AnsibleLookupError
+
 from ansible_collections.llm_d.inference.plugins.module_utils.fields import Problem
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import PREFIX
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import PREFIX, Mistakes, explain, plan
 from ansible_collections.llm_d.inference.plugins.module_utils.schema import VARIABLES
 
 Template = t.Callable[[t.Any], t.Any]
@@ -28,6 +30,17 @@ def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[dict[str
             found += wrong
     user.setdefault("llm_d_artifacts_dir", VARIABLES["llm_d_artifacts_dir"].default)
     return {name: _absolute(name, value) for name, value in user.items()}, found
+
+
+def planned(variables: t.Mapping[str, t.Any], template: Template) -> dict[str, t.Any]:
+    """The plan of the host's variables; raises AnsibleLookupError with all problems of the user's file."""
+    user, found = read(variables, template)
+    if found:
+        raise AnsibleLookupError(explain(found))
+    try:
+        return plan(user)
+    except Mistakes as mistakes:
+        raise AnsibleLookupError(str(mistakes)) from None
 
 
 def plain(value: t.Any) -> t.Any:

@@ -15,12 +15,16 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 
 from ansible_collections.llm_d.inference.plugins.module_utils import versions
+from ansible_collections.llm_d.inference.plugins.module_utils.crds import version_key
 
 ROLES = sorted(path.name for path in (Path(__file__).parents[2] / "roles").iterdir() if path.is_dir())
 GO = "roles/local_cluster/files/go"
 # Its api_key and validate_certs are the model server's; a default for the group would send it the cluster's token.
 NOT_IN_THE_GROUP = {"vllm_health"}
-
+# The release lines whose endpoint pickers run here; scorers are compared across them.
+LINES = ["scheduler-0.7", "gie-1.5"]
+# What stands in for a companion that needs the internet; its version is that of the simulator whose tokenizer it is.
+OURS = "llm-d-local/tokenizer:v0.10.2"
 # Modules that differ between the groups because the groups are different versions of them.
 OWN = {"sigs.k8s.io/gateway-api-inference-extension", "github.com/llm-d/llm-d-kv-cache"}
 # These are built with the libraries of the cluster's own Kubernetes, which is older than what the others need.
@@ -60,8 +64,9 @@ def inventory_wants(root):
 
 
 def test_the_registry_has_every_image_of_the_plan(images, wanted):
-    release, gateway = wanted
-    needed = [release["epp_image"], release["sidecar_image"], versions.ENGINES["simulator"]["image"], gateway["controller_image"], gateway["proxy_image"]]
+    _release, gateway = wanted
+    pickers = [versions.RELEASES[line][image] for line in LINES for image in ("epp_image", "sidecar_image")]
+    needed = [*filter(None, pickers), versions.ENGINES["simulator"]["image"], OURS, gateway["controller_image"], gateway["proxy_image"]]
     for image in needed:
         repository, tag = image.rsplit(":", 1)
         assert images.get(repository) == tag, f"roles/local_cluster/vars/main.yml makes {repository}:{images.get(repository)}, versions.py wants {image}"
@@ -72,11 +77,17 @@ def test_the_registry_has_every_image_of_the_plan(images, wanted):
 @pytest.mark.parametrize("repository, group, module", [
     ("llm-d/llm-d-inference-scheduler", "scheduler", "github.com/llm-d/llm-d-inference-scheduler"),
     ("llm-d/llm-d-routing-sidecar", "scheduler", "github.com/llm-d/llm-d-inference-scheduler"),
+    ("gateway-api-inference-extension/epp", "gie", "sigs.k8s.io/gateway-api-inference-extension"),
     ("llm-d/llm-d-inference-sim", "simulator", "github.com/llm-d/llm-d-inference-sim"),
+    ("llm-d-local/tokenizer", "tokenizer", "github.com/llm-d/llm-d-inference-sim"),
     ("envoyproxy/gateway", "gateway", "github.com/envoyproxy/gateway"),
 ])  # fmt: skip
 def test_an_image_holds_what_its_tag_says(root, images, repository, group, module):
     assert locked(root, group, module) == images[repository]
+
+
+def test_the_tokenizer_is_that_of_the_simulator(images):
+    assert images["llm-d-local/tokenizer"] == images["llm-d/llm-d-inference-sim"], "other versions may give other token ids"
 
 
 def test_groups_share_one_version_of_a_library(root):
@@ -98,8 +109,9 @@ def test_the_proxy_image_holds_what_its_tag_says(root, images):
 
 
 def test_definitions_and_chart_are_the_versions_of_the_plan(root, wanted):
-    release, gateway = wanted
-    assert locked(root, "scheduler", "sigs.k8s.io/gateway-api-inference-extension") == "v" + release["crds_version"]
+    _release, gateway = wanted
+    newest = max((versions.RELEASES[line]["crds_version"] for line in LINES), key=version_key)
+    assert locked(root, "gie", "sigs.k8s.io/gateway-api-inference-extension") == "v" + newest
     assert locked(root, "gateway", "github.com/envoyproxy/gateway") == "v" + gateway["version"]
     assert locked(root, "gateway", "sigs.k8s.io/gateway-api") == "v" + versions.GATEWAY_API["version"]
 

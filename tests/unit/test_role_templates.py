@@ -35,9 +35,9 @@ services_of_any_kind = st.builds(
 )
 
 
-def file_of(found: list[Facts]) -> Facts:
+def file_of(found: list[Facts], **more: t.Any) -> Facts:
     """A user's file with these services."""
-    return {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_model_services": found, "llm_d_image_pull_secrets": ["pull"]}
+    return {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_model_services": found, "llm_d_image_pull_secrets": ["pull"], **more}
 
 
 files = st.lists(services_of_any_kind, min_size=1, max_size=4, unique_by=lambda service: service["name"]).map(file_of).filter(lambda made: not problems(made))
@@ -72,11 +72,15 @@ def test_every_reference_resolves(made: Facts) -> None:
         elif kind == "InferencePool":
             picker = item["spec"]["endpointPickerRef"]
             assert ports(named[("Service", picker["name"])])[picker["port"]["number"]] == "grpc"
-            assert [found["metadata"]["name"] for found in _selected(item["spec"]["selector"]["matchLabels"], named)] == [f"{name}-decode"]
+            assert [found["metadata"]["name"] for found in _selected(item["spec"]["selector"]["matchLabels"], named)] in (
+                [f"{name}-decode"],
+                [f"{name}-decode", f"{name}-prefill"],
+            )
         elif kind == "Service":
             assert len(_selected(item["spec"]["selector"], named)) == 1
-            container = _selected(item["spec"]["selector"], named)[0]["spec"]["template"]["spec"]["containers"][0]
-            assert {port["targetPort"] for port in item["spec"]["ports"]} <= {port["name"] for port in container["ports"]}
+            pod = _selected(item["spec"]["selector"], named)[0]["spec"]["template"]["spec"]
+            listening = [port for container in (*pod.get("initContainers", []), *pod["containers"]) for port in container.get("ports", [])]
+            assert {port["targetPort"] for port in item["spec"]["ports"]} <= {port[key] for port in listening for key in ("name", "containerPort")}
         elif kind in ("EnvoyExtensionPolicy", "BackendTrafficPolicy"):
             assert all(("HTTPRoute", target["name"]) in named for target in item["spec"]["targetRefs"])
         elif kind == "HTTPRoute":
@@ -94,7 +98,13 @@ def _check_deployment(item: Facts, named: dict[tuple[str, str], Facts]) -> None:
     assert item["spec"]["selector"]["matchLabels"].items() <= item["spec"]["template"]["metadata"]["labels"].items()
     account = named[("ServiceAccount", pod["serviceAccountName"])]
     assert account["imagePullSecrets"] == [{"name": "pull"}]
-    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+    containers = (*pod.get("initContainers", []), container)
+    assert {mount["name"] for part in containers for mount in part.get("volumeMounts", [])} == {volume["name"] for volume in pod["volumes"]}
+    assert all(part["restartPolicy"] == "Always" for part in pod.get("initContainers", [])), "native sidecars, not steps before the start"
+    numbers = [port["containerPort"] for part in containers for port in part.get("ports", [])]
+    assert len(set(numbers)) == len(numbers), "no two containers of a pod on one port"
+    names = [port["name"] for part in containers for port in part.get("ports", [])]
+    assert len(set(names)) == len(names) and all(len(name) <= 15 for name in names)
     for volume in pod["volumes"]:
         if "configMap" in volume:
             assert list(named[("ConfigMap", volume["configMap"]["name"])]["data"]) == ["config.yaml"]
@@ -109,9 +119,11 @@ def _check_deployment(item: Facts, named: dict[tuple[str, str], Facts]) -> None:
 def test_pods_keep_the_restricted_profile(made: Facts) -> None:
     for (kind, name), item in objects(plan(made)).items():
         if kind == "Deployment":
-            pod, context = item["spec"]["template"]["spec"], item["spec"]["template"]["spec"]["containers"][0]["securityContext"]
+            pod = item["spec"]["template"]["spec"]
             assert pod["securityContext"]["runAsNonRoot"] is True and pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-            assert context["allowPrivilegeEscalation"] is False and context["capabilities"] == {"drop": ["ALL"]}
+            for container in (*pod.get("initContainers", []), *pod["containers"]):
+                context = container["securityContext"]
+                assert context["allowPrivilegeEscalation"] is False and context["capabilities"] == {"drop": ["ALL"]}
             assert not any("hostPath" in volume for volume in pod["volumes"])
 
 
@@ -152,3 +164,13 @@ def test_a_template_that_asks_for_more_is_an_error(tmp_path: Path, text: str, wo
     (tmp_path / "bad.yml.j2").write_text(text, encoding="utf-8")
     with pytest.raises(Exception, match=words):
         render(tmp_path / "bad.yml.j2", {"namespace": "x"})
+
+
+def test_the_gateway_never_asks_an_endpoint_picker_that_is_not_ready() -> None:
+    service = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "scheduler": {"preset": "precise_prefix"}}
+    named = objects(plan(file_of([service])))
+    assert "publishNotReadyAddresses" not in named[("Service", "a-epp")]["spec"]
+    events = named[("Service", "a-events")]["spec"]
+    assert events["publishNotReadyAddresses"] is True and [port["port"] for port in events["ports"]] == [5557]
+    pod = named[("Deployment", "a-epp")]["spec"]["template"]["spec"]
+    assert [container["name"] for container in pod["initContainers"]] == ["tokenizer"]

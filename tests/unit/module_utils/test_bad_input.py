@@ -20,6 +20,11 @@ def two(**second: t.Any) -> dict[str, t.Any]:
     return {"llm_d_model_services": [SIM, {**SIM, **second}]}
 
 
+def vllm(**more: t.Any) -> dict[str, t.Any]:
+    return {"llm_d_model_services": [{"name": "llama", "model": {"uri": "hf://org/llama"}, "engine": {"type": "vllm"}, **more}]}
+
+
+PRECISE = {"preset": "precise_prefix"}
 TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
     ("misspelt key", sim(replcas=4), f"{S0}.replcas", "Did you mean 'replicas'?"),
     ("misspelt nested key", sim(engine={"type": "simulator", "max_model_length": 1}), f"{S0}.engine.max_model_length", "Did you mean 'max_model_len'?"),
@@ -28,13 +33,145 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
     ("key two levels too high", sim(inter_token_latency="5ms"), f"{S0}.inter_token_latency", "Write it under engine.simulator."),
     ("unknown preset", sim(scheduler={"preset": "balancd"}), f"{S0}.scheduler.preset", "'balancd' is not known here. Did you mean 'balanced'?"),
     ("unknown scorer", sim(scheduler={"scorers": {"qeue": 1}}), f"{S0}.scheduler.scorers.qeue", "Did you mean queue"),
-    ("preset of a later day", sim(scheduler={"preset": "precise_prefix"}), f"{S0}.scheduler.preset", "'precise_prefix' is planned, but not supported yet."),
     (
-        "a scorer that needs a sidecar",
-        sim(scheduler={"scorers": {"precise_prefix": 1}}),
-        f"{S0}.scheduler",
-        "needs sidecars that the collection does not set up yet",
+        "preset of another line",
+        {**sim(scheduler={"preset": "precise_prefix"}), "llm_d_release": "gie-1.5"},
+        f"{S0}.scheduler.preset",
+        "Write preset: prefix_aware, or use a release that has it: scheduler-0.7",
     ),
+    (
+        "prefill where nobody knows it",
+        {**sim(scheduler={"preset": "disaggregated"}), "llm_d_release": "gie-1.5"},
+        f"{S0}.scheduler.preset",
+        "this endpoint picker knows no roles",
+    ),
+    (
+        "a simulator that vLLM cannot tokenize for",
+        {**sim(scheduler={"preset": "precise_prefix"}), "llm_d_release": "router-0.9"},
+        f"{S0}.scheduler",
+        "token ids are not those of the simulator",
+    ),
+    (
+        "another block size in the arguments",
+        sim(engine={"type": "simulator", "args": ["--block-size", "64"]}, scheduler=PRECISE),
+        f"{S0}.engine.args[0]",
+        "--block-size=64 contradicts engine.block_size, which is 16",
+    ),
+    (
+        "another block size in the scorer",
+        sim(scheduler={"scorers": {"precise_prefix": {"block_size": 64}}}),
+        f"{S0}.scheduler.scorers.precise_prefix.block_size",
+        "the model server runs with --block-size=16: no block would ever match",
+    ),
+    (
+        "another hash seed in the environment",
+        vllm(engine={"env": {"PYTHONHASHSEED": "7"}}, scheduler={"scorers": {"precise_prefix": {"hash_seed": "42"}}}),
+        f"{S0}.scheduler.scorers.precise_prefix.hash_seed",
+        "the model server hashes with seed 7: no block would ever match",
+    ),
+    (
+        "a hash seed of chance",
+        vllm(engine={"env": {"PYTHONHASHSEED": "random"}}, scheduler=PRECISE),
+        f"{S0}.engine.env.PYTHONHASHSEED",
+        'Write a number in quotes, such as "42".',
+    ),
+    (
+        "another hash seed in the arguments",
+        sim(engine={"type": "simulator", "args": ["--hash-seed=9"]}, scheduler=PRECISE),
+        f"{S0}.scheduler.scorers.precise_prefix.hash_seed",
+        "hashes with seed 9",
+    ),
+    (
+        "KV events that are off",
+        vllm(engine={"args": ['--kv-events-config={"enable_kv_cache_events": false}']}, scheduler=PRECISE),
+        f"{S0}.engine.args[0]",
+        "they are not switched on here",
+    ),
+    (
+        "KV events on another port",
+        vllm(engine={"args": ['--kv-events-config={"enable_kv_cache_events": true, "endpoint": "tcp://*:6000"}']}, scheduler=PRECISE),
+        f"{S0}.engine.args[0]",
+        "on port 6000, and the endpoint picker listens on 5557",
+    ),
+    (
+        "KV events of a nameless server",
+        vllm(engine={"args": ['--kv-events-config={"enable_kv_cache_events": true, "topic": "kv@$(POD_IP)@m"}']}, scheduler=PRECISE),
+        f"{S0}.engine.args[0]",
+        "without a port: every server would score 0",
+    ),
+    (
+        "KV events without a prefix cache",
+        vllm(engine={"args": ["--enforce-eager", "--no-enable-prefix-caching"]}, scheduler=PRECISE),
+        f"{S0}.engine.args[1]",
+        "without a prefix cache there are none",
+    ),
+    (
+        "a simulator without a KV cache",
+        sim(engine={"type": "simulator", "args": ["--enable-kvcache=false"]}, scheduler=PRECISE),
+        f"{S0}.engine.args[0]",
+        "the scheduler needs --enable-kvcache=true",
+    ),
+    (
+        "a server under another name",
+        sim(engine={"type": "simulator", "env": {"POD_IP": "10.0.0.1"}}, scheduler=PRECISE),
+        f"{S0}.engine.env.POD_IP",
+        "by it a server names itself in its KV events",
+    ),
+    (
+        "tensor parallel over fewer accelerators",
+        vllm(accelerator={"per_replica": 4}, engine={"args": ["--tensor-parallel-size=2"]}),
+        f"{S0}.engine.args[0]",
+        "needs 2 accelerators, and one replica has 4",
+    ),
+    (
+        "tensor parallel over more accelerators",
+        vllm(engine={"args": ["-tp", "2"]}),
+        f"{S0}.engine.args[0]",
+        "Write accelerator.per_replica: 2",
+    ),
+    (
+        "one volume of one node for several servers",
+        sim(engine={}, model={"uri": "pvc://models/m"}, replicas=2, storage={"access_mode": "ReadWriteOnce"}),
+        f"{S0}.storage.access_mode",
+        "2 servers cannot share a ReadWriteOnce volume",
+    ),
+    (
+        "one volume of one node for prefill and decode",
+        sim(engine={}, model={"uri": "pvc://models/m"}, storage={"access_mode": "ReadWriteOnce"}, scheduler={"preset": "disaggregated"}),
+        f"{S0}.storage.access_mode",
+        "2 servers cannot share",
+    ),
+    ("access mode of no claim", vllm(storage={"access_mode": "ReadWriteOnce"}), f"{S0}.storage.access_mode", "only for a model from pvc://"),
+    (
+        "events for one of two pickers",
+        sim(scheduler={**PRECISE, "replicas": 2}),
+        f"{S0}.scheduler.replicas",
+        "sends its KV events to one endpoint picker only",
+    ),
+    (
+        "leader election",
+        sim(scheduler={"args": ["--ha-enable-leader-election"]}),
+        f"{S0}.scheduler.args[0]",
+        "would wait for ever for the old one to go",
+    ),
+    ("a flag that the plan owns", sim(scheduler={"args": ["--tracing=false", "--pool-name=x"]}), f"{S0}.scheduler.args[1]", "follows from the rest of the plan"),
+    ("a bare false", sim(scheduler={"args": ["--tracing false"]}), f"{S0}.scheduler.args[0]", "Write --tracing=false."),
+    ("a flag of former days", sim(scheduler={"args": ["--kv-cache-usage-percentage-metric=x"]}), f"{S0}.scheduler.args[0]", "refuses to start with this flag"),
+    ("the port behind the sidecar", sim(engine={"type": "simulator", "port": 8200}, scheduler={"preset": "disaggregated"}), f"{S0}.engine.port", "8200"),
+    (
+        "encode servers",
+        sim(scheduler={"preset": "disaggregated", "disaggregation": {"encode": True}}),
+        f"{S0}.scheduler.disaggregation.encode",
+        "which the collection does not set up",
+    ),
+    (
+        "misspelt word of disaggregation",
+        sim(scheduler={"preset": "disaggregated", "disaggregation": {"non_cached_token": 16}}),
+        f"{S0}.scheduler.disaggregation.non_cached_token",
+        "Did you mean 'non_cached_tokens'?",
+    ),
+    ("unknown handler", sim(scheduler={"profile_handler": "singel"}), f"{S0}.scheduler.profile_handler", "Did you mean single?"),
+    ("label of another pool", sim(labels={"llm-d.ai/model-service": "b"}), f"{S0}.labels.llm-d.ai/model-service", "in the pool of 'b' as well"),
     ("unknown provider", {"llm_d_gateway": {"provider": "nginx"}}, "llm_d_gateway.provider", "Write one of: envoy_gateway."),
     (
         "provider of a later day",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import json
 import typing as t
 
 import pytest
+import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import Mistakes, plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan_checks import LONGEST_NAME, SUFFIXES
 from ansible_collections.llm_d.inference.plugins.module_utils.schema import PRESETS
@@ -34,9 +36,10 @@ def user(*services: Facts, **more: t.Any) -> Facts:
 
 names = st.from_regex(r"\A[a-z]([-a-z0-9]{0,12}[a-z0-9])?\Z")
 services_of_any_kind = st.builds(
-    lambda name, replicas, port, block, preset, simulated, gpus, labels: {
+    lambda name, replicas, port, block, preset, simulated, gpus, labels, prefill: {
         "name": name,
         "replicas": replicas,
+        "prefill": {"replicas": prefill},
         "labels": labels,
         "scheduler": {"preset": preset},
         "model": {"served_name": f"org/{name}", "uri": None if simulated else "hf://org/model"},
@@ -52,10 +55,22 @@ services_of_any_kind = st.builds(
     st.booleans(),
     st.integers(1, 8),
     st.dictionaries(st.sampled_from(["team", "example.com/tier", "app"]), st.sampled_from(["a", "b", ""])),
+    st.integers(0, 3),
 )
+
+
+def keep_what_the_line_has(made: Facts) -> Facts:
+    """The file without the services that its release line cannot serve."""
+    alone = [service for service in made["llm_d_model_services"] if not problems({**made, "llm_d_model_services": [service]})]
+    return {**made, "llm_d_model_services": alone}
+
+
 files = (
-    st.lists(services_of_any_kind, max_size=5, unique_by=lambda service: service["name"])
-    .map(lambda found: user(*found))
+    st.builds(
+        lambda found, release: keep_what_the_line_has(user(*found, llm_d_release=release)),
+        st.lists(services_of_any_kind, max_size=5, unique_by=lambda service: service["name"]),
+        st.sampled_from(sorted(RELEASES)),
+    )
     .filter(lambda made: not problems(made))
 )
 
@@ -67,33 +82,86 @@ def flag(arguments: list[str], name: str) -> str:
     return values[0]
 
 
+def agree(planned: Facts, service: Facts) -> None:
+    """The parts of one planned service fit together."""
+    server, pool, picker = service["server"], service["pool"], service["scheduler"]
+    for selector, labels in (
+        *((one["selector"], one["labels"]) for one in service["servers"]),
+        *((pool["selector"], one["labels"]) for one in service["servers"]),
+        (service["service"]["selector"], server["labels"]),
+        (picker["selector"], picker["labels"]),
+    ):
+        assert selector and selector.items() <= labels.items()
+    assert not pool["selector"].items() <= picker["labels"].items(), "an endpoint picker must not be in its own pool"
+    assert {one["port"] for one in service["servers"]} == set(pool["target_ports"]) == {service["service"]["port"], service["route"]["backend"]["port"]}
+    for one in service["servers"]:
+        listening = {port["containerPort"] for part in one["init_containers"] for port in part["ports"]} | {one["engine_port"]}
+        assert one["port"] in listening and int(flag(one["args"], "--port")) == one["engine_port"]
+        assert flag(one["args"], "--served-model-name") == service["model"]["served_name"]
+        assert len({item["name"] for item in one["env"]}) == len(one["env"]), "each variable once"
+        assert one["probes"]["readiness"]["httpGet"]["port"] in [port["name"] for port in one["container_ports"]]
+    assert [one["name"] for one in service["servers"] if service["service"]["selector"].items() <= one["labels"].items()] == [server["name"]]
+    assert service["route"]["backend"]["name"] == service["service"]["name"]
+    assert flag(picker["args"], "--pool-name") == pool["name"]
+    assert flag(picker["args"], "--pool-namespace") == planned["namespace"]
+    assert flag(picker["args"], "--config-file") == f"{picker['config_dir']}/{picker['config_key']}"
+    for name, port in (("--grpc-port", "grpc"), ("--grpc-health-port", "health"), ("--metrics-port", "metrics")):
+        assert int(flag(picker["args"], name)) == picker["ports"][port]
+    assert picker["config"].startswith(f"apiVersion: {planned['release']['config_api_version']}\n")
+    assert picker["termination_grace"] > picker["drain_seconds"]
+
+
+def agree_on_events(service: Facts) -> None:
+    """Where prefixes are matched by KV events, both sides name the same block size, seed, port and tokenizer."""
+    picker, server = service["scheduler"], service["server"]
+    precise = next((item["parameters"] for item in yaml.safe_load(picker["config"])["plugins"] if item["type"].startswith("precise-prefix")), None)
+    if precise is None:
+        assert not picker["event_ports"] and not picker["init_containers"]
+        return
+    env = {item["name"]: item.get("value") for item in server["env"]}
+    assert int(flag(server["args"], "--block-size")) == precise["tokenProcessorConfig"].get("blockSize", precise["tokenProcessorConfig"].get("blockSizeTokens"))
+    if service["engine"] == "simulator":
+        assert flag(server["args"], "--hash-seed") == precise["tokenProcessorConfig"]["hashSeed"]
+        assert flag(server["args"], "--zmq-endpoint") == f"tcp://{picker['events_service']}:{picker['event_ports'][0]['port']}"
+        assert precise["kvEventsConfig"]["zmqEndpoint"].endswith(f":{picker['event_ports'][0]['port']}") and picker["publish_not_ready"]
+        assert env["POD_IP"] == f"$(SERVER_IP):{server['port']}"
+    else:
+        assert env["PYTHONHASHSEED"] == precise["tokenProcessorConfig"]["hashSeed"]
+        publisher = json.loads(flag(server["args"], "--kv-events-config"))
+        assert int(publisher["endpoint"].rpartition(":")[2]) == precise["kvEventsConfig"]["podDiscoveryConfig"]["socketPort"]
+        assert publisher["topic"] == f"kv@$(POD_IP):{server['port']}@{service['model']['served_name']}"
+    tokenizer = precise["indexerConfig"].get("tokenizersPoolConfig")
+    if tokenizer:
+        folder = tokenizer["uds"]["socketFile"].rpartition("/")[0]
+        assert [mount["mountPath"] for mount in picker["volume_mounts"]][-1] == picker["init_containers"][0]["volumeMounts"][0]["mountPath"] == folder
+
+
 @settings(max_examples=60, deadline=None)
-@given(files, st.sampled_from(sorted(RELEASES)))
-def test_the_parts_of_a_service_agree(made: Facts, release: str) -> None:
-    planned = plan({**made, "llm_d_release": release})
+@given(files)
+def test_the_parts_of_a_service_agree(made: Facts) -> None:
+    planned = plan(made)
     for service in planned["services"]:
-        server, pool, picker = service["server"], service["pool"], service["scheduler"]
-        for selector, labels in (
-            (server["selector"], server["labels"]),
-            (pool["selector"], server["labels"]),
-            (service["service"]["selector"], server["labels"]),
-            (picker["selector"], picker["labels"]),
-        ):
-            assert selector and selector.items() <= labels.items()
-        assert not pool["selector"].items() <= picker["labels"].items(), "an endpoint picker must not be in its own pool"
-        assert (
-            {server["port"]}
-            == set(pool["target_ports"])
-            == {service["service"]["port"], service["route"]["backend"]["port"], int(flag(server["args"], "--port"))}
-        )
-        assert service["route"]["backend"]["name"] == service["service"]["name"]
-        assert flag(picker["args"], "--pool-name") == pool["name"]
-        assert flag(picker["args"], "--pool-namespace") == planned["namespace"]
-        assert flag(picker["args"], "--config-file") == f"{picker['config_dir']}/{picker['config_key']}"
-        for name, port in (("--grpc-port", "grpc"), ("--grpc-health-port", "health"), ("--metrics-port", "metrics")):
-            assert int(flag(picker["args"], name)) == picker["ports"][port]
-        assert flag(server["args"], "--served-model-name") == service["model"]["served_name"]
-        assert picker["config"].startswith(f"apiVersion: {RELEASES[release]['config_api_version']}\n")
+        agree(planned, service)
+        agree_on_events(service)
+
+
+@pytest.mark.parametrize("engine", ["simulator", "vllm"])
+@pytest.mark.parametrize("release", sorted(RELEASES))
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_of_every_line_is_planned_or_refused_with_a_way_out(preset: str, release: str, engine: str) -> None:
+    base = SIMULATOR if engine == "simulator" else LLAMA
+    made = user({**base, "scheduler": {"preset": preset}}, llm_d_release=release)
+    found = problems(made)
+    if found:
+        impossible = preset in ("precise_prefix", "disaggregated") and release == "gie-1.5"
+        assert impossible or (preset == "precise_prefix" and engine == "simulator" and release.startswith("router"))
+        assert len(found) == 1 and found[0].path.startswith("llm_d_model_services[0].scheduler") and "prefix_aware" in found[0].fix
+        return
+    planned = plan(made)
+    agree(planned, planned["services"][0])
+    agree_on_events(planned["services"][0])
+    roles = [one["role"] for one in planned["services"][0]["servers"]]
+    assert roles == (["decode", "prefill"] if preset == "disaggregated" else ["decode"])
 
 
 @settings(max_examples=60, deadline=None)
@@ -102,7 +170,8 @@ def test_pools_never_share_a_server(made: Facts) -> None:
     services = plan(made)["services"]
     for service in services:
         for other in services:
-            assert (service["pool"]["selector"].items() <= other["server"]["labels"].items()) == (service is other)
+            for one in other["servers"]:
+                assert (service["pool"]["selector"].items() <= one["labels"].items()) == (service is other)
 
 
 @settings(max_examples=60, deadline=None)
@@ -113,15 +182,17 @@ def test_names_are_unique_and_short_enough(made: Facts) -> None:
         picker, server = service["scheduler"], service["server"]
         mine = {
             ("Deployment", picker["name"]),
-            ("Deployment", server["name"]),
+            *(("Deployment", one["name"]) for one in service["servers"]),
             ("Service", picker["name"]),
+            ("Service", picker["events_service"]),
             ("Service", service["service"]["name"]),
             ("InferencePool", service["pool"]["name"]),
             ("HTTPRoute", service["route"]["name"]),
             ("ServiceAccount", picker["service_account"]),
             ("ServiceAccount", server["service_account"]),
         }
-        assert len(mine) == 8 and not mine & seen
+        assert len(mine) == 8 + len(service["servers"]) and not mine & seen
+        assert not mine & {(item["kind"], item["name"]) for item in service["leftovers"] if item["kind"] == "Deployment"}
         assert all(len(name) <= 63 for kind, name in mine)
         seen |= mine
 
@@ -252,7 +323,7 @@ def test_other_variables_are_not_looked_at() -> None:
 def test_the_schema_knows_the_presets_of_the_scheduler() -> None:
     from ansible_collections.llm_d.inference.plugins.module_utils import epp_presets, schema
 
-    assert set(schema.PRESETS) | set(schema.PLANNED_PRESETS) == set(epp_presets.PRESETS)
+    assert set(schema.PRESETS) == set(epp_presets.PRESETS)
 
 
 def test_a_scheduler_without_anything_does_what_the_release_does_by_itself() -> None:
@@ -269,3 +340,61 @@ def test_an_expert_may_write_the_whole_configuration() -> None:
     }
     config = plan(user({**SIMULATOR, "scheduler": {"document": document}}))["services"][0]["scheduler"]["config"]
     assert "queue-scorer" in config and "prefix-cache-scorer" not in config
+
+
+def test_prefill_servers_stand_beside_decode_servers_behind_their_sidecar() -> None:
+    service = plan(user({**SIMULATOR, "replicas": 3, "prefill": {"replicas": 2}, "scheduler": {"preset": "disaggregated"}}))["services"][0]
+    decode, prefill = service["servers"]
+    assert (decode["name"], decode["replicas"], prefill["name"], prefill["replicas"]) == ("sim-decode", 3, "sim-prefill", 2)
+    assert (decode["labels"]["llm-d.ai/role"], prefill["labels"]["llm-d.ai/role"]) == ("decode", "prefill")
+    proxy = decode["init_containers"][0]
+    assert proxy["restartPolicy"] == "Always" and {"--port=8000", "--vllm-port=8200"} <= set(proxy["args"])
+    assert decode["engine_port"] == 8200 and prefill["engine_port"] == 8000 and not prefill["init_containers"]
+    assert proxy["image"] == "llm-d/llm-d-routing-sidecar:v0.7.1"
+
+
+def test_images_of_sidecars_can_be_replaced() -> None:
+    images = {"routing_sidecar": "mine/sidecar:v1", "tokenizer": "mine/tokenizer:v1"}
+    services = plan(
+        user(
+            {**SIMULATOR, "scheduler": {"preset": "disaggregated"}},
+            {**SIMULATOR, "name": "b", "route": {"path": "/b"}, "scheduler": {"preset": "precise_prefix"}},
+            llm_d_images=images,
+        )
+    )["services"]
+    assert services[0]["server"]["init_containers"][0]["image"] == "mine/sidecar:v1"
+    assert services[1]["scheduler"]["init_containers"][0]["image"] == "mine/tokenizer:v1"
+
+
+def test_the_seed_of_the_environment_is_that_of_the_scheduler() -> None:
+    service = plan(user({**LLAMA, "engine": {"env": {"PYTHONHASHSEED": "7"}}, "scheduler": {"preset": "precise_prefix"}}))["services"][0]
+    assert 'hashSeed: "7"' in service["scheduler"]["config"] or "hashSeed: '7'" in service["scheduler"]["config"]
+    agree_on_events(service)
+
+
+def test_parallelism_of_ones_own_takes_the_place_of_ours() -> None:
+    made = {**LLAMA, "accelerator": {"per_replica": 4}, "engine": {"args": ["--tensor-parallel-size=2", "--data-parallel-size=2"]}}
+    assert flag(plan(user(made))["services"][0]["server"]["args"], "--tensor-parallel-size") == "2"
+
+
+def test_servers_stay_with_the_answers_under_way_as_long_as_asked() -> None:
+    engine = {**SIMULATOR["engine"], "drain_seconds": 90}
+    server = plan(user({**SIMULATOR, "engine": engine}))["services"][0]["server"]
+    assert server["drain_seconds"] == 90 and server["termination_grace"] > 90
+
+
+def test_an_endpoint_picker_is_replaced_without_a_gap() -> None:
+    picker = plan(user({**SIMULATOR, "scheduler": {"drain_seconds": 45, "args": ["--tracing=true"], "env": {"A": "b"}}}))["services"][0]["scheduler"]
+    assert picker["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    assert picker["drain_seconds"] == 45 and picker["termination_grace"] > 45
+    assert flag(picker["args"], "--tracing") == "true"
+    assert {"name": "A", "value": "b"} in picker["env"]
+
+
+def test_what_a_scheduler_needed_before_is_known_to_be_left_over() -> None:
+    leftovers = {
+        preset: [(item["kind"], item["name"]) for item in plan(user({**SIMULATOR, "scheduler": {"preset": preset}}))["services"][0]["leftovers"]]
+        for preset in ("queue", "precise_prefix", "disaggregated")
+    }
+    prefill, events = ("Deployment", "sim-prefill"), ("Service", "sim-events")
+    assert leftovers == {"queue": [prefill, events], "precise_prefix": [prefill], "disaggregated": [events]}

@@ -1,0 +1,70 @@
+"""`explain` against the real endpoint picker: states set up on the servers, the predicted winners against the pod that answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import time
+import typing as t
+import uuid
+
+from stack import Stack, call
+
+from ansible_collections.llm_d.inference.plugins.module_utils.epp_explain import explain
+
+CONTEXT = {"engine": "simulator", "model": "llm-d/simulated-table", "block_size": 16}
+# The simulator shows a new state at once, the endpoint picker reads it every 50 ms.
+SETTLE = 0.4
+# Each with a preset: a block without one would be laid over that of the file.
+BLOCKS: tuple[dict[str, t.Any], ...] = (
+    {"preset": "balanced"},
+    {"preset": "queue"},
+    {"preset": "queue", "scorers": {"running_requests": 2, "kv_cache": 1}},
+    {"preset": "prefix_aware", "scorers": {"load_aware": 1, "kv_cache": 3}},
+)
+
+
+@dataclasses.dataclass
+class Agreement:
+    """Requests asked, those that went to a predicted winner, those with only one possible winner, and what went elsewhere."""
+
+    asked: int = 0
+    agreed: int = 0
+    clear: int = 0
+    wrong: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
+
+
+def show(address: str, state: dict[str, t.Any]) -> None:
+    """Let a simulator report a state."""
+    fake = {"waiting-requests": state["waiting"], "running-requests": state["running"], "kv-cache-usage": state["kv_usage"]}
+    status, _headers, content = call(f"http://{address}:8000/admin/config", {"fake-metrics": fake})
+    assert status == 200, content
+
+
+def drawn(chance: random.Random) -> dict[str, t.Any]:
+    """A state of one server; few values, so that ties happen."""
+    return {"waiting": chance.choice([0, 0, 1, 2, 3, 8, 40]), "running": chance.randint(0, 4), "kv_usage": chance.choice([0.0, 0.1, 0.25, 0.5, 0.75, 0.9])}
+
+
+def measure(stack: Stack, block: dict[str, t.Any], rounds: int, seed: int = 4) -> Agreement:
+    """Switch the service `table` to a scheduler block, then ask twice in each of some states: a prompt that one server knows, and a new one."""
+    done = stack.switch("table", block)
+    assert done.returncode == 0, done.stdout + done.stderr
+    chance, servers, result = random.Random(seed), stack.servers("table"), Agreement()
+    for _number in range(rounds):
+        prompt = f"{uuid.uuid4()} " + "the same words again and again " * 60
+        home = stack.ask("table", prompt)
+        states = {name: drawn(chance) for name in servers}
+        for name, state in states.items():
+            show(servers[name], state)
+        time.sleep(SETTLE)
+        for text, knows in ((prompt, home), (f"{uuid.uuid4()} " + "other words " * 60, None)):
+            table = [{"name": name, **state, "matched_blocks": int(name == knows), "total_blocks": 1} for name, state in states.items()]
+            predicted = explain(block, "scheduler-0.7", table, {"model": CONTEXT["model"]}, CONTEXT).winners
+            actual = stack.ask("table", text)
+            result.asked += 1
+            result.agreed += actual in predicted
+            result.clear += len(predicted) == 1
+            if actual not in predicted:
+                result.wrong.append({"predicted": predicted, "actual": actual, "knows": knows, "servers": table})
+    return result

@@ -1,0 +1,87 @@
+"""The running stack as the live tests see it: the gateway, the pods behind it, and the playbook that changes the scheduler."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import typing as t
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
+from kubernetes import client, config
+
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
+_AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()  # the checkout is the collection
+
+NAMESPACE = "llm-d"
+MODELS = {"sim": "llm-d/simulated-8b", "table": "llm-d/simulated-table"}
+SERIES = "inference_extension_plugin_duration_seconds"
+
+
+class Stack:
+    """One gateway and the services `sim` and `table`."""
+
+    def __init__(self) -> None:
+        config.load_kube_config(os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig"))
+        self.core = client.CoreV1Api()
+        gateway = client.CustomObjectsApi().get_namespaced_custom_object("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways", "llm-d-gateway")
+        self.gateway = f"http://{gateway['status']['addresses'][0]['value']}"
+
+    def url(self, service: str) -> str:
+        return self.gateway + ("/table" if service == "table" else "")
+
+    def servers(self, service: str, role: str = "decode") -> dict[str, str]:
+        """Addresses of the ready model servers of a role, by pod name."""
+        return self._pods(f"llm-d.ai/model-service={service},llm-d.ai/role={role}")
+
+    def picker(self, service: str) -> str:
+        """Address of the one endpoint picker that serves."""
+        found = self._pods(f"app.kubernetes.io/instance={service}-epp")
+        assert len(found) == 1, found
+        return next(iter(found.values()))
+
+    def _pods(self, selector: str) -> dict[str, str]:
+        pods = self.core.list_namespaced_pod(NAMESPACE, label_selector=selector).items
+        return {
+            pod.metadata.name: pod.status.pod_ip for pod in pods
+            if not pod.metadata.deletion_timestamp and any(entry.type == "Ready" and entry.status == "True" for entry in pod.status.conditions or [])
+        }
+
+    def metrics(self, service: str) -> str:
+        return call(f"http://{self.picker(service)}:9090/metrics")[2].decode()
+
+    def ask(self, service: str, prompt: str, tokens: int = 1) -> str:
+        """The pod that answered a completion through the gateway."""
+        body = {"model": MODELS[service], "prompt": prompt, "max_tokens": tokens}
+        status, headers, content = call(f"{self.url(service)}/v1/completions", body)
+        assert status == 200, content
+        return headers["x-inference-pod"]
+
+    def switch(self, service: str, block: dict[str, t.Any], **variables: t.Any) -> subprocess.CompletedProcess[str]:
+        """Run playbooks/scorers.yml with another scheduler block for one service."""
+        given = {"llm_d_scheduler_overrides": {service: block}, **variables}
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "molecule/scorers/inventory", "playbooks/scorers.yml", "-e", json.dumps(given)]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, check=False)
+
+
+def call(url: str, body: t.Any = None, timeout: float = 30.0) -> tuple[int, dict[str, str], bytes]:
+    """One HTTP exchange."""
+    request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers), error.read()
+
+
+def until(look: t.Callable[[], bool], seconds: float, what: str) -> None:
+    """Look until it is so."""
+    end = time.monotonic() + seconds
+    while not look():
+        assert time.monotonic() < end, f"not in {seconds} s: {what}"
+        time.sleep(0.1)

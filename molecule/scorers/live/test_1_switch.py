@@ -1,0 +1,71 @@
+"""A switch between presets under load loses no request; what does not work is taken back."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from stack import MODELS, Stack, call
+from steady_load import SteadyLoad
+
+RATE = 50.0
+# Neighbours differ, so that each switch is one. To and from precise prefix and prefill servers, model servers are replaced as well.
+ROUND = ("queue", "round_robin", "prefix_aware", "precise_prefix", "balanced", "disaggregated", "precise_prefix", "disaggregated", "default", "balanced")
+
+
+def test_a_switch_under_load_loses_nothing(stack: Stack) -> None:
+    stamps = []
+    with SteadyLoad(stack.url("sim"), MODELS["sim"], RATE) as load:
+        time.sleep(3)
+        begin = time.monotonic()
+        for preset in ROUND:
+            stamps.append((preset, round(time.monotonic() - begin + 3, 1)))
+            done = stack.switch("sim", {"preset": preset})
+            assert done.returncode == 0, done.stdout + done.stderr
+        time.sleep(36)  # the last of the old endpoint pickers drains and ends, under load as well
+    print(load.report, stamps)
+    assert load.report.lost == []
+    assert set(load.report.statuses) == {200}
+    assert load.report.sent > 0.95 * RATE * load.report.seconds
+    assert set(stack.servers("sim")) <= set(load.report.pods)
+
+
+def test_an_answer_of_a_minute_survives_a_switch(stack: Stack) -> None:
+    with SteadyLoad(stack.url("sim"), MODELS["sim"], 1.0, timeout=120, long_every=1, long_tokens=9000) as load:
+        time.sleep(2.5)  # three answers of 45 seconds are under way
+        load._end.set()  # and no more are sent
+        done = stack.switch("sim", {"preset": "queue"})
+        assert done.returncode == 0, done.stdout + done.stderr
+    print(load.report)
+    assert load.report.lost == []
+    assert load.report.sent >= 3
+
+
+def test_what_the_endpoint_picker_refuses_is_taken_back(stack: Stack) -> None:
+    """A configuration that is right for another release: it passes every check, and the endpoint picker ends."""
+    before = stack.core.read_namespaced_config_map("sim-epp", "llm-d").data, stack.picker("sim")
+    image = stack.core.list_namespaced_pod("llm-d", label_selector="app.kubernetes.io/instance=sim-epp").items[0].spec.containers[0].image
+    with SteadyLoad(stack.url("sim"), MODELS["sim"], 20.0) as load:
+        done = stack.switch("sim", {"preset": "round_robin"}, llm_d_release="router-0.9", llm_d_images={"epp": image})
+    assert done.returncode != 0
+    assert "the new endpoint picker does not start" in done.stdout
+    assert "has been put back and serves" in done.stdout, done.stdout
+    assert (stack.core.read_namespaced_config_map("sim-epp", "llm-d").data, stack.picker("sim")) == before
+    assert load.report.lost == [], load.report
+    assert stack.ask("sim", "still there")
+
+
+def test_a_mistake_touches_nothing(stack: Stack) -> None:
+    before = stack.core.read_namespaced_config_map("sim-epp", "llm-d").metadata.resource_version
+    done = stack.switch("sim", {"scorers": {"quue": 1}})
+    assert done.returncode != 0
+    assert "llm_d_scheduler_overrides.sim.scorers.quue" in done.stdout and "Did you mean" in done.stdout, done.stdout
+    assert stack.core.read_namespaced_config_map("sim-epp", "llm-d").metadata.resource_version == before
+
+
+def test_another_service_is_left_alone(stack: Stack) -> None:
+    picker = stack.picker("table")
+    done = stack.switch("sim", {"scorers": {"queue": 5}})
+    assert done.returncode == 0, done.stdout
+    assert stack.picker("table") == picker
+    assert json.dumps(call(f"{stack.url('table')}/v1/models")[0]) == "200"

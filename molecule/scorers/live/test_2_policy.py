@@ -1,0 +1,126 @@
+"""Every preset that runs here: the endpoint picker's metrics say that exactly its plugins ran, and the pods that it did what it is for."""
+
+from __future__ import annotations
+
+import collections
+import threading
+import time
+import uuid
+
+import pytest
+from stack import MODELS, SERIES, Stack, call, until
+
+from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence, prometheus_text
+from ansible_collections.llm_d.inference.plugins.module_utils.scorers import build
+
+PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "default", "precise_prefix", "disaggregated")
+GIE = "gateway-api-inference-extension/epp"
+
+
+def switched(stack: Stack, preset: str, release: str) -> None:
+    done = stack.switch("sim", {"preset": preset}, llm_d_release=release)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("release", ["gie-1.5", "scheduler-0.7"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_exactly_the_intended_plugins_ran(stack: Stack, preset: str, release: str) -> None:
+    if release == "gie-1.5" and call(f"http://127.0.0.1:5215/v2/{GIE}/tags/list")[0] != 200:
+        pytest.skip("the local registry has no endpoint picker of gie-1.5")
+    wanted = build({"preset": preset}, release, {"engine": "simulator", "model": MODELS["sim"], "block_size": 16, "epp_service": "sim-events"})
+    if wanted.problems:
+        pytest.skip(f"{release} has no {preset}: {wanted.problems[0].reason}")
+    switched(stack, preset, release)
+    for number in range(20):
+        stack.ask("sim", f"{number} {uuid.uuid4()} " + "so long that a prefill server is worth it " * 100)
+    runs = epp_evidence.plugin_runs(stack.metrics("sim"), SERIES)
+    print({f"{point}/{kind}": int(count) for (point, kind), count in runs.items() if point in epp_evidence.POINTS})
+    assert epp_evidence.compare_runs(wanted.document, release, runs) == []
+    assert all(count >= 20 for (point, _kind), count in runs.items() if point in epp_evidence.POINTS)
+
+
+def test_round_robin_spreads_evenly(stack: Stack) -> None:
+    switched(stack, "round_robin", "scheduler-0.7")
+    counts = collections.Counter(stack.ask("sim", "always the same prompt, of many words, which no cache attracts " * 4) for _number in range(200))
+    print(dict(counts))
+    assert len(counts) == 4
+    assert all(25 <= count <= 75 for count in counts.values()), counts  # 50 each, four standard deviations
+
+
+def test_queue_avoids_the_busy_server(stack: Stack) -> None:
+    switched(stack, "queue", "scheduler-0.7")
+    servers = stack.servers("sim")
+    busy, address = sorted(servers.items())[0]
+    body = {"model": MODELS["sim"], "prompt": "a long story", "max_tokens": 3000, "ignore_eos": True}
+    hogs = [threading.Thread(target=call, args=(f"http://{address}:8000/v1/completions", body, 120), daemon=True) for _number in range(10)]
+    for hog in hogs:
+        hog.start()
+    until(lambda: waiting(address) >= 3, 10, "a queue at the busy server")
+    counts = collections.Counter(stack.ask("sim", f"{number} {uuid.uuid4()}") for number in range(60))
+    assert waiting(address) >= 1, "the busy server was done too early for this to prove anything"
+    print(busy, dict(counts))
+    assert counts[busy] == 0
+    assert len(counts) == 3
+    for hog in hogs:
+        hog.join()
+
+
+def waiting(address: str) -> float:
+    samples = prometheus_text.parse(call(f"http://{address}:8000/metrics")[2].decode())
+    return prometheus_text.total(samples, "vllm:num_requests_waiting") or 0.0
+
+
+@pytest.mark.parametrize("preset", ["balanced", "prefix_aware"])
+def test_prefix_sticks(stack: Stack, preset: str) -> None:
+    switched(stack, preset, "scheduler-0.7")
+    homes: dict[str, set[str]] = collections.defaultdict(set)
+    for _turn in range(8):
+        for story in ("river", "stone", "cloud", "field", "storm", "glass"):
+            homes[story].add(stack.ask("sim", f"{story} {preset} " * 200 + uuid.uuid4().hex))
+    print({story: sorted(pods) for story, pods in homes.items()})
+    assert all(len(pods) == 1 for pods in homes.values())
+    assert len(set().union(*homes.values())) > 1
+
+
+def test_precise_prefix_follows_kv_events(stack: Stack) -> None:
+    """A prompt that went to a server behind the endpoint picker's back: only that server's own events can say who knows it."""
+    switched(stack, "precise_prefix", "scheduler-0.7")
+    servers = stack.servers("sim")
+    assert len(servers) == 4
+
+    def followed(turn: int) -> bool:
+        homes = {name: f"{uuid.uuid4()} " + f"tale {turn} " * 200 for name in servers}
+        for name, address in servers.items():
+            assert call(f"http://{address}:8000/v1/completions", {"model": MODELS["sim"], "prompt": homes[name], "max_tokens": 1})[0] == 200
+        time.sleep(1)  # events are sent at once, and indexed soon after
+        found = {name: stack.ask("sim", prompt + " and then?") for name, prompt in homes.items()}
+        print({name[-5:]: pod[-5:] for name, pod in found.items()})
+        return found == {name: name for name in servers}
+
+    # What a server that has just started says while it still dials the endpoint picker, nobody hears.
+    until(lambda: followed(0), 30, "all servers have dialled the endpoint picker")
+    assert all(followed(turn) for turn in range(1, 6))
+
+
+def test_disaggregation_prefills_long_cold_prompts_elsewhere(stack: Stack) -> None:
+    switched(stack, "disaggregated", "scheduler-0.7")
+    (prefill,) = stack.servers("sim", "prefill").values()
+    decode = set(stack.servers("sim"))
+
+    def prefilled(*prompts: str) -> float:
+        before = served(prefill)
+        assert {stack.ask("sim", prompt) for prompt in prompts} <= decode, "the answer comes from a decode server"
+        return served(prefill) - before
+
+    cold = [f"{uuid.uuid4()} " + "a long story " * 300 for _number in range(10)]
+    assert prefilled(*cold) == 10
+    time.sleep(0.5)
+    warm = prefilled(*cold)
+    short = prefilled(*(f"{uuid.uuid4()} {number}" for number in range(10)))
+    print(f"prefilled elsewhere: 10 of 10 cold, {warm:.0f} of 10 warm, {short:.0f} of 10 short")
+    assert (warm, short) == (0, 0)
+
+
+def served(address: str) -> float:
+    samples = prometheus_text.parse(call(f"http://{address}:8000/metrics")[2].decode())
+    return prometheus_text.total(samples, "vllm:request_success_total") or 0.0

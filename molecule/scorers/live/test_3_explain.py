@@ -1,0 +1,18 @@
+"""`explain` says what really happens: over 240 requests in 120 states, each goes to a predicted winner."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from agreement import BLOCKS, measure
+from stack import Stack
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: "+".join([*block.get("scorers", {}), block.get("preset", "")]).strip("+"))
+def test_explain_agrees_with_the_endpoint_picker(stack: Stack, block: dict[str, t.Any]) -> None:
+    assert len(stack.servers("table")) == 4
+    found = measure(stack, block, 30)
+    print(f"explain: {found.agreed} of {found.asked} agree, {found.clear} of them with one possible winner")
+    assert found.wrong == []
+    assert found.clear > found.asked / 3

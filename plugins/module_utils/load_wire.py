@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The bytes of HTTP/1.1, for a client that stamps every piece of an answer at the moment it comes. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+
+MAX_HEAD = 64 << 10  # bytes of status line and headers
+MAX_LINE = 4 << 10  # bytes of the line that tells a chunk's size
+
+
+class WireError(ValueError):
+    """What came is not HTTP/1.1."""
+
+
+def request(path: str, host: str, headers: c.Mapping[str, str], body: bytes) -> bytes:
+    """A POST as bytes, of a connection that is kept open."""
+    lines = [f"POST {path} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in headers.items()), f"Content-Length: {len(body)}"]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
+class ResponseParser:
+    """Bytes in as they come, pieces of the body out. How the bytes are cut makes no difference to the body as a whole."""
+
+    def __init__(self, method: str = "POST") -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.done = False
+        self.keep_alive = False
+        self._method = method
+        self._rest = b""
+        self._step = self._head
+        self._left = 0  # bytes of the body or chunk still to come
+        self.ends_with_connection = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The pieces of the body that these bytes hold. Raises WireError."""
+        self._rest += data
+        pieces: list[bytes] = []
+        while not self.done and self._step(pieces):
+            pass
+        if self.done and self._rest:
+            self.keep_alive = False  # bytes that nobody asked for: this connection cannot be trusted with another request
+        return pieces
+
+    def _head(self, pieces: list[bytes]) -> bool:
+        head, end, rest = self._rest.partition(b"\r\n\r\n")
+        if not end:
+            if len(self._rest) > MAX_HEAD or not b"HTTP/1.".startswith(self._rest[:7]):
+                raise WireError("the answer is not HTTP/1.1" if len(self._rest) <= MAX_HEAD else "the headers do not end")
+            return False
+        self._rest = rest
+        first, *lines = head.decode("latin-1").split("\r\n")
+        version, _space, after = first.partition(" ")
+        if not version.startswith("HTTP/1.") or not after[:3].isascii() or not after[:3].isdigit():
+            raise WireError(f"the answer is not HTTP/1.1: {first[:80]!r}")
+        status = int(after[:3])
+        if status < 200:
+            return True  # 100 Continue and its like come before the answer
+        self.status = status
+        self.headers = {name.strip().lower(): value.strip() for name, _colon, value in (line.partition(":") for line in lines)}
+        self._framing(version)
+        return True
+
+    def _framing(self, version: str) -> None:
+        """How the end of the body is known."""
+        connection = self.headers.get("connection", "").lower()
+        self.keep_alive = connection != "close" and (version != "HTTP/1.0" or connection == "keep-alive")
+        length = self.headers.get("content-length", "")
+        if self._method == "HEAD" or self.status in (204, 304):
+            self.done = True
+        elif "chunked" in self.headers.get("transfer-encoding", "").lower():
+            self._step = self._chunk_size
+        elif length:
+            if not (length.isascii() and length.isdigit() and len(length) < 16):
+                raise WireError(f"Content-Length {length[:40]!r} is no number")
+            self._left = int(length)
+            self._step = self._counted
+            self.done = not self._left
+        else:
+            self.ends_with_connection, self.keep_alive = True, False
+            self._step = self._until_closed
+
+    def _take(self, pieces: list[bytes]) -> None:
+        piece, self._rest = self._rest[: self._left], self._rest[self._left :]
+        if piece:
+            pieces.append(piece)
+            self._left -= len(piece)
+
+    def _counted(self, pieces: list[bytes]) -> bool:
+        self._take(pieces)
+        self.done = not self._left
+        return False
+
+    def _until_closed(self, pieces: list[bytes]) -> bool:
+        if self._rest:
+            pieces.append(self._rest)
+        self._rest = b""
+        return False
+
+    def _line(self) -> bytes | None:
+        line, end, rest = self._rest.partition(b"\r\n")
+        if not end:
+            if len(self._rest) > MAX_LINE:
+                raise WireError("a line between chunks does not end")
+            return None
+        self._rest = rest
+        return line
+
+    def _chunk_size(self, pieces: list[bytes]) -> bool:
+        line = self._line()
+        if line is None:
+            return False
+        size = line.split(b";")[0].strip()
+        try:
+            if not size.isalnum() or len(size) > 15:
+                raise ValueError
+            self._left = int(size, 16)
+        except ValueError:
+            raise WireError(f"{size[:40]!r} is no size of a chunk") from None
+        self._step = self._chunk if self._left else self._trailer
+        return True
+
+    def _chunk(self, pieces: list[bytes]) -> bool:
+        self._take(pieces)
+        if self._left or len(self._rest) < 2:
+            return False
+        if self._rest[:2] != b"\r\n":
+            raise WireError("a chunk is longer than it said")
+        self._rest = self._rest[2:]
+        self._step = self._chunk_size
+        return True
+
+    def _trailer(self, pieces: list[bytes]) -> bool:
+        line = self._line()
+        self.done = line == b""
+        return line is not None

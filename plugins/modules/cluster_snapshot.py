@@ -1,0 +1,116 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_snapshot
+short_description: Read objects as they were last applied, to be able to go back
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Reads some objects and returns of each what this collection last applied. Applying that again with M(llm_d.inference.cluster_objects) brings the
+    objects back to what they were, and takes away what was added since.
+  - What others own of an object is not part of it. An object that is not there, or that this collection never applied, is left out.
+options:
+  resources:
+    description: Definitions, objects or references. Of each, C(apiVersion), C(kind), C(metadata.name) and C(metadata.namespace) are read.
+    type: list
+    elements: dict
+    required: true
+  kinds:
+    description: Only objects of these kinds.
+    type: list
+    elements: str
+    default: []
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - kubernetes >= 24.2.0
+attributes:
+  check_mode:
+    description: Only reads.
+    support: full
+  diff_mode:
+    description: Changes nothing.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Remember what is there
+  llm_d.inference.cluster_snapshot:
+    resources: "{{ definitions }}"
+  register: before
+
+- name: Go back
+  llm_d.inference.cluster_objects:
+    definitions: "{{ before.definitions }}"
+"""
+
+RETURN = r"""
+definitions:
+  description: The objects as they were last applied, in the order of O(resources). Secrets are left out.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: sim-epp, namespace: llm-d}
+      data: {config.yaml: "kind: EndpointPickerConfig\n"}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import FIELD_MANAGER, Cluster, auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.observer import Ref, references
+from ansible_collections.llm_d.inference.plugins.module_utils.rollout_owned import applied
+
+
+def snapshot(cluster: Cluster, refs: list[Ref]) -> list[dict]:
+    """What we last applied of each object that is there; one list request for each kind and namespace."""
+    groups: dict[tuple[str, str, str], list[Ref]] = {}
+    for ref in refs:
+        groups.setdefault((ref.api_version, ref.kind, ref.namespace), []).append(ref)
+    found: dict[tuple[str, str, str, str], dict] = {}
+    for part in cluster.parallel(lambda key: fetch(cluster, key, groups[key]), list(groups)):
+        found.update(part)
+    objects = (found.get((ref.api_version, ref.kind, ref.namespace, ref.name)) for ref in refs)
+    return [definition for definition in (applied(obj, FIELD_MANAGER) for obj in objects if obj) if definition]
+
+
+def fetch(cluster: Cluster, key: tuple[str, str, str], refs: list[Ref]) -> dict[tuple[str, str, str, str], dict]:
+    """The objects of one kind and namespace, by their reference."""
+    api_version, kind, namespace = key
+    path = cluster.path(api_version, kind, namespace)
+    items = ((cluster.find(path) or {}).get("items") or []) if path else []
+    wanted = {ref.name for ref in refs}
+    # items of a list do not tell what they are
+    return {(*key, item["metadata"]["name"]): {**item, "apiVersion": api_version, "kind": kind} for item in items if item["metadata"]["name"] in wanted}
+
+
+def main() -> None:
+    """Entry of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **auth_spec(),
+            "resources": {"type": "list", "elements": "dict", "required": True},
+            "kinds": {"type": "list", "elements": "str", "default": []},
+        },
+        supports_check_mode=True,
+    )
+    kinds = module.params["kinds"]
+    try:
+        refs = [ref for ref in references(module.params["resources"]) if ref.kind != "Secret" and (not kinds or ref.kind in kinds)]
+        definitions = snapshot(connect(module), refs) if refs else []
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc))
+    module.exit_json(changed=False, definitions=definitions)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: scheduler_proof
+short_description: Wait until endpoint pickers run their configuration, and prove it
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Waits until the Deployment of every endpoint picker has rolled, and reads in the log of every pod which configuration it has loaded.
+  - Fails at once with the endpoint picker's own words when one of them ends because of its configuration. Writes nothing.
+options:
+  namespace:
+    description: Namespace of the endpoint pickers.
+    type: str
+    required: true
+  configurations:
+    description: For the name of each Deployment, the text of the configuration that its pods must have loaded.
+    type: dict
+    required: true
+  timeout:
+    description: Seconds to wait for all of them.
+    type: int
+    default: 300
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - kubernetes >= 24.2.0
+  - PyYAML
+attributes:
+  check_mode:
+    description: Looks at nothing, since nothing was applied.
+    support: full
+  diff_mode:
+    description: Changes nothing.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Prove what the endpoint picker runs
+  llm_d.inference.scheduler_proof:
+    namespace: llm-d
+    configurations:
+      sim-epp: "{{ ({'preset': 'balanced'} | llm_d.inference.scorer_config).text }}"
+"""
+
+RETURN = r"""
+schedulers:
+  description: The proof of each endpoint picker, C(by) its V(log), or by its V(readiness) where the log is gone.
+  returned: success, when not in check mode
+  type: list
+  elements: dict
+  sample:
+    - name: sim-epp
+      pods: [{pod: sim-epp-5d9c7, by: log, line: '{"msg":"loaded configuration from file/text successfully"}'}]
+failures:
+  description: The endpoint pickers that do not run their configuration, with the C(error), and the C(culprit), which is what they say themselves.
+  returned: on failure
+  type: list
+  elements: dict
+  sample:
+    - name: sim-epp
+      error: "the new endpoint picker does not start: plugin type 'quue-scorer' is not registered"
+      culprit: "plugin type 'quue-scorer' is not registered"
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.rollout import Target, checksum, settle
+
+try:
+    import yaml
+except ImportError:
+    # the kubernetes library needs it too, so connect() has said so before it is used
+    yaml = None
+
+
+def main() -> None:
+    """Entry of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **auth_spec(),
+            "namespace": {"type": "str", "required": True},
+            "configurations": {"type": "dict", "required": True},
+            "timeout": {"type": "int", "default": 300},
+        },
+        supports_check_mode=True,
+    )
+    namespace, configurations = module.params["namespace"], module.params["configurations"]
+    if module.check_mode or not configurations:
+        module.exit_json(changed=False, **({} if module.check_mode else {"schedulers": []}))
+    try:
+        cluster = connect(module)
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        wanted = [(Target(namespace, name, name, ""), checksum(config), yaml.load(config, Loader=loader)) for name, config in configurations.items()]
+        outcomes = settle(cluster, wanted, module.params["timeout"])
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc))
+    failures = [{"name": name, "error": outcome.error, "culprit": outcome.culprit} for name, outcome in zip(configurations, outcomes) if outcome.error]
+    if failures:
+        module.fail_json(msg="\n".join(f"{namespace}/{item['name']}: {item['error']}" for item in failures), failures=failures)
+    module.exit_json(changed=False, schedulers=[{"name": name, "pods": outcome.pods} for name, outcome in zip(configurations, outcomes)])
+
+
+if __name__ == "__main__":
+    main()

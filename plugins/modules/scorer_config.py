@@ -1,0 +1,345 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: scorer_config
+short_description: Build, check, explain and apply the configuration of an endpoint picker
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Turns what a user says about scheduling (a preset, scorers with weights by alias, or raw plugins and profiles) into the C(EndpointPickerConfig) of a
+    release line, refuses every mistake at once, and works out a decision for a table of servers.
+  - Without O(target) that is all, as with the filter of the same name.
+  - With O(target), the running endpoint picker gets the configuration. It is written, the Deployment rolls by its checksum, and the module returns only
+    when every pod has loaded it, as its own log says.
+  - When the new pods do not start, everything is put back to what was there, the old configuration is proven to serve, and the module fails with the
+    endpoint picker's own words. A bad configuration never replaces a good one, since the old pods serve until the new ones are ready.
+  - What M(llm_d.inference.scorer_config) applies lasts until the next run of C(playbooks/site.yml), which brings back what the user's file says.
+options:
+  release:
+    description: The release line of the endpoint picker.
+    type: str
+    choices: [gie-1.5, scheduler-0.7, scheduler-0.8, router-0.9, router-0.10]
+    default: scheduler-0.7
+  preset:
+    description: How requests are scheduled. Left out, only what stands beside it, or V(default) where nothing does.
+    type: str
+  scorers:
+    description: Scorers by alias, each with its weight or a mapping with C(weight) and parameters. A weight of 0 takes a scorer out.
+    type: dict
+  picker:
+    description: Who picks among the scored servers, by alias.
+    type: str
+  picker_parameters:
+    description: Parameters of the picker.
+    type: dict
+  profile_handler:
+    description: The profile handler, by alias.
+    type: str
+  profile_handler_parameters:
+    description: Parameters of the profile handler.
+    type: dict
+  filters:
+    description: Filters by alias, before the scorers, each a name, or a mapping of one name to its parameters.
+    type: list
+    elements: raw
+  disaggregation:
+    description: Separate prefill and decode servers, V(true) or a mapping with settings.
+    type: raw
+  saturation:
+    description: When the endpoint picker takes a server for saturated.
+    type: dict
+  flow_control:
+    description: Queueing in the endpoint picker, where the release has it.
+    type: dict
+  feature_gates:
+    description: Feature gates of the endpoint picker.
+    type: list
+    elements: str
+  plugins:
+    description: For experts, the plugins of the configuration as the release spells them.
+    type: list
+    elements: dict
+  profiles:
+    description: For experts, the scheduling profiles over O(plugins).
+    type: list
+    elements: dict
+  document:
+    description: For experts, the whole C(EndpointPickerConfig). It is checked like any other.
+    type: dict
+  deployment:
+    description:
+      - What the rest of the deployment says. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(block_size), C(hash_seed), C(port),
+        C(epp_service), and to check against C(server_args), C(server_env), C(epp_args).
+    type: dict
+    default: {}
+  servers:
+    description:
+      - Servers to explain a decision for. Each has a C(name) and, as far as known, C(waiting), C(running), C(kv_usage), C(matched_blocks),
+        C(total_blocks), C(loras), C(waiting_loras), C(max_loras), C(active_requests), C(tokens_in_flight), C(last_cold), C(labels), C(role), C(scores).
+    type: list
+    elements: dict
+    default: []
+  request:
+    description: The request of that decision. C(model), C(prompt_tokens) or C(prompt_characters), C(block_size), C(session), C(headers), C(multimodal).
+    type: dict
+    default: {}
+  target:
+    description: The endpoint picker that gets the configuration. Left out, nothing is applied.
+    type: dict
+    suboptions:
+      namespace:
+        description: Its namespace.
+        type: str
+        required: true
+      name:
+        description: Name of its Deployment, such as V(llama-8b-epp).
+        type: str
+        required: true
+      config_map:
+        description: Name of the ConfigMap with its configuration. Left out, O(target.name).
+        type: str
+      key:
+        description: Key in the ConfigMap.
+        type: str
+        default: config.yaml
+  state:
+    description:
+      - V(present) applies the configuration.
+      - V(absent) takes a configuration of one's own away. The endpoint picker goes back to what its release does by itself, which is O(preset=default).
+    type: str
+    choices: [present, absent]
+    default: present
+  timeout:
+    description: Seconds to wait until the endpoint picker has loaded the configuration, and again, should it have to be put back.
+    type: int
+    default: 300
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - kubernetes >= 24.2.0
+attributes:
+  check_mode:
+    description: Builds, checks, explains and compares with what is there. Writes nothing and waits for nothing.
+    support: full
+  diff_mode:
+    description: Shows the configuration that is there and the one that is asked for.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Check a configuration and see who would win
+  llm_d.inference.scorer_config:
+    preset: balanced
+    scorers:
+      prefix: 5
+    servers:
+      - {name: server-a, waiting: 3, kv_usage: 0.5, matched_blocks: 10, total_blocks: 10}
+      - {name: server-b, waiting: 0, kv_usage: 0.1}
+
+- name: Give a running endpoint picker other weights
+  llm_d.inference.scorer_config:
+    release: scheduler-0.7
+    preset: prefix_aware
+    scorers:
+      queue: 1
+    target:
+      namespace: llm-d
+      name: llama-8b-epp
+
+- name: Go back to what the release does by itself
+  llm_d.inference.scorer_config:
+    state: absent
+    target:
+      namespace: llm-d
+      name: llama-8b-epp
+"""
+
+RETURN = r"""
+document:
+  description: The C(EndpointPickerConfig).
+  returned: success
+  type: dict
+  sample: {apiVersion: inference.networking.x-k8s.io/v1alpha1, kind: EndpointPickerConfig, plugins: [{type: queue-scorer}]}
+text:
+  description: The same as YAML, in a stable order.
+  returned: success
+  type: str
+  sample: "apiVersion: inference.networking.x-k8s.io/v1alpha1\nkind: EndpointPickerConfig\n"
+checksum:
+  description: SHA-256 of the text, with which the pods are annotated.
+  returned: success
+  type: str
+  sample: 5f4dcc3b5aa765d61d8327deb882cf99b1b9c3a4d5e6f708192a3b4c5d6e7f80
+requires:
+  description: Flags and environment of the model servers, sidecars, flags and ports of the endpoint picker, labels, roles, feature gates.
+  returned: success
+  type: dict
+  sample: {vllm: {args: [], env: [], ports: []}, epp: {args: [], env: [], ports: [], publish_not_ready: false}, sidecars: [], roles: []}
+notes:
+  description: What works and deserves a word.
+  returned: success
+  type: list
+  elements: str
+  sample: ["lora_affinity: start the servers with --enable-lora; without adapters every server scores the same."]
+problems:
+  description: Mistakes, each with C(path), C(value), C(reason) and C(fix).
+  returned: always
+  type: list
+  elements: dict
+  sample: [{path: scorers.quue, value: 1, reason: there is no scorer 'quue'., fix: "Did you mean queue?"}]
+explanation:
+  description: The worked decision; empty without O(servers).
+  returned: success
+  type: dict
+  sample: {winners: [server-a], probabilities: {server-a: 1.0, server-b: 0.0}, text: "Profile default: max-score-picker takes the highest total"}
+pods:
+  description: The pods that have proven to run the configuration, C(by) their V(log), or by their V(readiness) where the log is gone.
+  returned: with O(target), not in check mode
+  type: list
+  elements: dict
+  sample: [{pod: sim-epp-5d9c7, by: log, line: '{"msg":"loaded configuration from file/text successfully"}'}]
+rolled_back:
+  description: Whether what was there before was put back and serves.
+  returned: when the endpoint picker did not take the configuration
+  type: bool
+  sample: true
+culprit:
+  description: What the endpoint picker said about the configuration.
+  returned: when the endpoint picker did not take the configuration
+  type: str
+  sample: "failed to load the configuration - plugin instantiation failed: plugin type 'quue-scorer' is not registered"
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils import scorer_answer, scorers
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.rollout import Rollout, State, Target, checksum, settle
+from ansible_collections.llm_d.inference.plugins.module_utils.scorers_input import KEYS
+
+BLOCK = {
+    "preset": {"type": "str"},
+    "scorers": {"type": "dict"},
+    "picker": {"type": "str"},
+    "picker_parameters": {"type": "dict"},
+    "profile_handler": {"type": "str"},
+    "profile_handler_parameters": {"type": "dict"},
+    "filters": {"type": "list", "elements": "raw"},
+    "disaggregation": {"type": "raw"},
+    "saturation": {"type": "dict"},
+    "flow_control": {"type": "dict"},
+    "feature_gates": {"type": "list", "elements": "str"},
+    "plugins": {"type": "list", "elements": "dict"},
+    "profiles": {"type": "list", "elements": "dict"},
+    "document": {"type": "dict"},
+}
+
+
+def argument_spec() -> dict[str, t.Any]:
+    """The options of the module."""
+    target = {
+        "namespace": {"type": "str", "required": True},
+        "name": {"type": "str", "required": True},
+        "config_map": {"type": "str"},
+        "key": {"type": "str", "default": "config.yaml", "no_log": False},
+    }
+    return {
+        **auth_spec(),
+        **BLOCK,
+        "release": {"type": "str", "choices": ["gie-1.5", "scheduler-0.7", "scheduler-0.8", "router-0.9", "router-0.10"], "default": "scheduler-0.7"},
+        "deployment": {"type": "dict", "default": {}},
+        "servers": {"type": "list", "elements": "dict", "default": []},
+        "request": {"type": "dict", "default": {}},
+        "target": {"type": "dict", "options": target},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        "timeout": {"type": "int", "default": 300},
+    }
+
+
+def bring(cluster: Cluster, target: Target, built: scorers.Built, timeout: float, check: bool) -> dict[str, t.Any]:
+    """Bring a running endpoint picker to a configuration, or back to the one it had. Returns what the module returns."""
+    rollout = Rollout(cluster, target)
+    before = rollout.read()
+    missing = scorer_answer.lacking(built.requires, rollout.deployment)
+    if missing:
+        return failure(
+            f"the endpoint picker {target} lacks what this configuration needs: {', '.join(missing)}; write the scheduler block into the user's file "
+            "and run playbooks/scorers.yml, which brings both"
+        )
+    after = State(built.text, checksum(built.text))
+    result: dict[str, t.Any] = {"changed": before != after, "diff": difference(target, before, after)}
+    if check:
+        return result
+    if before != after:
+        rollout.write(after)
+    outcome = settle(cluster, [(target, after.checksum, built.document)], timeout)[0]
+    if not outcome.error:
+        return {**result, "pods": outcome.pods}
+    if before == after:
+        return {**failure(f"the endpoint picker {target} does not run the configuration that it was given: {outcome.error}"), "culprit": outcome.culprit}
+    return {**back(rollout, before, outcome.error, timeout), "culprit": outcome.culprit}
+
+
+def back(rollout: Rollout, before: State, why: str, timeout: float) -> dict[str, t.Any]:
+    """Put back what was there; the result of a module that has failed because of `why`."""
+    try:
+        rollout.write(before)
+        outcome = settle(rollout.cluster, [(rollout.target, before.checksum or "", None)], timeout)[0]
+        error = outcome.error
+    except ClusterError as exc:
+        error = str(exc)
+    if error:
+        return {**failure(f"{why}\nWhat was there before could not be brought back: {error}"), "changed": True, "rolled_back": False}
+    pods = ", ".join(pod["pod"] for pod in outcome.pods)
+    return {**failure(f"{why}\nThe configuration that was there before has been put back and serves ({pods})."), "rolled_back": True}
+
+
+def failure(message: str) -> dict[str, t.Any]:
+    """A result that fails and has changed nothing."""
+    return {"failed": True, "msg": message, "changed": False}
+
+
+def difference(target: Target, before: State, after: State) -> dict[str, str]:
+    """The diff of two states."""
+    header = f"ConfigMap {target.namespace}/{target.config_map} {target.key}"
+    return {"before_header": header, "after_header": header, "before": before.config or "", "after": after.config or ""}
+
+
+def main() -> None:
+    """Entry of the module."""
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    params = module.params
+    block = {key: params[key] for key in KEYS if params.get(key) is not None}
+    if params["state"] == "absent":
+        if block:
+            module.fail_json(msg=f"state absent takes the configuration away, so leave {', '.join(block)} out.", problems=[])
+        block = {"preset": "default"}
+    built = scorers.build(block, params["release"], params["deployment"])
+    answer = scorer_answer.answer(built, params["release"], params["servers"], params["request"])
+    if answer["problems"]:
+        module.fail_json(msg=scorer_answer.refusal(answer["problems"]), problems=answer["problems"])
+    answer["checksum"] = checksum(built.text)
+    if params["target"] is None:
+        module.exit_json(changed=False, **answer)
+    given = params["target"]
+    target = Target(given["namespace"], given["name"], given["config_map"] or given["name"], given["key"])
+    try:
+        result = bring(connect(module), target, built, params["timeout"], module.check_mode)
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc), problems=[])
+    if result.pop("failed", False):
+        module.fail_json(**answer, **result)
+    module.exit_json(**answer, **result)
+
+
+if __name__ == "__main__":
+    main()

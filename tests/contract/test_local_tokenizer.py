@@ -1,0 +1,38 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tokenizer of the local cluster gives the token ids of the real simulator; its own Go tests say so, and run here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.module_utils.go_build import Builder, find_go
+
+CACHE = Path("/var/cache/llm-d-local")
+
+
+def test_the_tokenizer_gives_the_ids_of_the_simulator(root):
+    go = find_go("1.26.7", ["go", "/usr/local/go/bin/go", f"{CACHE}/python/bin/go"])
+    simulator = Path(os.environ.get("LLM_D_SIMULATOR_BINARY") or CACHE / "bin/llm-d-inference-sim")
+    if not go or not simulator.is_file():
+        pytest.skip("no Go or no simulator: bring up the local cluster, which builds it")
+    # The flags of the role's builds, so that their compiled packages are taken.
+    environment = {**Builder(str(CACHE), go).environment, "LLM_D_SIMULATOR_BINARY": str(simulator)}
+    done = subprocess.run(
+        [go, "test", "-trimpath", "-vet=off", "-count=1", "-json", "."],
+        cwd=root / "roles/local_cluster/files/go/tokenizer",
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    outcomes = {each["Test"]: each["Action"] for each in events if "Test" in each and each["Action"] in ("pass", "fail", "skip")}
+    assert done.returncode == 0, "".join(each.get("Output", "") for each in events) + done.stderr
+    assert len(outcomes) >= 6 and set(outcomes.values()) == {"pass"}, outcomes

@@ -1,0 +1,125 @@
+"""The real binaries take the command lines of the plan, and do with them what the plan says: a prefill server prefills, a tokenizer answers.
+
+Binaries: those of the local cluster's cache, or of the folder LLM_D_BINARIES.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import time
+import typing as t
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.module_utils.epp_presets import SIDECAR_SERVER_PORT
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+
+Facts = dict[str, t.Any]
+BINARIES = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin"))
+MODEL = "llm-d/simulated-8b"
+
+
+def binary(name: str) -> str:
+    if not (BINARIES / name).is_file():
+        pytest.skip(f"no {name}: bring up the local cluster, which builds it, or set LLM_D_BINARIES")
+    return str(BINARIES / name)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def planned(preset: str, port: int) -> Facts:
+    service = {
+        "name": "sim",
+        "model": {"served_name": MODEL},
+        "engine": {"type": "simulator", "port": port, "simulator": {"kv_cache_size": 100}},
+        "scheduler": {"preset": preset},
+    }
+    return plan({"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_model_services": [service]})["services"][0]
+
+
+@contextlib.contextmanager
+def running(name: str, arguments: t.Sequence[str], folder: Path, **env: str) -> t.Iterator[subprocess.Popen[bytes]]:
+    """A binary at work, its output in `folder`; it must not have ended by itself when it is stopped."""
+    with open(folder / f"{name}-{len(list(folder.iterdir()))}.log", "wb") as log:
+        with subprocess.Popen([binary(name), *arguments], stdout=log, stderr=log, env={"PATH": os.environ["PATH"], **env}) as process:
+            try:
+                yield process
+                assert process.poll() is None, Path(log.name).read_text(encoding="utf-8")[-2000:]
+            finally:
+                process.terminate()
+
+
+def answer(url: str, body: Facts | None = None, **headers: str) -> str:
+    """The answer of a server, waited for while it starts."""
+    data = None if body is None else json.dumps(body).encode()
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, data, {"content-type": "application/json", **headers}), timeout=10) as found:
+                return found.read().decode()
+        except (urllib.error.URLError, ConnectionError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def counted(port: int) -> dict[str, int]:
+    """Answers of a simulator by the reason for which they ended."""
+    lines = [line for line in answer(f"http://127.0.0.1:{port}/metrics").splitlines() if line.startswith("vllm:request_success_total{")]
+    return {line.split('finish_reason="', 1)[1].split('"', 1)[0]: int(float(line.rsplit(" ", 1)[1])) for line in lines}
+
+
+def moved(arguments: t.Sequence[str], flag: str, value: object) -> list[str]:
+    """The arguments with another value of a flag that must be there: on one host servers cannot share a port."""
+    assert [argument for argument in arguments if argument.startswith(f"{flag}=")]
+    return [f"{flag}={value}" if argument.startswith(f"{flag}=") else argument for argument in arguments]
+
+
+def test_a_prefill_server_prefills_for_a_decode_server_behind_its_sidecar(tmp_path: Path) -> None:
+    port, prefill_port, engine_port = free_port(), free_port(), free_port()
+    decode, prefill = planned("disaggregated", port)["servers"]
+    proxy = decode["init_containers"][0]["args"]
+    assert f"--port={SIDECAR_SERVER_PORT}" in decode["args"] and f"--vllm-port={SIDECAR_SERVER_PORT}" in proxy and f"--port={port}" in proxy
+    name = {"POD_IP": "127.0.0.1", "POD_NAMESPACE": "x"}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(running("llm-d-inference-sim", moved(decode["args"], "--port", engine_port), tmp_path, POD_NAME="decode", **name))
+        stack.enter_context(running("llm-d-inference-sim", moved(prefill["args"], "--port", prefill_port), tmp_path, POD_NAME="prefill", **name))
+        stack.enter_context(running("pd-sidecar", moved(proxy, "--vllm-port", engine_port), tmp_path, **name))
+        for server in (engine_port, prefill_port, port):
+            answer(f"http://127.0.0.1:{server}{decode['health_path']}")
+        asked = {"model": MODEL, "prompt": "word " * 50, "max_tokens": 5}
+        answer(f"http://127.0.0.1:{port}/v1/completions", asked)
+        assert not sum(counted(prefill_port).values()) and sum(counted(engine_port).values()) == 1
+        answer(f"http://127.0.0.1:{port}/v1/completions", asked, **{"x-prefiller-host-port": f"127.0.0.1:{prefill_port}"})
+        assert counted(prefill_port)["remote_decode"] == 1 and sum(counted(engine_port).values()) == 2
+        assert counted(port) == counted(engine_port), "the endpoint picker scrapes a decode server through its sidecar"
+
+
+def test_a_simulator_and_its_tokenizer_take_what_precise_prefix_requires(tmp_path: Path) -> None:
+    port, health = free_port(), free_port()
+    service = planned("precise_prefix", port)
+    container, server = service["scheduler"]["init_containers"][0], service["server"]
+    arguments = moved(moved(container["args"], "--socket", tmp_path / "tokenizer.socket"), "--health", f"127.0.0.1:{health}")
+    env = {"SERVER_IP": "127.0.0.1", "POD_IP": f"127.0.0.1:{port}", "POD_NAME": "sim", "POD_NAMESPACE": "x"}
+    with socket.create_server(("127.0.0.1", 0)) as picker, contextlib.ExitStack() as stack:
+        picker.settimeout(30)
+        stack.enter_context(running("tokenizer", arguments, tmp_path))
+        events = f"tcp://127.0.0.1:{picker.getsockname()[1]}"
+        stack.enter_context(running("llm-d-inference-sim", moved(server["args"], "--zmq-endpoint", events), tmp_path, **env))
+        answer(f"http://127.0.0.1:{health}{container['startupProbe']['httpGet']['path']}")
+        assert (tmp_path / "tokenizer.socket").is_socket()
+        answer(f"http://127.0.0.1:{port}{server['health_path']}")
+        dialled, _address = picker.accept()
+        with dialled:
+            assert dialled.recv(10)[:1] == b"\xff", "the greeting of ZeroMQ"
