@@ -41,9 +41,13 @@ class Stack:
 
     def picker(self, service: str) -> str:
         """Address of the one endpoint picker that serves."""
-        found = self._pods(f"app.kubernetes.io/instance={service}-epp")
+        found = self.pickers(service)
         assert len(found) == 1, found
         return next(iter(found.values()))
+
+    def pickers(self, service: str) -> dict[str, str]:
+        """Addresses of the ready endpoint pickers, by pod name."""
+        return self._pods(f"app.kubernetes.io/instance={service}-epp")
 
     def _pods(self, selector: str) -> dict[str, str]:
         pods = self.core.list_namespaced_pod(NAMESPACE, label_selector=selector).items

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import time
 
-from stack import MODELS, Stack, call
+from stack import MODELS, SERIES, Stack, call
 from steady_load import SteadyLoad
+
+from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence
 
 RATE = 50.0
 # Neighbours differ, so that each switch is one. To and from precise prefix and prefill servers, model servers are replaced as well.
@@ -61,6 +63,29 @@ def test_a_mistake_touches_nothing(stack: Stack) -> None:
     assert done.returncode != 0
     assert "llm_d_scheduler_overrides.sim.scorers.quue" in done.stdout and "Did you mean" in done.stdout, done.stdout
     assert stack.core.read_namespaced_config_map("sim-epp", "llm-d").metadata.resource_version == before
+
+
+def test_two_endpoint_pickers_share_the_requests(stack: Stack) -> None:
+    with SteadyLoad(stack.url("sim"), MODELS["sim"], 20.0) as load:
+        done = stack.switch("sim", {"replicas": 2})
+        assert done.returncode == 0, done.stdout
+        pickers = stack.pickers("sim")
+        assert len(pickers) == 2
+        before = {name: picks(address) for name, address in pickers.items()}
+        time.sleep(5)
+        moved = {name: picks(address) - before[name] for name, address in pickers.items()}
+        done = stack.switch("sim", {"replicas": 1})
+        assert done.returncode == 0, done.stdout
+        time.sleep(5)
+    print(load.report, moved)
+    assert load.report.lost == []
+    assert min(moved.values()) > 10, moved
+
+
+def picks(address: str) -> float:
+    """How often an endpoint picker has picked."""
+    page = call(f"http://{address}:9090/metrics")[2].decode()
+    return sum(count for (point, _name), count in epp_evidence.plugin_runs(page, SERIES).items() if point == "Picker")
 
 
 def test_another_service_is_left_alone(stack: Stack) -> None:
