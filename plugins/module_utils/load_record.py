@@ -13,14 +13,17 @@ import json
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import sse
-from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import excerpt
+from ansible_collections.llm_d.inference.plugins.module_utils.http_words import excerpt
 from ansible_collections.llm_d.inference.plugins.module_utils.load_wire import ResponseParser
 
 SERVER_HEADER = "x-inference-pod"
 KEPT = 2000  # bytes of an error's body that are kept
+MAX_WHOLE = 32 << 20  # bytes of an answer that is not streamed
+CONTENT = ("content", "text", "reasoning_content", "reasoning", "tool_calls")
+SCAN = json.JSONDecoder().scan_once  # json.loads without what it does around it, which takes as long again
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(slots=True)
 class Record:
     """Four stamps and the counts of one request. Times are seconds from the start of its stage."""
 
@@ -37,6 +40,10 @@ class Record:
     cached_tokens: int | None = None
     server: str | None = None
     gaps: list[float] = dataclasses.field(default_factory=list)  # between chunks with content
+    queue_ms: float | None = None  # in the server's queue, where it says so
+    chunks: int = 0  # events with content
+    model: str = ""
+    text: str | None = None  # of the answer, where it is kept
     error: str | None = None  # kind of failure
     detail: str | None = None  # the failure for people
 
@@ -84,14 +91,21 @@ class Record:
 
 
 class AnswerReader:
-    """Feeds the bytes of one connection into a record. `done` is true once the answer has ended, well or not."""
+    """Feeds the bytes of one connection into a record. `done` is true once the answer has ended, well or not.
 
-    def __init__(self, record: Record, output_len: int, method: str = "POST") -> None:
+    `output_len` is the number of tokens that must come, 0 for any. An answer that is not streamed has its first content when it has ended.
+    """
+
+    def __init__(self, record: Record, output_len: int, method: str = "POST", stream: bool = True, keep_text: bool = False) -> None:
         self.record = record
         self.http = ResponseParser(method)
         self._output_len = output_len
-        self._sse = sse.SseParser()
+        self._stream = stream
+        self._texts: list[str] | None = [] if keep_text else None
+        self._sse: sse.SseParser | None = None
         self._kept = b""
+        self._whole: list[bytes] = []
+        self._size = 0
         self._events = 0
         self._finished = False
         self.done = False
@@ -101,8 +115,8 @@ class AnswerReader:
         pieces = self.http.feed(data)
         if self.http.status and self.record.status is None:
             self._begin()
-        for piece in pieces:
-            self._body(piece, now)
+        if pieces:
+            self._body(pieces[0] if len(pieces) == 1 else b"".join(pieces), now)
         if self.http.done:
             self._ended(now)
 
@@ -121,54 +135,110 @@ class AnswerReader:
         self.record.status = self.http.status
         self.record.server = self.http.headers.get(SERVER_HEADER)
         kind = self.http.headers.get("content-type", "").split(";")[0].strip().lower()
-        if self.http.status == 200 and kind not in ("text/event-stream", ""):
+        if self.http.status != 200:
+            return
+        if self._stream and kind not in ("text/event-stream", ""):
             self.record.fail("not_streamed", f"asked for a stream, got {excerpt(kind)}")
+        elif not self._stream and kind not in ("application/json", ""):
+            self.record.fail("not_json", f"asked for JSON, got {excerpt(kind)}")
 
     def _body(self, piece: bytes, now: float) -> None:
-        if self.record.status != 200:
+        record = self.record
+        if record.status != 200:
             self._kept = (self._kept + piece)[:KEPT]
             return
-        if self.record.error:
+        if record.error:
             return
-        content = False
-        for event in self._sse.feed(piece):
-            content = self._event(event) or content
-        if content:
-            if self.record.last is not None:
-                self.record.gaps.append(now - self.record.last)
-            self.record.first = now if self.record.first is None else self.record.first
-            self.record.last = now
+        if not self._stream:
+            self._keep(piece)
+            return
+        before = record.chunks
+        if self._sse is None and b"\r" not in piece and piece.endswith(b"\n\n"):
+            for frame in piece[:-2].split(b"\n\n"):
+                if frame.startswith(b"data: ") and b"\n" not in frame:
+                    self._plain(frame[6:])
+                else:
+                    self._events_of(sse.parse(frame + b"\n\n"))
+        else:
+            self._sse = self._sse or sse.SseParser()
+            self._events_of(self._sse.feed(piece))
+            if self._sse.idle:
+                self._sse = None
+        if record.chunks != before:
+            if record.last is None:
+                record.first = now
+            else:
+                record.gaps.append(now - record.last)
+            record.last = now
 
-    def _event(self, event: sse.Event) -> bool:
-        """Whether the event carries content."""
-        if event.data == "[DONE]":
+    def _keep(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > MAX_WHOLE:
+            self.record.fail("too_long", f"an answer of more than {MAX_WHOLE >> 20} MiB")
+            self._whole.clear()
+        else:
+            self._whole.append(piece)
+
+    def _events_of(self, events: list[sse.Event]) -> None:
+        for event in events:
+            if event.type == "error":
+                self._events += 1
+                self._error(event.data)
+            elif event.valid:
+                self._plain(event.data.encode())
+            else:
+                self._events += 1
+                self.record.fail("bad_event", f"event {self._events} of the stream is no JSON object: {excerpt(event.data)!r}")
+
+    def _plain(self, data: bytes) -> None:
+        """The data of one event of the default type. Whether it carries content shows in the record's `chunks`."""
+        if data == b"[DONE]":
             self._finished = True
-            return False
+            return
         self._events += 1
         try:
-            data = json.loads(event.data) if event.valid else None
-        except (ValueError, RecursionError):
-            data = None
-        if not isinstance(data, dict):
-            self.record.fail("bad_event", f"event {self._events} of the stream is no JSON object: {excerpt(event.data)!r}")
-            return False
-        if data.get("error") or event.type == "error":
-            self.record.fail("error_in_stream", f"answered 200, then an error in event {self._events}: {excerpt(event.data)!r}")
-            return False
-        self._usage(data.get("usage"))
-        choices = data.get("choices")
+            text = data.decode()
+            value, end = SCAN(text, 0)
+            if end != len(text):
+                value = json.loads(text)
+        except (ValueError, StopIteration, RecursionError):
+            value = None
+        if type(value) is not dict:
+            said = data.decode("utf-8", "replace")
+            self.record.fail("bad_event", f"event {self._events} of the stream is no JSON object: {excerpt(said)!r}")
+        elif value.get("error"):
+            self._error(data.decode("utf-8", "replace"))
+        else:
+            self._value(value)
+
+    def _error(self, said: str) -> None:
+        self.record.fail("error_in_stream", f"answered 200, then an error in event {self._events}: {excerpt(said)!r}")
+
+    def _value(self, value: dict[str, t.Any]) -> None:
+        usage = value.get("usage")
+        if usage is not None:
+            self._usage(usage)
+        choices = value.get("choices")
         content = False
         for choice in choices if isinstance(choices, list) else ():
             # each is looked at: the last one may say that it is the end
             content = (isinstance(choice, dict) and self._choice(choice)) or content
-        return content
+        if content:
+            self.record.chunks += 1
 
     def _choice(self, choice: dict[str, t.Any]) -> bool:
         if choice.get("finish_reason"):
             self._finished = True
-        delta = choice.get("delta")
-        part = delta if isinstance(delta, dict) else choice
-        return any(part.get(key) for key in ("content", "reasoning_content", "reasoning", "tool_calls", "text"))
+        part = choice.get("delta")
+        if not isinstance(part, dict):
+            part = choice.get("message") if isinstance(choice.get("message"), dict) else choice
+        found = False
+        for key in CONTENT:
+            if said := part.get(key):
+                found = True
+                if self._texts is not None and isinstance(said, str):
+                    self._texts.append(said)
+        return found
 
     def _usage(self, usage: t.Any) -> None:
         if not isinstance(usage, dict):
@@ -177,18 +247,40 @@ class AnswerReader:
         self.record.prompt_tokens = _count(usage.get("prompt_tokens"))
         self.record.output_tokens = _count(usage.get("completion_tokens"))
         self.record.cached_tokens = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
+        waited = usage.get("queue_time_ms")
+        self.record.queue_ms = float(waited) if isinstance(waited, (int, float)) and not isinstance(waited, bool) and waited >= 0 else None
+
+    def _unstreamed(self, now: float) -> None:
+        data = b"".join(self._whole)
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            self.record.fail("bad_json", f"the answer is no JSON object: {excerpt(data.decode('utf-8', 'replace'))!r}")
+        elif value.get("error"):
+            self.record.fail("error_in_answer", f"answered 200 with an error: {excerpt(data.decode('utf-8', 'replace'))!r}")
+        else:
+            self._finished = True
+            self._value(value)
+            if self.record.chunks:
+                self.record.first = self.record.last = now
 
     def _ended(self, now: float) -> None:
         record, self.done = self.record, True
         record.end = now
+        if record.status == 200 and not self._stream and not record.error:
+            self._unstreamed(now)
         if record.status != 200:
             record.fail(f"http_{record.status}", f"answered {record.status}: {excerpt(self._kept.decode('utf-8', 'replace'))!r}")
         elif not self._finished:
             record.fail("truncated", f"the stream ended after {self._events} events without its end")
         elif record.first is None:
-            record.fail("empty", "the stream ended without any content")
+            record.fail("empty", "the answer ended without any content")
         elif record.output_tokens is not None and record.output_tokens < self._output_len:
             record.fail("short", f"{record.output_tokens} tokens came of {self._output_len} that were asked for")
+        if self._texts is not None:
+            record.text = "".join(self._texts)
 
 
 def _count(value: t.Any) -> int | None:
