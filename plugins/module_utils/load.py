@@ -82,7 +82,7 @@ class Client:
 
     def send(self, call: Call, planned: float) -> None:
         """Send a request that was due at `planned`; one more than may be in flight is not sent, and counts as failed."""
-        record = Record(call.number, call.group, planned, model=call.model)
+        record = Record(call.number, call.group, planned, model=call.model, turn=call.turn)
         if self.running >= self._limits.in_flight:
             record.fail("in_flight", f"{self.running} requests were in flight already, so it was not sent")
             record.end = self.now()

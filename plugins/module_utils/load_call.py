@@ -29,6 +29,7 @@ class Call:
     stream: bool = True
     keep_text: bool = False
     follow: t.Any = None
+    turn: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

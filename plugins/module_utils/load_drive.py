@@ -50,7 +50,7 @@ class Pulse:
 
     def _beat(self) -> None:
         loop = asyncio.get_running_loop()
-        late = now = loop.time()
+        now = loop.time()
         late = max(0.0, now - self._due)
         while late >= 0:
             self._heard(late)

@@ -43,6 +43,8 @@ class Record:
     queue_ms: float | None = None  # in the server's queue, where it says so
     chunks: int = 0  # events with content
     model: str = ""
+    turn: int = 0  # of a conversation
+    token_source: str = "usage"  # who counted: usage, tokenize, chunks, none
     text: str | None = None  # of the answer, where it is kept
     error: str | None = None  # kind of failure
     detail: str | None = None  # the failure for people

@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Performs a planned measurement: reads and writes the files around it."""
+
+from __future__ import annotations
+
+import asyncio
+import collections.abc as c
+import contextlib
+import datetime
+import json
+import os
+import platform
+import resource
+import time
+import typing as t
+
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_page, perf_report, perf_result
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_csv import Rows
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Plan, Runner, Unusable
+
+Facts = dict[str, t.Any]
+MAX_FILE = 1 << 30
+PROGRESS = 2.0  # seconds between two lines
+
+__all__ = ["Files", "Unusable", "perform", "read"]
+
+
+class Files(t.NamedTuple):
+    """What is read before anything is sent."""
+
+    workload: str | None = None
+    baseline: Facts | None = None
+
+
+def read(params: c.Mapping[str, t.Any]) -> Files:
+    """The files that options name. Raises ValueError."""
+    path, baseline = params["workload"].get("path"), params.get("baseline")
+    earlier = None
+    if baseline:
+        try:
+            earlier = json.loads(_text("baseline", baseline))
+        except ValueError as error:
+            raise ValueError(str(error) if str(error).startswith("baseline") else f"baseline {baseline}: no JSON: {error}") from None
+        if not isinstance(earlier, dict) or not isinstance(earlier.get("stages"), list):
+            raise ValueError(f"baseline {baseline}: no result of an earlier run; give its result.json")
+    return Files(_text("workload.path", path) if path else None, earlier)
+
+
+def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str) -> Facts:
+    """Send everything, write what is to be written, and return what was found. Raises Unusable."""
+    folder = params.get("artifacts")
+    started, begin, cpu = datetime.datetime.now(datetime.timezone.utc), time.monotonic(), time.process_time()
+    with contextlib.ExitStack() as stack:
+        row = None
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+            row = Rows(stack.enter_context(open(os.path.join(folder, "requests.csv"), "w", encoding="utf-8", newline="")))
+        runner = Runner(plan, row, _teller(params.get("progress_path")), PROGRESS)
+        asyncio.run(runner.run())
+    seconds = time.monotonic() - begin
+    stages = [perf_result.stage(measured, plan) for measured in runner.measured]
+    verdict, why = perf_result.verdict(stages, plan.ladder is not None, bool(plan.rules))
+    found: Facts = {
+        "verdict": verdict, "why": why, "best_rate": perf_result.best(stages), "limited": runner.limited, "url": plan.target.url,
+        "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": round(seconds, 3), "nonce": nonce,
+        "client": {"cpu": round((time.process_time() - cpu) / seconds, 3), "memory_mib": memory(), "python": platform.python_version(),
+                   "cores": os.cpu_count()},
+        "warnings": [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]] + (why if verdict == "inconclusive" else []),
+    }
+    if files.baseline is not None:
+        found["comparison"] = perf_result.compare(files.baseline["stages"], stages)
+        worse = perf_result.worse_than(found["comparison"], params["baseline_max_ratio"]) if params.get("baseline_max_ratio") else []
+        if worse and verdict != "invalid":
+            found |= {"verdict": "failed", "why": why + worse}
+    if folder:
+        found["artifacts"] = _write(folder, {**found, "stages": stages}, plan, params)
+    return {**found, "stages": [perf_result.brief(each) for each in stages]}
+
+
+def memory() -> float:
+    """The most memory this process ever had, in MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (1 << 20 if platform.system() == "Darwin" else 1 << 10), 1)
+
+
+def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
+    """What was measured, for people, without any secret."""
+    kept = ("api", "stream", "ignore_eos", "arrivals", "seed", "request_timeout", "max_lag", "slo", "goodput")
+    used = {name: value for name, value in params["workload"].items() if value is not None}
+    return {"url": plan.target.url, "models": list(plan.models), "workload": used, **{name: params[name] for name in kept}}
+
+
+def _write(folder: str, found: Facts, plan: Plan, params: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    whole = {**found, "about": about(plan, params)}
+    whole.pop("warnings", None)
+    reports = {f"benchmark_report_{index}.json": _json(perf_report.report(whole, index)) for index in range(len(found["stages"]))}
+    names = {"result.json": _json(whole), "report.html": perf_page.page(whole), **reports}
+    for name, content in names.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(content)
+    return {"result": os.path.join(folder, "result.json"), "requests": os.path.join(folder, "requests.csv"), "page": os.path.join(folder, "report.html"),
+            "reports": [os.path.join(folder, name) for name in reports]}
+
+
+def _json(value: t.Any) -> str:
+    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
+def _teller(path: str | None) -> c.Callable[[str], None] | None:
+    if not path:
+        return None
+
+    def say(line: str) -> None:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    return say
+
+
+def _text(name: str, path: str) -> str:
+    try:
+        if os.path.getsize(path) > MAX_FILE:
+            raise ValueError(f"{name} {path}: more than {MAX_FILE >> 20} MiB; cut it")
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise ValueError(f"{name} {path}: {error.strerror}; give a readable file") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{name} {path}: no UTF-8 text") from None
