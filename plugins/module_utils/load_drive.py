@@ -69,7 +69,8 @@ class Stage:
         self._sending = True
         self._open = 0  # requests sent or to follow, not ended
         self._sleeping: set[asyncio.TimerHandle] = set()
-        self._slots: tuple[int, float] | None = None  # in a closed loop: requests still to be sent, the time to stop
+        self._left: int | None = None  # in a closed loop: requests still to be sent
+        self._until = float("inf")  # from then on nothing more is sent, not even what follows
         self.next = first
 
     async def at(self, times: c.Iterable[float]) -> None:
@@ -89,7 +90,8 @@ class Stage:
 
     async def closed(self, concurrency: int, requests: int | None, seconds: float | None) -> None:
         """Closed loop: each that ends makes room for the next, until so many were sent or so much time is over."""
-        self._slots = (requests if requests is not None else 1 << 62, seconds if seconds is not None else float("inf"))
+        self._left = requests if requests is not None else 1 << 62
+        self._until = seconds if seconds is not None else float("inf")
         for dummy in range(concurrency):
             self._refill()
         await self._rest()
@@ -98,7 +100,7 @@ class Stage:
         """To be told of each record of the client."""
         self._open -= 1
         self._seen(record)
-        follow = self._source.follow(call, record) if self._sending or self._slots is None else None
+        follow = self._source.follow(call, record) if self._client.now() < self._until else None
         if follow is not None:
             self._open += 1
             wait, after = follow
@@ -106,15 +108,14 @@ class Stage:
                 self._later(wait, after)
             else:
                 self._resend(after)
-        elif self._slots is not None:
+        elif self._left is not None:
             self._refill()
         if not self._open and not self._sending and not self._ended.done():
             self._ended.set_result(None)
 
     def stop(self) -> None:
         """Send no more."""
-        self._sending = False
-        self._slots = None if self._slots is None else (0, 0.0)
+        self._sending, self._until = False, 0.0
         for handle in self._sleeping:
             handle.cancel()
             self._open -= 1
@@ -140,13 +141,12 @@ class Stage:
 
     def _refill(self) -> None:
         """The next of a closed loop, due now."""
-        left, until = t.cast("tuple[int, float]", self._slots)
-        now = self._client.now()
-        call = self._source.call(self.next) if left > 0 and now < until else None
+        left, now = t.cast(int, self._left), self._client.now()
+        call = self._source.call(self.next) if left > 0 and now < self._until else None
         if call is None:
             self._sending = False
             return
-        self._slots = (left - 1, until)
+        self._left = left - 1
         self.next += 1
         self._send(call, now)
 

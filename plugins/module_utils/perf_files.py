@@ -57,7 +57,10 @@ def prompts(text: str) -> list[Own]:
 
 def trace(text: str, kind: str) -> list[Entry]:
     """The requests of a trace in the order of their times. Raises ValueError that names the line."""
-    found = sorted(_mooncake(text) if kind == "mooncake" else _burstgpt(text), key=lambda entry: entry.at)
+    try:
+        found = sorted(_mooncake(text) if kind == "mooncake" else _burstgpt(text), key=lambda entry: entry.at)
+    except csv.Error as error:
+        raise ValueError(f"no CSV: {error}") from None
     if not found:
         raise ValueError("the trace holds no request")
     return found

@@ -70,7 +70,7 @@ def _left_out(stages: c.Sequence[Facts], shown: c.Sequence[Facts]) -> str:
 def _ladder(stages: c.Sequence[Facts]) -> list[str]:
     """Throughput and latency against the load, where there are several loads of one kind."""
     for name, label in (("rate", "requests per second, sent"), ("concurrency", "requests in flight")):
-        loads = sorted((stage for stage in stages if stage[name] is not None), key=lambda stage: stage[name])
+        loads = sorted((stage for stage in stages if stage[name] is not None and stage["to_rate"] is None), key=lambda stage: stage[name])
         if len({stage[name] for stage in loads}) > 1:
             return [_against(loads, name, label, "Throughput by load", "Output tokens of successful requests.", "output tokens per second",
                              lambda stage: stage["output_tokens_per_s"]),
@@ -101,12 +101,17 @@ def _over_time(stages: c.Sequence[Facts]) -> list[str]:
         return []
 
     def chart(title: str, note: str, up: plots.Axis, name: str) -> str:
-        series = [(stage["label"], [(row["second"], row[name]) for row in stage["series"]]) for stage in stages]
+        series = [(stage["label"], [(row["second"], row[name]) for row in _whole(stage["series"])]) for stage in stages]
         return figure(title, note, plots.line_chart(title, t.cast(t.Any, series), plots.Axis("seconds since the start of the stage", low=0.0), up, dots=False))
 
     return [chart("Time to first token over time", "90th percentile of the requests that were due then.", plots.Axis("milliseconds (log)", log=True),
                   "ttft_p90_ms"),
             chart("Answers over time", "Successful requests by when they ended.", plots.Axis("requests per second", low=0.0), "requests_per_s")]
+
+
+def _whole(rows: c.Sequence[Facts]) -> c.Sequence[Facts]:
+    """Without the last slice of time, which is not whole."""
+    return rows[:-1] if len(rows) > 3 else rows
 
 
 def _servers(stages: c.Sequence[Facts]) -> list[str]:

@@ -64,7 +64,7 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
 
 def best(stages: c.Sequence[Facts]) -> float | None:
     """The highest rate whose stage met every objective and whose client kept to its times."""
-    rates = [found["rate"] for found in stages if found["rate"] and found["valid"] and found["ok"] and all(judged["met"] for judged in found["slo"])]
+    rates = [found["rate"] for found in stages if found["rate"] and found["to_rate"] is None and found["valid"] and found["ok"] and all(judged["met"] for judged in found["slo"])]
     return max(rates, default=None)
 
 
