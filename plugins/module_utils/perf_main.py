@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A measurement as a program of its own, for where Ansible is not: `python -m ...perf_main OPTIONS.json`, or the file that perf_bundle makes.
+
+Reads the options of the module, complete, as JSON; tells its progress on standard error and the result, as JSON, on standard output. Exit status 0
+for a result whose verdict is passed or inconclusive, 1 for any other, 2 where nothing could be measured. SIGTERM and Ctrl-C end it at once.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+import ssl
+import sys
+import typing as t
+
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options
+
+
+def tls(params: dict[str, t.Any]) -> ssl.SSLContext | None:
+    """The TLS settings; None where they are the usual ones. Raises ValueError."""
+    if params["validate_certs"] and not params["ca_path"]:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=params["ca_path"])
+    except (OSError, ssl.SSLError) as error:
+        raise ValueError(f"ca_path {params['ca_path']}: {error}; give a readable PEM file with certificates") from error
+    if not params["validate_certs"]:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def main(arguments: list[str]) -> int:
+    """Measure; return the exit status."""
+    signal.signal(signal.SIGTERM, lambda *_args: sys.exit(143))
+    try:
+        with open(arguments[0], encoding="utf-8") as file:
+            params = json.load(file)
+        params["progress_path"] = params.get("progress_path") or "/dev/stderr"
+        nonce = params.get("nonce") or secrets.token_hex(4)
+        files = perf_job.read(params)
+        result = perf_job.perform(perf_options.plan(params, files.workload, tls(params), nonce), params, files, nonce)
+    except (ValueError, OSError, IndexError, perf_job.Unusable) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    print(json.dumps(result, allow_nan=False))
+    return 0 if result["verdict"] in ("passed", "inconclusive") else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
