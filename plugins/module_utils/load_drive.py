@@ -190,7 +190,11 @@ async def _run(target: Target, workload: Workload, plans: c.Sequence[c.Sequence[
     runs: list[Run] = []
     current: list[Stage] = []
     source = PrefixSource(workload, target.model, Shape(target.api))
-    with contextlib.closing(Client(target, limits, lambda record, call: current[-1].seen(record, call))) as client:
+
+    def seen(record: Record, call: Call) -> None:
+        current[-1].seen(record, call)
+
+    with contextlib.closing(Client(target, limits, seen)) as client:
         for index, planned in enumerate(plans):
             if index:
                 await asyncio.sleep(pause)

@@ -205,7 +205,7 @@ class AnswerReader:
                 value = json.loads(text)
         except (ValueError, StopIteration, RecursionError):
             value = None
-        if type(value) is not dict:
+        if not isinstance(value, dict):
             said = data.decode("utf-8", "replace")
             self.record.fail("bad_event", f"event {self._events} of the stream is no JSON object: {excerpt(said)!r}")
         elif value.get("error"):

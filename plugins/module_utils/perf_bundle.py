@@ -13,7 +13,7 @@ import zipfile
 FIRST = "perf_main"
 PACKAGE = "ansible_collections/llm_d/inference/plugins/module_utils"
 _DOTTED = PACKAGE.replace("/", ".")
-_MAIN = f"import sys\nfrom {_DOTTED} import {FIRST}\nsys.exit({FIRST}.main(sys.argv[1:]))\n"
+_MAIN = f"import sys\nfrom {_DOTTED} import {FIRST}\nraise SystemExit({FIRST}.main(sys.argv[1:]))\n"
 
 
 def names(folder: pathlib.Path) -> list[str]:

@@ -32,9 +32,13 @@ def tls(params: dict[str, t.Any]) -> ssl.SSLContext | None:
     return context
 
 
+def _stop(*_args: t.Any) -> None:
+    raise SystemExit(143)
+
+
 def main(arguments: list[str]) -> int:
     """Measure; return the exit status."""
-    signal.signal(signal.SIGTERM, lambda *_args: sys.exit(143))
+    signal.signal(signal.SIGTERM, _stop)
     try:
         with open(arguments[0], encoding="utf-8") as file:
             params = json.load(file)
@@ -43,13 +47,13 @@ def main(arguments: list[str]) -> int:
         files = perf_job.read(params)
         result = perf_job.perform(perf_options.plan(params, files.workload, tls(params), nonce), params, files, nonce)
     except (ValueError, OSError, IndexError, perf_job.Unusable) as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return 2
     except KeyboardInterrupt:
         return 130
-    print(json.dumps(result, allow_nan=False))
+    sys.stdout.write(json.dumps(result, allow_nan=False) + "\n")
     return 0 if result["verdict"] in ("passed", "inconclusive") else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    raise SystemExit(main(sys.argv[1:]))

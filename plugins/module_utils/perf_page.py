@@ -17,7 +17,8 @@ Facts = dict[str, t.Any]
 SHOWN = 7  # stages that one chart shows: as many as there are colours
 BARS = 16  # servers
 CDFS = (("ttft_from_schedule", "Time to first token", "from when the request was due"), ("tpot", "Time per output token", "after the first one, per request"),
-        ("itl", "Time between tokens", "between pieces of an answer, over all requests"), ("e2e_from_schedule", "Time to last token", "from when the request was due"))
+        ("itl", "Time between tokens", "between pieces of an answer, over all requests"),
+        ("e2e_from_schedule", "Time to last token", "from when the request was due"))
 MORE = """
 .verdict{display:inline-block;border-radius:6px;padding:2px 12px;font-weight:600;color:#fff;background:#59636e}
 .verdict.passed{background:#1a7f37}.verdict.failed{background:#b3261e}.verdict.invalid,.verdict.inconclusive{background:#9a6700}

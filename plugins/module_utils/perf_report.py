@@ -52,7 +52,9 @@ def _run(found: c.Mapping[str, t.Any], stage: Facts, index: int) -> Facts:
     start = datetime.datetime.fromisoformat(found["started"])
     uid = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{found['url']} {found['started']} {found['nonce']} {index}"))
     return {"uid": uid, "eid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{found['url']} {found['started']} {found['nonce']}")),
-            "time": {"start": found["started"], "end": (start + datetime.timedelta(seconds=found["seconds"])).isoformat(), "duration": f"PT{stage['seconds']}S"}}
+            "time": {"start": found["started"],
+                     "end": (start + datetime.timedelta(seconds=found["seconds"])).isoformat(),
+                     "duration": f"PT{stage['seconds']}S"}}
 
 
 def _load(about: Facts, stage: Facts, index: int) -> Facts:

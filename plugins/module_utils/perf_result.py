@@ -54,18 +54,21 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
         return "invalid", late
     met = [found for found in stages if found["valid"] and all(judged["met"] for judged in found["slo"])]
     if rules and ladder and not met:
-        return "failed", [f"{found['label']}: {perf_slo.said(judged)}" for found in stages[:1] for judged in found["slo"] if not judged["met"]] + late
-    missed = [f"{found['label']}: {perf_slo.said(judged)}" for found in stages for judged in found["slo"] if not judged["met"]]
-    if missed and not ladder:
+        return "failed", _missed(stages[:1]) + late
+    if not ladder and (missed := _missed(stages)):
         return "failed", missed
     few = [f"{found['label']}: {perf_slo.said(judged)}" for found in (met if ladder else stages) for judged in found["slo"] if not judged["enough"]]
     return ("inconclusive", few) if few else ("passed", [])
 
 
+def _missed(stages: c.Iterable[Facts]) -> list[str]:
+    return [f"{found['label']}: {perf_slo.said(judged)}" for found in stages for judged in found["slo"] if not judged["met"]]
+
+
 def best(stages: c.Sequence[Facts]) -> float | None:
     """The highest rate whose stage met every objective and whose client kept to its times."""
-    rates = [found["rate"] for found in stages if found["rate"] and found["to_rate"] is None and found["valid"] and found["ok"] and all(judged["met"] for judged in found["slo"])]
-    return max(rates, default=None)
+    kept = [found for found in stages if found["valid"] and found["ok"] and all(judged["met"] for judged in found["slo"])]
+    return max((found["rate"] for found in kept if found["rate"] and found["to_rate"] is None), default=None)
 
 
 def intervals(totals: Totals) -> Facts:

@@ -151,7 +151,8 @@ def test_stages_share_out_among_clients_without_loss():
 
 def test_all_mistakes_of_stages_at_once():
     with pytest.raises(ValueError) as told:
-        perf_steps.steps([{"rate": 1}, {"concurrency": 0, "seconds": 1}, {"rate": 1, "concurrency": 1, "requests": 1}, {"rate": 1, "to_rate": 2, "requests": 3}])
+        perf_steps.steps([
+            {"rate": 1}, {"concurrency": 0, "seconds": 1}, {"rate": 1, "concurrency": 1, "requests": 1}, {"rate": 1, "to_rate": 2, "requests": 3}])
     for said in ("stages[0]: give either seconds", "stages[1].concurrency: 0", "stages[2]: give either rate", "stages[3].to_rate"):
         assert said in str(told.value)
 

@@ -29,8 +29,8 @@ OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 1, "pause": 0}
 class Server:
     """Answers completions; remembers what it was asked. `fail` is a function of the number of the request that gives another answer or None."""
 
-    def __init__(self, fail=lambda number: None, usage=USAGE, wait=0.0, tokenize=True):
-        self.asked, self.fail, self.usage, self.wait, self.tokenize = [], fail, usage, wait, tokenize
+    def __init__(self, fail=lambda number: None, told=True, wait=0.0, tokenize=True):
+        self.asked, self.fail, self.usage, self.wait, self.tokenize = [], fail, USAGE if told else None, wait, tokenize
         self.running = self.most = 0
         self._lock = threading.Lock()
 
@@ -119,7 +119,7 @@ def test_every_kind_of_failure_counts(call):
 
 @pytest.mark.parametrize(("tokenize", "source", "tokens"), [(True, "tokenize", 10), (False, "chunks", 10)])
 def test_tokens_that_the_server_does_not_tell(call, tokenize, source, tokens):
-    server = Server(usage=None, tokenize=tokenize)
+    server = Server(told=False, tokenize=tokenize)
     with serve(server) as url:
         stage = call(vllm_perf, url=url, stages=[{"concurrency": 2, "requests": 5}], **{**OPTIONS, "ignore_eos": False})["stages"][0]
     assert stage["token_source"] == {source: 5} and stage["output_tokens"] == tokens and stage["prompt_tokens"] == (30 if tokenize else 0)
