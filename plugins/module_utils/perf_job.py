@@ -48,8 +48,8 @@ def read(params: c.Mapping[str, t.Any]) -> Files:
     return Files(_text("workload.path", path) if path else None, earlier)
 
 
-def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str) -> Facts:
-    """Send everything, write what is to be written, and return what was found. Raises Unusable."""
+def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str, whole: bool = False) -> Facts:
+    """Send everything, write what is to be written, and return what was found; `whole` with what plots and reports need. Raises Unusable."""
     folder = params.get("artifacts")
     started, begin, cpu = datetime.datetime.now(datetime.timezone.utc), time.monotonic(), time.process_time()
     with contextlib.ExitStack() as stack:
@@ -74,9 +74,11 @@ def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str)
         worse = perf_result.worse_than(found["comparison"], params["baseline_max_ratio"]) if params.get("baseline_max_ratio") else []
         if worse and verdict != "invalid":
             found |= {"verdict": "failed", "why": why + worse}
+    everything = {**found, "stages": stages, "about": about(plan, params)}
+    everything.pop("warnings")
     if folder:
-        found["artifacts"] = _write(folder, {**found, "stages": stages}, plan, params)
-    return {**found, "stages": [perf_result.brief(each) for each in stages]}
+        found["artifacts"] = _write(folder, contents(everything))
+    return everything if whole else {**found, "stages": [perf_result.brief(each) for each in stages]}
 
 
 def memory() -> float:
@@ -92,16 +94,18 @@ def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
     return {"url": plan.target.url, "models": list(plan.models), "workload": used, **{name: params[name] for name in kept}}
 
 
-def _write(folder: str, found: Facts, plan: Plan, params: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    whole = {**found, "about": about(plan, params)}
-    whole.pop("warnings", None)
-    reports = {f"benchmark_report_{index}.json": _json(perf_report.report(whole, index)) for index in range(len(found["stages"]))}
-    names = {"result.json": _json(whole), "report.html": perf_page.page(whole), **reports}
-    for name, content in names.items():
+def contents(everything: Facts) -> dict[str, str]:
+    """The files of a whole result by name, but for the one of requests."""
+    reports = {f"benchmark_report_{index}.json": _json(perf_report.report(everything, index)) for index in range(len(everything["stages"]))}
+    return {"result.json": _json(everything), "report.html": perf_page.page(everything), **reports}
+
+
+def _write(folder: str, files: dict[str, str]) -> Facts:
+    for name, content in files.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(content)
     return {"result": os.path.join(folder, "result.json"), "requests": os.path.join(folder, "requests.csv"), "page": os.path.join(folder, "report.html"),
-            "reports": [os.path.join(folder, name) for name in reports]}
+            "reports": [os.path.join(folder, name) for name in files if name.startswith("benchmark_report_")]}
 
 
 def _json(value: t.Any) -> str:

@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
         params["progress_path"] = params.get("progress_path") or "/dev/stderr"
         nonce = params.get("nonce") or secrets.token_hex(4)
         files = perf_job.read(params)
-        result = perf_job.perform(perf_options.plan(params, files.workload, tls(params), nonce), params, files, nonce)
+        result = perf_job.perform(perf_options.plan(params, files.workload, tls(params), nonce), params, files, nonce, whole=True)
     except (ValueError, OSError, IndexError, perf_job.Unusable) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -592,53 +592,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import make_context
 
 from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options
-
-STAGE = {"concurrency": {"type": "int"}, "rate": {"type": "float"}, "to_rate": {"type": "float"}, "seconds": {"type": "float"}, "requests": {"type": "int"}}
-LADDER = {"rate": {"type": "float", "default": 1}, "factor": {"type": "float", "default": 2}, "rate_max": {"type": "float"},
-          "seconds": {"type": "float", "default": 30}, "most": {"type": "int", "default": 12}}
-WORKLOAD = {
-    "kind": {"type": "str", "choices": ["random", "shared_prefix", "chats", "trace", "prompts"], "default": "random"},
-    "input_len": {"type": "int", "default": 64}, "input_len_max": {"type": "int"}, "output_len": {"type": "int", "default": 16},
-    "output_len_max": {"type": "int"}, "groups": {"type": "int", "default": 24}, "prompts_per_group": {"type": "int", "default": 5},
-    "system_prompt_len": {"type": "int", "default": 1500}, "question_len": {"type": "int", "default": 40}, "turns": {"type": "int", "default": 5},
-    "turns_max": {"type": "int"}, "think_seconds": {"type": "float", "default": 0}, "path": {"type": "path"},
-    "format": {"type": "str", "choices": ["mooncake", "burstgpt"], "default": "mooncake"}, "block_len": {"type": "int", "default": 512},
-    "speed": {"type": "float", "default": 1}, "requests": {"type": "int"},
-}
-SPEC = {
-    "url": {"type": "str", "required": True},
-    "model": {"type": "str"},
-    "models": {"type": "list", "elements": "dict", "options": {"name": {"type": "str", "required": True}, "weight": {"type": "float", "default": 1}}},
-    "api": {"type": "str", "choices": ["completions", "chat_completions"], "default": "completions"},
-    "stream": {"type": "bool", "default": True},
-    "ignore_eos": {"type": "bool", "default": True},
-    "temperature": {"type": "float", "default": 0},
-    "extra_body": {"type": "dict", "default": {}},
-    "headers": {"type": "dict", "default": {}},
-    "host_header": {"type": "str"},
-    "api_key": {"type": "str", "no_log": True},
-    "validate_certs": {"type": "bool", "default": True},
-    "ca_path": {"type": "path"},
-    "workload": {"type": "dict", "default": {}, "options": WORKLOAD},
-    "stages": {"type": "list", "elements": "dict", "default": [], "options": STAGE},
-    "warmup": {"type": "dict", "options": STAGE},
-    "sweep": {"type": "dict", "options": LADDER},
-    "search": {"type": "dict", "options": {**LADDER, "tolerance": {"type": "float", "default": 0.05}}},
-    "arrivals": {"type": "str", "choices": ["poisson", "constant"], "default": "poisson"},
-    "seed": {"type": "int", "default": 42},
-    "nonce": {"type": "str"},
-    "request_timeout": {"type": "float", "default": 300},
-    "in_flight": {"type": "int", "default": 10000},
-    "pause": {"type": "float", "default": 1},
-    "max_lag": {"type": "float", "default": 0.1},
-    "slo": {"type": "dict", "default": {}},
-    "goodput": {"type": "dict", "default": {}},
-    "baseline": {"type": "path"},
-    "baseline_max_ratio": {"type": "float"},
-    "artifacts": {"type": "path"},
-    "progress_path": {"type": "path"},
-}
-
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
 
 def tls(params: dict[str, t.Any]) -> ssl.SSLContext | None:
     """The TLS settings; None where they are the usual ones. Raises ValueError."""
@@ -650,21 +604,10 @@ def tls(params: dict[str, t.Any]) -> ssl.SSLContext | None:
         raise ValueError(f"ca_path {params['ca_path']}: {error.strerror or error}; give a readable PEM file with certificates") from error
 
 
-def numbers(module: AnsibleModule) -> None:
-    """Values of free dictionaries come as texts from templates: numbers are made of them where they are numbers."""
-    for name in ("slo", "goodput"):
-        for key, value in module.params[name].items():
-            try:
-                module.params[name][key] = float(value)
-            except (TypeError, ValueError):
-                pass
-
-
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule(SPEC, supports_check_mode=True, mutually_exclusive=[("model", "models"), ("stages", "sweep", "search")],
-                           required_one_of=[("model", "models")], required_by={"baseline_max_ratio": ["baseline"]})
-    numbers(module)
+    module = AnsibleModule(SPEC, supports_check_mode=True, mutually_exclusive=EXCLUSIVE, required_one_of=ONE_OF, required_by=REQUIRED_BY)
+    numbers(module.params)
     nonce = module.params["nonce"] or secrets.token_hex(4)
     try:
         files = perf_job.read(module.params)

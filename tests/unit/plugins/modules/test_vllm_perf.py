@@ -17,7 +17,7 @@ import time
 import jsonschema
 import pytest
 
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_bundle
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_bundle, perf_spec
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import JSON, SSE, chunk, free_port, serve, stream, whole
 
@@ -269,13 +269,11 @@ def test_what_cannot_be(call, options, said):
 
 
 def test_one_file_runs_where_ansible_is_not(tmp_path):
-    parameters = {name: entry.get("default") for name, entry in vllm_perf.SPEC.items()}
-    workload = {name: entry.get("default") for name, entry in vllm_perf.WORKLOAD.items()}
     (tmp_path / "perf.pyz").write_bytes(perf_bundle.bundle())
     assert len(perf_bundle.bundle()) < 200_000  # a ConfigMap can hold 1 MiB
     with serve(Server()) as url:
-        given = {**parameters, "url": url, "model": "acme/tiny", "workload": {**workload, **SMALL}, "stages": [{"concurrency": 2, "requests": 20}],
-                 "slo": {"error_rate_max": 0}, "artifacts": str(tmp_path / "out"), "max_lag": 1}
+        given = perf_spec.complete({"url": url, "model": "acme/tiny", "workload": SMALL, "stages": [{"concurrency": 2, "requests": 20}],
+                                    "slo": {"error_rate_max": 0}, "artifacts": str(tmp_path / "out"), "max_lag": 1})
         (tmp_path / "options.json").write_text(json.dumps(given))
         # -I and -S: no site-packages, nothing of this checkout
         done = subprocess.run([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
