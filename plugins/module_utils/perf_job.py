@@ -12,40 +12,19 @@ import datetime
 import json
 import os
 import platform
-import resource
 import time
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_page, perf_report, perf_result
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_crew, perf_page, perf_report, perf_result
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_csv import Rows
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_fleet import Fleet
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_job_files import Files, read
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Plan, Runner, Unusable
 
 Facts = dict[str, t.Any]
-MAX_FILE = 1 << 30
 PROGRESS = 2.0  # seconds between two lines
 
 __all__ = ["Files", "Unusable", "perform", "read"]
-
-
-class Files(t.NamedTuple):
-    """What is read before anything is sent."""
-
-    workload: str | None = None
-    baseline: Facts | None = None
-
-
-def read(params: c.Mapping[str, t.Any]) -> Files:
-    """The files that options name. Raises ValueError."""
-    path, baseline = params["workload"].get("path"), params.get("baseline")
-    earlier = None
-    if baseline:
-        try:
-            earlier = json.loads(_text("baseline", baseline))
-        except ValueError as error:
-            raise ValueError(str(error) if str(error).startswith("baseline") else f"baseline {baseline}: no JSON: {error}") from None
-        if not isinstance(earlier, dict) or not isinstance(earlier.get("stages"), list):
-            raise ValueError(f"baseline {baseline}: no result of an earlier run; give its result.json")
-    return Files(_text("workload.path", path) if path else None, earlier)
 
 
 def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str, whole: bool = False) -> Facts:
@@ -57,7 +36,8 @@ def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str,
         if folder:
             os.makedirs(folder, exist_ok=True)
             row = Rows(stack.enter_context(open(os.path.join(folder, "requests.csv"), "w", encoding="utf-8", newline="")))
-        runner = Runner(plan, row, _teller(params.get("progress_path")), PROGRESS)
+        say = _teller(params.get("progress_path"))
+        runner = Runner(plan, row, say, PROGRESS) if params["processes"] == 1 else Fleet(plan, params, nonce, params["processes"], row, say, PROGRESS)
         asyncio.run(runner.run())
     seconds = time.monotonic() - begin
     stages = [perf_result.stage(measured, plan) for measured in runner.measured]
@@ -65,7 +45,7 @@ def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str,
     found: Facts = {
         "verdict": verdict, "why": why, "best_rate": perf_result.best(stages), "limited": runner.limited, "url": plan.target.url,
         "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": round(seconds, 3), "nonce": nonce,
-        "client": {"cpu": round((time.process_time() - cpu) / seconds, 3), "memory_mib": memory(), "python": platform.python_version(),
+        "client": {"cpu": round((time.process_time() - cpu + runner.elsewhere) / seconds, 3), "memory_mib": round(perf_crew.memory() + runner.memory, 1), "python": platform.python_version(),
                    "cores": os.cpu_count()},
         "warnings": [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]] + (why if verdict == "inconclusive" else []),
     }
@@ -79,12 +59,6 @@ def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str,
     if folder:
         found["artifacts"] = _write(folder, contents(everything))
     return everything if whole else {**found, "stages": [perf_result.brief(each) for each in stages]}
-
-
-def memory() -> float:
-    """The most memory this process ever had, in MiB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1 << 20 if platform.system() == "Darwin" else 1 << 10), 1)
 
 
 def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
@@ -121,15 +95,3 @@ def _teller(path: str | None) -> c.Callable[[str], None] | None:
             file.write(line + "\n")
 
     return say
-
-
-def _text(name: str, path: str) -> str:
-    try:
-        if os.path.getsize(path) > MAX_FILE:
-            raise ValueError(f"{name} {path}: more than {MAX_FILE >> 20} MiB; cut it")
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError as error:
-        raise ValueError(f"{name} {path}: {error.strerror}; give a readable file") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{name} {path}: no UTF-8 text") from None

@@ -12,24 +12,10 @@ from __future__ import annotations
 import json
 import secrets
 import signal
-import ssl
 import sys
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options
-
-
-def tls(params: dict[str, t.Any]) -> ssl.SSLContext | None:
-    """The TLS settings; None where they are the usual ones. Raises ValueError."""
-    if params["validate_certs"] and not params["ca_path"]:
-        return None
-    try:
-        context = ssl.create_default_context(cafile=params["ca_path"])
-    except (OSError, ssl.SSLError) as error:
-        raise ValueError(f"ca_path {params['ca_path']}: {error}; give a readable PEM file with certificates") from error
-    if not params["validate_certs"]:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options, perf_tls
 
 
 def _stop(*_args: t.Any) -> None:
@@ -45,7 +31,7 @@ def main(arguments: list[str]) -> int:
         params["progress_path"] = params.get("progress_path") or "/dev/stderr"
         nonce = params.get("nonce") or secrets.token_hex(4)
         files = perf_job.read(params)
-        result = perf_job.perform(perf_options.plan(params, files.workload, tls(params), nonce), params, files, nonce, whole=True)
+        result = perf_job.perform(perf_options.plan(params, files.workload, perf_tls.context(params), nonce), params, files, nonce, whole=True)
     except (ValueError, OSError, IndexError, perf_job.Unusable) as error:
         sys.stderr.write(f"{error}\n")
         return 2

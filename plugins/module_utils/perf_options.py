@@ -79,7 +79,7 @@ def ladder(params: Options) -> Ladder | None:
 
 def problems(params: Options) -> list[str]:
     """What is wrong with the options, all at once, but for the stages and the objectives."""
-    found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "in_flight", "max_lag") if params[name] <= 0]
+    found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "in_flight", "max_lag", "processes") if params[name] <= 0]
     found += [f"pause: {params['pause']} must not be negative"] if params["pause"] < 0 else []
     try:
         base_url(params["url"])

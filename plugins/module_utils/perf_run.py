@@ -86,7 +86,9 @@ class Runner:
         self._stage: Stage | None = None
         self._next = 0
         self._keep_text = False
+        self._source = plan.source
         self.measured: list[Measured] = []
+        self.memory = self.elsewhere = 0.0  # MiB and processor seconds of other processes
         self.limited: str | None = None  # why a search or sweep ended before it was done
 
     async def run(self) -> list[Measured]:
@@ -97,7 +99,7 @@ class Runner:
         try:
             with contextlib.closing(Client(plan.target, plan.limits, self._seen)) as client:
                 await self._first_look(client)
-                self._counter = Counter(plan.target, self._counted)
+                self._begin_counting()
                 try:
                     if plan.warmup:
                         await self._measure(client, plan.warmup)
@@ -110,6 +112,9 @@ class Runner:
         finally:
             gc.unfreeze()
         return self.measured
+
+    def _begin_counting(self) -> None:
+        self._counter = Counter(self._plan.target, self._counted)
 
     async def _first_look(self, client: Client) -> None:
         """One short request for each model, not measured: a wrong address or model is found out at once, and whether the server counts tokens."""
@@ -153,7 +158,7 @@ class Runner:
         if self.measured or self._stage is not None:
             await asyncio.sleep(self._plan.pause)
         self._totals, self._step = Totals(dict(self._plan.good)), step
-        source = _Kept(self._plan.source) if self._keep_text else self._plan.source
+        source = _Kept(self._source) if self._keep_text else self._source
         pulse = Pulse(lambda late: self._totals.pulse.add(late * 1000))
         client.begin()
         self._stage = stage = Stage(client, source, self._next, lambda record: None)

@@ -271,6 +271,10 @@ options:
     description: Seconds between stages.
     type: float
     default: 1
+  processes:
+    description: Processes that send together, where one core is not enough for the load. Each takes every so-manieth request.
+    type: int
+    default: 1
   max_lag:
     description: Seconds by which 99 % of the requests may be sent late, and by which the client's own clock may run late, before a stage is invalid.
     type: float
@@ -585,24 +589,11 @@ stages:
 """
 
 import secrets
-import ssl
-import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.urls import make_context
 
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options, perf_tls
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
-
-def tls(params: dict[str, t.Any]) -> ssl.SSLContext | None:
-    """The TLS settings; None where they are the usual ones. Raises ValueError."""
-    if params["validate_certs"] and not params["ca_path"]:
-        return None
-    try:
-        return make_context(cafile=params["ca_path"], validate_certs=params["validate_certs"])
-    except (OSError, ssl.SSLError) as error:
-        raise ValueError(f"ca_path {params['ca_path']}: {error.strerror or error}; give a readable PEM file with certificates") from error
-
 
 def main() -> None:
     """Entry point."""
@@ -611,7 +602,7 @@ def main() -> None:
     nonce = module.params["nonce"] or secrets.token_hex(4)
     try:
         files = perf_job.read(module.params)
-        plan = perf_options.plan(module.params, files.workload, tls(module.params), nonce)
+        plan = perf_options.plan(module.params, files.workload, perf_tls.context(module.params), nonce)
     except ValueError as error:
         module.fail_json(msg=str(error))
     if module.check_mode:

@@ -281,3 +281,18 @@ def test_one_file_runs_where_ansible_is_not(tmp_path):
     assert json.loads(done.stdout)["stages"][0]["ok"] == 20 and "in flight" in done.stderr and (tmp_path / "out" / "report.html").exists()
     done = subprocess.run([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and "connection refused" in done.stderr
+
+
+@pytest.mark.parametrize("stage", [{"concurrency": 3, "requests": 30}, {"rate": 60, "requests": 30}, {"concurrency": 1, "requests": 30}])
+def test_several_processes_send_as_one(call, tmp_path, stage):
+    server = Server(wait=0.02)
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, processes=2, stages=[stage], warmup={"concurrency": 2, "requests": 4}, artifacts=str(tmp_path), api_key="sk-secret",
+                      progress_path=str(tmp_path / "progress"), slo={"error_rate_max": 0}, **OPTIONS)
+    found = result["stages"][0]
+    assert result["verdict"] == "passed" and found["ok"] == 30 and found["output_tokens"] == 60 and {each["key"] for each in server.asked} == {"Bearer sk-secret"}
+    # the first look, the warm-up, and no request twice
+    assert len(server.asked) == 35 and len({each["prompt"] for each in server.asked}) == 35
+    assert len((tmp_path / "requests.csv").read_text().splitlines()) == 31 and "30 ended" in (tmp_path / "progress").read_text()
+    if "concurrency" in stage:
+        assert server.most <= max(2, stage["concurrency"])
