@@ -45,7 +45,8 @@ def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str,
     found: Facts = {
         "verdict": verdict, "why": why, "best_rate": perf_result.best(stages), "limited": runner.limited, "url": plan.target.url,
         "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": round(seconds, 3), "nonce": nonce,
-        "client": {"cpu": round((time.process_time() - cpu + runner.elsewhere) / seconds, 3), "memory_mib": round(perf_crew.memory() + runner.memory, 1), "python": platform.python_version(),
+        "client": {"cpu": round((time.process_time() - cpu + runner.elsewhere) / seconds, 3),
+                   "memory_mib": round(perf_crew.memory() + runner.memory, 1), "python": platform.python_version(),
                    "cores": os.cpu_count()},
         "warnings": [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]] + (why if verdict == "inconclusive" else []),
     }

@@ -54,7 +54,8 @@ def test_another_measurement_is_another_job_and_the_same_is_the_same():
 def test_a_prompts_file_goes_along(tmp_path):
     (tmp_path / "prompts").write_text("Say hello.\n")
     secret = perf_definitions({**OPTIONS, "workload": {"kind": "prompts", "path": str(tmp_path / "prompts")}}, **WHERE)[1]["data"]
-    assert base64.b64decode(secret["workload"]) == b"Say hello.\n" and json.loads(base64.b64decode(secret["options.json"]))["workload"]["path"] == "/perf/workload"
+    assert base64.b64decode(secret["workload"]) == b"Say hello.\n"
+    assert json.loads(base64.b64decode(secret["options.json"]))["workload"]["path"] == "/perf/workload"
 
 
 @pytest.mark.parametrize(("options", "said"), [
