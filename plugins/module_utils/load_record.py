@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import sse
@@ -20,6 +21,7 @@ SERVER_HEADER = "x-inference-pod"
 KEPT = 2000  # bytes of an error's body that are kept
 MAX_WHOLE = 32 << 20  # bytes of an answer that is not streamed
 CONTENT = ("content", "text", "reasoning_content", "reasoning", "tool_calls")
+SIMPLE = re.compile(rb"[ !#-\[\]-~]+").fullmatch  # a text that JSON writes as it is
 SCAN = json.JSONDecoder().scan_once  # json.loads without what it does around it, which takes as long again
 
 
@@ -109,6 +111,7 @@ class AnswerReader:
         self._whole: list[bytes] = []
         self._size = 0
         self._events = 0
+        self._like: tuple[bytes, bytes] | None = None  # what stood before and behind the text of an event with content
         self._finished = False
         self.done = False
 
@@ -190,10 +193,21 @@ class AnswerReader:
                 self._plain(event.data.encode())
             else:
                 self._events += 1
+                self._like = None
                 self.record.fail("bad_event", f"event {self._events} of the stream is no JSON object: {excerpt(event.data)!r}")
 
     def _plain(self, data: bytes) -> None:
         """The data of one event of the default type. Whether it carries content shows in the record's `chunks`."""
+        if self._like is not None and data.startswith(self._like[0]) and data.endswith(self._like[1]):
+            middle = data[len(self._like[0]) : -len(self._like[1])]
+            if SIMPLE(middle):
+                self._events += 1
+                self.record.chunks += 1
+                if self._texts is not None:
+                    self._texts.append(middle.decode())
+                return
+        if self.record.error:
+            return  # what comes after counts no more, in this piece as in the next
         if data == b"[DONE]":
             self._finished = True
             return
@@ -206,14 +220,33 @@ class AnswerReader:
         except (ValueError, StopIteration, RecursionError):
             value = None
         if not isinstance(value, dict):
-            said = data.decode("utf-8", "replace")
+            said, self._like = data.decode("utf-8", "replace"), None
             self.record.fail("bad_event", f"event {self._events} of the stream is no JSON object: {excerpt(said)!r}")
         elif value.get("error"):
             self._error(data.decode("utf-8", "replace"))
         else:
             self._value(value)
+            self._learn(data, value)
+
+    def _learn(self, data: bytes, value: dict[str, t.Any]) -> None:
+        """The events of a stream differ in their text alone, nearly always. What is around it is remembered: another plain text in the same
+        surroundings is the same JSON with another text, and need not be parsed to know that it is content and says nothing else."""
+        choices = value.get("choices")
+        if value.get("usage") is not None or not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+            return
+        part = choices[0]["delta"] if isinstance(choices[0].get("delta"), dict) else choices[0]
+        said = [found for key in CONTENT if (found := part.get(key))]
+        if choices[0].get("finish_reason"):
+            return
+        if len(said) != 1 or not isinstance(said[0], str):
+            return
+        text = said[0].encode("utf-8", "surrogatepass")
+        if SIMPLE(text) and data.count(b'"' + text + b'"') == 1:
+            place = data.index(b'"' + text + b'"') + 1
+            self._like = data[:place], data[place + len(text) :]
 
     def _error(self, said: str) -> None:
+        self._like = None
         self.record.fail("error_in_stream", f"answered 200, then an error in event {self._events}: {excerpt(said)!r}")
 
     def _value(self, value: dict[str, t.Any]) -> None:
