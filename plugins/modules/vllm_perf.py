@@ -595,6 +595,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options, perf_tls
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
 
+
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(SPEC, supports_check_mode=True, mutually_exclusive=EXCLUSIVE, required_one_of=ONE_OF, required_by=REQUIRED_BY)

@@ -16,14 +16,17 @@ from ansible_collections.llm_d.inference.plugins.module_utils.load_wire import W
 from local_servers import chunk, stream
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-TEXTS = st.one_of(st.sampled_from(["a", "text", "index", "null", " the", "0", "cmpl-1", "{", '"', "\\", "\u00e9", "\u20ac", "[DONE]", "error", "\t"]), st.text(max_size=5))
+TEXTS = st.one_of(st.sampled_from([
+    "a", "text", "index", "null", " the", "0", "cmpl-1", "{", '"', "\\", "\u00e9", "\u20ac", "[DONE]", "error", "\t"]),
+    st.text(max_size=5))
 EVENTS = st.one_of(
     TEXTS.map(chunk),
     TEXTS.map(lambda text: {"choices": [{"index": 0, "delta": {"content": text}}]}),
     TEXTS.map(lambda text: {"choices": [{"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}]}),
     TEXTS.map(lambda text: {"choices": [{"text": text, "finish_reason": "stop"}]}),
     TEXTS.map(lambda text: {"error": {"message": text}}),
-    st.sampled_from([{"choices": []}, {"choices": [1]}, {"choices": [{"text": 7}]}, {"choices": {}}, [], 1, {"usage": {"completion_tokens": 3}, "choices": []}]),
+    st.sampled_from([
+        {"choices": []}, {"choices": [1]}, {"choices": [{"text": 7}]}, {"choices": {}}, [], 1, {"usage": {"completion_tokens": 3}, "choices": []}]),
 )
 
 
