@@ -9,7 +9,6 @@ import collections.abc as c
 import dataclasses
 import http.client
 import json
-import re
 import socket
 import ssl
 import threading
@@ -21,9 +20,9 @@ import urllib.request
 
 from ansible.module_utils.urls import make_context
 
-EXCERPT = 200  # characters of an answer that an error shows
+from ansible_collections.llm_d.inference.plugins.module_utils.http_words import AGENT, base_url, excerpt
+
 MAX_BODY = 32 << 20  # bytes that are read of one answer
-AGENT = "llm_d.inference"
 
 
 class Trouble(Exception):
@@ -61,31 +60,6 @@ class Transport(t.Protocol):
     def request(self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None,
                 timeout: float = 10.0, until: bytes | None = None) -> Answer:
         """Raises Trouble."""
-
-
-def excerpt(text: str, secrets: c.Iterable[str] = ()) -> str:
-    """The start of an answer as one printable line, without any secret."""
-    for secret in secrets:
-        text = text.replace(secret, "***") if secret else text
-    line = " ".join("".join(ch if ch.isprintable() else " " for ch in text).split())
-    return line if len(line) <= EXCERPT else line[:EXCERPT] + "..."
-
-
-def base_url(url: str) -> str:
-    """A server's address without the `/v1` that people copy along. Raises ValueError that says what to write instead."""
-    try:
-        parts = urllib.parse.urlsplit(url.strip())
-        ok = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        parts, ok = urllib.parse.urlsplit(""), False
-    if not ok:
-        raise ValueError(f"{url!r} is no address of a server; write http://HOST[:PORT] or https://HOST[:PORT]")
-    if parts.username or parts.password:
-        raise ValueError("the address holds a user name or password; put the key into api_key instead")
-    if parts.query or parts.fragment:
-        raise ValueError(f"{url!r} has a query or fragment; write the server's address alone, such as {parts.scheme}://{parts.netloc}")
-    path = re.sub(r"/v1(/(models|completions|chat/completions))?$", "", parts.path.rstrip("/"))
-    return f"{parts.scheme}://{parts.netloc}{path}"
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

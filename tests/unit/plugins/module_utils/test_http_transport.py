@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ansible_collections.llm_d.inference.plugins.module_utils import http_transport as transport
+from ansible_collections.llm_d.inference.plugins.module_utils import http_words
 from local_servers import Handler, Server, drip, free_port, raw, serve
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
@@ -179,7 +180,7 @@ def test_tls_asked_of_a_plain_server_and_the_other_way_round(https):
 
 def test_excerpt_is_short_one_line_and_without_secrets():
     shown = transport.excerpt("a\n\tb\x00 sk-123 " + "x" * 500, ["sk-123", ""])
-    assert shown.startswith("a b *** xxx") and len(shown) == transport.EXCERPT + 3 and "\n" not in shown
+    assert shown.startswith("a b *** xxx") and len(shown) == http_words.EXCERPT + 3 and "\n" not in shown
 
 
 class Api:
