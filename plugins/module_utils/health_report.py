@@ -82,16 +82,23 @@ def survey(targets: Targets, wanted: health.Wanted, count: int, left: float | No
     """One look at all servers, at the same time. `left`: seconds it may take, more or less. Raises ClusterError."""
     found = targets.find()
     if not found:
-        return View([], wrong="there is no server to look at: no pod is selected, or urls is empty", remedy="look at the labels of the pods and at their Deployment")
-    with ThreadPoolExecutor(max_workers=min(THREADS, len(found))) as pool:
-        healths = list(pool.map(lambda target: health.look(target.client, wanted, timeout=left, pages=target.pages), found))
-    view = View(list(zip(found, healths)))
-    view.findings = replicas.compare([server(target, seen) for target, seen in view.servers]) if len(found) > 1 else []
+        return View([], wrong="there is no server to look at: no pod is selected, or urls is empty",
+                    remedy="look at the labels of the pods and at their Deployment")
+    view = look_at(found, wanted, left)
     serious = replicas.failures(view.findings)
     if len(found) < count:
         view.wrong, view.remedy = f"{len(found)} of {count} servers are there", "look at the Deployment of the servers"
     elif serious:
         view.wrong, view.remedy = f"{serious[0]['what']} ({serious[0]['evidence']})", serious[0]["remedy"]
+    return view
+
+
+def look_at(found: c.Sequence[Target], wanted: health.Wanted, left: float | None = None) -> View:
+    """One look at these servers, at the same time, and in what they differ."""
+    with ThreadPoolExecutor(max_workers=min(THREADS, len(found) or 1)) as pool:
+        healths = list(pool.map(lambda target: health.look(target.client, wanted, timeout=left, pages=target.pages), found))
+    view = View(list(zip(found, healths)))
+    view.findings = replicas.compare([server(target, seen) for target, seen in view.servers]) if len(found) > 1 else []
     return view
 
 

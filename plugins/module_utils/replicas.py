@@ -48,13 +48,15 @@ def failures(findings: c.Iterable[c.Mapping[str, str]]) -> list[c.Mapping[str, s
 def slow(servers: c.Sequence[c.Mapping[str, t.Any]]) -> list[dict[str, str]]:
     """Servers whose completions take many times as long as those of the others."""
     times = {entry["server"]: sum(check["ms"] for check in entry.get("checks") or [] if check["ok"] and "completions" in check["name"]) for entry in servers}
-    times = {server: value for server, value in times.items() if value}
+    busy = {entry["server"] for entry in servers if (((entry.get("metrics") or {}).get("waiting") or {}).get("value") or 0) > 0}
+    times = {server: value for server, value in times.items() if value and server not in busy}
     found = []
     for server, value in times.items():
         others = [other for name, other in times.items() if name != server]
         usual = statistics.median(others) if len(others) > 1 else (others[0] if others else value)
         if value > SLOW_MS and value > SLOW_TIMES * usual:
-            found.append(finding("slow", "one server is much slower than the others", server, f"its completions took {value:.0f} ms, those of the others {usual:.0f} ms",
+            found.append(finding("slow", "one server is much slower than the others", server,
+                                 f"its completions took {value:.0f} ms, those of the others {usual:.0f} ms",
                                  "look at its node, its accelerator and its queue; delete the pod if only this one is slow"))
     return found
 
