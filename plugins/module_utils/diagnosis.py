@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections.abc as c
+import dataclasses
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import (
@@ -15,7 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils import (
     diagnosis_scheduling,
     diagnosis_traffic,
 )
-from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_model import ALONE, NOTE, SUSPECT, SYMPTOM, Finding, Snapshot
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_model import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding, Snapshot
 from ansible_collections.llm_d.inference.plugins.module_utils.failure_catalogue import CATALOGUE, LAYERS
 from ansible_collections.llm_d.inference.plugins.module_utils.failures import redact
 
@@ -37,7 +38,15 @@ def diagnose(snap: Snapshot) -> list[Finding]:
             place = f"{rule.__module__.rpartition('.')[2]}.{rule.__name__}"
             found.append(Finding("answer", f"a check could not be made: {place}", "this diagnosis", (f"{type(error).__name__}: {error}",),
                                  "look at the objects by hand, and report this", NOTE))
-    return ranked(found)
+    return ranked(lowered(found))
+
+
+def lowered(found: c.Sequence[Finding]) -> list[Finding]:
+    """Without namespace or CRDs nothing else can be there: what is missing then is a consequence."""
+    if not any(entry.code in ("namespace", "F1") and entry.weight >= BASE for entry in found):
+        return list(found)
+    return [dataclasses.replace(entry, weight=min(entry.weight, SYMPTOM)) if entry.code in ("absent", "scaled", "controller", "F7", "F26") else entry
+            for entry in found]
 
 
 def ranked(found: c.Iterable[Finding]) -> list[Finding]:

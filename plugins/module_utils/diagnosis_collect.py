@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections.abc as c
+import dataclasses
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
@@ -171,8 +172,9 @@ class Collector:
         entries = [health_report.server(target, seen) for target, seen in view.servers]
         for (target, seen), entry in zip(view.servers, entries):
             if seen.failed and seen.failed.name != "metrics":
-                quiet = health.look(target.client, health.Wanted("metrics", request_timeout=self.limits["request_timeout"], engine=ask.engine, completions=False))
-                entry["metrics"] = health_report.server(target, quiet)["metrics"]
+                # a full queue tells a busy server from a hung one
+                quiet = dataclasses.replace(ask, completions=False)
+                entry["metrics"] = health_report.server(target, health.look(target.client, quiet))["metrics"]
         self.snap.servers += [{**entry, "service": service["name"]} for entry in entries]
         self.snap.differences += [{**found_one, "service": service["name"]} for found_one in view.findings]
 
@@ -214,8 +216,8 @@ class Collector:
 
     @staticmethod
     def _judged(service: str, where: str, answer: Answer) -> dict[str, t.Any]:
-        entry = {"service": service, "url": where, "status": answer.status, "body": answer.text[:500], "ok": True, "evidence": f"{answer.request}: {answer.status}",
-                 "remedy": "", "picked": PICKED in answer.headers}
+        entry = {"service": service, "url": where, "status": answer.status, "body": answer.text[:500], "ok": True,
+                 "evidence": f"{answer.request}: {answer.status}", "remedy": "", "picked": PICKED in answer.headers}
         try:
             openai_answers.completion(answer)
         except Trouble as trouble:

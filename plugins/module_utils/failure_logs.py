@@ -53,7 +53,7 @@ LOGS = (
     (r"failed calling webhook", "F32", "wait until the webhook's pods are ready; look at its Service and its CA bundle"),
     (r"unknown flag|flag provided but not defined|unrecognized arguments|error: argument ", "args",
      "the image does not know this argument: use the release line that fits the image, or correct extra arguments"),
-    (r"unable to load config|failed to (load|parse|read) (the )?config|Failed to parse configuration|error unmarshaling|invalid configuration|is not registered",
+    (r"unable to load config|[Ff]ailed to (load|parse|read) (the )?config|error unmarshaling|invalid configuration|plugin type \S+ is not registered",
      "config", "correct the configuration that it is given"),
     (r"exec format error", "image", "the image is built for another processor: use one for this node"),
     (r"address already in use|EADDRINUSE", "port", "two processes of the pod want one port: give them different ports"),

@@ -213,7 +213,7 @@ def secret_missing(snap):
 def quota_used_up(snap):
     deployment = get(snap, "Deployment", DECODE)
     deployment["status"] = {"observedGeneration": 1, "conditions": [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message":
-                            'pods "sim-decode-1" is forbidden: exceeded quota: compute, requested: requests.cpu=2, used: requests.cpu=8, limited: requests.cpu=8'}]}
+                            'pods "sim-decode-1" is forbidden: exceeded quota: compute, requested: cpu=2, used: cpu=8, limited: cpu=8'}]}
     snap.objects["Pod"] = [pod for pod in snap.objects["Pod"] if not pod["metadata"]["name"].startswith(DECODE)]
     snap.servers = []
     fails(snap, 503, "no healthy upstream")
@@ -228,7 +228,8 @@ def pod_security_refuses(snap):
 @breaks("account")
 def service_account_gone(snap):
     quota_used_up(snap)
-    get(snap, "Deployment", DECODE)["status"]["conditions"][0]["message"] = 'pods "a-" is forbidden: error looking up service account: serviceaccount "sim" not found'
+    said = 'pods "a-" is forbidden: error looking up service account: serviceaccount "sim" not found'
+    get(snap, "Deployment", DECODE)["status"]["conditions"][0]["message"] = said
 
 
 @breaks("dns")

@@ -287,8 +287,8 @@ def retried(url, retries, timeout=5.0):
 
 
 @pytest.mark.parametrize("status, headers, expected", [
-    (503, {}, [0.25, 0.5]), (429, {"Retry-After": "2"}, [2.0, 2.0]), (502, {"Retry-After": "soon"}, [0.25, 0.5]), (504, {}, [0.25, 0.5]), (500, {}, []), (401,
-                                                                                                                                                          {}, []),
+    (503, {}, [0.25, 0.5]), (429, {"Retry-After": "2"}, [2.0, 2.0]), (502, {"Retry-After": "soon"}, [0.25, 0.5]),
+    (504, {}, [0.25, 0.5]), (500, {}, []), (401, {}, []),
 ])
 def test_a_busy_server_is_asked_again_with_growing_pauses(status, headers, expected):
     calls = []
