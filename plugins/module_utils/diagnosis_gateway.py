@@ -188,7 +188,7 @@ def istio(snap: Snapshot) -> c.Iterator[Finding]:
     for obj in rules:
         mode = text(dig(obj, "spec", "trafficPolicy", "tls", "mode"))
         for service in snap.services:
-            if text(dig(obj, "spec", "host")).split(".")[0] == service["scheduler"]["name"]:
+            if text(dig(obj, "spec", "host")).partition(".")[0] == service["scheduler"]["name"]:
                 secure = "--secure-serving=false" not in service["scheduler"]["args"]
                 if secure != (mode not in ("", "DISABLE")):
                     yield found("F11", name_of(obj), [f"tls mode {mode or 'unset'}, the picker is {'with' if secure else 'without'} TLS"], WIRING + 2)

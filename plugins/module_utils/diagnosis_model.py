@@ -118,7 +118,7 @@ def selects(labels: c.Mapping[str, str], obj: dict) -> bool:
 def selector_matches(selector: object, obj: dict) -> bool:
     """True when a label selector (matchLabels and matchExpressions) takes the object; an empty one takes all."""
     labels = mapping(dig(obj, "metadata", "labels"))
-    if not mapping(dig(selector, "matchLabels")).items() <= labels.items():
+    if any(labels.get(name) != value for name, value in mapping(dig(selector, "matchLabels")).items()):
         return False
     for entry in dicts(dig(selector, "matchExpressions")):
         key, values, operator = text(entry.get("key")), entry.get("values") or [], entry.get("operator")

@@ -156,8 +156,8 @@ def why(snap: Snapshot, pod: dict) -> tuple[Trouble, list[str]]:
     if mounted:
         latest = max(mounted, key=when)
         return _mount(latest), []
-    return Trouble("starting", f"{doing(pod, events)} (for {text(dig(pod, 'status', 'startTime')) or 'an unknown time'})",
-    "wait, then read its log and its events"), []
+    since = text(dig(pod, "status", "startTime")) or "an unknown time"
+    return Trouble("starting", f"{doing(pod, events)} (since {since})", "wait, then read its log and its events"), []
 
 
 def dig_exit(pod: dict) -> object:
@@ -220,8 +220,8 @@ def autoscalers(snap: Snapshot) -> c.Iterator[Finding]:
 
 def replica_owners(obj: dict) -> list[str]:
     """Managers that own spec.replicas of an object."""
-    return sorted({text(entry.get("manager")) for entry in dicts(dig(obj, "metadata", "managedFields")) if dig(entry, "fieldsV1", "f:spec",
-    "f:replicas") is not None})
+    entries = dicts(dig(obj, "metadata", "managedFields"))
+    return sorted({text(entry.get("manager")) for entry in entries if dig(entry, "fieldsV1", "f:spec", "f:replicas") is not None})
 
 
 def controllers(snap: Snapshot) -> c.Iterator[Finding]:

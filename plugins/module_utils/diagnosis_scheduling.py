@@ -182,8 +182,8 @@ def servers(snap: Snapshot) -> c.Iterator[Finding]:
     for service in snap.services:
         for server in service.get("servers") or [service["server"]]:
             obj = snap.get("Deployment", server["name"])
-            container = next((part for part in dicts(dig(obj, "spec", "template", "spec",
-            "containers")) if part.get("name") == "server"), None) if obj else None
+            parts = dicts(dig(obj, "spec", "template", "spec", "containers"))
+            container = next((part for part in parts if part.get("name") == "server"), None)
             if container is None:
                 continue
             lines = [f"image {text(container.get('image'))}, planned: {server['image']}"] if container.get("image") != server["image"] else []

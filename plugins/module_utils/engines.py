@@ -62,34 +62,38 @@ def _vllm_signals() -> dict[str, tuple[Source, ...]]:
 
 
 _NV_REQUESTS, _NV_BLOCKS = "nv_trt_llm_request_metrics", "nv_trt_llm_kv_cache_block_metrics"
+_SGLANG = {
+    "waiting": (Source("sglang:num_queue_reqs"), Source("sglang_num_queue_reqs")),
+    "running": (Source("sglang:num_running_reqs"), Source("sglang_num_running_reqs")),
+    "kv_cache": (Source("sglang:token_usage"), Source("sglang_token_usage")),
+    "block_size": (Source("sglang:cache_config_info", read="page_size"), Source("sglang_cache_config_info", read="page_size")),
+    "blocks": (Source("sglang:cache_config_info", read="num_pages"), Source("sglang_cache_config_info", read="num_pages")),
+}
+_TRTLLM = {
+    "waiting": (Source("trtllm_num_requests_waiting"),),
+    "running": (Source("trtllm_num_requests_running"),),
+    "kv_cache": (Source("trtllm_kv_cache_utilization"),),
+    "block_size": (Source("trtllm_kv_cache_tokens_per_block"),),
+    "blocks": (Source("trtllm_kv_cache_max_blocks"),),
+}
+_TRITON = {
+    "waiting": (Source(_NV_REQUESTS, (("request_type", "waiting"),)),),
+    "running": (Source(_NV_REQUESTS, (("request_type", "scheduled"),)),),
+    "kv_cache": (Source(_NV_BLOCKS, (("kv_cache_block_type", "fraction"),)),),
+    "block_size": (Source(_NV_BLOCKS, (("kv_cache_block_type", "tokens_per"),)),),
+    "blocks": (Source(_NV_BLOCKS, (("kv_cache_block_type", "max"),)),),
+}
 ENGINES = {engine.name: engine for engine in (
     Engine("vllm", "vLLM", ("/health",), ("/version",), ("/metrics",), None, ("vllm:",), ("vllm",), "leave out --disable-log-stats", _vllm_signals()),
-    Engine("simulator", "the llm-d simulator", ("/health/ready", "/health"), (), ("/metrics",), None, ("vllm:",), (), "use a newer simulator", _vllm_signals()),
+    Engine("simulator", "the llm-d simulator", ("/health/ready", "/health"), (), ("/metrics",), None, ("vllm:",), (), "use a newer simulator",
+           _vllm_signals()),
     Engine("sglang", "SGLang", ("/health",), ("/get_server_info", "/server_info"), ("/metrics",), None, ("sglang:", "sglang_"), ("sglang",),
-           "start it with --enable-metrics", {
-               "waiting": (Source("sglang:num_queue_reqs"), Source("sglang_num_queue_reqs")),
-               "running": (Source("sglang:num_running_reqs"), Source("sglang_num_running_reqs")),
-               "kv_cache": (Source("sglang:token_usage"), Source("sglang_token_usage")),
-               "block_size": (Source("sglang:cache_config_info", read="page_size"), Source("sglang_cache_config_info", read="page_size")),
-               "blocks": (Source("sglang:cache_config_info", read="num_pages"), Source("sglang_cache_config_info", read="num_pages")),
-           }),
+           "start it with --enable-metrics", _SGLANG),
     # its /metrics is JSON; the Prometheus page is another
     Engine("tensorrt_llm", "TensorRT-LLM", ("/health",), ("/version",), ("/prometheus/metrics", "/metrics"), None, ("trtllm_",), ("tensorrt_llm",),
-           "start it with return_perf_metrics: true", {
-               "waiting": (Source("trtllm_num_requests_waiting"),),
-               "running": (Source("trtllm_num_requests_running"),),
-               "kv_cache": (Source("trtllm_kv_cache_utilization"),),
-               "block_size": (Source("trtllm_kv_cache_tokens_per_block"),),
-               "blocks": (Source("trtllm_kv_cache_max_blocks"),),
-           }),
+           "start it with return_perf_metrics: true", _TRTLLM),
     Engine("triton", "Triton", ("/health/ready", "/v2/health/ready"), ("/v2",), ("/metrics",), 8002, ("nv_",), ("triton inference server", "triton"),
-           "leave out --allow-metrics=false, and ask its metrics port (8002)", {
-               "waiting": (Source(_NV_REQUESTS, (("request_type", "waiting"),)),),
-               "running": (Source(_NV_REQUESTS, (("request_type", "scheduled"),)),),
-               "kv_cache": (Source(_NV_BLOCKS, (("kv_cache_block_type", "fraction"),)),),
-               "block_size": (Source(_NV_BLOCKS, (("kv_cache_block_type", "tokens_per"),)),),
-               "blocks": (Source(_NV_BLOCKS, (("kv_cache_block_type", "max"),)),),
-           }),
+           "leave out --allow-metrics=false, and ask its metrics port (8002)", _TRITON),
 )}
 
 

@@ -57,7 +57,7 @@ def healthy(made: dict[str, t.Any] | None = None) -> Snapshot:
     made = made or planned()
     found = [item for template in TEMPLATES for item in render(template, made)]
     found += [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "envoy-gateway", "namespace": CONTROLLER}, "spec": {
-        "replicas": 1, "selector": {"matchLabels": {"app": "eg"}}, 
+        "replicas": 1, "selector": {"matchLabels": {"app": "eg"}},
         "template": {"metadata": {"labels": {"app": "eg"}}, "spec": {"containers": [{"name": "eg"}]}}}}]
     found += [recorded("gateway"), recorded("gatewayclass"), {"kind": "Namespace", "metadata": {"name": CONTROLLER}, "status": {"phase": "Active"}},
               recorded("namespace"), {"kind": "Node", "metadata": {"name": "local", "labels": {}},
