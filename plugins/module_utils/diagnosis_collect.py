@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import collections.abc as c
 import dataclasses
+import datetime
+import time
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
 from ansible_collections.llm_d.inference.plugins.module_utils import engines, health, health_report, openai_answers
+from ansible_collections.llm_d.inference.plugins.module_utils import prometheus_text as prometheus
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, dicts, dig, mapping, text
@@ -25,6 +28,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof impo
 THREADS = 12
 MAX_LOGS, MAX_SERVERS = 40, 64
 GATEWAY_API, ENVOY = "gateway.networking.k8s.io", "gateway.envoyproxy.io/v1alpha1"
+COUNTERS = ("generation_tokens_total", "prompt_tokens_total", "request_success_total", "num_requests_total")  # they move while a server works
 PICKED = "x-went-into-resp-headers"
 METADATA_ONLY = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 # API version, kind: in the namespace of the plan
@@ -50,6 +54,7 @@ class Collector:
     def collect(self) -> Snapshot:
         """Everything, a few requests at a time."""
         self.cluster.get("/version", timeout=10)
+        self.snap.now = datetime.datetime.now(datetime.timezone.utc).isoformat()
         self._each(self._list, list(self._wanted()))
         self._each(self._crd, sorted({entry["probe"] for entry in self.snap.plan["prerequisites"]["crds"]} | self._pool_crds()))
         self._each(self._config, self.snap.services)
@@ -161,7 +166,8 @@ class Collector:
         service, server = wanted
         selector = ",".join(f"{name}={value}" for name, value in server["selector"].items())
         replicas = {"namespace": self.snap.namespace, "label_selector": selector, "port": server["port"], "scheme": "http"}
-        ask = health.Wanted("metrics", service["model"]["served_name"], request_timeout=self.limits["request_timeout"],
+        # a server with a key of its own tells nobody else more than that it is there
+        ask = health.Wanted("alive" if keyed(service) else "metrics", service["model"]["served_name"], request_timeout=self.limits["request_timeout"],
                             engine=service["engine"] if service.get("engine") in engines.ENGINES else "auto")
         try:
             found = [target for target in Targets({"replicas": replicas}, self.cluster).find() if is_ready(target.pod or {})][:MAX_SERVERS]
@@ -175,13 +181,26 @@ class Collector:
                 # a full queue tells a busy server from a hung one
                 quiet = dataclasses.replace(ask, completions=False)
                 entry["metrics"] = health_report.server(target, health.look(target.client, quiet))["metrics"]
+                entry["progress"] = self._progress(target.client) if seen.failed.kind == "timeout" else None
         self.snap.servers += [{**entry, "service": service["name"]} for entry in entries]
         self.snap.differences += [{**found_one, "service": service["name"]} for found_one in view.findings]
+
+    def _progress(self, client: Client) -> bool | None:
+        """Whether a server's counters move within two seconds; None where it has none."""
+        pages = []
+        for pause in (2.0, 0.0):
+            try:
+                samples = prometheus.parse(client.get("/metrics", self.limits["request_timeout"]).text)
+            except Trouble:
+                return None
+            pages.append({(sample.name, *sorted(sample.labels.items())): sample.value for sample in samples if sample.name.endswith(COUNTERS)})
+            time.sleep(pause)
+        return pages[0] != pages[1] if pages[0] else None
 
     def _answer(self, service: c.Mapping[str, t.Any]) -> None:
         gateway, route = self.snap.plan["gateway"], service["route"]
         obj = self.snap.get("Gateway", gateway["name"], gateway["namespace"])
-        if obj is None:
+        if obj is None or keyed(service):
             return
         hosts = [name for name in (*(route.get("hostnames") or []), gateway["listener"].get("hostname")) if name]
         host = hosts[0].replace("*", "diagnosis") if hosts else None
@@ -199,7 +218,7 @@ class Collector:
         if tried:
             evidence = "; ".join(str(trouble) for _where, trouble in tried)
             self.snap.answers.append({"service": service["name"], "url": tried[0][0], "status": tried[0][1].status, "body": "", "ok": False,
-                                      "evidence": evidence, "remedy": tried[0][1].remedy})
+                                      "evidence": evidence, "remedy": tried[0][1].remedy, "kind": tried[0][1].kind})
 
     def _ways(self, obj: dict, gateway: c.Mapping[str, t.Any], host: str | None) -> c.Iterator[tuple[str, Client]]:
         """The gateway's own address first; then its Service through the API server, for where its address cannot be reached from here."""
@@ -223,3 +242,10 @@ class Collector:
         except Trouble as trouble:
             entry.update(ok=False, evidence=str(trouble), remedy=trouble.remedy)
         return entry
+
+
+def keyed(service: c.Mapping[str, t.Any]) -> bool:
+    """True when the model servers ask for an API key, which a plan does not hold."""
+    servers = service.get("servers") or [service["server"]]
+    return any(argument.startswith("--api-key") for server in servers for argument in server["args"]) or any(
+        entry.get("name") == "VLLM_API_KEY" for server in servers for entry in server.get("env") or [])

@@ -168,7 +168,8 @@ def proxies(snap: Snapshot) -> c.Iterator[Finding]:
             if re.search(r":[^/]*\b(alpha|beta|rc)[.\d-]*", image):
                 yield found("F47", name_of(pod), [f"image {image}"], SUSPECT)
             said = log_trouble("\n".join(line for line in log.splitlines() if "ext_proc" in line))
-            if said and said.code == "F11":
+            # what the log tells may be long past: it counts while requests fail
+            if said and said.code == "F11" and any(not entry["ok"] for entry in snap.answers):
                 yield found("F11", name_of(pod), [said.what], SUSPECT, remedy=said.remedy)
 
 

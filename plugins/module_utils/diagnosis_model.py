@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import collections.abc as c
 import dataclasses
+import datetime
+import math
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, dicts, dig, mapping, text
@@ -65,6 +67,16 @@ class Snapshot:
     differences: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
     metrics: dict[str, dict[str, t.Any]] = dataclasses.field(default_factory=dict)
     unread: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
+    now: str = ""  # UTC, as the API server writes times
+
+    def age(self, pod: dict) -> float:
+        """Seconds since a pod was made; endless where that is not known."""
+        try:
+            made, now = (datetime.datetime.fromisoformat(value.replace("Z", "+00:00")) for value in
+                         (text(dig(pod, "metadata", "creationTimestamp")), self.now))
+            return (now - made).total_seconds()
+        except (ValueError, TypeError):
+            return math.inf
 
     @property
     def namespace(self) -> str:

@@ -41,6 +41,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.failures import (
 # trouble of a pod that says that it ends, and not why: its log may
 BARE = ("crash", "failed")
 ACCELERATOR = re.compile(r"^(nvidia\.com/|amd\.com/gpu|gpu\.intel\.com/|habana\.ai/|google\.com/tpu)")
+YOUNG = 60  # seconds in which a pod may start without being a finding
 PLAIN = ("starting", "unschedulable", "create", "crash", "failed")
 
 
@@ -102,6 +103,8 @@ def pods(snap: Snapshot) -> c.Iterator[Finding]:
     for pod in snap.of("Pod"):
         if is_ready(pod) or dig(pod, "metadata", "deletionTimestamp") or dig(pod, "status", "phase") == "Succeeded" or not _ours(snap, pod):
             continue
+        if dig(pod, "status", "phase") == "Failed" and _replaced(snap, pod):
+            continue
         trouble, evidence = why(snap, pod)
         # replicas of one Deployment fail alike: one finding for all of them
         groups.setdefault((trouble.code, owner(pod), _plain(trouble.what)), []).append((pod, trouble, evidence))
@@ -109,8 +112,16 @@ def pods(snap: Snapshot) -> c.Iterator[Finding]:
         pod, trouble, evidence = entries[0]
         names = ", ".join(name_of(other) for other, _trouble, _lines in entries)
         weight = UNREADY if code in PLAIN else CANNOT_RUN
-        weight = weight + 5 if code == "crash" else weight - 15 if code == "starting" else weight
+        if code == "starting":
+            weight = NOTE if all(snap.age(other) < YOUNG for other, _trouble, _lines in entries) else SUSPECT - 5
+        weight += 5 if code == "crash" else 0
         yield found(code, names, [trouble.what, *evidence], weight, part_of(snap, pod) + ": " + CATALOGUE[code].title, trouble.remedy)
+
+
+def _replaced(snap: Snapshot, pod: dict) -> bool:
+    """True for what is left of a pod in whose place others have long been ready."""
+    obj = snap.get("Deployment", owner(pod), text(dig(pod, "metadata", "namespace")))
+    return obj is not None and number(dig(obj, "status", "readyReplicas")) >= number(dig(obj, "spec", "replicas"), 1)
 
 
 def _plain(what: str) -> str:

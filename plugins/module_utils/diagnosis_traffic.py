@@ -34,8 +34,9 @@ def servers(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def busy(entry: c.Mapping[str, t.Any]) -> bool:
-    """True for a server whose queue is not empty: a slow answer of it is no fault."""
-    return (((entry.get("metrics") or {}).get("waiting") or {}).get("value") or 0) > 0
+    """True for a server whose queue is not empty and moves: a slow answer of it is no fault."""
+    waiting = (((entry.get("metrics") or {}).get("waiting") or {}).get("value") or 0) > 0
+    return waiting and entry.get("progress") is not False
 
 
 def _server_trouble(entry: c.Mapping[str, t.Any], check: c.Mapping[str, t.Any]) -> tuple[str, str, str]:
@@ -69,7 +70,11 @@ def answers(snap: Snapshot) -> c.Iterator[Finding]:
         if entry["ok"]:
             continue
         known = answer_trouble(entry["status"] or 0, entry.get("body") or "")
-        if entry["status"] is None:
+        if entry.get("kind") == "timeout":
+            full = any(busy(server) for server in snap.servers if server["service"] == entry["service"])
+            yield found("hung", f"route of {entry['service']}, {entry['url']}", [entry["evidence"]], NOTE if full else SYMPTOM + 2,
+                        f"{entry['service']}: no answer in time" + (", its servers have full queues" if full else ""))
+        elif entry["status"] is None:
             yield found("unreachable", f"Gateway, {entry['url']}", [entry["evidence"]], SYMPTOM + 5, f"{entry['service']}: the gateway does not answer")
         elif known:
             weight = SUSPECT if known.code in ("key", "F24") else SYMPTOM + 2

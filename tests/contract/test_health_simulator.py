@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import typing as t
 from pathlib import Path
@@ -18,17 +19,18 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
 
 SIMULATOR = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin")) / "llm-d-inference-sim"
-PORT = 38500
 pytestmark = pytest.mark.skipif(not SIMULATOR.is_file(), reason="no simulator: bring up the local cluster, which builds it, or set LLM_D_BINARIES")
 
 
 @contextlib.contextmanager
-def simulator(number: int, *arguments: str) -> t.Iterator[str]:
+def simulator(*arguments: str) -> t.Iterator[str]:
     """A simulator at work; gives its URL."""
-    command = [str(SIMULATOR), "--model=acme/tiny", f"--port={PORT + number}", "--max-model-len=2048", *arguments]
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    command = [str(SIMULATOR), "--model=acme/tiny", f"--port={port}", "--max-model-len=2048", *arguments]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            yield f"http://127.0.0.1:{PORT + number}"
+            yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
 
@@ -44,7 +46,7 @@ def run_module(capsys):
 
 
 def test_every_level_of_a_simulator_that_starts(run):
-    with simulator(0) as url:
+    with simulator() as url:
         found = run(vllm_health, url=url, model="acme/tiny", min_model_len=2048, level="metrics", apis=["completions", "chat_completions"], timeout=30,
                     interval=0.2)
     assert found["healthy"] is True, found
@@ -55,18 +57,18 @@ def test_every_level_of_a_simulator_that_starts(run):
 
 
 def test_a_simulator_that_loads_is_waited_for(run):
-    with simulator(1, "--startup-duration=2s") as url:
+    with simulator("--startup-duration=2s") as url:
         found = run(vllm_health, url=url, engine="simulator", timeout=30, interval=0.2)
     assert found["healthy"] is True and found["waited"] > 1.5 and found["looks"] > 3
 
 
-@pytest.mark.parametrize("number, kind, status, remedy", [
-    (2, "rate_limit", "429", "replicas"), (3, "server_error", "50", "log"), (4, "model_not_found", "404", "model"), (5, "invalid_api_key", "401", "api_key"),
+@pytest.mark.parametrize("kind, status, remedy", [
+    ("rate_limit", "429", "replicas"), ("server_error", "50", "log"), ("model_not_found", "404", "model"), ("invalid_api_key", "401", "api_key"),
 ])
-def test_failures_that_it_makes_on_purpose(run, number, kind, status, remedy):
-    with simulator(number) as url:
+def test_failures_that_it_makes_on_purpose(run, kind, status, remedy):
+    with simulator() as url:
         assert run(vllm_health, url=url, level="ready", timeout=30, interval=0.2)["healthy"] is True
-    with simulator(number, "--failure-injection-rate=100", f"--failure-types={kind}") as url:
+    with simulator("--failure-injection-rate=100", f"--failure-types={kind}") as url:
         run(vllm_health, url=url, level="ready", timeout=30, interval=0.2)
         found = run(vllm_health_info, url=url, retries=0)
     assert found["healthy"] is False and found["level"] == "ready"
@@ -74,7 +76,7 @@ def test_failures_that_it_makes_on_purpose(run, number, kind, status, remedy):
 
 
 def test_replicas_that_differ(run):
-    with simulator(6) as one, simulator(7, "--block-size=64", "--enable-kvcache=false") as two:
+    with simulator() as one, simulator("--block-size=64", "--enable-kvcache=false") as two:
         for url in (one, two):
             run(vllm_health, url=url, level="alive", timeout=30, interval=0.2)
         found = run(vllm_health_info, urls=[one, two], level="metrics")
@@ -83,7 +85,7 @@ def test_replicas_that_differ(run):
 
 
 def test_https_with_a_certificate_of_its_own(run):
-    with simulator(8, "--self-signed-certs") as url:
+    with simulator("--self-signed-certs") as url:
         url = url.replace("http:", "https:")
         assert run(vllm_health, url=url, validate_certs=False, timeout=30, interval=0.2)["healthy"] is True
         found = run(vllm_health_info, url=url)

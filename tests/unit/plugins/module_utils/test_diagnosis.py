@@ -684,3 +684,45 @@ def test_arguments(args, value):
 def test_servers_of_a_healthy_stack_look_as_the_module_returns_them():
     assert set(server("x")) >= {"server", "ready", "healthy", "level", "engine", "version", "models", "metrics", "checks", "notes"}
     assert pod_of(get(healthy(), "Deployment", DECODE), 0)["status"]["phase"] == "Running"
+
+
+def test_a_hung_server_with_a_queue_is_no_busy_one():
+    snap = healthy()
+    broken_server(snap, 0, "completions", "timeout", "did not answer within 5 s")
+    snap.servers[0]["metrics"]["waiting"]["value"] = 40.0
+    snap.servers[0]["progress"] = True
+    assert diagnosis.diagnose(snap) == []
+    snap.servers[0]["progress"] = False
+    assert [entry.code for entry in diagnosis.diagnose(snap)] == ["hung"]
+
+
+def test_no_answer_in_time_while_queues_are_full_is_a_note():
+    snap = healthy()
+    fails(snap, None, "", "did not answer within 5 s")
+    snap.answers[0]["kind"] = "timeout"
+    assert diagnosis.report(diagnosis.diagnose(snap), {})["ok"] is False
+    for entry in snap.servers:
+        entry["metrics"]["waiting"]["value"] = 9.0
+    assert diagnosis.report(diagnosis.diagnose(snap), {})["ok"] is True
+
+
+def test_what_a_proxy_said_while_requests_failed_is_history():
+    snap = healthy()
+    line = next(line for code, line in LOG_LINES if code == "F11")
+    snap.logs[f"{CONTROLLER}/envoy-llm-d-gateway-7d9-x2x/envoy"] = line
+    assert diagnosis.diagnose(snap) == []
+    fails(snap, 500, "")
+    assert diagnosis.diagnose(snap)[0].code == "F11"
+
+
+def test_a_young_pod_is_a_note_and_a_replaced_one_is_nothing():
+    snap = healthy()
+    pod = pod_of(get(snap, "Deployment", DECODE), 7)
+    pod["status"]["conditions"][0]["status"] = "False"
+    pod["metadata"]["creationTimestamp"], snap.now = "2026-11-21T09:00:00Z", "2026-11-21T09:00:20+00:00"
+    snap.objects["Pod"].append(pod)
+    assert diagnosis.report(diagnosis.diagnose(snap), {})["ok"] is True
+    snap.now = "2026-11-21T09:05:00+00:00"
+    assert [entry.code for entry in diagnosis.diagnose(snap)] == ["starting"]
+    pod["status"].update(phase="Failed", reason="Evicted")
+    assert diagnosis.diagnose(snap) == []

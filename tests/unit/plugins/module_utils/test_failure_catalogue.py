@@ -146,3 +146,9 @@ def test_every_code_in_use_is_in_the_catalogue_and_every_entry_is_whole():
 def test_nothing_makes_it_fail(text, status):
     for found in (log_trouble(text), answer_trouble(status, text), refusal_trouble(text)):
         assert found is None or found.code in CATALOGUE
+
+
+@pytest.mark.parametrize("name, code", [("refused", "config"), ("loaded", None)])
+def test_the_recorded_logs_of_an_endpoint_picker(root, name, code):
+    found = log_trouble((root / f"tests/unit/fixtures/epp/{name}.log").read_text(encoding="utf-8"))
+    assert (found and found.code) == code

@@ -151,3 +151,14 @@ def test_no_api_server_is_one_line(call, monkeypatch, how):
 def test_options_that_do_not_fit(call, options, said):
     found = call(stack_diagnosis, **options)
     assert found["failed"] is True and said in found["msg"]
+
+
+def test_a_server_with_a_key_of_its_own_is_only_asked_whether_it_is_there(call, monkeypatch):
+    with stack(monkeypatch, server=simulator(**{"/v1/models": (401, JSON, '{"error":"Unauthorized"}')})) as (api, made):
+        for server in made["services"][0]["servers"]:
+            server["args"].append("--api-key=abcdefgh")
+        for deployment in api.snap.objects["Deployment"]:
+            deployment["spec"]["template"]["spec"]["containers"][0].setdefault("args",
+                                                                               []).extend(["--api-key=abcdefgh"] * ("decode" in deployment["metadata"]["name"]))
+        found = call(stack_diagnosis, plan=made)
+    assert found["findings"] == [], found["lines"]
