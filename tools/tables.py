@@ -121,7 +121,7 @@ Something does not work? Ask first:
 
 It looks at everything that belongs to the deployment, changes nothing, and prints findings, the most probable cause first, each with what is wrong, where,
 the evidence and the remedy. `artifacts/diagnosis.json` and `diagnosis.md` hold the same, `artifacts/diagnose/` the objects, events and logs, without secrets.
-Waits that fail, `vllm_health` and `validate.yml` use the same catalogue; their messages carry its codes.
+Waits that fail, and `vllm_health` of a pod, draw on the same catalogue.
 
 - *cause*: very probably why requests fail; *suspect*: may be; *symptom*: follows from something else; *note*: odd, and breaks nothing by itself.
 - One server by itself: `llm_d.inference.vllm_health_info` with `pod`, or all of them with `replicas`; `level: metrics` shows what the scheduler reads.

@@ -63,7 +63,7 @@ _ALL = (
     *_entries(
         "prerequisites",
         ("F1", "CRDs are missing", "the API server does not serve gateway.networking.k8s.io or inference.networking.k8s.io, or a CRD is not Established",
-         "install the CRDs (playbooks/prerequisites or site.yml), then restart controllers that started before"),
+         "install the CRDs (playbooks/site.yml does), then restart controllers that started before"),
         ("F2", "the CRD is there in another version", "no matches for kind InferencePool; the version is not among the CRD's served ones",
          "install the CRD's version that this control plane reads, not simply the newest"),
         ("F6", "OpenShift manages the Gateway API", "403 that says managed by the Ingress Operator",

@@ -88,7 +88,7 @@ ANSWERS = (
 # pattern in what the API server or an admission webhook says to a request, code, remedy
 REFUSALS = (
     (r"managed by the Ingress Operator|openshift-ingress-operator-gatewayapi-crd-admission", "F6",
-     "OpenShift owns the Gateway API CRDs here: leave them alone (llm_d_gateway.install false for its CRDs)"),
+     "OpenShift owns the Gateway API CRDs here: leave them to the platform"),
     (r"failed calling webhook", "F32", "wait until the webhook's pods are ready and its CA bundle is set, then run again"),
     (r"no matches for kind|could not find the requested resource|ensure CRDs are installed first", "F2",
      "install the CRD in the version that is asked for, or ask for the version that is served"),

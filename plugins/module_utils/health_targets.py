@@ -51,11 +51,6 @@ class Targets:
         self._fixed = [self._url(url) for url in [*filter(None, [params.get("url")]), *(params.get("urls") or [])]]
 
     @property
-    def many(self) -> bool:
-        """True when the options name a set of servers."""
-        return bool(self._params.get("replicas")) or len(self._params.get("urls") or []) > 0
-
-    @property
     def cluster(self) -> t.Any:
         """The connection to the API server, made when it is first wanted. Raises ClusterError."""
         if self._cluster is None:

@@ -48,10 +48,10 @@ def two_simulators(monkeypatch):
                     break
                 time.sleep(0.1)
         epp = running.enter_context(serve(lambda *request: (200, {"Content-Type": "text/plain"}, EPP_METRICS)))
-        numbers = iter(ports)
+        numbers = list(ports)
         for pod in snap.objects["Pod"]:
             decode = "sim-decode" in pod["metadata"]["name"]
-            pod["metadata"]["annotations"] = {"test/url": f"http://127.0.0.1:{next(numbers)}" if decode else epp}
+            pod["metadata"]["annotations"] = {"test/url": f"http://127.0.0.1:{numbers.pop(0)}" if decode else epp}
         known = engine("vllm", **{"/v1/models": (200, JSON, listed("vllm", MODEL))})
         gateway = running.enter_context(serve(lambda *request: (*known(*request)[:1], {"Content-Type": JSON, "x-went-into-resp-headers": "1"},
                                                                 known(*request)[2])))
