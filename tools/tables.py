@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from plugins.module_utils.epp_presets import PRESETS, ROUND_ROBIN_NOTE
+from plugins.module_utils.failure_catalogue import CATALOGUE, LAYERS
 from plugins.module_utils.schema import VARIABLES
 from plugins.module_utils.versions import ACCELERATORS, ENGINES, GATEWAY_API, GATEWAY_PROVIDERS, RELEASES
 
@@ -110,6 +111,29 @@ def presets() -> str:
     lines += ["`disaggregated` chooses prefill and decode servers by the same ones.", ""]
     lines += table(["preset", "scorers", "picker", *map(code, RELEASES)], rows)
     lines += ["Where a release line lacks a preset, the table says which to write there.", "", ROUND_ROBIN_NOTE]
+    return _text(lines)
+
+
+_DIAGNOSE = """\
+Something does not work? Ask first:
+
+    ansible-playbook playbooks/diagnose.yml
+
+It looks at everything that belongs to the deployment, changes nothing, and prints findings, the most probable cause first, each with what is wrong, where,
+the evidence and the remedy. `artifacts/diagnosis.json` and `diagnosis.md` hold the same, `artifacts/diagnose/` the objects, events and logs, without secrets.
+Waits that fail, and `vllm_health` of a pod, draw on the same catalogue.
+
+- *cause*: very probably why requests fail; *suspect*: may be; *symptom*: follows from something else; *note*: odd, and breaks nothing by itself.
+- One server by itself: `llm_d.inference.vllm_health_info` with `pod`, or all of them with `replicas`; `level: metrics` shows what the scheduler reads.
+- The scheduler's decisions: `llm_d.inference.scorer_config` and [compare.md](compare.md)."""
+
+
+def troubleshooting() -> str:
+    """docs/troubleshooting.md from module_utils/failure_catalogue.py."""
+    lines = ["# Troubleshooting", "", *_DIAGNOSE.splitlines(), ""]
+    for layer, title in LAYERS.items():
+        rows = [[code(entry.code), entry.title, entry.shows, entry.remedy] for entry in CATALOGUE.values() if entry.layer == layer]
+        lines += [f"## {title}", "", *table(["code", "what", "how it shows", "what to do"], rows)]
     return _text(lines)
 
 

@@ -19,8 +19,9 @@ from ansible_collections.llm_d.inference.plugins.module_utils.crds import versio
 
 ROLES = sorted(path.name for path in (Path(__file__).parents[2] / "roles").iterdir() if path.is_dir())
 GO = "roles/local_cluster/files/go"
-# Its api_key and validate_certs are the model server's; a default for the group would send it the cluster's token.
-NOT_IN_THE_GROUP = {"vllm_health"}
+# Their api_key and validate_certs are the model server's; a default for the group would send it the cluster's token.
+NOT_IN_THE_GROUP = {"vllm_health", "vllm_health_info"}
+CONNECTED = {"kubernetes.core.k8s_auth_options", "llm_d.inference.health"}  # fragments that bring a kubeconfig
 # The release lines whose endpoint pickers run here; scorers are compared across them.
 LINES = ["scheduler-0.7", "gie-1.5"]
 # What stands in for a companion that needs the internet; its version is that of the simulator whose tokenizer it is.
@@ -185,6 +186,6 @@ def test_every_module_that_takes_a_kubeconfig_gets_it_from_the_group(root):
     entries = read(root / "meta/runtime.yml")["action_groups"]["cluster"]
     group = {each for each in entries if isinstance(each, str)}
     modules = {path.stem: options_of(path) for path in (root / "plugins/modules").glob("*.py")}
-    takes = {name for name, (options, fragments) in modules.items() if "kubeconfig" in options or "kubernetes.core.k8s_auth_options" in fragments}
+    takes = {name for name, (options, fragments) in modules.items() if "kubeconfig" in options or CONNECTED & set(fragments)}
     assert takes - NOT_IN_THE_GROUP == group
     assert NOT_IN_THE_GROUP <= takes, "no exception without need"

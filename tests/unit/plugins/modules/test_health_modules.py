@@ -57,11 +57,11 @@ def test_health_in_check_mode_looks_once_sends_no_completion_and_does_not_fail(r
 
 
 @pytest.mark.parametrize("options, said", [
-    ({}, "one of the following is required: url, service"),
+    ({}, "one of the following is required: url, urls, service, pod, gateway, replicas"),
     ({"url": "localhost:8000"}, "'localhost:8000' is no address of a server; write http://"),
     ({"url": "http://a", "timeout": 0}, "must be more than 0"),
     ({"url": "http://a", "level": "fine"}, "value of level must be one of: alive, ready, serving"),
-    ({"service": {"namespace": "a", "name": "b", "port": 1}, "api_key": "x" * 9}, "give url instead of service"),
+    ({"service": {"namespace": "a", "name": "b", "port": 1}, "api_key": "x" * 9}, "give url or urls instead"),
     ({"service": {"namespace": "a", "name": "b", "port": 1}, "kubeconfig": "/nowhere/kubeconfig"}, "/nowhere/kubeconfig"),
     ({"url": "https://a", "ca_path": "/nowhere/ca.pem"}, "/nowhere/ca.pem"),
 ])
