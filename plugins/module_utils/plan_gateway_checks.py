@@ -164,7 +164,7 @@ def _route(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
         return
     if user["llm_d_platform"] != "openshift":
         yield Problem(f"{path}.enabled", True, f"there are no Routes on '{user['llm_d_platform']}'.", "Take it out, or write 'llm_d_platform: openshift'.")
-    if not proxy_service({**settings, "name": settings["name"] or "x", "class_name": settings["class_name"] or "x"}):
+    elif not proxy_service({**settings, "name": settings["name"] or "x", "class_name": settings["class_name"] or "x"}):
         yield Problem(f"{path}.enabled", True, f"the Service of {settings['provider']} has no name that can be known beforehand.", "Use another provider.")
     terminated = settings["listener"]["protocol"] == "HTTPS"
     if route["termination"] and (route["termination"] == "passthrough") != terminated:

@@ -38,7 +38,7 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
     ("a certificate unused", {"listener": {"tls_secret": "x"}}, {}, "llm_d_gateway.listener.protocol", "Write HTTPS"),
     ("one name twice", {"listeners": [{"port": 81}]}, {}, "llm_d_gateway.listeners[0].name", "llm_d_gateway.listener has it already"),
     ("one port twice", {"listeners": [{"name": "b"}]}, {}, "llm_d_gateway.listeners[0].port", "llm_d_gateway.listener has it already"),
-    ("a gateway of no gateway", {"provider": "standalone", "name": "x"}, {}, "llm_d_gateway.name", "There is no Gateway".lower()),
+    ("a gateway of no gateway", {"provider": "standalone", "name": "x"}, {}, "llm_d_gateway.name", "there is no Gateway"),
     ("tls of no gateway", {"provider": "standalone", "listener": {"protocol": "HTTPS", "tls_secret": "x"}}, {}, "llm_d_gateway.listener.protocol", "Write HTTP"),
     ("a path of no gateway", {"provider": "standalone"}, {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"},
      "route": {"path": "/a"}}]}, "llm_d_model_services[0].route.path", "an address of its own"),
