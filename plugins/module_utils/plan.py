@@ -16,6 +16,7 @@ from .plan_leftovers import leftovers
 from .plan_overrides import VARIABLE as OVERRIDES
 from .plan_overrides import overridden, relocated, unknown_services
 from .plan_policies import beside
+from .plan_preflight import needs
 from .plan_scheduler import configuration, events_service, pool, scheduler
 from .plan_server import SERVICE_LABEL, route, served_name, server, startup_timeout
 from .plan_sidecars import routing_proxy
@@ -108,7 +109,7 @@ def _derive(user: Facts) -> Facts:
     labels = {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": user["llm_d_instance"]}
     gateway = planned_gateway(user)
     gateway["leftovers"] = leftovers(user[SERVICES], user, gateway)
-    return {
+    planned = {
         "instance": user["llm_d_instance"],
         "namespace": user["llm_d_namespace"],
         "platform": user["llm_d_platform"],
@@ -126,6 +127,7 @@ def _derive(user: Facts) -> Facts:
         "gateway": gateway,
         "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
     }
+    return {**planned, "preflight": needs(planned, user)}
 
 
 def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_labels: Facts) -> Facts:
