@@ -12,6 +12,7 @@ from .fields import Problem, complete, unknown_key
 from .plan_checks import name_problems, route_problems, service_problems
 from .plan_gateway import gateway as planned_gateway
 from .plan_gateway_checks import gateway_problems, platform_owns
+from .plan_gpus import gpu_problems, gpus
 from .plan_leftovers import leftovers
 from .plan_overrides import VARIABLE as OVERRIDES
 from .plan_overrides import overridden, relocated, unknown_services
@@ -74,6 +75,7 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += wrong
     scalars_right = not [problem for problem in found if problem.path.split(".")[0] in VARIABLES]
     if scalars_right:
+        found += gpu_problems(user)
         found += gateway_problems({**user, SERVICES: own.get(SERVICES)})
     user[SERVICES], wrong = _complete_services(own.get(SERVICES), user, scalars_right)
     return user, in_order(found + wrong)
@@ -125,6 +127,7 @@ def _derive(user: Facts) -> Facts:
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
         "prerequisites": _prerequisites(user, release, gateway),
         "gateway": gateway,
+        "gpus": gpus(user),
         "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
     }
     return {**planned, "preflight": needs(planned, user)}

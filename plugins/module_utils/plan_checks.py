@@ -109,6 +109,15 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
         found.append(
             Problem(f"{path}.accelerator.product", accelerator["product"], f"cannot be told from the node labels of vendor {brand}.", "Use node_selector.")
         )
+    if (accelerator["resource"] or "").startswith("nvidia.com/mig-") and accelerator["per_replica"] > 1:
+        found.append(
+            Problem(
+                f"{path}.accelerator.per_replica",
+                accelerator["per_replica"],
+                "a process sees one MIG slice only, so that a model cannot be spread over several.",
+                "Write 1, with a larger slice, or whole GPUs.",
+            )
+        )
     if brand == "none" and (accelerator["resource"] or accelerator["per_replica"] > 1):
         found.append(
             Problem(

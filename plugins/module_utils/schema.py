@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .fields import Field
 from .schema_gateway import GATEWAY
+from .schema_gpus import GPUS
 from .versions import ACCELERATORS, ENGINES, RELEASES
 from .versions_gateways import PLATFORMS
 
@@ -209,6 +210,7 @@ VARIABLES: dict[str, Field] = {
         example={"llama-8b": {"preset": "queue"}},
     ),
     "llm_d_gateway": Field("dict", "The gateway in front of all models.", default={}, options=GATEWAY),
+    "llm_d_gpus": Field("dict", "Accelerator operator, and how GPUs are shared.", default={}, options=GPUS),
     "llm_d_release": Field("str", "Release line of the endpoint picker.", default="scheduler-0.7", choices=tuple(RELEASES)),
     "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),
     "llm_d_instance": Field(
@@ -278,6 +280,7 @@ VARIABLES: dict[str, Field] = {
             "istio": Field("str", "The chart C(istiod) of Istio."),
             "agentgateway": Field("str", "The chart C(agentgateway)."),
             "kgateway": Field("str", "The chart C(kgateway)."),
+            "gpu_operator": Field("str", "The chart C(gpu-operator) of NVIDIA."),
         },
     ),
 }
