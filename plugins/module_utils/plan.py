@@ -127,7 +127,7 @@ def _derive(user: Facts) -> Facts:
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
         "prerequisites": _prerequisites(user, release, gateway),
         "gateway": gateway,
-        "gpus": gpus(user),
+        "gpus": gpus(user, labels),
         "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
     }
     return {**planned, "preflight": needs(planned, user)}

@@ -17,8 +17,8 @@ DEVICE_CONFIG, MIG_CONFIG = "llm-d-device-plugin", "llm-d-mig-parted"
 GPU = "nvidia.com/gpu"
 
 
-def gpus(user: Facts) -> Facts:
-    """All about GPUs that the role gpu_operator does."""
+def gpus(user: Facts, owner: Facts) -> Facts:
+    """All about GPUs that the role gpu_operator does. owner: labels of what is ours."""
     settings = user[BLOCK]
     facts = OPERATORS[settings["operator"]]
     shared = [pool for pool in settings["pools"] if pool["sharing"] in ("time_slicing", "mps")]
@@ -32,7 +32,8 @@ def gpus(user: Facts) -> Facts:
         "active": settings["operator"] != "none" or bool(settings["pools"]),
         "namespace": facts["namespace"],
         "subscriptions": _subscriptions(settings, facts),
-        "namespaces": _namespaces(settings, facts),
+        "service_versions": _service_versions(settings, facts),
+        "namespaces": _namespaces(settings, facts, owner),
         "node_feature_discovery": settings["node_feature_discovery"] and settings["operator"] == "nvidia_olm",
         "chart": _chart(user, facts, strategy, driver, bool(shared), bool(cut)),
         "cluster_policy": _cluster_policy(strategy, driver, settings["metrics"], bool(shared), bool(cut)) if settings["operator"] == "nvidia_olm" else None,
@@ -218,17 +219,29 @@ def _subscriptions(settings: Facts, facts: Facts) -> list[Facts]:
         if item["name"] != "nfd" and settings["channel"]:
             item["channel"] = settings["channel"]
         item["approval"] = settings["approval"]
-        item["selector"] = f"operators.coreos.com/{item['name']}.{item['namespace']}"
     return found
 
 
-def _namespaces(settings: Facts, facts: Facts) -> list[Facts]:
+def _service_versions(settings: Facts, facts: Facts) -> list[Facts]:
+    """References to the operators themselves, by the label that OLM gives them."""
+    return [
+        {
+            "api_version": "operators.coreos.com/v1alpha1",
+            "kind": "ClusterServiceVersion",
+            "namespace": item["namespace"],
+            "label_selector": f"operators.coreos.com/{item['name']}.{item['namespace']}",
+        }
+        for item in _subscriptions(settings, facts)
+    ]
+
+
+def _namespaces(settings: Facts, facts: Facts, owner: Facts) -> list[Facts]:
     """The operators' own namespaces. Monitoring of the platform is right for these, and wrong for those of users."""
     if not settings["install"] or not facts["namespace"]:
         return []
     olm = [item["namespace"] for item in _subscriptions(settings, facts)]
     labels = {"openshift.io/cluster-monitoring": "true"} if olm else {"pod-security.kubernetes.io/enforce": "privileged"}
-    return [{"name": name, "labels": labels} for name in dict.fromkeys([*olm, facts["namespace"]])]
+    return [{"name": name, "labels": {**owner, **labels}} for name in dict.fromkeys([*olm, facts["namespace"]])]
 
 
 def _chart(user: Facts, facts: Facts, strategy: str, driver: bool, shared: bool, cut: bool) -> Facts | None:
