@@ -110,7 +110,6 @@ def _derive(user: Facts) -> Facts:
     release = {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
     labels = {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": user["llm_d_instance"]}
     gateway = planned_gateway(user)
-    gateway["leftovers"] = leftovers(user[SERVICES], user, gateway)
     planned = {
         "instance": user["llm_d_instance"],
         "namespace": user["llm_d_namespace"],
@@ -128,6 +127,7 @@ def _derive(user: Facts) -> Facts:
         "prerequisites": _prerequisites(user, release, gateway),
         "gateway": gateway,
         "gpus": gpus(user, labels),
+        "leftovers": leftovers(user[SERVICES], user, gateway),
         "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
     }
     return {**planned, "preflight": needs(planned, user)}
@@ -188,6 +188,7 @@ def _prerequisites(user: Facts, release: Facts, gateway: Facts) -> Facts:
         if not platform_owns(user, "gateway-api"):
             annotation, probe = "gateway.networking.k8s.io/bundle-version", "gateways.gateway.networking.k8s.io"
             crds.append(_definitions(user, "gateway-api", GATEWAY_API["version"], annotation, probe, GATEWAY_API["sources"]))
+    if gateway["pool"]:
         annotation, probe = "inference.networking.k8s.io/bundle-version", f"inferencepools.{gateway['pool_group']}"
         crds.append(_definitions(user, "inference-extension", release["crds_version"], annotation, probe, release["crds_sources"]))
     if gateway["install"] and facts["crds_name"]:

@@ -28,6 +28,7 @@ def gateway(user: Facts) -> Facts:
     found = {
         "provider": provider,
         "gateway_api": facts["gateway_api"],
+        "pool": facts["gateway_api"] or not RELEASES[user["llm_d_release"]]["endpoint_selector"],
         "install": bool(installed),
         "create": facts["gateway_api"] and settings["create"] and provider != "none",
         "version": version(user),

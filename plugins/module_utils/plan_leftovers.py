@@ -98,8 +98,9 @@ def _of_service(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
                 place = routes if kind in ("EnvoyExtensionPolicy", "BackendTrafficPolicy") else home
                 found.append(_definition(version, kind, f"{name}-epp", place))
     if gateway["connection"] == "sidecar":
-        found.append(_definition(f"{POOL_GROUPS['v1']}/v1", "InferencePool", name, home))
         found.append(_definition(_GATEWAY_V1, "HTTPRoute", name, routes))
+        if not gateway["pool"]:
+            found.append(_definition(f"{POOL_GROUPS['v1']}/v1", "InferencePool", name, home))
     else:
         found += [_definition("v1", kind, f"{name}-gateway", home) for kind in ("Service", "ConfigMap")]
     other = "v1alpha2" if gateway["pool_version"] == "v1" else "v1"

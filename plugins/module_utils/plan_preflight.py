@@ -35,7 +35,9 @@ def needs(planned: Facts, user: Facts) -> Facts:
     crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
     minimum = {"kubernetes": KUBERNETES_MINIMUM, "helm": HELM_MINIMUM, "libraries": dict(LIBRARIES)}
     if gateway["gateway_api"]:
-        minimum.update(gateway_api=GATEWAY_API["minimum"], inference_extension=INFERENCE_EXTENSION_MINIMUM)
+        minimum["gateway_api"] = GATEWAY_API["minimum"]
+    if gateway["pool"]:
+        minimum["inference_extension"] = INFERENCE_EXTENSION_MINIMUM
     return {
         "platform": planned["platform"],
         "scope": planned["scope"],
@@ -51,7 +53,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         },
         "gateway": {
             key: gateway[key]
-            for key in ("provider", "gateway_api", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",
+            for key in ("provider", "gateway_api", "pool", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",
                         "pool_version", "pool_group", "backend", "controller", "version")
         }
         | {"minimum": facts["minimum"], "route": bool(gateway["openshift_route"])},
@@ -145,7 +147,9 @@ def _rights(planned: Facts) -> list[Facts]:
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
     kinds = [(home, group, resource) for group, resource in _NAMESPACED]
     if gateway["gateway_api"]:
-        kinds += [(home, gateway["pool_group"], "inferencepools"), (gateway["routes_namespace"], "gateway.networking.k8s.io", "httproutes")]
+        kinds.append((gateway["routes_namespace"], "gateway.networking.k8s.io", "httproutes"))
+    if gateway["pool"]:
+        kinds.append((home, gateway["pool_group"], "inferencepools"))
     if gateway["create"]:
         kinds.append((gateway["namespace"], "gateway.networking.k8s.io", "gateways"))
     if gateway["create"] and gateway["create_class"]:

@@ -77,7 +77,7 @@ def pool(service: Facts, user: Facts, release: Facts, gateway: Facts) -> Facts:
         "name": service["name"],
         "api_version": f"{gateway['pool_group']}/{gateway['pool_version']}",
         "version": gateway["pool_version"],
-        "exists": gateway["connection"] != "sidecar",
+        "exists": gateway["pool"],
         "selector": pool_selector(service),
         "target_ports": [service["engine"]["port"]],
         "failure_mode": service["scheduler"]["failure_mode"] or gateway["failure_modes"][0],
@@ -150,8 +150,8 @@ def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, requ
 
 
 def _whom(service: Facts, user: Facts, gateway: Facts) -> list[str]:
-    """Which servers there are to choose from: those of a pool, or without a gateway those with the same labels."""
-    if gateway["connection"] == "sidecar":
+    """Which servers there are to choose from: those of a pool, or those with the same labels."""
+    if not gateway["pool"]:
         labels = ",".join(f"{key}={value}" for key, value in pool_selector(service).items())
         return [f"--endpoint-selector={labels}", f"--endpoint-target-ports={service['engine']['port']}", f"--pool-namespace={user['llm_d_namespace']}"]
     return [f"--pool-name={service['name']}", f"--pool-namespace={user['llm_d_namespace']}", f"--pool-group={gateway['pool_group']}"]

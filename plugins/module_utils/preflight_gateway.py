@@ -43,7 +43,7 @@ def _gateway_api_how(seen: Facts) -> str:
 def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """Pools are known, in the version that the gateway reads."""
     gateway = needs["gateway"]
-    if not gateway["gateway_api"] or needs["installs"]["inference_extension"]:
+    if not gateway["pool"] or needs["installs"]["inference_extension"]:
         return
     crd = _crd(facts, f"inferencepools.{gateway['pool_group']}")
     if crd is None:

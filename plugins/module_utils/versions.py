@@ -71,6 +71,8 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
         "rules": rules,
         "destination_header": "x-gateway-destination-endpoint",
         "leader_election": _ONLY_THE_LEADER,
+        # --endpoint-selector instead of a pool: the older lines offer it, then refuse to start without the pool name that they forbid beside it.
+        "endpoint_selector": metrics is _ROUTER_METRICS,
     }
 
 

@@ -54,7 +54,10 @@ CASES: dict[str, tuple[Facts, Facts]] = {
     "none": ({"provider": "none", "name": "shared", "namespace": "infra"}, {}),
     "namespace only": ({"provider": "agentgateway", "install": False}, {"llm_d_scope": "namespace"}),
 }
-STANDALONE: dict[str, tuple[Facts, Facts]] = {"standalone": ({"provider": "standalone", "service_type": "ClusterIP"}, {})}
+STANDALONE: dict[str, tuple[Facts, Facts]] = {
+    "standalone": ({"provider": "standalone", "service_type": "ClusterIP"}, {}),
+    "standalone without pools": ({"provider": "standalone"}, {"llm_d_release": "router-0.10"}),
+}
 
 
 def file_of(gateway: Facts, more: Facts) -> Facts:

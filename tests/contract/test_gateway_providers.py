@@ -216,10 +216,11 @@ def test_envoy_takes_the_standalone_configuration(tmp_path: Path) -> None:
     validated(yaml.safe_load(proxy["config"]), tmp_path)
 
 
-def test_a_standalone_picker_needs_no_gateway_api() -> None:
-    planned, found = case("standalone")
-    assert {group(item) for item in found} <= BUILT_IN
-    assert planned["prerequisites"]["crds"] == [] and [each["name"] for each in planned["prerequisites"]["namespaces"]] == ["llm-d"]
+@pytest.mark.parametrize(("name", "more"), [("standalone", {"inference-extension"}), ("standalone without pools", set())])
+def test_a_standalone_picker_needs_no_gateway_api(name: str, more: set[str]) -> None:
+    planned, found = case(name)
+    assert {group(item) for item in found} - BUILT_IN == ({"inference.networking.k8s.io"} if more else set())
+    assert {bundle["name"] for bundle in planned["prerequisites"]["crds"]} == more and [each["name"] for each in planned["prerequisites"]["namespaces"]] == ["llm-d"]
     for service in planned["services"]:
         picker = service["scheduler"]
         pod = find(found, "Deployment", picker["name"])["spec"]["template"]
@@ -229,6 +230,9 @@ def test_a_standalone_picker_needs_no_gateway_api() -> None:
         assert proxy["spec"]["ports"][0]["targetPort"] in [port["containerPort"] for port in container["ports"]]
         assert list(find(found, "ConfigMap", f"{service['name']}-gateway")["data"]) == [picker["proxy"]["config_key"]]
         assert container["args"][1] == f"{container['volumeMounts'][0]['mountPath']}/{picker['proxy']['config_key']}"
+        if more:
+            assert f"--pool-name={service['name']}" in picker["args"] and not [argument for argument in picker["args"] if "--endpoint-" in argument]
+            continue
         given = next(argument for argument in picker["args"] if argument.startswith("--endpoint-selector="))
         selector = dict(pair.split("=", 1) for pair in given.split("=", 1)[1].split(","))
         assert selector.items() <= find(found, "Deployment", f"{service['name']}-decode")["spec"]["template"]["metadata"]["labels"].items()
@@ -247,7 +251,7 @@ def test_a_move_takes_away_what_the_old_provider_had_and_nothing_else(before: st
         if new_plan["gateway"]["routes_namespace"] != old_plan["gateway"]["routes_namespace"]:
             continue
         keys = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new}
-        gone = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new_plan["gateway"]["leftovers"]["objects"]}
+        gone = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new_plan["leftovers"]["objects"]}
         assert not keys & gone, "what is needed is no leftover"
         if new_plan["gateway"]["provider"] == old_plan["gateway"]["provider"]:
             continue

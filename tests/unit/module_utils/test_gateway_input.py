@@ -81,8 +81,8 @@ def test_what_the_platform_brings_is_not_written(platform: str) -> None:
 def test_a_namespace_only_plan_touches_nothing_outside() -> None:
     planned = plan({"llm_d_scope": "namespace", "llm_d_gateway": {"install": False}})
     assert planned["prerequisites"] == {"namespaces": [], "crds": [], "rights": []}
-    assert not planned["gateway"]["create_class"] and not planned["gateway"]["leftovers"]["controllers"]
-    assert all(item["metadata"].get("namespace") for item in planned["gateway"]["leftovers"]["objects"])
+    assert not planned["gateway"]["create_class"] and not planned["leftovers"]["controllers"]
+    assert all(item["metadata"].get("namespace") for item in planned["leftovers"]["objects"])
 
 
 def test_a_new_provider_has_a_gateway_of_its_own() -> None:
