@@ -189,7 +189,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         # An original-destination cluster has nowhere to send a request that nobody chose a server for.
         failure_modes=["FailClose"],
         secure_ext_proc=False,  # both sit in one pod and speak over its loopback
-        ext_proc={**_FULL_DUPLEX, "message_timeout": "1000s"},
+        ext_proc={**_FULL_DUPLEX},
         owning_labels={},
     ),
     "none": _provider(
