@@ -181,8 +181,9 @@ def _proxy(service: Facts, user: Facts, release: Facts, required: Facts, role: s
 def _prerequisites(user: Facts, release: Facts, gateway: Facts) -> Facts:
     """What has to be there first: namespaces, and definitions in the order of their application."""
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
+    projects = [user["llm_d_namespace"]] if user["llm_d_request_project"] else []
     if user["llm_d_scope"] == "namespace":
-        return {"namespaces": [], "crds": [], "rights": []}
+        return {"namespaces": [], "projects": projects, "crds": [], "rights": []}
     crds = []
     if gateway["gateway_api"]:
         if not platform_owns(user, "gateway-api"):
@@ -195,7 +196,12 @@ def _prerequisites(user: Facts, release: Facts, gateway: Facts) -> Facts:
         crds.append(_definitions(user, facts["crds_name"], gateway["version"], None, facts["crds_probe"], facts["crds_sources"]))
     # Where the Gateway stands apart, that namespace is someone else's.
     names = [user["llm_d_namespace"], *(chart["namespace"] for chart in gateway["charts"])]
-    return {"namespaces": [{"name": name} for name in dict.fromkeys(names)], "crds": crds, "rights": _rights(crds)}
+    return {
+        "namespaces": [{"name": name} for name in dict.fromkeys(names) if name not in projects],
+        "projects": projects,
+        "crds": crds,
+        "rights": _rights(crds),
+    }
 
 
 def _definitions(user: Facts, name: str, version: str, annotation: str | None, probe: str, default: list[str]) -> Facts:

@@ -44,6 +44,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "namespace": planned["namespace"],
         "namespaces": sorted({planned["namespace"], gateway["namespace"], gateway["routes_namespace"]}),
         "labels": planned["labels"],
+        "projects": planned["prerequisites"]["projects"],
         "run_as_user": user["llm_d_run_as_user"],
         "minimum": minimum,
         "installs": {

@@ -86,7 +86,7 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
     there = mapping(facts.get("namespaces"))
     for name in needs["namespaces"]:
         found = there.get(name, "unread")
-        ours = name == needs["namespace"] and needs["scope"] == "cluster"
+        ours = name in needs["projects"] or (name == needs["namespace"] and needs["scope"] == "cluster")
         if found is None and not ours:
             how = "Have it created"
             if seen["name"] == "openshift":

@@ -230,6 +230,9 @@ VARIABLES: dict[str, Field] = {
         default="cluster",
         choices=("cluster", "namespace"),
     ),
+    "llm_d_request_project": Field(
+        "bool", "On OpenShift, request the namespace as a project, as those do who may not create namespaces. It is not removed again.", default=False
+    ),
     "llm_d_kubeconfig": Field("str", "Kubeconfig file. Left out, C(KUBECONFIG) or C(~/.kube/config)."),
     "llm_d_context": Field("str", "Context in the kubeconfig. Left out, its current one."),
     "llm_d_helm": Field("str", "Path of the helm command. Left out, the one in C(PATH)."),

@@ -175,6 +175,13 @@ def test_an_openshift_that_is_well_has_no_findings(version: str, group: str, mor
     assert not findings({**OPENSHIFT_FILE, **more}, openshift(version, group))
 
 
+def test_a_project_that_will_be_requested_is_not_missed() -> None:
+    user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
+    seen = openshift("4.21.3", V1, namespaces={"llm-d": None}, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}})
+    assert findings(user, seen) == []
+    assert findings({**user, "llm_d_request_project": False}, seen) == ["namespace/missing"]
+
+
 def test_what_could_not_be_read_is_no_finding() -> None:
     facts = {key: value for key, value in HEALTHY.items() if key in ("version", "groups", "rights", "host")}
     assert not judge(facts, plan(FILE)["preflight"])
