@@ -41,4 +41,5 @@ def _of_node(pool: Facts, node: Facts) -> t.Iterator[str]:
         if wanted["count"] is None and found == 0:
             yield f"node {name}: allocatable has no {wanted['resource']}; look at the pods of the device plugin on it"
         elif wanted["count"] is not None and found != wanted["count"]:
-            yield f"node {name}: allocatable {wanted['resource']} is {found}, not {wanted['count']}; look at the pods of the device plugin on it, and at gpus_per_node"
+            how = "look at the pods of the device plugin on it, and at gpus_per_node"
+            yield f"node {name}: allocatable {wanted['resource']} is {found}, not {wanted['count']}; {how}"

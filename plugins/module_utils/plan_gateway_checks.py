@@ -39,7 +39,9 @@ def _platform(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]
             f"Write 'llm_d_platform: {facts['platforms'][0]}' if that is your cluster, else a provider such as istio or agentgateway.",
         )
     if user["llm_d_platform"] == "openshift" and settings["provider"] == "openshift" and settings["class_name"] == "istio":
-        yield Problem(f"{BLOCK}.class_name", "istio", "OpenShift keeps the name 'istio' from its own gateway.", "Take it out: openshift-default is the usual one.")
+        yield Problem(
+            f"{BLOCK}.class_name", "istio", "OpenShift keeps the name 'istio' from its own gateway.", "Take it out: openshift-default is the usual one."
+        )
 
 
 def _charts(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
@@ -65,7 +67,9 @@ def _versions(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]
     if settings["provider"] == "kgateway" and found:
         envoy = settings["class_name"] == "kgateway"
         if parts(found)[:2] >= (2, 3):
-            yield Problem(path, found, "kgateway has no inference extension from 2.3 on.", "Write 'provider: agentgateway', whose class and routes are the same.")
+            yield Problem(
+                path, found, "kgateway has no inference extension from 2.3 on.", "Write 'provider: agentgateway', whose class and routes are the same."
+            )
         elif parts(found) == (2, 2, 0):
             yield Problem(path, found, "kgateway 2.2.0 breaks inference routing.", "Write 2.2.1.")
         elif envoy and parts(found) >= (2, 2):
@@ -79,7 +83,10 @@ def _class(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
     closed = settings["provider"] in ("kgateway", "gke")  # elsewhere a class may have any name
     if name and closed and name not in facts["classes"]:
         yield Problem(
-            f"{BLOCK}.class_name", name, f"'{name}' is no class of {settings['provider']} that serves InferencePools.", f"Write {' or '.join(facts['classes'])}."
+            f"{BLOCK}.class_name",
+            name,
+            f"'{name}' is no class of {settings['provider']} that serves InferencePools.",
+            f"Write {' or '.join(facts['classes'])}.",
         )
     if name and not facts["gateway_api"]:
         yield Problem(f"{BLOCK}.class_name", name, "there is no GatewayClass with provider standalone.", "Take it out.")
@@ -128,13 +135,17 @@ def _listeners(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem
     seen: dict[tuple[str, t.Any], str] = {}
     for path, each in [(f"{BLOCK}.listener", settings["listener"])] + [(f"{BLOCK}.listeners[{n}]", one) for n, one in enumerate(settings["listeners"])]:
         if each["protocol"] == "HTTPS" and not each["tls_secret"]:
-            yield Problem(f"{path}.tls_secret", None, "is missing: an HTTPS listener needs a certificate.", "Write the name of a Secret of type kubernetes.io/tls.")
+            yield Problem(
+                f"{path}.tls_secret", None, "is missing: an HTTPS listener needs a certificate.", "Write the name of a Secret of type kubernetes.io/tls."
+            )
         if each["protocol"] == "HTTP" and each["tls_secret"]:
             yield Problem(f"{path}.protocol", "HTTP", "would leave the certificate of tls_secret unused.", "Write HTTPS, or take tls_secret out.")
         for key in (("name", each["name"]), ("place", (each["port"], each["hostname"]))):
             if key in seen:
                 option = "name" if key[0] == "name" else "port"
-                yield Problem(f"{path}.{option}", each[option], f"{seen[key]} has it already.", "Give each listener a name, and a port or host name of its own.")
+                yield Problem(
+                    f"{path}.{option}", each[option], f"{seen[key]} has it already.", "Give each listener a name, and a port or host name of its own."
+                )
             seen.setdefault(key, path)
 
 
@@ -185,7 +196,9 @@ def _rule(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
 
 def _project(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
     if user["llm_d_request_project"] and user["llm_d_platform"] != "openshift":
-        yield Problem("llm_d_request_project", True, f"there are no projects on '{user['llm_d_platform']}'.", "Take it out, or write 'llm_d_platform: openshift'.")
+        yield Problem(
+            "llm_d_request_project", True, f"there are no projects on '{user['llm_d_platform']}'.", "Take it out, or write 'llm_d_platform: openshift'."
+        )
 
 
 def _scope(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:

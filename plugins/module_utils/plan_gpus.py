@@ -53,15 +53,27 @@ def gpu_problems(user: Facts) -> list[Problem]:
     if facts.get("platforms") and user["llm_d_platform"] not in facts["platforms"]:
         other = "nvidia_olm" if user["llm_d_platform"] == "openshift" else "nvidia_helm"
         found.append(
-            Problem(f"{BLOCK}.operator", settings["operator"], f"is for {' and '.join(facts['platforms'])}, and llm_d_platform is '{user['llm_d_platform']}'.",
-                    f"Write '{other}' for NVIDIA, or 'none' where device plugins are there.")
+            Problem(
+                f"{BLOCK}.operator",
+                settings["operator"],
+                f"is for {' and '.join(facts['platforms'])}, and llm_d_platform is '{user['llm_d_platform']}'.",
+                f"Write '{other}' for NVIDIA, or 'none' where device plugins are there.",
+            )
         )
     chart = facts.get("chart")
     if chart and settings["install"] and not user["llm_d_charts"].get(chart["key"]):
-        found.append(Problem(f"llm_d_charts.{chart['key']}", None, "is missing, so that there is no chart to install the operator from.",
-                             f"Write the folder, archive or oci:// reference of chart {chart['name']}, or 'install: false' under {BLOCK}."))
+        found.append(
+            Problem(
+                f"llm_d_charts.{chart['key']}",
+                None,
+                "is missing, so that there is no chart to install the operator from.",
+                f"Write the folder, archive or oci:// reference of chart {chart['name']}, or 'install: false' under {BLOCK}.",
+            )
+        )
     if user["llm_d_scope"] == "namespace" and settings["install"] and settings["operator"] != "none":
-        found.append(Problem(f"{BLOCK}.install", True, "an operator needs rights to the whole cluster, and llm_d_scope is 'namespace'.", "Write 'install: false'."))
+        found.append(
+            Problem(f"{BLOCK}.install", True, "an operator needs rights to the whole cluster, and llm_d_scope is 'namespace'.", "Write 'install: false'.")
+        )
     seen: dict[str, str] = {}
     for index, pool in enumerate(settings["pools"]):
         path = f"{BLOCK}.pools[{index}]"
@@ -69,7 +81,9 @@ def gpu_problems(user: Facts) -> list[Problem]:
         for key in (f"name {pool['name']}", json.dumps(pool["node_selector"], sort_keys=True)):
             if key in seen:
                 option = "name" if key.startswith("name ") else "node_selector"
-                found.append(Problem(f"{path}.{option}", pool[option], f"{seen[key]} has it already.", "One node, one way to share: give each pool nodes of its own."))
+                found.append(
+                    Problem(f"{path}.{option}", pool[option], f"{seen[key]} has it already.", "One node, one way to share: give each pool nodes of its own.")
+                )
             seen.setdefault(key, path)
     return found
 
@@ -83,7 +97,11 @@ def _pool_problems(pool: Facts, path: str, settings: Facts) -> list[Problem]:
     if pool["sharing"] == "mig":
         found += _mig_problems(pool, path)
     elif pool["profiles"]:
-        found.append(Problem(f"{path}.profiles", pool["profiles"], f"are for 'sharing: mig', and sharing is '{pool['sharing']}'.", "Take them out, or write 'sharing: mig'."))
+        found.append(
+            Problem(
+                f"{path}.profiles", pool["profiles"], f"are for 'sharing: mig', and sharing is '{pool['sharing']}'.", "Take them out, or write 'sharing: mig'."
+            )
+        )
     if pool["sharing"] in ("time_slicing", "mps"):
         found += _replica_problems(pool, path)
     elif pool["replicas"] is not None:
@@ -111,7 +129,14 @@ def _replica_problems(pool: Facts, path: str) -> list[Problem]:
 def _mig_problems(pool: Facts, path: str) -> list[Problem]:
     product, profiles = pool["product"], pool["profiles"]
     if not product:
-        return [Problem(f"{path}.product", None, "is missing: what a GPU can be cut into depends on it.", f"Write one of: {', '.join(name for name in MIG if MIG[name])}.")]
+        return [
+            Problem(
+                f"{path}.product",
+                None,
+                "is missing: what a GPU can be cut into depends on it.",
+                f"Write one of: {', '.join(name for name in MIG if MIG[name])}.",
+            )
+        ]
     table = MIG[product]
     if not table:
         return [Problem(f"{path}.sharing", "mig", f"{product} cannot be cut into slices.", "Write time_slicing, mps or exclusive.")]
@@ -119,7 +144,10 @@ def _mig_problems(pool: Facts, path: str) -> list[Problem]:
         return [Problem(f"{path}.profiles", None, "is missing.", f"Write how many of which: {', '.join(table)}.")]
     unknown = [name for name in profiles if name not in table]
     if unknown:
-        return [Problem(f"{path}.profiles.{name}", profiles[name], f"'{name}' is no profile of {product}.", f"Write one of: {', '.join(table)}.") for name in unknown]
+        return [
+            Problem(f"{path}.profiles.{name}", profiles[name], f"'{name}' is no profile of {product}.", f"Write one of: {', '.join(table)}.")
+            for name in unknown
+        ]
     found = [
         Problem(f"{path}.profiles.{name}", count, f"one {product} has at most {table[name]} of {name}.", f"Write {table[name]} or less.")
         for name, count in profiles.items()

@@ -22,7 +22,11 @@ def platform(facts: Facts, needs: Facts, seen: Facts) -> Found:
     special = ("openshift", "gke")
     if seen["name"] != said and (seen["name"] in special or said in special):
         yield Finding(
-            "platform/other", "The cluster is not what llm_d_platform says.", seen["flavour"], said, f"Write 'llm_d_platform: {seen['name']}', or use another kubeconfig."
+            "platform/other",
+            "The cluster is not what llm_d_platform says.",
+            seen["flavour"],
+            said,
+            f"Write 'llm_d_platform: {seen['name']}', or use another kubeconfig.",
         )
 
 
@@ -94,7 +98,10 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
             yield Finding("namespace/missing", f"The namespace {name} does not exist, and is not ours to create.", "none", name, f"{how}.")
         elif isinstance(found, dict) and text(dig(found, "status", "phase")) == "Terminating":
             yield Finding(
-                "namespace/terminating", f"The namespace {name} is being deleted.", "Terminating", "Active",
+                "namespace/terminating",
+                f"The namespace {name} is being deleted.",
+                "Terminating",
+                "Active",
                 "Wait until it is gone; what holds it stands in its status.conditions.",
             )
     level = text(mapping(dig(there.get(needs["namespace"]), "metadata", "labels")).get("pod-security.kubernetes.io/enforce"))
@@ -116,10 +123,16 @@ def secrets(facts: Facts, needs: Facts, seen: Facts) -> Found:
         name = f"{wanted['namespace']}/{wanted['name']}"
         keys = there.get(name, "unread")
         if keys is None:
-            yield Finding("secret/missing", f"{wanted['path']} names a Secret that is not there.", "none", f"Secret {name}", f"Create it, with key {wanted['key']}.")
+            yield Finding(
+                "secret/missing", f"{wanted['path']} names a Secret that is not there.", "none", f"Secret {name}", f"Create it, with key {wanted['key']}."
+            )
         elif isinstance(keys, list) and wanted["key"] not in keys:
             yield Finding(
-                "secret/key", f"{wanted['path']} names a Secret without the key that is read.", ", ".join(keys) or "no key", wanted["key"], f"Put the value under {wanted['key']}."
+                "secret/key",
+                f"{wanted['path']} names a Secret without the key that is read.",
+                ", ".join(keys) or "no key",
+                wanted["key"],
+                f"Put the value under {wanted['key']}.",
             )
 
 
@@ -131,24 +144,36 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
         if not version:
             yield Finding("host/helm", "There is no helm command.", "none", f"helm {minimum['helm']} or newer", "Install it, or write its path in llm_d_helm.")
         elif older(version, minimum["helm"]):
-            yield Finding("host/helm_version", "Helm is too old.", version, f"{minimum['helm']} or newer", "Upgrade it, or write the path of another in llm_d_helm.")
+            yield Finding(
+                "host/helm_version", "Helm is too old.", version, f"{minimum['helm']} or newer", "Upgrade it, or write the path of another in llm_d_helm."
+            )
     for name, needed in minimum["libraries"].items():
         version = mapping(host.get("libraries")).get(name)
         if version and older(version, needed):
             yield Finding("host/library", f"The Python library {name} is too old.", version, f"{needed} or newer", f"pip install --upgrade {name}")
     for chart in needs["charts"]:
         if chart["ref"] in (host.get("charts_missing") or []):
-            yield Finding("host/chart", f"The chart of {chart['name']} is not where llm_d_charts says.", "no such file or folder", chart["ref"], "Correct llm_d_charts.")
+            yield Finding(
+                "host/chart", f"The chart of {chart['name']} is not where llm_d_charts says.", "no such file or folder", chart["ref"], "Correct llm_d_charts."
+            )
     if host.get("registry_problem"):
         yield Finding(
-            "host/registry", "The image registry does not answer here; nodes may still reach it.", host["registry_problem"], needs["registry"],
-            "Check llm_d_image_registry, and proxies.", "warning",
+            "host/registry",
+            "The image registry does not answer here; nodes may still reach it.",
+            host["registry_problem"],
+            needs["registry"],
+            "Check llm_d_image_registry, and proxies.",
+            "warning",
         )
     proxy, server = host.get("proxy"), host.get("server_name")
     if proxy and server and not host.get("proxy_exempt"):
         yield Finding(
-            "host/proxy", "Requests to the API server go through a proxy.", f"{proxy} for {server}", "a direct way",
-            f"Put {server} into NO_PROXY if they fail.", "warning",
+            "host/proxy",
+            "Requests to the API server go through a proxy.",
+            f"{proxy} for {server}",
+            "a direct way",
+            f"Put {server} into NO_PROXY if they fail.",
+            "warning",
         )
 
 

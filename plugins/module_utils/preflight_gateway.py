@@ -48,7 +48,11 @@ def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
     crd = _crd(facts, f"inferencepools.{gateway['pool_group']}")
     if crd is None:
         yield Finding(
-            "inference_extension/missing", "The InferencePool is not known here.", "no such definition", f"{gateway['pool_group']}/{gateway['pool_version']}", _WHO
+            "inference_extension/missing",
+            "The InferencePool is not known here.",
+            "no such definition",
+            f"{gateway['pool_group']}/{gateway['pool_version']}",
+            _WHO,
         )
         return
     if gateway["pool_version"] not in mapping(facts.get("groups")).get(gateway["pool_group"], []):
@@ -66,15 +70,21 @@ def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
     minor = ".".join(seen["version"].split(".")[:2])
     row = OPENSHIFT.get(minor)
     if older(minor, "4.19") or (row and row["pool_version"] is None):
-        yield Finding("openshift/no_pools", "This OpenShift has no gateway that reads InferencePools.", seen["version"], "4.19 or newer",
-                      "Upgrade OpenShift, or use provider istio, agentgateway or standalone.")
+        yield Finding(
+            "openshift/no_pools",
+            "This OpenShift has no gateway that reads InferencePools.",
+            seen["version"],
+            "4.19 or newer",
+            "Upgrade OpenShift, or use provider istio, agentgateway or standalone.",
+        )
     elif row and row["pool_version"] != needs["gateway"]["pool_version"]:
         yield Finding(
             "openshift/pool_version",
             f"The gateway of OpenShift {minor} does not read such InferencePools.",
             f"pool_version: {needs['gateway']['pool_version']}",
             row["pool_version"],
-            f"Write 'pool_version: {row['pool_version']}' under llm_d_gateway" + (", with 'llm_d_release: scheduler-0.7'." if minor in ("4.19", "4.20") else "."),
+            f"Write 'pool_version: {row['pool_version']}' under llm_d_gateway"
+            + (", with 'llm_d_release: scheduler-0.7'." if minor in ("4.19", "4.20") else "."),
         )
 
 
@@ -88,23 +98,43 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if needs["installs"]["controller"]:
         managed = mapping(dig(found, "metadata", "labels") if isinstance(found, dict) else {}).get("app.kubernetes.io/managed-by")
         if isinstance(found, dict) and managed not in ("Helm", None):
-            yield Finding("controller/foreign", f"The controller {name} is there, and {managed} made it.", managed, "none, or one that Helm made",
-                          "Write 'install: false' under llm_d_gateway to use it as it is.")
+            yield Finding(
+                "controller/foreign",
+                f"The controller {name} is there, and {managed} made it.",
+                managed,
+                "none, or one that Helm made",
+                "Write 'install: false' under llm_d_gateway to use it as it is.",
+            )
         return
     if found is None:
-        yield Finding("controller/missing", f"There is no controller of {gateway['provider']}, and 'install: false' says that we shall not install one.",
-                      "none", f"Deployment {name}", "Install it, or write 'install: true' under llm_d_gateway.")
+        yield Finding(
+            "controller/missing",
+            f"There is no controller of {gateway['provider']}, and 'install: false' says that we shall not install one.",
+            "none",
+            f"Deployment {name}",
+            "Install it, or write 'install: true' under llm_d_gateway.",
+        )
     version = image_version(found)
     if version and gateway["minimum"] and older(version, gateway["minimum"]):
-        yield Finding("controller/version", f"The controller of {gateway['provider']} is too old.", version, f"{gateway['minimum']} or newer",
-                      "Upgrade it, or have another provider installed.")
+        yield Finding(
+            "controller/version",
+            f"The controller of {gateway['provider']} is too old.",
+            version,
+            f"{gateway['minimum']} or newer",
+            "Upgrade it, or have another provider installed.",
+        )
     if gateway["provider"] == "istio" and isinstance(found, dict) and gateway["backend"] == "InferencePool":
         flag = "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"
         containers = dig(found, "spec", "template", "spec", "containers") or []
         env = {entry.get("name"): entry.get("value") for part in containers for entry in part.get("env") or []}
         if env.get(flag) != "true":
-            yield Finding("controller/flag", "Istio is not told to serve InferencePools.", f"{flag}={env.get(flag)}", f"{flag}=true",
-                          f"Set pilot.env.{flag} of its chart to \"true\".")
+            yield Finding(
+                "controller/flag",
+                "Istio is not told to serve InferencePools.",
+                f"{flag}={env.get(flag)}",
+                f"{flag}=true",
+                f'Set pilot.env.{flag} of its chart to "true".',
+            )
 
 
 def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -115,17 +145,33 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
     found = mapping(facts.get("gateway_classes")).get(gateway["class_name"])
     if found is None:
         if not gateway["create_class"] and "gateway_classes" in facts and _crd(facts, "gateways.gateway.networking.k8s.io") is not None:
-            yield Finding("class/missing", f"There is no GatewayClass {gateway['class_name']}.", ", ".join(sorted(mapping(facts.get("gateway_classes")))) or "none",
-                          gateway["class_name"], "Have it created, or write another class_name.")
+            yield Finding(
+                "class/missing",
+                f"There is no GatewayClass {gateway['class_name']}.",
+                ", ".join(sorted(mapping(facts.get("gateway_classes")))) or "none",
+                gateway["class_name"],
+                "Have it created, or write another class_name.",
+            )
         return
     owner = text(dig(found, "spec", "controllerName"))
     if gateway["controller_name"] and owner != gateway["controller_name"]:
-        yield Finding("class/foreign", f"The GatewayClass {gateway['class_name']} belongs to another controller.", owner, gateway["controller_name"],
-                      "Write a class_name of its own under llm_d_gateway.")
+        yield Finding(
+            "class/foreign",
+            f"The GatewayClass {gateway['class_name']} belongs to another controller.",
+            owner,
+            gateway["controller_name"],
+            "Write a class_name of its own under llm_d_gateway.",
+        )
     accepted = condition(found.get("status"), "Accepted")
     if accepted.get("status") == "False":
-        yield Finding("class/refused", f"The GatewayClass {gateway['class_name']} is refused by its controller.", text(accepted.get("message")) or "Accepted=False",
-                      "Accepted=True", "Look at the controller's log.", "warning")
+        yield Finding(
+            "class/refused",
+            f"The GatewayClass {gateway['class_name']} is refused by its controller.",
+            text(accepted.get("message")) or "Accepted=False",
+            "Accepted=True",
+            "Look at the controller's log.",
+            "warning",
+        )
 
 
 def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -137,11 +183,21 @@ def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if gateway["create"] and isinstance(found, dict):
         labels = mapping(dig(found, "metadata", "labels"))
         if any(labels.get(key) != value for key, value in needs["labels"].items()):
-            yield Finding("gateway/foreign", f"The Gateway {name} is there, and someone else made it.", "other labels", "ours",
-                          "Write another name under llm_d_gateway, or 'create: false' to use it.")
+            yield Finding(
+                "gateway/foreign",
+                f"The Gateway {name} is there, and someone else made it.",
+                "other labels",
+                "ours",
+                "Write another name under llm_d_gateway, or 'create: false' to use it.",
+            )
     if not gateway["create"] and found is None:
-        yield Finding("gateway/missing", f"The Gateway {name} that routes shall hang on is not there.", "none", name,
-                      "Create it, correct name and namespace under llm_d_gateway, or write 'create: true'.")
+        yield Finding(
+            "gateway/missing",
+            f"The Gateway {name} that routes shall hang on is not there.",
+            "none",
+            name,
+            "Create it, correct name and namespace under llm_d_gateway, or write 'create: true'.",
+        )
 
 
 def address(facts: Facts, needs: Facts, seen: Facts) -> Found:

@@ -26,20 +26,35 @@ def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
         nodes = free_accelerators(facts, resource)
         mine = _own(facts, needs, resource)
         if not nodes:
-            yield Finding("accelerators/none", f"No node has {resource}, which {wanted['service']} needs.", "none", f"{wanted['replicas'] * wanted['per_replica']}",
-                          "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator.")
+            yield Finding(
+                "accelerators/none",
+                f"No node has {resource}, which {wanted['service']} needs.",
+                "none",
+                f"{wanted['replicas'] * wanted['per_replica']}",
+                "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator.",
+            )
             continue
         suited = [node for node in nodes if wanted["labels"].items() <= node["labels"].items()]
         if not suited:
             products = sorted({str(node["labels"].get(key, "no label")) for node in nodes for key in wanted["labels"]})
-            yield Finding("accelerators/product", f"No node with {resource} suits {wanted['service']}.", ", ".join(products),
-                          ", ".join(f"{key}={value}" for key, value in wanted["labels"].items()), "Correct accelerator.product or node_selector.")
+            yield Finding(
+                "accelerators/product",
+                f"No node with {resource} suits {wanted['service']}.",
+                ", ".join(products),
+                ", ".join(f"{key}={value}" for key, value in wanted["labels"].items()),
+                "Correct accelerator.product or node_selector.",
+            )
             continue
         usable = [node for node in suited if not node["cordoned"] and all(tolerated(taint, wanted["tolerations"]) for taint in node["taints"])]
         if not usable:
             taints = sorted({f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}" for node in suited for taint in node["taints"]})
-            yield Finding("accelerators/tainted", f"The nodes for {wanted['service']} are tainted or cordoned.", ", ".join(taints) or "cordoned", "a toleration",
-                          "Write tolerations for the model service, or uncordon the nodes.")
+            yield Finding(
+                "accelerators/tainted",
+                f"The nodes for {wanted['service']} are tainted or cordoned.",
+                ", ".join(taints) or "cordoned",
+                "a toleration",
+                "Write tolerations for the model service, or uncordon the nodes.",
+            )
             continue
         room = 0
         for node in usable:
@@ -50,8 +65,13 @@ def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
             room += use
         if room < wanted["replicas"]:
             free = ", ".join(f"{node['node']} {node['free']} of {node['allocatable']}" for node in usable)
-            yield Finding("accelerators/taken", f"There is room for {room} of {wanted['replicas']} replicas of {wanted['service']}.", f"free: {free}",
-                          f"{wanted['per_replica']} of {resource} on one node, {wanted['replicas']} times", "Lower replicas, free accelerators, or add nodes.")
+            yield Finding(
+                "accelerators/taken",
+                f"There is room for {room} of {wanted['replicas']} replicas of {wanted['service']}.",
+                f"free: {free}",
+                f"{wanted['per_replica']} of {resource} on one node, {wanted['replicas']} times",
+                "Lower replicas, free accelerators, or add nodes.",
+            )
 
 
 def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:
@@ -73,8 +93,13 @@ def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
         for name, limit in hard.items():
             asked = _asked(needs, name)
             if asked and asked > amount(limit) - max(Decimal(0), amount(used.get(name, 0)) - ours.get(name, Decimal(0))):
-                yield Finding("quota/exceeded", f"The quota {text(dig(quota, 'metadata', 'name'))} leaves too little {name} in {needs['namespace']}.",
-                              f"{used.get(name, 0)} of {limit} used", f"{asked.normalize():f}", "Have the quota raised, or lower replicas or resources.")
+                yield Finding(
+                    "quota/exceeded",
+                    f"The quota {text(dig(quota, 'metadata', 'name'))} leaves too little {name} in {needs['namespace']}.",
+                    f"{used.get(name, 0)} of {limit} used",
+                    f"{asked.normalize():f}",
+                    "Have the quota raised, or lower replicas or resources.",
+                )
 
 
 def _asked(needs: Facts, name: str) -> Decimal:
@@ -106,13 +131,23 @@ def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
             for resource, most in mapping(entry.get("max")).items():
                 asked = pod["limits"].get(resource) or pod["requests"].get(resource)
                 if asked and amount(asked) > amount(most):
-                    yield Finding("limit_range/max", f"A LimitRange lets no container of {pod['name']} have that much {resource}.", asked, f"at most {most}",
-                                  "Lower its resources, or have the LimitRange raised.")
+                    yield Finding(
+                        "limit_range/max",
+                        f"A LimitRange lets no container of {pod['name']} have that much {resource}.",
+                        asked,
+                        f"at most {most}",
+                        "Lower its resources, or have the LimitRange raised.",
+                    )
             for resource, least in mapping(entry.get("min")).items():
                 asked = pod["requests"].get(resource)
                 if asked and amount(asked) < amount(least):
-                    yield Finding("limit_range/min", f"A LimitRange asks more {resource} of each container of {pod['name']}.", asked, f"at least {least}",
-                                  "Raise its requests, or have the LimitRange lowered.")
+                    yield Finding(
+                        "limit_range/min",
+                        f"A LimitRange asks more {resource} of each container of {pod['name']}.",
+                        asked,
+                        f"at least {least}",
+                        "Raise its requests, or have the LimitRange lowered.",
+                    )
 
 
 def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -121,12 +156,27 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
     for wanted in needs["claims"]:
         found = there.get(wanted["name"], "unread")
         if found is None:
-            default = [name for name, item in mapping(facts.get("storage_classes")).items()
-                       if mapping(dig(item, "metadata", "annotations")).get("storageclass.kubernetes.io/is-default-class") == "true"]
+            default = [
+                name
+                for name, item in mapping(facts.get("storage_classes")).items()
+                if mapping(dig(item, "metadata", "annotations")).get("storageclass.kubernetes.io/is-default-class") == "true"
+            ]
             hint = f" The default storage class is {default[0]}." if default else " There is no default storage class: name one in the claim."
-            yield Finding("storage/claim", f"{wanted['path']} names a PersistentVolumeClaim that is not there.", "none", wanted["name"], "Create it, with the model on it." + hint)
+            yield Finding(
+                "storage/claim",
+                f"{wanted['path']} names a PersistentVolumeClaim that is not there.",
+                "none",
+                wanted["name"],
+                "Create it, with the model on it." + hint,
+            )
         elif isinstance(found, dict) and text(dig(found, "status", "phase")) == "Lost":
-            yield Finding("storage/lost", f"The PersistentVolumeClaim {wanted['name']} has lost its volume.", "Lost", "Bound", "Bring its volume back, or make another claim.")
+            yield Finding(
+                "storage/lost",
+                f"The PersistentVolumeClaim {wanted['name']} has lost its volume.",
+                "Lost",
+                "Bound",
+                "Bring its volume back, or make another claim.",
+            )
 
 
 CHECKS = (accelerators, quotas, limit_ranges, storage)

@@ -109,7 +109,9 @@ class Proof:
             base = gateway["url"]
         services = [{**service, "url": service["url"] or self._url(service, base)} for service in self._options["services"]]
         reachable = [service for service in services if service["url"]]
-        judged += [([], [{"id": service["name"], "why": "its gateway has no address" if not service.get("address") else "its Service has no address"}]) for service in services if not service["url"]]
+        for service in services:
+            if not service["url"]:
+                judged.append(([], [{"id": service["name"], "why": f"its {'Service' if service.get('address') else 'gateway'} has no address"}]))
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
             observations = list(pool.map(self._probe, reachable))
         judged += [claims.judge_service(seen) for seen in observations]

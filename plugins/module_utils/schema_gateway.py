@@ -60,8 +60,8 @@ GATEWAY = {
     "listeners": Field("list", "Further listeners.", default=[], elements=Field("dict", "One listener.", options=_LISTENER)),
     "connection": Field(
         "str",
-        "How requests get to the endpoint picker. C(pool): routes lead to the InferencePool. C(ext_proc): routes lead to a Service, and the proxy is told by hand"
-        " to ask the endpoint picker and to obey it (Envoy Gateway's policies, Istio's EnvoyFilter). Left out, what the provider does best.",
+        "How requests get to the endpoint picker. C(pool): routes lead to the InferencePool. C(ext_proc): routes lead to a Service, and the proxy is told by"
+        " hand to ask the endpoint picker and to obey it (Envoy Gateway's policies, Istio's EnvoyFilter). Left out, what the provider does best.",
         choices=("pool", "ext_proc"),
     ),
     "pool_version": Field(
@@ -72,7 +72,5 @@ GATEWAY = {
     ),
     "picker_tls": Field("bool", "Whether the gateway asks the endpoint picker over TLS. Left out, what the provider does."),
     "openshift_route": Field("dict", "A Route in front of the gateway, on OpenShift only.", default={}, options=_OPENSHIFT_ROUTE),
-    "destination_rule": Field(
-        "dict", "Traffic to the Services of models, with Istio or OpenShift and C(connection: ext_proc).", options=_DESTINATION_RULE
-    ),
+    "destination_rule": Field("dict", "Traffic to the Services of models, with Istio or OpenShift and C(connection: ext_proc).", options=_DESTINATION_RULE),
 }

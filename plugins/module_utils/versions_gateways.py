@@ -116,7 +116,9 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         crds_sources=["https://github.com/istio/istio/raw/1.29.2/manifests/charts/base/files/crd-all.gen.yaml"],
         parameters=[("v1", "ConfigMap")],
         policies=_ISTIO_KINDS,
-        warnings=["A CORS policy or a fault filter on a rule that leads to an InferencePool turns the endpoint picker off without a word (Istio 1.28 to 1.31)."],
+        warnings=[
+            "A CORS policy or a fault filter on a rule that leads to an InferencePool turns the endpoint picker off without a word (Istio 1.28 to 1.31)."
+        ],
     ),
     "agentgateway": _provider(
         version="1.4.1",

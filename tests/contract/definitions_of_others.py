@@ -85,7 +85,9 @@ def strict(schema: t.Any) -> t.Any:
         return [strict(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: strict(value) for key, value in schema.items() if value is not None and key not in ("properties", "format", "example", "description", "default")}
+    made = {
+        key: strict(value) for key, value in schema.items() if value is not None and key not in ("properties", "format", "example", "description", "default")
+    }
     if isinstance(schema.get("properties"), dict):
         made["properties"] = {name: strict(value) for name, value in schema["properties"].items()}
         if "type" in schema and not schema.get("x-kubernetes-preserve-unknown-fields") and "additionalProperties" not in schema:

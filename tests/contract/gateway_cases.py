@@ -35,7 +35,10 @@ CASES: dict[str, tuple[Facts, Facts]] = {
         {"provider": "istio", "connection": "ext_proc", "service_type": "ClusterIP", "destination_rule": {"session_header": "x-session-id", "max_requests": 9}},
         {},
     ),
-    "istio by hand, apart": ({"provider": "istio", "connection": "ext_proc", "listeners": [_TLS], "destination_rule": {"load_balancing": "ROUND_ROBIN"}, **_APART}, {}),
+    "istio by hand, apart": (
+        {"provider": "istio", "connection": "ext_proc", "listeners": [_TLS], "destination_rule": {"load_balancing": "ROUND_ROBIN"}, **_APART},
+        {},
+    ),
     "agentgateway": ({"provider": "agentgateway"}, {}),
     "agentgateway inside": ({"provider": "agentgateway", "service_type": "ClusterIP"}, {}),
     "kgateway": ({"provider": "kgateway", "service_type": "ClusterIP"}, {}),

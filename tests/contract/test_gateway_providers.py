@@ -85,7 +85,9 @@ def test_routes_lead_from_the_gateway_to_what_is_there(name: str) -> None:
         target = find(found, backend["kind"], backend["name"], backend.get("namespace", home))
         assert group(target) == backend["group"]
         if backend.get("namespace", home) != home:
-            assert granted(found, {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": home}, backend["kind"], backend["name"], backend["namespace"])
+            assert granted(
+                found, {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": home}, backend["kind"], backend["name"], backend["namespace"]
+            )
     if gateway["create"]:
         made = find(found, "Gateway", gateway["name"], gateway["namespace"])
         for listener in made["spec"]["listeners"]:
@@ -166,7 +168,10 @@ def test_the_manual_path_asks_on_our_route_and_is_obeyed(name: str) -> None:
         matched = [patch["match"] for patch in spec["configPatches"]]
         assert matched[1]["routeConfiguration"]["vhost"]["route"]["name"] == f"{route['metadata']['namespace']}.{service['name']}.0"
         backend = route["spec"]["rules"][0]["backendRefs"][0]
-        assert backend["kind"] == "Service" and matched[2]["cluster"] == {"service": f"{backend['name']}.llm-d.svc.cluster.local", "portNumber": backend["port"]}
+        assert backend["kind"] == "Service" and matched[2]["cluster"] == {
+            "service": f"{backend['name']}.llm-d.svc.cluster.local",
+            "portNumber": backend["port"],
+        }
         cluster = insert["typed_config"]["grpc_service"]["envoy_grpc"]["cluster_name"]
         assert cluster == f"outbound|9002||{service['scheduler']['name']}.llm-d.svc.cluster.local"
         assert "envoy.lb" in insert["typed_config"]["metadata_options"]["receiving_namespaces"]["untyped"]
@@ -220,7 +225,9 @@ def test_envoy_takes_the_standalone_configuration(tmp_path: Path) -> None:
 def test_a_standalone_picker_needs_no_gateway_api(name: str, more: set[str]) -> None:
     planned, found = case(name)
     assert {group(item) for item in found} - BUILT_IN == ({"inference.networking.k8s.io"} if more else set())
-    assert {bundle["name"] for bundle in planned["prerequisites"]["crds"]} == more and [each["name"] for each in planned["prerequisites"]["namespaces"]] == ["llm-d"]
+    assert {bundle["name"] for bundle in planned["prerequisites"]["crds"]} == more and [each["name"] for each in planned["prerequisites"]["namespaces"]] == [
+        "llm-d"
+    ]
     for service in planned["services"]:
         picker = service["scheduler"]
         pod = find(found, "Deployment", picker["name"])["spec"]["template"]

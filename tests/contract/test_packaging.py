@@ -31,7 +31,12 @@ def play(installed: Path, tmp_path: Path, name: str, inventory: str, *more: str)
     """A playbook by its full name, from a folder that is not the checkout."""
     others = [path for path in sys.path if path.endswith("site-packages")]
     (tmp_path / "ansible.cfg").write_text("[defaults]\n", encoding="utf-8")  # none of the checkout's
-    env = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": ":".join([str(installed), *others]), "HOME": str(tmp_path), "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg")}
+    env = {
+        **os.environ,
+        "ANSIBLE_COLLECTIONS_PATH": ":".join([str(installed), *others]),
+        "HOME": str(tmp_path),
+        "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg"),
+    }
     command = [BIN / "ansible-playbook", f"llm_d.inference.{name}", "-i", str(ROOT / "inventories" / inventory), *more]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env, timeout=120)
 

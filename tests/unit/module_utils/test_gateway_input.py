@@ -32,26 +32,57 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
     ("a stranger by hand", {"provider": "none", "name": "x", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "'connection: pool'"),
     ("agentgateway without tls", {"provider": "agentgateway", "picker_tls": False}, {}, "llm_d_gateway.picker_tls", "always asks over TLS"),
     ("an old pool for istio", {"provider": "istio", "pool_version": "v1alpha2"}, {}, "llm_d_gateway.pool_version", "v1 is what it reads"),
-    ("an old pool of a new line", {"provider": "openshift", "pool_version": "v1alpha2"}, {**OPENSHIFT, "llm_d_release": "router-0.10"}, "llm_d_release",
-     "Write scheduler-0.7"),
+    (
+        "an old pool of a new line",
+        {"provider": "openshift", "pool_version": "v1alpha2"},
+        {**OPENSHIFT, "llm_d_release": "router-0.10"},
+        "llm_d_release",
+        "Write scheduler-0.7",
+    ),
     ("no certificate", {"listener": {"protocol": "HTTPS"}}, {}, "llm_d_gateway.listener.tls_secret", "kubernetes.io/tls"),
     ("a certificate unused", {"listener": {"tls_secret": "x"}}, {}, "llm_d_gateway.listener.protocol", "Write HTTPS"),
     ("one name twice", {"listeners": [{"port": 81}]}, {}, "llm_d_gateway.listeners[0].name", "llm_d_gateway.listener has it already"),
     ("one port twice", {"listeners": [{"name": "b"}]}, {}, "llm_d_gateway.listeners[0].port", "llm_d_gateway.listener has it already"),
     ("a gateway of no gateway", {"provider": "standalone", "name": "x"}, {}, "llm_d_gateway.name", "there is no Gateway"),
-    ("tls of no gateway", {"provider": "standalone", "listener": {"protocol": "HTTPS", "tls_secret": "x"}}, {}, "llm_d_gateway.listener.protocol", "Write HTTP"),
-    ("a path of no gateway", {"provider": "standalone"}, {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"},
-     "route": {"path": "/a"}}]}, "llm_d_model_services[0].route.path", "an address of its own"),
+    (
+        "tls of no gateway",
+        {"provider": "standalone", "listener": {"protocol": "HTTPS", "tls_secret": "x"}},
+        {},
+        "llm_d_gateway.listener.protocol",
+        "Write HTTP",
+    ),
+    (
+        "a path of no gateway",
+        {"provider": "standalone"},
+        {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"path": "/a"}}]},
+        "llm_d_model_services[0].route.path",
+        "an address of its own",
+    ),
     ("a Route elsewhere", {"openshift_route": {"enabled": True}}, {}, "llm_d_gateway.openshift_route.enabled", "there are no Routes on 'kubernetes'"),
-    ("edge of https", {"provider": "openshift", "listener": {"protocol": "HTTPS", "tls_secret": "x"}, "openshift_route": {"enabled": True, "termination": "edge"}},
-     OPENSHIFT, "llm_d_gateway.openshift_route.termination", "Write passthrough"),
+    (
+        "edge of https",
+        {"provider": "openshift", "listener": {"protocol": "HTTPS", "tls_secret": "x"}, "openshift_route": {"enabled": True, "termination": "edge"}},
+        OPENSHIFT,
+        "llm_d_gateway.openshift_route.termination",
+        "Write passthrough",
+    ),
     ("a rule nobody reads", {"destination_rule": {}}, {}, "llm_d_gateway.destination_rule", "Istio or OpenShift"),
-    ("a session twice", {"provider": "istio", "connection": "ext_proc", "destination_rule": {"session_cookie": "a", "session_header": "b"}}, {},
-     "llm_d_gateway.destination_rule.session_header", "Take out one of the two"),
+    (
+        "a session twice",
+        {"provider": "istio", "connection": "ext_proc", "destination_rule": {"session_cookie": "a", "session_header": "b"}},
+        {},
+        "llm_d_gateway.destination_rule.session_header",
+        "Take out one of the two",
+    ),
     ("a controller without rights", {}, {"llm_d_scope": "namespace"}, "llm_d_gateway.install", "'install: false'"),
     ("a digest for agentgateway", {"provider": "agentgateway"}, {"llm_d_images": {"proxy": "r/a@sha256:0"}}, "llm_d_images.proxy", "registry/repository:tag"),
-    ("fail-open standalone", {"provider": "standalone"}, {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"},
-     "scheduler": {"failure_mode": "FailOpen"}}]}, "llm_d_model_services[0].scheduler.failure_mode", "Write FailClose"),
+    (
+        "fail-open standalone",
+        {"provider": "standalone"},
+        {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "scheduler": {"failure_mode": "FailOpen"}}]},
+        "llm_d_model_services[0].scheduler.failure_mode",
+        "Write FailClose",
+    ),
 ]
 
 
@@ -94,7 +125,9 @@ def test_a_project_is_requested_and_not_created() -> None:
 
 
 def test_a_new_provider_has_a_gateway_of_its_own() -> None:
-    names = [plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["gateway"]["name"] for provider in ("envoy_gateway", "istio", "agentgateway")]
+    names = [
+        plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["gateway"]["name"] for provider in ("envoy_gateway", "istio", "agentgateway")
+    ]
     assert names == ["llm-d-gateway", "llm-d-gateway-istio", "llm-d-gateway-agentgateway"]
 
 

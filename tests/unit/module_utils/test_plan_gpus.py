@@ -12,7 +12,14 @@ from ansible_collections.llm_d.inference.plugins.module_utils.versions_gpus impo
 
 Facts = dict[str, t.Any]
 CHARTS = {"envoy_gateway": "/c", "gpu_operator": "/c/gpu-operator"}
-A100 = {"name": "cut", "node_selector": {"pool": "a100"}, "product": "A100-80GB", "gpus_per_node": 8, "sharing": "mig", "profiles": {"3g.40gb": 1, "1g.10gb": 4}}
+A100 = {
+    "name": "cut",
+    "node_selector": {"pool": "a100"},
+    "product": "A100-80GB",
+    "gpus_per_node": 8,
+    "sharing": "mig",
+    "profiles": {"3g.40gb": 1, "1g.10gb": 4},
+}
 SLICED = {"name": "sliced", "node_selector": {"pool": "l40s"}, "product": "L40S", "gpus_per_node": 4, "sharing": "time_slicing", "replicas": 3}
 MPS = {"name": "parallel", "node_selector": {"pool": "l4"}, "gpus_per_node": 1, "sharing": "mps", "replicas": 2}
 PLAIN = {"name": "whole", "node_selector": {"pool": "h100"}, "gpus_per_node": 8}
@@ -56,8 +63,13 @@ def test_what_cannot_be_is_refused_with_the_reason(pool: Facts, path: str, words
         (file_of(PLAIN, {**SLICED, "name": "whole"}), "llm_d_gpus.pools[1].name"),
         ({"llm_d_scope": "namespace", "llm_d_gateway": {"install": False}, **file_of()}, "llm_d_gpus.install"),
         ({"llm_d_platform": "openshift", **file_of(SLICED, operator="amd")}, "llm_d_gpus.pools[0].sharing"),
-        ({**file_of(), "llm_d_model_services": [{"name": "a", "model": {"uri": "hf://o/m"}, "accelerator": {"resource": "nvidia.com/mig-3g.40gb", "per_replica": 2}}]},
-         "llm_d_model_services[0].accelerator.per_replica"),
+        (
+            {
+                **file_of(),
+                "llm_d_model_services": [{"name": "a", "model": {"uri": "hf://o/m"}, "accelerator": {"resource": "nvidia.com/mig-3g.40gb", "per_replica": 2}}],
+            },
+            "llm_d_model_services[0].accelerator.per_replica",
+        ),
     ],
 )
 def test_what_does_not_fit_together_is_refused(user: Facts, path: str) -> None:
@@ -99,7 +111,9 @@ def test_nodes_get_the_labels_that_choose_the_configuration_and_have_what_comes_
     pools = {pool["name"]: pool for pool in gpus["pools"]}
     assert pools["cut"]["labels"] == {"nvidia.com/mig.config": "cut"} and pools["cut"]["state_label"] == "nvidia.com/mig.config.state"
     assert pools["cut"]["expected"] == [{"resource": "nvidia.com/mig-3g.40gb", "count": 8}, {"resource": "nvidia.com/mig-1g.10gb", "count": 32}]
-    assert pools["sliced"]["labels"] == {"nvidia.com/device-plugin.config": "sliced"} and pools["sliced"]["expected"] == [{"resource": "nvidia.com/gpu", "count": 12}]
+    assert pools["sliced"]["labels"] == {"nvidia.com/device-plugin.config": "sliced"} and pools["sliced"]["expected"] == [
+        {"resource": "nvidia.com/gpu", "count": 12}
+    ]
     assert pools["whole"]["labels"] == {} and pools["whole"]["expected"] == [{"resource": "nvidia.com/gpu", "count": 8}]
 
 
@@ -127,6 +141,20 @@ def test_by_default_nothing_is_done() -> None:
 def test_olm_gets_two_subscriptions_with_channel_and_approval() -> None:
     gpus = plan({"llm_d_platform": "openshift", **file_of(operator="nvidia_olm", channel="v26.3", approval="Manual")})["gpus"]
     assert [(item["name"], item["namespace"], item["channel"], item["approval"]) for item in gpus["subscriptions"]] == [
-        ("nfd", "openshift-nfd", "stable", "Manual"), ("gpu-operator-certified", "nvidia-gpu-operator", "v26.3", "Manual")]
-    assert {"operator", "daemonsets", "driver", "toolkit", "devicePlugin", "dcgm", "dcgmExporter", "gfd", "nodeStatusExporter", "mig", "migManager", "validator"} == set(
-        gpus["cluster_policy"])
+        ("nfd", "openshift-nfd", "stable", "Manual"),
+        ("gpu-operator-certified", "nvidia-gpu-operator", "v26.3", "Manual"),
+    ]
+    assert {
+        "operator",
+        "daemonsets",
+        "driver",
+        "toolkit",
+        "devicePlugin",
+        "dcgm",
+        "dcgmExporter",
+        "gfd",
+        "nodeStatusExporter",
+        "mig",
+        "migManager",
+        "validator",
+    } == set(gpus["cluster_policy"])

@@ -27,11 +27,25 @@ NODE = {
 }
 ISTIOD = {
     "metadata": {"name": "istiod", "namespace": "istio-system", "labels": {"app.kubernetes.io/managed-by": "Helm"}},
-    "spec": {"template": {"spec": {"containers": [
-        {"name": "discovery", "image": "registry.example.com/istio/pilot:1.29.2", "env": [{"name": "ENABLE_GATEWAY_API_INFERENCE_EXTENSION", "value": "true"}]}]}}},
+    "spec": {
+        "template": {
+            "spec": {
+                "containers": [
+                    {
+                        "name": "discovery",
+                        "image": "registry.example.com/istio/pilot:1.29.2",
+                        "env": [{"name": "ENABLE_GATEWAY_API_INFERENCE_EXTENSION", "value": "true"}],
+                    }
+                ]
+            }
+        }
+    },
 }
-ISTIO_CLASS = {"metadata": {"name": "istio"}, "spec": {"controllerName": "istio.io/gateway-controller"},
-               "status": {"conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted"}]}}
+ISTIO_CLASS = {
+    "metadata": {"name": "istio"},
+    "spec": {"controllerName": "istio.io/gateway-controller"},
+    "status": {"conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted"}]},
+}
 HEALTHY: Facts = {
     "version": "v1.34.4",
     "user": "admin",
@@ -63,12 +77,20 @@ ADOPTED: Facts = {"llm_d_gateway": {"provider": "istio", "install": False}}
 def openshift(version: str, group: str, **more: t.Any) -> Facts:
     """What an OpenShift of a release shows."""
     gateway_api = {"4.20": "1.2.1", "4.21": "1.3.0"}.get(version[:4])
-    groups = {"config.openshift.io": ["v1"], "route.openshift.io": ["v1"], "gateway.networking.k8s.io": ["v1"], group: ["v1alpha2" if "x-k8s" in group else "v1"]}
+    groups = {
+        "config.openshift.io": ["v1"],
+        "route.openshift.io": ["v1"],
+        "gateway.networking.k8s.io": ["v1"],
+        group: ["v1alpha2" if "x-k8s" in group else "v1"],
+    }
     return {
         "version": "v1.33.6",
         "groups": groups,
         "cluster_version": {"status": {"desired": {"version": version}}},
-        "crds": {"gateways.gateway.networking.k8s.io": {"version": gateway_api, "owner": "ingress-operator"}, f"inferencepools.{group}": {"version": "1.4.0", "owner": "x"}},
+        "crds": {
+            "gateways.gateway.networking.k8s.io": {"version": gateway_api, "owner": "ingress-operator"},
+            f"inferencepools.{group}": {"version": "1.4.0", "owner": "x"},
+        },
         "gateway_classes": {},
         "controllers": {},
         **more,
@@ -77,8 +99,11 @@ def openshift(version: str, group: str, **more: t.Any) -> Facts:
 
 def busy(count: int) -> Facts:
     """A pod of someone else's that holds accelerators."""
-    return {"metadata": {"name": "training", "namespace": "other", "labels": {}}, "status": {"phase": "Running"},
-            "spec": {"nodeName": "gpu-1", "containers": [{"resources": {"requests": {GPU: str(count)}, "limits": {GPU: str(count)}}}]}}
+    return {
+        "metadata": {"name": "training", "namespace": "other", "labels": {}},
+        "status": {"phase": "Running"},
+        "spec": {"nodeName": "gpu-1", "containers": [{"resources": {"requests": {GPU: str(count)}, "limits": {GPU: str(count)}}}]},
+    }
 
 
 def findings(user: Facts, seen: Facts) -> list[str]:
@@ -100,7 +125,10 @@ def crds(**versions: str | None) -> Facts:
 
 NO_SOURCES = {"llm_d_crd_sources": {"gateway_api": [], "inference_extension": []}}
 V1, OLD = "inference.networking.k8s.io", "inference.networking.x-k8s.io"
-QUOTA = {"metadata": {"name": "team"}, "status": {"hard": {"requests.nvidia.com/gpu": "1", "pods": "50"}, "used": {"requests.nvidia.com/gpu": "0", "pods": "3"}}}
+QUOTA = {
+    "metadata": {"name": "team"},
+    "status": {"hard": {"requests.nvidia.com/gpu": "1", "pods": "50"}, "used": {"requests.nvidia.com/gpu": "0", "pods": "3"}},
+}
 GATEWAY = {"metadata": {"name": "llm-d-gateway", "labels": {"app": "other"}}, "spec": {"gatewayClassName": "istio"}}
 
 TABLE: list[tuple[str, Facts, Facts]] = [
@@ -110,14 +138,29 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("kubernetes/version", {}, {"version": "v1.28.15"}),
     ("openshift/user_id", {**OPENSHIFT_FILE, "llm_d_run_as_user": 65532}, openshift("4.21.3", V1)),
     ("openshift/service_mesh_2", OPENSHIFT_FILE, (lambda seen: {**seen, "groups": {**seen["groups"], "maistra.io": ["v2"]}})(openshift("4.21.3", V1))),
-    ("openshift/ingress_degraded", OPENSHIFT_FILE, openshift("4.21.3", V1, ingress_operator={"status": {"conditions": [
-        {"type": "Degraded", "status": "True", "reason": "GatewayAPIInstallConflict", "message": "servicemeshoperator is installed"}]}})),
+    (
+        "openshift/ingress_degraded",
+        OPENSHIFT_FILE,
+        openshift(
+            "4.21.3",
+            V1,
+            ingress_operator={
+                "status": {
+                    "conditions": [{"type": "Degraded", "status": "True", "reason": "GatewayAPIInstallConflict", "message": "servicemeshoperator is installed"}]
+                }
+            },
+        ),
+    ),
     ("openshift/pool_version", OPENSHIFT_FILE, openshift("4.20.8", V1)),
     ("openshift/no_pools", OPENSHIFT_FILE, openshift("4.18.30", V1)),
     ("rights/lacking", {}, {"rights": [{"verb": "patch", "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions", "allowed": False}]}),
     ("namespace/missing", {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "standalone"}}, {"namespaces": {"llm-d": None}}),
     ("namespace/terminating", {}, {"namespaces": {"llm-d": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
-    ("namespace/pod_security", {"llm_d_run_as_user": 0}, {"namespaces": {"llm-d": {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}}}),
+    (
+        "namespace/pod_security",
+        {"llm_d_run_as_user": 0},
+        {"namespaces": {"llm-d": {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}}},
+    ),
     ("secret/missing", {}, {"secrets": {"llm-d/hf": None}}),
     ("secret/key", {}, {"secrets": {"llm-d/hf": ["token"]}}),
     ("host/helm", {}, {"host": {"helm": None}}),
@@ -132,12 +175,29 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("inference_extension/version", {**NO_SOURCES, **ADOPTED}, crds(pool="1.0.2")),
     ("inference_extension/group", {**NO_SOURCES, **ADOPTED}, {"groups": {V1: ["v1alpha2"], "metallb.io": ["v1"]}}),
     ("controller/missing", ADOPTED, {"controllers": {"istio-system/istiod": None}}),
-    ("controller/version", ADOPTED, {"controllers": {"istio-system/istiod": {"spec": {"template": {"spec": {"containers": [
-        {**ISTIOD["spec"]["template"]["spec"]["containers"][0], "image": "istio/pilot:1.27.4"}]}}}}}}),
+    (
+        "controller/version",
+        ADOPTED,
+        {
+            "controllers": {
+                "istio-system/istiod": {
+                    "spec": {"template": {"spec": {"containers": [{**ISTIOD["spec"]["template"]["spec"]["containers"][0], "image": "istio/pilot:1.27.4"}]}}}
+                }
+            }
+        },
+    ),
     ("controller/flag", ADOPTED, {"controllers": {"istio-system/istiod": {"spec": {"template": {"spec": {"containers": [{"image": "istio/pilot:1.29.2"}]}}}}}}),
-    ("controller/foreign", {"llm_d_gateway": {"provider": "istio"}}, {"controllers": {"istio-system/istiod": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "sail-operator"}}}}}),
+    (
+        "controller/foreign",
+        {"llm_d_gateway": {"provider": "istio"}},
+        {"controllers": {"istio-system/istiod": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "sail-operator"}}}}},
+    ),
     ("class/foreign", ADOPTED, {"gateway_classes": {"istio": {**ISTIO_CLASS, "spec": {"controllerName": "openshift.io/gateway-controller/v1"}}}}),
-    ("class/refused", ADOPTED, {"gateway_classes": {"istio": {**ISTIO_CLASS, "status": {"conditions": [{"type": "Accepted", "status": "False", "message": "unsupported version"}]}}}}),
+    (
+        "class/refused",
+        ADOPTED,
+        {"gateway_classes": {"istio": {**ISTIO_CLASS, "status": {"conditions": [{"type": "Accepted", "status": "False", "message": "unsupported version"}]}}}},
+    ),
     ("class/missing", {"llm_d_scope": "namespace", **ADOPTED}, {"gateway_classes": {}}),
     ("gateway/foreign", {}, {"gateway": GATEWAY}),
     ("gateway/missing", {"llm_d_gateway": {"provider": "none", "name": "shared"}}, {}),
@@ -177,7 +237,9 @@ def test_an_openshift_that_is_well_has_no_findings(version: str, group: str, mor
 
 def test_a_project_that_will_be_requested_is_not_missed() -> None:
     user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
-    seen = openshift("4.21.3", V1, namespaces={"llm-d": None}, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}})
+    seen = openshift(
+        "4.21.3", V1, namespaces={"llm-d": None}, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}}
+    )
     assert findings(user, seen) == []
     assert findings({**user, "llm_d_request_project": False}, seen) == ["namespace/missing"]
 
@@ -222,9 +284,17 @@ def test_all_findings_come_at_once_and_say_what_found_needed_how() -> None:
         ({"version": "v1.33.2", "nodes": [{"metadata": {"name": "aks-1", "labels": {"kubernetes.azure.com/cluster": "MC_x"}}}]}, "aks", "aks"),
         ({"version": "v1.32.4+rke2r1"}, "kubernetes", "rke2"),
         ({"version": "v1.32.4+k3s1"}, "kubernetes", "k3s"),
-        ({"version": "v1.34.0", "nodes": [{"metadata": {"name": "kind-control-plane"}, "spec": {"providerID": "kind://docker/kind/kind-control-plane"}}]}, "kubernetes", "kind"),
+        (
+            {"version": "v1.34.0", "nodes": [{"metadata": {"name": "kind-control-plane"}, "spec": {"providerID": "kind://docker/kind/kind-control-plane"}}]},
+            "kubernetes",
+            "kind",
+        ),
         ({"version": "v1.34.4", "nodes": [{"metadata": {"name": "local"}}]}, "kubernetes", "local"),
-        ({"version": "v1.33.6", "groups": {"config.openshift.io": ["v1"]}, "cluster_version": {"status": {"desired": {"version": "4.20.1"}}}}, "openshift", "openshift"),
+        (
+            {"version": "v1.33.6", "groups": {"config.openshift.io": ["v1"]}, "cluster_version": {"status": {"desired": {"version": "4.20.1"}}}},
+            "openshift",
+            "openshift",
+        ),
     ],
 )
 def test_a_platform_is_known_by_what_it_shows(facts: Facts, name: str, flavour: str) -> None:
@@ -237,8 +307,13 @@ def test_quantities() -> None:
 
 @pytest.mark.parametrize(
     ("toleration", "right"),
-    [({"operator": "Exists"}, True), ({"key": GPU, "operator": "Exists", "effect": "NoSchedule"}, True), ({"key": GPU, "value": "x"}, False),
-     ({"key": GPU, "operator": "Exists", "effect": "NoExecute"}, False), ({"key": "other", "operator": "Exists"}, False)],
+    [
+        ({"operator": "Exists"}, True),
+        ({"key": GPU, "operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"key": GPU, "value": "x"}, False),
+        ({"key": GPU, "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "other", "operator": "Exists"}, False),
+    ],
 )
 def test_tolerations(toleration: Facts, right: bool) -> None:
     assert tolerated({"key": GPU, "effect": "NoSchedule"}, [toleration]) is right

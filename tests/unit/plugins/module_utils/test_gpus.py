@@ -10,18 +10,29 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, trouble
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import judge
 
-POOL = {"name": "cut", "selector": "pool=a100", "labels": {"nvidia.com/mig.config": "cut"}, "state_label": "nvidia.com/mig.config.state",
-        "expected": [{"resource": "nvidia.com/mig-3g.40gb", "count": 8}, {"resource": "nvidia.com/mig-1g.10gb", "count": 32}]}
+POOL = {
+    "name": "cut",
+    "selector": "pool=a100",
+    "labels": {"nvidia.com/mig.config": "cut"},
+    "state_label": "nvidia.com/mig.config.state",
+    "expected": [{"resource": "nvidia.com/mig-3g.40gb", "count": 8}, {"resource": "nvidia.com/mig-1g.10gb", "count": 32}],
+}
 
 
 def node(state="success", **allocatable):
-    return {"metadata": {"name": "gpu-1", "labels": {"pool": "a100", "nvidia.com/mig.config": "cut", "nvidia.com/mig.config.state": state}},
-            "status": {"allocatable": {f"nvidia.com/mig-{name.replace('_', '.')}": count for name, count in allocatable.items()}}}
+    return {
+        "metadata": {"name": "gpu-1", "labels": {"pool": "a100", "nvidia.com/mig.config": "cut", "nvidia.com/mig.config.state": state}},
+        "status": {"allocatable": {f"nvidia.com/mig-{name.replace('_', '.')}": count for name, count in allocatable.items()}},
+    }
 
 
 def policy(state, *conditions):
-    return {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": "gpu-cluster-policy"},
-            "status": {"state": state, "conditions": [{"type": kind, "status": status, "reason": reason, "message": ""} for kind, status, reason in conditions]}}
+    return {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": "gpu-cluster-policy"},
+        "status": {"state": state, "conditions": [{"type": kind, "status": status, "reason": reason, "message": ""} for kind, status, reason in conditions]},
+    }
 
 
 @pytest.mark.parametrize(
@@ -47,8 +58,22 @@ def test_ready_is_no_proof_of_gpus(state, conditions, ok, words):
         ({}, {"state": "AtLatestKnown", "installedCSV": "gpu-operator-certified.v26.3.1"}, True, "gpu-operator-certified.v26.3.1"),
         ({}, {"state": "AtLatestKnown"}, False, "AtLatestKnown"),
         ({}, {}, False, "not yet looked at"),
-        ({"installPlanApproval": "Manual"}, {"state": "UpgradePending", "currentCSV": "nfd.4.20", "installPlanRef": {"name": "install-x"}}, False, "waits for approval"),
-        ({}, {"conditions": [{"type": "ResolutionFailed", "status": "True", "reason": "ConstraintsNotSatisfiable", "message": "no operators found in channel v99"}]}, False, "v99"),
+        (
+            {"installPlanApproval": "Manual"},
+            {"state": "UpgradePending", "currentCSV": "nfd.4.20", "installPlanRef": {"name": "install-x"}},
+            False,
+            "waits for approval",
+        ),
+        (
+            {},
+            {
+                "conditions": [
+                    {"type": "ResolutionFailed", "status": "True", "reason": "ConstraintsNotSatisfiable", "message": "no operators found in channel v99"}
+                ]
+            },
+            False,
+            "v99",
+        ),
     ],
 )
 def test_a_subscription_is_ready_when_its_operator_is_installed(spec, status, ok, words):

@@ -20,8 +20,13 @@ FILE = {
     "llm_d_model_services": [{"name": "llama", "model": {"uri": "hf://o/m", "token_secret": "hf"}}],
 }
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-CRD = {"metadata": {"name": "gateways.gateway.networking.k8s.io", "annotations": {"gateway.networking.k8s.io/bundle-version": "v1.6.1"},
-                    "managedFields": [{"manager": "llm_d.inference"}]}}
+CRD = {
+    "metadata": {
+        "name": "gateways.gateway.networking.k8s.io",
+        "annotations": {"gateway.networking.k8s.io/bundle-version": "v1.6.1"},
+        "managedFields": [{"manager": "llm_d.inference"}],
+    }
+}
 ANSWERS = {
     "/version": {"gitVersion": "v1.34.4"},
     "/apis": {"groups": [{"name": "gateway.networking.k8s.io", "versions": [{"version": "v1"}]}]},
@@ -47,7 +52,11 @@ def running(request):
         plain = path.split("?")[0]
         asked.append((method, plain))
         if plain in denied:
-            return 403, {"Content-Type": "application/json"}, json.dumps({"kind": "Status", "reason": "Forbidden", "message": f"{plain} is forbidden", "code": 403})
+            return (
+                403,
+                {"Content-Type": "application/json"},
+                json.dumps({"kind": "Status", "reason": "Forbidden", "message": f"{plain} is forbidden", "code": 403}),
+            )
         if plain == REVIEWS:
             right = json.loads(body)["spec"]["resourceAttributes"]
             return 201, {}, json.dumps({"status": {"allowed": right["resource"] != "inferencepools"}})
