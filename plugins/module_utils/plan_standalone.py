@@ -121,6 +121,7 @@ def _ext_proc(ext_proc: Facts) -> Facts:
             "@type": f"{_FILTERS}.ext_proc.v3.ExternalProcessor",
             "grpc_service": {"envoy_grpc": {"cluster_name": "picker"}, "timeout": "10s"},
             "message_timeout": ext_proc["message_timeout"],
+            "status_on_error": {"code": "ServiceUnavailable"},
             "processing_mode": {
                 "request_header_mode": "SEND",
                 "response_header_mode": "SEND",
