@@ -10,7 +10,8 @@ import typing as t
 from plugins.module_utils.epp_presets import PRESETS, ROUND_ROBIN_NOTE
 from plugins.module_utils.failure_catalogue import CATALOGUE, LAYERS
 from plugins.module_utils.schema import VARIABLES
-from plugins.module_utils.versions import ACCELERATORS, ENGINES, GATEWAY_API, GATEWAY_PROVIDERS, RELEASES
+from plugins.module_utils.versions import ACCELERATORS, ENGINES, RELEASES
+from plugins.module_utils.versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS
 
 AREAS = {
     "A": "Input, state, lifecycle",
@@ -80,16 +81,23 @@ def versions() -> str:
     lines += table(["release", "endpoint picker", "routing sidecar", "inference extension", "API of its configuration", "API of the pool"], releases)
     lines += [_LEADERS, ""]
     lines += ["## Gateway providers (`llm_d_gateway.provider`)", "", f"All of them stand on Gateway API {GATEWAY_API['version']}.", ""]
-    providers = [(name, facts) for name, facts in GATEWAY_PROVIDERS.items() if facts]
     lines += table(
-        ["provider", "version", "controller", "proxy", "routes to", "without an endpoint picker"],
+        ["provider", "version", "oldest", "class", "controller", "proxy", "routes to", "asks over TLS", "without an endpoint picker"],
         [
-            [code(name), facts["version"], code(facts["controller_image"]), code(facts["proxy_image"]), facts["backend"], ", ".join(facts["failure_modes"])]
-            for name, facts in providers
+            [
+                code(name),
+                facts["version"] or "",
+                facts["minimum"] or "",
+                code(facts["class_name"]),
+                code(facts["controller_image"]),
+                code(facts["proxy_image"]),
+                ", ".join(facts["backends"]),
+                "yes" if facts["secure_ext_proc"] else "no",
+                ", ".join(facts["failure_modes"]),
+            ]
+            for name, facts in GATEWAY_PROVIDERS.items()
         ],
     )
-    planned = [code(name) for name, facts in GATEWAY_PROVIDERS.items() if not facts]
-    lines += [f"Planned, and refused until then: {', '.join(planned)}.", ""] if planned else []
     lines += ["## Engines (`engine.type`)", ""]
     lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINES.items()])
     lines += ["## Accelerators (`accelerator.vendor`)", ""]

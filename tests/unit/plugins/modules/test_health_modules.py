@@ -107,7 +107,8 @@ def test_all_bad_options_of_a_proof_at_once(run):
     broken = {"name": "c", "model": "m", "url": "https://c", "ca_path": "/nowhere/ca.pem"}
     result = run(routing_proof, services=[service("a", metrics=None), {"name": "b", "model": "m"}, broken], sticky_requests=1, request_timeout=0)
     for said in ("services[2].url: ca_path /nowhere/ca.pem",
-                 "services[0].url: 'a' is no address", "services[1]: give a url, or the gateway", "sticky_requests: 1 must be", "request_timeout: 0"):
+                 "services[0].url: 'a' is no address", "services[1]: give a url, the Service in front of it, or the gateway",
+                 "sticky_requests: 1 must be", "request_timeout: 0"):
         assert said in result["msg"]
 
 
