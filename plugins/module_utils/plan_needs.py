@@ -198,7 +198,10 @@ def _required_arguments(service: Facts, path: str, required: Facts) -> list[Prob
         if "kv-events-config" in needed and off:
             found.append(
                 Problem(
-                    place_of(arguments, flag, where), theirs[flag], "the scheduler matches prefixes by KV events, and without a prefix cache there are none.", "Take it out."
+                    place_of(arguments, flag, where),
+                    theirs[flag],
+                    "the scheduler matches prefixes by KV events, and without a prefix cache there are none.",
+                    "Take it out.",
                 )
             )
     return found
@@ -231,7 +234,10 @@ def _required_environment(service: Facts, path: str, required: Facts) -> list[Pr
     needed = {item["name"]: item.get("value") for item in required["vllm"]["env"]}
     found = [
         Problem(
-            f"{path}.engine.env.{name}", None, "by it a server names itself in its KV events; the scheduler would take them for those of another.", "Take it out."
+            f"{path}.engine.env.{name}",
+            None,
+            "by it a server names itself in its KV events; the scheduler would take them for those of another.",
+            "Take it out.",
         )
         for name in _OURS_ALONE
         if name in needed and name in theirs

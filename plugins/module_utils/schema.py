@@ -126,7 +126,9 @@ _SCHEDULER = {
         minimum=5,
         maximum=3600,
     ),
-    "args": Field("list", "Further command-line arguments of the endpoint picker.", default=[], elements=Field("str", "One argument.", example="--tracing=true")),
+    "args": Field(
+        "list", "Further command-line arguments of the endpoint picker.", default=[], elements=Field("str", "One argument.", example="--tracing=true")
+    ),
     "env": Field(
         "map", "Further environment variables of the endpoint picker.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)
     ),
@@ -182,7 +184,8 @@ SERVICE = Field(
         "replicas": Field("int", "Number of model servers. With prefill servers of their own, number of decode servers.", default=1, minimum=0),
         "prefill": Field(
             "dict",
-            "The prefill servers. There are some only while the scheduler tells prefill from decode (C(preset: disaggregated), or O(scheduler.disaggregation)).",
+            "The prefill servers. There are some only while the scheduler tells prefill from decode (C(preset: disaggregated), or"
+            " O(scheduler.disaggregation)).",
             default={},
             options=_PREFILL,
         ),

@@ -23,7 +23,8 @@ def said(text: str, line: str, folder: Path) -> epp_evidence.Said:
     (folder / "config.yaml").write_text(text, encoding="utf-8")
     flags = ["--pool-name=x", "--pool-namespace=default", "--tracing=false", "--metrics-port=0", "--zap-encoder=json"]
     environment = {"KUBECONFIG": f"{folder}/kubeconfig", "PATH": os.environ["PATH"], "TMPDIR": str(folder)}
-    done = subprocess.run([binary(line), f"--config-file={folder}/config.yaml", *flags], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    command = [binary(line), f"--config-file={folder}/config.yaml", *flags]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     return epp_evidence.read_log(done.stdout + done.stderr)
 
 

@@ -30,7 +30,10 @@ OURS = "llm-d-local/tokenizer:v0.10.2"
 OWN = {"sigs.k8s.io/gateway-api-inference-extension", "github.com/llm-d/llm-d-kv-cache"}
 # These are built with the libraries of the cluster's own Kubernetes, which is older than what the others need.
 OLDER_KUBERNETES = {"node", "tools"}
-BOUND_TO_KUBERNETES = re.compile(r"(k8s\.io/(?!klog|utils|kube-openapi)|go\.etcd\.io/|sigs\.k8s\.io/apiserver-network-proxy|github\.com/google/cel-go|cel\.dev|github\.com/antlr4-go|golang\.org/x/exp)")
+BOUND_TO_KUBERNETES = re.compile(
+    r"(k8s\.io/(?!klog|utils|kube-openapi)|go\.etcd\.io/|sigs\.k8s\.io/apiserver-network-proxy|github\.com/google/cel-go|cel\.dev"
+    r"|github\.com/antlr4-go|golang\.org/x/exp)"
+)
 
 
 def read(path):

@@ -154,7 +154,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         f"{S0}.scheduler.args[0]",
         "would wait for ever for the old one to go",
     ),
-    ("a flag that the plan owns", sim(scheduler={"args": ["--tracing=false", "--pool-name=x"]}), f"{S0}.scheduler.args[1]", "follows from the rest of the plan"),
+    ("a flag of the plan", sim(scheduler={"args": ["--tracing=false", "--pool-name=x"]}), f"{S0}.scheduler.args[1]", "follows from the rest of the plan"),
     ("a bare false", sim(scheduler={"args": ["--tracing false"]}), f"{S0}.scheduler.args[0]", "Write --tracing=false."),
     ("a flag of former days", sim(scheduler={"args": ["--kv-cache-usage-percentage-metric=x"]}), f"{S0}.scheduler.args[0]", "refuses to start with this flag"),
     ("the port behind the sidecar", sim(engine={"type": "simulator", "port": 8200}, scheduler={"preset": "disaggregated"}), f"{S0}.engine.port", "8200"),
