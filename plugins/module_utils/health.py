@@ -191,7 +191,7 @@ class _Ladder:
     def _page(self) -> tuple[str, list[prometheus.Sample]]:
         """The metrics from the first of the engine's pages that has any. Raises Trouble."""
         paths = engines.ENGINES[self.health.engine].metrics if self.health.engine else ("/metrics", "/prometheus/metrics")
-        trouble = None
+        trouble = Trouble("metrics", "no page of metrics was asked", "name the engine")
         for path in paths:
             try:
                 answer = self._pages.get(path, self._timeout())
@@ -204,7 +204,6 @@ class _Ladder:
             kind = answer.content_type or "no content type"
             trouble = Trouble("metrics", f"{answer.request}: no metrics on that page ({kind}): {excerpt(answer.text)!r}",
                               engines.ENGINES[self.health.engine].flag if self.health.engine else "ask the server itself, on the port of its metrics")
-        assert trouble is not None  # for there is a page to ask
         if trouble.kind == "not_found" and self.health.engine:
             raise Trouble("metrics", str(trouble), engines.ENGINES[self.health.engine].flag, 404)
         raise trouble

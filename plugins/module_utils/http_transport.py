@@ -9,6 +9,7 @@ import collections.abc as c
 import dataclasses
 import http.client
 import json
+import re
 import socket
 import ssl
 import threading

@@ -183,8 +183,9 @@ def exempt(server: str, no_proxy: str) -> bool:
     return any(entry == "*" or server == entry or server.endswith("." + entry) for entry in names)
 
 
-def proxy_of(environment: t.Mapping[str, str] = os.environ) -> str | None:
-    """The proxy that HTTPS requests would take."""
+def proxy_of(environment: t.Mapping[str, str] | None = None) -> str | None:
+    """The proxy that HTTPS requests would take; of this process, where no environment is given."""
+    environment = os.environ if environment is None else environment
     return environment.get("HTTPS_PROXY") or environment.get("https_proxy") or None
 
 

@@ -134,7 +134,8 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         crds_name="agentgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
         crds_sources=[
-            f"https://github.com/agentgateway/agentgateway/raw/v1.4.1/controller/install/helm/agentgateway-crds/templates/agentgateway.dev_agentgateway{kind}.yaml"
+            "https://github.com/agentgateway/agentgateway/raw/v1.4.1/controller/install/helm/agentgateway-crds/templates/"
+            f"agentgateway.dev_agentgateway{kind}.yaml"
             for kind in ("parameters", "backends", "policies", "models")
         ],
         parameters=[("agentgateway.dev/v1alpha1", "AgentgatewayParameters")],

@@ -109,6 +109,7 @@ import subprocess
 import typing as t
 import urllib.error
 import urllib.parse
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
@@ -132,7 +133,7 @@ def host_facts(needs: dict[str, t.Any], server: str) -> dict[str, t.Any]:
         "helm": helm_version(needs.get("helm")) if needs["charts"] else None,
         "libraries": {library: version_of(library) for library in needs["minimum"]["libraries"]},
         # a name without a slash is a chart of a repository that Helm knows
-        "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", ".", "~"))) and not os.path.exists(os.path.expanduser(ref))],
+        "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", ".", "~"))) and not Path(ref).expanduser().exists()],
         "registry_problem": registry_problem(needs["registry"]) if needs.get("registry") else None,
         "proxy": proxy_of(),
         "server_name": name,

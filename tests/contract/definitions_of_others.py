@@ -49,7 +49,7 @@ def folder(module: str) -> Path:
 def definitions(group: str) -> tuple[Facts, ...]:
     """Every CustomResourceDefinition of a group."""
     if group not in MODULES:
-        files = [WRITTEN_DOWN / f"{group}.yml"]
+        files = sorted(WRITTEN_DOWN.glob(f"*.{group}.yml"))
     else:
         module, patterns = MODULES[group]
         files = [path for pattern in patterns for path in sorted(folder(module).glob(pattern))]

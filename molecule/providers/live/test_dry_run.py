@@ -20,7 +20,7 @@ from contract.gateway_cases import CASES, STANDALONE, case
 
 Facts = dict[str, t.Any]
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
-WRITTEN_DOWN = sorted(path.stem for path in others.WRITTEN_DOWN.glob("*.yml"))
+WRITTEN_DOWN = sorted({path.stem.partition(".")[2] for path in others.WRITTEN_DOWN.glob("*.yml")})
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES = ["llm-d", "gateways", "routes", "certificates"]
 

@@ -131,13 +131,18 @@ QUOTA = {
 }
 GATEWAY = {"metadata": {"name": "llm-d-gateway", "labels": {"app": "other"}}, "spec": {"gatewayClassName": "istio"}}
 
+def with_group(seen: Facts, group: str) -> Facts:
+    """The same cluster, with one API group more."""
+    return {**seen, "groups": {**seen["groups"], group: ["v2"]}}
+
+
 TABLE: list[tuple[str, Facts, Facts]] = [
     # finding, user's file, what the cluster shows
     ("platform/other", {}, openshift("4.21.3", V1)),
     ("platform/other", {**OPENSHIFT_FILE}, {}),
     ("kubernetes/version", {}, {"version": "v1.28.15"}),
     ("openshift/user_id", {**OPENSHIFT_FILE, "llm_d_run_as_user": 65532}, openshift("4.21.3", V1)),
-    ("openshift/service_mesh_2", OPENSHIFT_FILE, (lambda seen: {**seen, "groups": {**seen["groups"], "maistra.io": ["v2"]}})(openshift("4.21.3", V1))),
+    ("openshift/service_mesh_2", OPENSHIFT_FILE, with_group(openshift("4.21.3", V1), "maistra.io")),
     (
         "openshift/ingress_degraded",
         OPENSHIFT_FILE,
