@@ -55,7 +55,8 @@ def test_queue_avoids_the_busy_server(stack: Stack) -> None:
     hogs = [threading.Thread(target=call, args=(f"http://{address}:8000/v1/completions", body, 120), daemon=True) for _number in range(10)]
     for hog in hogs:
         hog.start()
-    until(lambda: waiting(address) >= 3, 10, "a queue at the busy server")
+    # Not before the endpoint picker has read of it: what it does not know yet, it cannot avoid.
+    until(lambda: seen_waiting(stack, busy) >= 3, 15, "the endpoint picker sees the queue at the busy server")
     counts = collections.Counter(stack.ask("sim", f"{number} {uuid.uuid4()}") for number in range(60))
     assert waiting(address) >= 1, "the busy server was done too early for this to prove anything"
     print(busy, dict(counts))
@@ -63,6 +64,13 @@ def test_queue_avoids_the_busy_server(stack: Stack) -> None:
     assert len(counts) == 3
     for hog in hogs:
         hog.join()
+
+
+def seen_waiting(stack: Stack, pod: str) -> float:
+    """The queue of a server as the endpoint picker last read it."""
+    samples = prometheus_text.parse(stack.metrics("sim"))
+    found = [each.value for each in samples if each.name == "inference_pool_per_pod_queue_size" and each.labels["model_server_pod"].startswith(pod)]
+    return max(found, default=0.0)
 
 
 def waiting(address: str) -> float:
