@@ -133,7 +133,7 @@ def host_facts(needs: dict[str, t.Any], server: str) -> dict[str, t.Any]:
         "helm": helm_version(needs.get("helm")) if needs["charts"] else None,
         "libraries": {library: version_of(library) for library in needs["minimum"]["libraries"]},
         # a name without a slash is a chart of a repository that Helm knows
-        "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", ".", "~"))) and not Path(ref).expanduser().exists()],
+        "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", "."))) and not Path(ref).exists()],
         "registry_problem": registry_problem(needs["registry"]) if needs.get("registry") else None,
         "proxy": proxy_of(),
         "server_name": name,

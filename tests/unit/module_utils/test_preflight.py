@@ -131,6 +131,7 @@ QUOTA = {
 }
 GATEWAY = {"metadata": {"name": "llm-d-gateway", "labels": {"app": "other"}}, "spec": {"gatewayClassName": "istio"}}
 
+
 def with_group(seen: Facts, group: str) -> Facts:
     """The same cluster, with one API group more."""
     return {**seen, "groups": {**seen["groups"], group: ["v2"]}}
