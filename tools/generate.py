@@ -248,7 +248,8 @@ def generated() -> dict[Path, str]:
 
 def _tables() -> dict[str, str]:
     rows = yaml.safe_load((ROOT / "docs/coverage.yml").read_text(encoding="utf-8"))
-    return {"coverage": tables.coverage(rows), "versions": tables.versions(), "presets": tables.presets()}
+    return {"coverage": tables.coverage(rows), "versions": tables.versions(), "presets": tables.presets(),
+            "troubleshooting": tables.troubleshooting()}
 
 
 def stale() -> list[Path]:

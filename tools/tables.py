@@ -8,8 +8,10 @@ from __future__ import annotations
 import typing as t
 
 from plugins.module_utils.epp_presets import PRESETS, ROUND_ROBIN_NOTE
+from plugins.module_utils.failure_catalogue import CATALOGUE, LAYERS
 from plugins.module_utils.schema import VARIABLES
-from plugins.module_utils.versions import ACCELERATORS, ENGINES, GATEWAY_API, GATEWAY_PROVIDERS, RELEASES
+from plugins.module_utils.versions import ACCELERATORS, ENGINES, RELEASES
+from plugins.module_utils.versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS
 
 AREAS = {
     "A": "Input, state, lifecycle",
@@ -79,16 +81,23 @@ def versions() -> str:
     lines += table(["release", "endpoint picker", "routing sidecar", "inference extension", "API of its configuration", "API of the pool"], releases)
     lines += [_LEADERS, ""]
     lines += ["## Gateway providers (`llm_d_gateway.provider`)", "", f"All of them stand on Gateway API {GATEWAY_API['version']}.", ""]
-    providers = [(name, facts) for name, facts in GATEWAY_PROVIDERS.items() if facts]
     lines += table(
-        ["provider", "version", "controller", "proxy", "routes to", "without an endpoint picker"],
+        ["provider", "version", "oldest", "class", "controller", "proxy", "routes to", "asks over TLS", "without an endpoint picker"],
         [
-            [code(name), facts["version"], code(facts["controller_image"]), code(facts["proxy_image"]), facts["backend"], ", ".join(facts["failure_modes"])]
-            for name, facts in providers
+            [
+                code(name),
+                facts["version"] or "",
+                facts["minimum"] or "",
+                code(facts["class_name"]),
+                code(facts["controller_image"]),
+                code(facts["proxy_image"]),
+                ", ".join(facts["backends"]),
+                "yes" if facts["secure_ext_proc"] else "no",
+                ", ".join(facts["failure_modes"]),
+            ]
+            for name, facts in GATEWAY_PROVIDERS.items()
         ],
     )
-    planned = [code(name) for name, facts in GATEWAY_PROVIDERS.items() if not facts]
-    lines += [f"Planned, and refused until then: {', '.join(planned)}.", ""] if planned else []
     lines += ["## Engines (`engine.type`)", ""]
     lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINES.items()])
     lines += ["## Accelerators (`accelerator.vendor`)", ""]
@@ -110,6 +119,29 @@ def presets() -> str:
     lines += ["`disaggregated` chooses prefill and decode servers by the same ones.", ""]
     lines += table(["preset", "scorers", "picker", *map(code, RELEASES)], rows)
     lines += ["Where a release line lacks a preset, the table says which to write there.", "", ROUND_ROBIN_NOTE]
+    return _text(lines)
+
+
+_DIAGNOSE = """\
+Something does not work? Ask first:
+
+    ansible-playbook playbooks/diagnose.yml
+
+It looks at everything that belongs to the deployment, changes nothing, and prints findings, the most probable cause first, each with what is wrong, where,
+the evidence and the remedy. `artifacts/diagnosis.json` and `diagnosis.md` hold the same, `artifacts/diagnose/` the objects, events and logs, without secrets.
+Waits that fail, and `vllm_health` of a pod, draw on the same catalogue.
+
+- *cause*: very probably why requests fail; *suspect*: may be; *symptom*: follows from something else; *note*: odd, and breaks nothing by itself.
+- One server by itself: `llm_d.inference.vllm_health_info` with `pod`, or all of them with `replicas`; `level: metrics` shows what the scheduler reads.
+- The scheduler's decisions: `llm_d.inference.scorer_config` and [compare.md](compare.md)."""
+
+
+def troubleshooting() -> str:
+    """docs/troubleshooting.md from module_utils/failure_catalogue.py."""
+    lines = ["# Troubleshooting", "", *_DIAGNOSE.splitlines(), ""]
+    for layer, title in LAYERS.items():
+        rows = [[code(entry.code), entry.title, entry.shows, entry.remedy] for entry in CATALOGUE.values() if entry.layer == layer]
+        lines += [f"## {title}", "", *table(["code", "what", "how it shows", "what to do"], rows)]
     return _text(lines)
 
 

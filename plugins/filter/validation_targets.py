@@ -48,7 +48,7 @@ def validation_targets(plan: t.Any) -> dict[str, t.Any]:
     if not isinstance(plan, dict) or "services" not in plan:
         raise AnsibleFilterError("validation_targets takes a plan")
     facts = plain(plan)
-    return {"objects": verdicts.objects(facts), "services": verdicts.targets(facts)}
+    return {"objects": verdicts.objects(facts), "services": verdicts.targets(facts), "gateway": verdicts.gateway(facts)}
 
 
 class FilterModule:

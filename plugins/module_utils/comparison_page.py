@@ -49,26 +49,29 @@ def page(found: Facts) -> str:
     warning = "" if found["valid"] else "<p>† The client itself was late in some stages: their numbers say nothing about the servers.</p>"
     return "".join([
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">",
-        f"<title>Scheduling presets compared</title><style>{STYLE}{_series_style()}</style></head><body>",
-        "<h1>The same requests, scheduled differently</h1>", f'<p class="headline">{html.escape(found["headline"])}</p>', warning, _legend(names),
+        f"<title>Scheduling presets compared</title><style>{STYLE}{series_style()}</style></head><body>",
+        "<h1>The same requests, scheduled differently</h1>", f'<p class="headline">{html.escape(found["headline"])}</p>', warning, legend(names),
         f'<div class="charts">{"".join(charts)}</div>', "<h2>All numbers</h2>", _table(found),
         '<p class="soft">TTFT is the time to first token, counted from the moment the request was due, for requests that succeeded. Percentiles interpolate '
         "between neighbours. Cache hits are prompt tokens that the servers took from their prefix cache, as they say in each answer.</p>",
-        "<h2>What was measured</h2>", _about(found["about"]), "</body></html>\n",
+        "<h2>What was measured</h2>", definitions(found["about"]), "</body></html>\n",
     ])
 
 
-def _series_style() -> str:
+def series_style() -> str:
+    """The colours and dashes of the series."""
     rule = ".line.s{0}{{stroke:var(--c{0});stroke-dasharray:{1}}}.dot.s{0},rect.s{0}{{fill:var(--c{0})}}"
     return "".join(rule.format(index, dash or "none") for index, dash in enumerate(DASHES))
 
 
-def _legend(names: list[str]) -> str:
+def legend(names: list[str]) -> str:
+    """The names of the series, with their lines."""
     item = '<li><svg viewBox="0 0 34 10" aria-hidden="true"><path class="line s{0}" d="M0 5H34"/></svg>{1}</li>'
     return f'<ul class="legend">{"".join(item.format(index, html.escape(name)) for index, name in enumerate(names))}</ul>'
 
 
-def _figure(title: str, note: str, chart: str) -> str:
+def figure(title: str, note: str, chart: str) -> str:
+    """A chart with its words."""
     return f"<figure><figcaption>{html.escape(title)}<small>{html.escape(note)}</small></figcaption>{chart}</figure>"
 
 
@@ -80,7 +83,7 @@ def _ladder(found: Facts) -> str:
     series = [(run["preset"], [(stage["rate"], stage[comparison.LATENCY]["p90"]) for stage in run["stages"]]) for run in found["runs"]]
     title = "Time to first token, 90th percentile, by rate"
     chart = plots.line_chart(title, series, plots.Axis("requests per second", low=0.0), plots.Axis("milliseconds (log)", log=True))
-    return _figure(title, "Lower is better.", chart)
+    return figure(title, "Lower is better.", chart)
 
 
 def _distribution(found: Facts, rate: float) -> str:
@@ -88,19 +91,19 @@ def _distribution(found: Facts, rate: float) -> str:
     title = f"Time to first token at {rate:g} requests/s"
     across, up = plots.Axis("milliseconds (log)", log=True), plots.Axis("share of requests", low=0.0, high=1.0)
     chart = plots.line_chart(title, series, across, up, dots=False, steps=True)
-    return _figure(title, "Share of requests that had their first token by then. Further left is better.", chart)
+    return figure(title, "Share of requests that had their first token by then. Further left is better.", chart)
 
 
 def _hits(found: Facts) -> str:
     bars = [(run["preset"], [(run["total"]["hit_ratio"] or 0) * 100]) for run in found["runs"]]
     title = "Prompt tokens found in the prefix cache"
-    return _figure(title, "All rates together.", plots.bar_chart(title, bars, plots.Axis("percent", high=100.0), " %", "group"))
+    return figure(title, "All rates together.", plots.bar_chart(title, bars, plots.Axis("percent", high=100.0), " %", "group"))
 
 
 def _servers(found: Facts) -> str:
     bars = [(run["preset"], sorted(run["total"]["servers"].values(), reverse=True)) for run in found["runs"]]
     title = "Requests per server"
-    return _figure(title, "Each bar is a server, the busiest first. All rates together.", plots.bar_chart(title, bars, plots.Axis("requests"), "", "group"))
+    return figure(title, "Each bar is a server, the busiest first. All rates together.", plots.bar_chart(title, bars, plots.Axis("requests"), "", "group"))
 
 
 def _table(found: Facts) -> str:
@@ -114,7 +117,8 @@ def _table(found: Facts) -> str:
     return f'<div class="scroll"><table><thead><tr>{names}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def _about(about: Facts) -> str:
+def definitions(about: Facts) -> str:
+    """Names and what they stand for; what is empty is left out."""
     told = [(str(name), _said(value)) for name, value in about.items() if value not in (None, "", [], {})]
     return "<dl>" + "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(said)}</dd>" for name, said in told) + "</dl>"
 

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, dicts, dig, mapping, number, text
+from ansible_collections.llm_d.inference.plugins.module_utils.failure_logs import ANSWERS, LOGS, REFUSALS
 
 # restarts after which one more crash, seen while waiting, is taken for lasting; the back-off makes that about a minute and a quarter
 CRASHES = 4
@@ -26,31 +27,6 @@ class Trouble:
     remedy: str
     terminal: bool = False
 
-
-# pattern in a log, code, remedy: the first that matches wins, so the special stands before the general
-LOGS = (
-    (r'no matches for kind "Inference(Model|Objective|ModelRewrite|Pool)"|if kind is a CRD, it should be installed', "F3",
-     "install the CRDs that this scheduler image reads (prerequisites), then restart its Deployment"),
-    (r"failed to list .*(inferencepools|inferenceobjectives|inferencemodelrewrites|pods).* forbidden|is forbidden: User \"system:serviceaccount", "F4",
-     "give its service account get, list and watch on that resource"),
-    (r"Pool is not initialized", "F5", "check the pool name, namespace and group in the scheduler's arguments against the InferencePool"),
-    (r"Permission denied: '/\.(cache|config|triton)|getpwuid\(\): uid not found", "F12",
-     "point HOME, XDG_*, HF_HOME and the cache directories at a writable volume"),
-    (r"GatedRepoError|401 Client Error|403 .*gated repo|RepositoryNotFoundError|Cannot access gated repo", "F16",
-     "check the model's name, the token in its Secret, and that its licence was accepted"),
-    (r"NameResolutionError|Temporary failure in name resolution|Could not resolve host", "F16",
-     "check DNS, egress and proxy of the cluster, or use a mirror"),
-    (r"CUDA out of memory|No available memory for the cache blocks|larger than the (maximum number of tokens|available KV cache)", "F18",
-     "lower max_model_len or the memory utilisation, or use more GPUs per replica"),
-    (r"No space left on device", "F20", "use a larger volume"),
-    (r"unknown flag|flag provided but not defined|unrecognized arguments|error: argument ", "args",
-     "the image does not know this argument: use the release line that fits the image, or correct extra arguments"),
-    (r"unable to load config|failed to (load|parse|read) config|error unmarshaling|invalid configuration", "config",
-     "correct the configuration that it is given"),
-    (r"exec format error", "image", "the image is built for another processor: use one for this node"),
-    (r"address already in use", "port", "two processes of the pod want one port: give them different ports"),
-    (r"Permission denied", "F49", "set fsGroup for the volume, or mount it where the image may write"),
-)
 
 _PULL = (
     (r"not found|manifest unknown|NotFound|no such (image|manifest)|does not exist", "F34",
@@ -95,6 +71,25 @@ def log_trouble(log: str) -> Trouble | None:
     return None
 
 
+def answer_trouble(status: int, body: str) -> Trouble | None:
+    """What the answer to a request means, by its status and its words; None for a good one and for one that is not known."""
+    if status < 400 and not re.search(r"EngineDead|EngineCore encountered|\"error\"", body):
+        return None
+    for known, pattern, code, what, remedy in ANSWERS:
+        if known in (None, status) and re.search(pattern, body, re.IGNORECASE):
+            said = shorten(body, 160)
+            return Trouble(code, what + (f": {said}" if said else ""), remedy)
+    return None
+
+
+def refusal_trouble(message: str) -> Trouble | None:
+    """What a refusal of the API server, or of a webhook of it, means; None for one that is not known."""
+    for pattern, code, remedy in REFUSALS:
+        if re.search(pattern, message, re.IGNORECASE):
+            return Trouble(code, shorten(message), remedy)
+    return None
+
+
 def shorten(line: str, limit: int = 240) -> str:
     """One line of a log without secrets, folded and cut."""
     line = " ".join(redact(line).split())
@@ -115,7 +110,7 @@ def pod_trouble(pod: dict, restarts: dict | None = None) -> Trouble | None:
     if status.get("phase") == "Failed":
         return _failed(status)
     for entry in containers(pod):
-        trouble = _container(pod, entry, restarts or {})
+        trouble = _container(pod, entry, restarts or {}) or _endless(pod, entry)
         if trouble:
             return trouble
     scheduled = condition(status, "PodScheduled")
@@ -157,6 +152,20 @@ def _container(pod: dict, entry: dict, restarts: dict) -> Trouble | None:
     if reason == "CrashLoopBackOff" or dig(entry, "state", "terminated", "exitCode") not in (None, 0):
         return _crash(pod, entry, restarts)
     return None
+
+
+# init containers that serve for as long as the pod lives: where Kubernetes does not know such sidecars, the pod waits for them for ever
+_ENDLESS = {"routing-proxy": "F30", "routing-sidecar": "F30", "lora-adapter-syncer": "F51"}
+
+
+def _endless(pod: dict, entry: dict) -> Trouble | None:
+    name = text(entry.get("name"))
+    spec = next((part for part in dicts(dig(pod, "spec", "initContainers")) if part.get("name") == name), None)
+    waits = condition(pod.get("status"), "Initialized").get("status") == "False" and dig(entry, "state", "running") is not None
+    if name not in _ENDLESS or spec is None or not waits or spec.get("restartPolicy") == "Always":
+        return None
+    what = f"init container {name} runs and never ends, so the others never start"
+    return Trouble(_ENDLESS[name], what, "upgrade Kubernetes to 1.29 or newer and give it restartPolicy Always, or run it as a plain container", True)
 
 
 def _pull(reason: str, message: str, image: str) -> Trouble:

@@ -21,9 +21,9 @@ import urllib.request
 
 from ansible.module_utils.urls import make_context
 
-EXCERPT = 200  # characters of an answer that an error shows
+from ansible_collections.llm_d.inference.plugins.module_utils.http_words import AGENT, base_url, excerpt
+
 MAX_BODY = 32 << 20  # bytes that are read of one answer
-AGENT = "llm_d.inference"
 
 
 class Trouble(Exception):
@@ -63,31 +63,6 @@ class Transport(t.Protocol):
         """Raises Trouble."""
 
 
-def excerpt(text: str, secrets: c.Iterable[str] = ()) -> str:
-    """The start of an answer as one printable line, without any secret."""
-    for secret in secrets:
-        text = text.replace(secret, "***") if secret else text
-    line = " ".join("".join(ch if ch.isprintable() else " " for ch in text).split())
-    return line if len(line) <= EXCERPT else line[:EXCERPT] + "..."
-
-
-def base_url(url: str) -> str:
-    """A server's address without the `/v1` that people copy along. Raises ValueError that says what to write instead."""
-    try:
-        parts = urllib.parse.urlsplit(url.strip())
-        ok = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        parts, ok = urllib.parse.urlsplit(""), False
-    if not ok:
-        raise ValueError(f"{url!r} is no address of a server; write http://HOST[:PORT] or https://HOST[:PORT]")
-    if parts.username or parts.password:
-        raise ValueError("the address holds a user name or password; put the key into api_key instead")
-    if parts.query or parts.fragment:
-        raise ValueError(f"{url!r} has a query or fragment; write the server's address alone, such as {parts.scheme}://{parts.netloc}")
-    path = re.sub(r"/v1(/(models|completions|chat/completions))?$", "", parts.path.rstrip("/"))
-    return f"{parts.scheme}://{parts.netloc}{path}"
-
-
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirect would carry the prompt and perhaps the key elsewhere: it is an answer like any other, and a wrong one."""
 
@@ -99,12 +74,12 @@ class UrlTransport:
     """Requests to a base URL. Honours the environment's proxies unless told otherwise. Raises ValueError for options that cannot be."""
 
     def __init__(self, url: str, headers: c.Mapping[str, str] | None = None, validate_certs: bool = True,
-                 ca_path: str | None = None, use_proxy: bool = True) -> None:
+                 ca_path: str | None = None, use_proxy: bool = True, client_cert: str | None = None, client_key: str | None = None) -> None:
         self.url = base_url(url)
         self._headers = {"User-Agent": AGENT, **(headers or {})}
         handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
         if self.url.startswith("https:"):
-            handlers.append(urllib.request.HTTPSHandler(context=_tls(ca_path, validate_certs)))
+            handlers.append(urllib.request.HTTPSHandler(context=_tls(ca_path, validate_certs, client_cert, client_key)))
         if not use_proxy:
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
@@ -121,11 +96,19 @@ class UrlTransport:
         return exchange.result(timeout)
 
 
-def _tls(ca_path: str | None, validate_certs: bool) -> ssl.SSLContext:
+def _tls(ca_path: str | None, validate_certs: bool, client_cert: str | None = None, client_key: str | None = None) -> ssl.SSLContext:
     try:
-        return make_context(cafile=ca_path, validate_certs=validate_certs)
+        context = make_context(cafile=ca_path, validate_certs=validate_certs)
     except (OSError, ssl.SSLError) as error:
         raise ValueError(f"ca_path {ca_path}: {error.strerror or error}; give a readable PEM file with certificates") from error
+    try:
+        if client_cert:
+            # a key that wants a password would ask for it on the terminal: an empty one makes it an error
+            context.load_cert_chain(client_cert, client_key, password="")
+    except (OSError, ssl.SSLError) as error:
+        named = f"client_cert {client_cert}" + (f" with client_key {client_key}" if client_key else "")
+        raise ValueError(f"{named}: {error.strerror or error}; give readable PEM files that belong together, the key without a password") from error
+    return context
 
 
 class _Exchange:
@@ -180,6 +163,45 @@ class _Exchange:
                        "look at the server's log and load; raise the timeout if it is only slow", self._status or None)
 
 
+# what another try may heal, of the troubles that carry no status, and of statuses
+RETRY_KINDS = frozenset({"refused", "closed", "dns", "network", "truncated"})
+RETRY_STATUSES = frozenset({429, 502, 503, 504})
+MAX_PAUSE = 8.0  # seconds
+
+
+class RetryTransport:
+    """Another transport, tried again with growing pauses when no server answered or the server was busy. All tries share one timeout."""
+
+    def __init__(self, inner: Transport, retries: int, pause: float = 0.25, sleep: c.Callable[[float], None] = time.sleep) -> None:
+        self._inner, self._retries, self._pause, self._sleep = inner, retries, pause, sleep
+
+    def request(self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None,
+                timeout: float = 10.0, until: bytes | None = None) -> Answer:
+        """As the inner one; the last trouble or answer counts."""
+        end, pause = time.monotonic() + timeout, self._pause
+        for left in range(self._retries, -1, -1):
+            trouble, answer = None, None
+            try:
+                answer = self._inner.request(method, path, body, headers, max(0.1, end - time.monotonic()), until)
+                again = answer.status in RETRY_STATUSES
+            except Trouble as error:
+                trouble, again = error, error.kind in RETRY_KINDS
+            wait = max(pause, _asked(answer))
+            if not again or not left or time.monotonic() + wait >= end:
+                break
+            self._sleep(wait)
+            pause = min(2 * pause, MAX_PAUSE)
+        if trouble:
+            raise trouble
+        return answer
+
+
+def _asked(answer: Answer | None) -> float:
+    """Seconds that a busy server asks to wait."""
+    asked = answer.headers.get("retry-after", "") if answer else ""
+    return min(float(asked), MAX_PAUSE) if re.fullmatch(r"[0-9]{1,9}", asked) else 0.0
+
+
 class Sender(t.Protocol):
     """What cluster.Cluster offers: an answer of any status, as an object with status, headers and data."""
 
@@ -188,15 +210,15 @@ class Sender(t.Protocol):
 
 
 class ServiceTransport:
-    """Requests to a Service through the API server's proxy.
+    """Requests to a Service, or to a Pod, through the API server's proxy.
 
     The API server keeps the Authorization header for itself, so a server that asks for a key cannot be reached this way.
     """
 
-    def __init__(self, cluster: Sender, namespace: str, name: str, port: int | str, scheme: str = "") -> None:
+    def __init__(self, cluster: Sender, namespace: str, name: str, port: int | str, scheme: str = "", kind: str = "Service") -> None:
         self._cluster = cluster
-        self.where = f"Service {namespace}/{name}:{port}"
-        self._prefix = f"/api/v1/namespaces/{namespace}/services/{scheme + ':' if scheme else ''}{name}:{port}/proxy"
+        self.where = f"{kind} {namespace}/{name}:{port}"
+        self._prefix = f"/api/v1/namespaces/{namespace}/{kind.lower()}s/{scheme + ':' if scheme else ''}{name}:{port}/proxy"
 
     def request(self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None,
                 timeout: float = 10.0, until: bytes | None = None) -> Answer:

@@ -1,30 +1,32 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Send a schedule of streamed completions to one server or gateway, open loop: each request leaves at its time, whatever the others do.
+"""Send requests to one server or gateway, and record what comes of each. The one load client of the collection.
 
-One thread, asyncio over plain sockets; each piece of an answer is stamped when the loop hands it over. Bounded in requests in flight, in the
-time of each request and in the time of the whole stage.
+One thread, asyncio over plain sockets, connections kept; each piece of an answer is stamped when the loop hands it over. Bounded in requests
+in flight and in the time of each request. What is sent when is the caller's: load_drive.
 """
 
 from __future__ import annotations
 
 import asyncio
+import collections
 import collections.abc as c
-import contextlib
 import dataclasses
-import json
+import socket
 import ssl
 import time
 import typing as t
 import urllib.parse
 
 from ansible_collections.llm_d.inference.plugins.module_utils import load_wire
-from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import AGENT, base_url
-from ansible_collections.llm_d.inference.plugins.module_utils.load_record import AnswerReader, Record
-from ansible_collections.llm_d.inference.plugins.module_utils.workload import PATHS, Planned, Workload
+from ansible_collections.llm_d.inference.plugins.module_utils.http_words import AGENT, base_url
+from ansible_collections.llm_d.inference.plugins.module_utils.load_call import Call
+from ansible_collections.llm_d.inference.plugins.module_utils.load_connection import Connection, Exchange
+from ansible_collections.llm_d.inference.plugins.module_utils.load_record import Record
 
 _PORTS = {"http": 80, "https": 443}
+Seen = c.Callable[[Record, Call], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Target:
     host_header: str | None = None
     api_key: str | None = dataclasses.field(default=None, repr=False)
     tls: ssl.SSLContext | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,200 +50,145 @@ class Limits:
     in_flight: int = 1000
 
 
-class Connection(asyncio.Protocol):
-    """One connection, used by one request at a time."""
+class Client:
+    """Sends calls. Connections are kept; leave it with `close`. `seen` hears of each record once, when it is complete."""
 
-    def __init__(self) -> None:
-        self.transport: asyncio.Transport | None = None
-        self.closed = False
-        self.unused = True  # whether it has not carried an answer yet
-        self._reader: AnswerReader | None = None
-        self._clock: c.Callable[[], float] = time.monotonic
-        self._ended: asyncio.Future[None] | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = t.cast(asyncio.Transport, transport)
-
-    def data_received(self, data: bytes) -> None:
-        now = self._clock()
-        if self._reader is None or self._reader.done:
-            self.close()
-            return
-        try:
-            self._reader.feed(data, now)
-        except load_wire.WireError as error:
-            self._reader.record.fail("not_http", str(error))
-            self._end()
-        if self._reader.done:
-            self._end()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.closed = True
-        if self._reader is not None:
-            self._reader.eof(self._clock())
-        self._end()
-
-    async def exchange(self, request: bytes, reader: AnswerReader, clock: c.Callable[[], float]) -> None:
-        """Sends a request and returns when its answer has ended. `reader` holds what came."""
-        self._reader, self._clock = reader, clock
-        self._ended = asyncio.get_running_loop().create_future()
-        t.cast(asyncio.Transport, self.transport).write(request)
-        await self._ended
-        self._reader, self.unused = None, False
-
-    @property
-    def reusable(self) -> bool:
-        """Whether another request may use it."""
-        return not self.closed and self._reader is None
-
-    def close(self) -> None:
-        """At once, whatever is still on its way."""
-        self.closed, self._reader = True, None
-        if self.transport is not None:
-            self.transport.abort()
-
-    def _end(self) -> None:
-        if self._ended is not None and not self._ended.done():
-            self._ended.set_result(None)
-
-
-class Sender:
-    """Sends the requests of stages. Connections are kept from one stage to the next; leave it with `close`."""
-
-    def __init__(self, target: Target, workload: Workload, limits: Limits) -> None:
+    def __init__(self, target: Target, limits: Limits, seen: Seen) -> None:
         parts = urllib.parse.urlsplit(base_url(target.url))
-        self._target, self._workload, self._limits = target, workload, limits
+        self._limits, self._seen = limits, seen
         self._where = (parts.hostname or "", parts.port or _PORTS[parts.scheme])
         self._tls = (target.tls or ssl.create_default_context()) if parts.scheme == "https" else None
-        self._path = parts.path + PATHS[target.api]
-        self._host = target.host_header or parts.netloc
-        self._headers = {"User-Agent": AGENT, "Content-Type": "application/json", "Accept": "text/event-stream"}
+        self._prefix = parts.path
+        headers = {"Host": target.host_header or parts.netloc, "User-Agent": AGENT, "Content-Type": "application/json",
+                   "Accept": "text/event-stream, application/json", **dict(target.headers)}
         if target.api_key:
-            self._headers["Authorization"] = f"Bearer {target.api_key}"
+            headers["Authorization"] = f"Bearer {target.api_key}"
+        self._head = load_wire.head(headers)
         self._idle: list[Connection] = []
-        self._running = 0
-        self._start = 0.0
-
-    async def stage(self, planned: c.Sequence[Planned], seen: c.Callable[[Record], None] | None = None) -> list[Record]:
-        """All requests of one stage, in their order. Returns when each has ended, well or not; `seen` hears of each as it ends."""
-        tasks: list[asyncio.Task[Record]] = []
+        self._under_way: collections.deque[Exchange] = collections.deque()  # in the order of their deadlines
+        self._opening: set[asyncio.Task[None]] = set()
+        self._watch: asyncio.TimerHandle | None = None
         self._start = time.monotonic()
-        try:
-            for entry in planned:
-                request = self._request(entry)  # made before its time, so that making it does not delay it
-                if (wait := entry.at - self._clock()) > 0:
-                    await asyncio.sleep(wait)
-                tasks.append(asyncio.create_task(self._one(entry, request, seen)))
-            return list(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
+        self.running = 0
+
+    def begin(self) -> None:
+        """Count time from now on. Only while nothing is under way."""
+        self._start = time.monotonic()
+        self._under_way.clear()
+
+    def now(self) -> float:
+        """Seconds since `begin`."""
+        return time.monotonic() - self._start
+
+    def send(self, call: Call, planned: float) -> None:
+        """Send a request that was due at `planned`; one more than may be in flight is not sent, and counts as failed."""
+        record = Record(call.number, call.group, planned, model=call.model, turn=call.turn)
+        if self.running >= self._limits.in_flight:
+            record.fail("in_flight", f"{self.running} requests were in flight already, so it was not sent")
+            record.end = self.now()
+            self._seen(record, call)
+            return
+        self.running += 1
+        request = load_wire.post(self._prefix + call.path, self._head, call.body)
+        record.sent = now = self.now()
+        exchange = Exchange(call, record, request, now + self._limits.request_timeout)
+        while self._under_way and self._under_way[0].done:
+            self._under_way.popleft()
+        self._under_way.append(exchange)
+        if self._watch is None:
+            self._watch = asyncio.get_running_loop().call_later(self._limits.request_timeout, self._look)
+        self._carry(exchange)
+
+    def stop(self) -> None:
+        """Give up what is under way; it counts as failed."""
+        for exchange in list(self._under_way):
+            if not exchange.done:
+                self._give_up(exchange, "cancelled", "the run was stopped before it ended")
 
     def close(self) -> None:
         """Close what is open."""
+        for exchange in list(self._under_way):
+            if exchange.connection is not None and not exchange.done:
+                exchange.connection.close()
+        for task in self._opening:
+            task.cancel()
         for connection in self._idle:
             connection.close()
         self._idle.clear()
+        if self._watch is not None:
+            self._watch.cancel()
 
-    def _clock(self) -> float:
-        return time.monotonic() - self._start
-
-    def _request(self, entry: Planned) -> bytes:
-        body = self._workload.prompt(entry.number).body(self._target.model, self._workload.output_len, self._target.api)
-        return load_wire.request(self._path, self._host, self._headers, json.dumps(body).encode())
-
-    async def _one(self, entry: Planned, request: bytes, seen: c.Callable[[Record], None] | None) -> Record:
-        order = self._workload.order()
-        record = Record(entry.number, order[entry.number % len(order)][0], entry.at)
-        if self._running >= self._limits.in_flight:
-            record.fail("in_flight", f"{self._running} requests were in flight already, so it was not sent")
-            record.end = self._clock()
-        else:
-            await self._bounded(record, request)
-        if seen is not None:
-            seen(record)
-        return record
-
-    async def _bounded(self, record: Record, request: bytes) -> None:
-        """One request within its time, connecting included: a server that is slow to accept is slow, not the client."""
-        self._running += 1
-        record.sent = self._clock()
-        try:
-            async with asyncio.timeout(self._limits.request_timeout):
-                await self._exchange(record, request)
-        except TimeoutError:
-            got = f"answered {record.status}, then did not end" if record.status else "did not answer"
-            record.fail("timeout", f"{got} within {self._limits.request_timeout:g} s")
-            record.end = self._clock()
-        finally:
-            self._running -= 1
-
-    async def _exchange(self, record: Record, request: bytes) -> None:
-        """One exchange; once more on a new connection when a kept one turns out to have been closed by the server meanwhile."""
-        while True:
-            connection = await self._connection(record)
-            if connection is None:
-                return
-            kept = not connection.unused
-            reader = AnswerReader(record, self._workload.output_len)
-            try:
-                await connection.exchange(request, reader, self._clock)
-            except asyncio.CancelledError:
-                connection.close()
-                raise
-            if kept and record.error == "closed":
-                record.error = record.detail = None
-                continue
-            record.end = record.end or self._clock()
-            if reader.done and reader.http.keep_alive and connection.reusable:
-                self._idle.append(connection)
-            else:
-                connection.close()
-            return
-
-    async def _connection(self, record: Record) -> Connection | None:
+    def _carry(self, exchange: Exchange) -> None:
         while self._idle:
             connection = self._idle.pop()  # the one used last is the likeliest to be open still
             if connection.reusable:
-                return connection
+                connection.begin(exchange)
+                return
+        task = asyncio.get_running_loop().create_task(self._open(exchange))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def _open(self, exchange: Exchange) -> None:
+        """A new connection for it. Its time counts: a server that is slow to accept is slow, not the client."""
         try:
             loop = asyncio.get_running_loop()
-            dummy, connection = await loop.create_connection(Connection, *self._where, ssl=self._tls)
-            return connection
+            dummy, connection = await loop.create_connection(lambda: Connection(self.now, self._ended), *self._where, ssl=self._tls)
         except ssl.SSLError as error:
-            record.fail("tls", f"TLS failed: {error.reason or error}")
+            self._give_up(exchange, "tls", f"TLS failed: {error.reason or error}")
         except ConnectionRefusedError:
-            record.fail("refused", "connection refused")
-        except OSError as error:
-            record.fail("network", error.strerror or str(error))
-        record.end = self._clock()
-        return None
+            self._give_up(exchange, "refused", "connection refused")
+        except socket.gaierror as error:
+            self._give_up(exchange, "dns", f"the name {self._where[0]} has no address: {error.strerror or error}")
+        except (OSError, UnicodeError) as error:
+            self._give_up(exchange, "network", getattr(error, "strerror", None) or str(error))
+        else:
+            if exchange.done:
+                self._idle.append(connection)  # it took too long, but it is open now
+            else:
+                connection.begin(exchange)
 
+    def _ended(self, connection: Connection, exchange: Exchange) -> None:
+        record, reader = t.cast(Record, exchange.record), exchange.reader
+        if reader is not None and reader.done and reader.http.keep_alive and not connection.closed:
+            self._idle.append(connection)
+        else:
+            connection.close()
+        if not connection.unused and record.error == "closed":
+            # a kept connection turned out to have been closed by the server meanwhile: once more, on another one
+            record.error = record.detail = None
+            self._carry(exchange)
+            return
+        record.end = record.end or self.now()
+        self._finish(exchange)
 
-@dataclasses.dataclass
-class Run:
-    """What one stage gave: its records and the processor time the client took, in seconds."""
+    def _give_up(self, exchange: Exchange, kind: str, detail: str) -> None:
+        if exchange.done:
+            return
+        if exchange.connection is not None:
+            exchange.connection.close()
+        record = t.cast(Record, exchange.record)
+        record.fail(kind, detail)
+        record.end = self.now()
+        self._finish(exchange)
 
-    records: list[Record]
-    cpu_seconds: float
+    def _finish(self, exchange: Exchange) -> None:
+        record, call = t.cast(Record, exchange.record), t.cast(Call, exchange.call)
+        exchange.done = True
+        # it may stay in the queue of deadlines for a while, and its prompt and answer shall not
+        exchange.call = exchange.record = exchange.reader = exchange.connection = None
+        exchange.request = b""
+        self.running -= 1
+        self._seen(record, call)
 
-
-def run(target: Target, workload: Workload, plans: c.Sequence[c.Sequence[Planned]], limits: Limits = Limits(), pause: float = 1.0,
-        after: c.Callable[[int, Run], None] | None = None) -> list[Run]:
-    """Every schedule in turn, `pause` seconds between them. `after` hears of each stage as it ends."""
-    return asyncio.run(_run(target, workload, plans, limits, pause, after))
-
-
-async def _run(target: Target, workload: Workload, plans: c.Sequence[c.Sequence[Planned]], limits: Limits, pause: float,
-               after: c.Callable[[int, Run], None] | None) -> list[Run]:
-    runs: list[Run] = []
-    with contextlib.closing(Sender(target, workload, limits)) as sender:
-        for index, planned in enumerate(plans):
-            if index:
-                await asyncio.sleep(pause)
-            before = time.process_time()
-            records = await sender.stage(planned)
-            runs.append(Run(records, time.process_time() - before))
-            if after is not None:
-                after(index, runs[-1])
-    return runs
+    def _look(self) -> None:
+        """Ends what has taken too long."""
+        self._watch = None
+        now, queue = self.now(), self._under_way
+        while queue and (queue[0].done or queue[0].deadline <= now):
+            exchange = queue.popleft()
+            if not exchange.done:
+                status = t.cast(Record, exchange.record).status
+                got = f"answered {status}, then did not end" if status else "did not answer"
+                self._give_up(exchange, "timeout", f"{got} within {self._limits.request_timeout:g} s")
+        if queue and self._watch is None:
+            self._watch = asyncio.get_running_loop().call_later(max(0.001, queue[0].deadline - now), self._look)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 
 MAX_HEAD = 64 << 10  # bytes of status line and headers
+MAX_SIZE = 10  # bytes of a chunk's size and the line's end, where it is a plain number
 MAX_LINE = 4 << 10  # bytes of the line that tells a chunk's size
 
 
@@ -15,10 +16,17 @@ class WireError(ValueError):
     """What came is not HTTP/1.1."""
 
 
-def request(path: str, host: str, headers: c.Mapping[str, str], body: bytes) -> bytes:
-    """A POST as bytes, of a connection that is kept open."""
-    lines = [f"POST {path} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in headers.items()), f"Content-Length: {len(body)}"]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+def head(headers: c.Mapping[str, str]) -> bytes:
+    """The headers that all requests share, as bytes. Raises ValueError for one that would not stay one."""
+    for name, value in headers.items():
+        if any(ord(char) < 32 or char == "\x7f" for char in name + value) or ":" in name:
+            raise ValueError(f"the header {name!r} holds a character that headers cannot hold")
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("latin-1")
+
+
+def post(path: str, shared: bytes, body: bytes) -> bytes:
+    """A POST as bytes, of a connection that is kept open. `shared` as `head` makes it."""
+    return b"POST %b HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n%b" % (path.encode("latin-1"), shared, len(body), body)
 
 
 class ResponseParser:
@@ -37,7 +45,7 @@ class ResponseParser:
 
     def feed(self, data: bytes) -> list[bytes]:
         """The pieces of the body that these bytes hold. Raises WireError."""
-        self._rest += data
+        self._rest = self._rest + data if self._rest else data
         pieces: list[bytes] = []
         while not self.done and self._step(pieces):
             pass
@@ -109,7 +117,25 @@ class ResponseParser:
         self._rest = rest
         return line
 
+    def _whole_chunks(self, pieces: list[bytes]) -> None:
+        """Takes the chunks that are there as a whole, which is nearly every one of a stream, without a step for each part of them."""
+        data, place = self._rest, 0
+        while (end := data.find(b"\r\n", place, place + MAX_SIZE)) > place:
+            digits = data[place:end]
+            if not digits.isalnum():
+                break
+            try:
+                stop = end + 2 + int(digits, 16)
+            except ValueError:
+                break
+            if stop == end + 2 or data[stop : stop + 2] != b"\r\n":
+                break
+            pieces.append(data[end + 2 : stop])
+            place = stop + 2
+        self._rest = data[place:] if place else data
+
     def _chunk_size(self, pieces: list[bytes]) -> bool:
+        self._whole_chunks(pieces)
         line = self._line()
         if line is None:
             return False

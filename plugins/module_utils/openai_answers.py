@@ -56,10 +56,11 @@ class Completion:
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """One model that a server lists. `max_model_len` is None when it does not say."""
+    """One model that a server lists. `max_model_len` is None when it does not say; `owner` is what it writes as `owned_by`."""
 
     id: str
     max_model_len: int | None = None
+    owner: str = dataclasses.field(default="", compare=False)
 
 
 def require_ok(answer: Answer, secrets: c.Iterable[str] = ()) -> None:
@@ -131,7 +132,7 @@ def models(answer: Answer, secrets: c.Iterable[str] = ()) -> list[Model]:
         raise Trouble("bad_json", f"{answer.request}: the answer has no list `data`: {excerpt(answer.text, secrets)!r}",
                       "check that this is an OpenAI-compatible server")
     found = [entry for entry in data if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
-    return [Model(entry["id"], entry["max_model_len"] if isinstance(entry.get("max_model_len"), int) else None) for entry in found]
+    return [Model(entry["id"], _count(entry.get("max_model_len")), str(entry.get("owned_by") or "")) for entry in found]
 
 
 def completion(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:

@@ -40,11 +40,19 @@ class Client:
         """Any page, whatever its status."""
         return self._transport.request("GET", path, headers=self._headers, timeout=timeout)
 
-    def health(self, timeout: float = 10.0) -> Answer:
+    def health(self, timeout: float = 10.0, path: str = "/health") -> Answer:
         """`/health`: 200 means that the process answers, no more than that."""
-        answer = self.get("/health", timeout)
+        answer = self.get(path, timeout)
         answers.require_ok(answer, self._secrets)
         return answer
+
+    def json(self, path: str, timeout: float = 10.0) -> dict[str, t.Any]:
+        """Any page that is a JSON object."""
+        return answers.json_object(self.get(path, timeout), self._secrets)
+
+    def post(self, path: str, payload: dict[str, t.Any], timeout: float = 10.0, until: bytes | None = None) -> Answer:
+        """A JSON request, whatever the status of its answer."""
+        return self._transport.request("POST", path, json.dumps(payload).encode(), {**self._headers, "Content-Type": "application/json"}, timeout, until)
 
     def version(self, timeout: float = 10.0) -> str | None:
         """What `/version` says; None where there is no such page (the simulator, some gateways)."""
@@ -68,8 +76,7 @@ class Client:
             payload["prompt"] = prompt
         if stream:
             payload.update(stream=True, stream_options={"include_usage": True})
-        headers = {**self._headers, "Content-Type": "application/json"}
-        answer = self._transport.request("POST", PATHS[api], json.dumps(payload).encode(), headers, timeout, b"data: [DONE]" if stream else None)
+        answer = self.post(PATHS[api], payload, timeout, b"data: [DONE]" if stream else None)
         try:
             return Reply((answers.streamed if stream else answers.completion)(answer, self._secrets), answer)
         except Trouble as trouble:

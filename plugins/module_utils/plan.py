@@ -9,14 +9,21 @@ import re
 import typing as t
 
 from .fields import Problem, complete, unknown_key
-from .plan_checks import gateway_problems, name_problems, route_problems, service_problems
+from .plan_checks import name_problems, route_problems, service_problems
+from .plan_gateway import gateway as planned_gateway
+from .plan_gateway_checks import gateway_problems, platform_owns
+from .plan_gpus import gpu_problems, gpus
+from .plan_leftovers import leftovers
 from .plan_overrides import VARIABLE as OVERRIDES
 from .plan_overrides import overridden, relocated, unknown_services
+from .plan_policies import beside
+from .plan_preflight import needs
 from .plan_scheduler import configuration, events_service, pool, scheduler
-from .plan_server import SERVICE_LABEL, image, route, served_name, server, startup_timeout
+from .plan_server import SERVICE_LABEL, route, served_name, server, startup_timeout
 from .plan_sidecars import routing_proxy
 from .schema import SERVICE, VARIABLES
-from .versions import GATEWAY_API, GATEWAY_PROVIDERS, RELEASES
+from .versions import RELEASES
+from .versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS
 
 Facts = dict[str, t.Any]
 
@@ -68,7 +75,8 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += wrong
     scalars_right = not [problem for problem in found if problem.path.split(".")[0] in VARIABLES]
     if scalars_right:
-        found += gateway_problems(user)
+        found += gpu_problems(user)
+        found += gateway_problems({**user, SERVICES: own.get(SERVICES)})
     user[SERVICES], wrong = _complete_services(own.get(SERVICES), user, scalars_right)
     return user, in_order(found + wrong)
 
@@ -94,16 +102,19 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
                 wrong = service_problems(service, path, user)
         found += [relocated(problem, path, place, overrides) for problem in wrong]
     unknown = unknown_services(overrides, [str(service["name"]) for _path, service in named])
-    return services, found + unknown + name_problems(named) + route_problems(right)
+    alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each with an address of its own
+    return services, found + unknown + name_problems(named) + ([] if alone else route_problems(right))
 
 
 def _derive(user: Facts) -> Facts:
     release = {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
     labels = {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": user["llm_d_instance"]}
-    gateway = _gateway(user)
-    return {
+    gateway = planned_gateway(user)
+    planned = {
         "instance": user["llm_d_instance"],
         "namespace": user["llm_d_namespace"],
+        "platform": user["llm_d_platform"],
+        "scope": user["llm_d_scope"],
         "state": user["llm_d_state"],
         "release": release,
         "labels": labels,
@@ -115,8 +126,11 @@ def _derive(user: Facts) -> Facts:
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
         "prerequisites": _prerequisites(user, release, gateway),
         "gateway": gateway,
+        "gpus": gpus(user, labels),
+        "leftovers": leftovers(user[SERVICES], user, gateway),
         "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
     }
+    return {**planned, "preflight": needs(planned, user)}
 
 
 def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_labels: Facts) -> Facts:
@@ -125,6 +139,7 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
     roles = sorted(built.requires["roles"] or ["decode"])  # decode first: it is there whatever the scheduler
     servers = [server(service, user, labels, built.requires, role, _proxy(service, user, release, built.requires, role)) for role in roles]
     decode = servers[0]
+    planned_pool = pool(service, user, release, gateway)
     return {
         "name": service["name"],
         "labels": labels,
@@ -136,7 +151,8 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "switched": _switched(service, user),
         # By number: while sidecars come or go, old and new pods give the same port different names.
         "service": {"name": service["name"], "port": decode["port"], "selector": decode["selector"], "target_port": decode["port"]},
-        "pool": pool(service, user, release, gateway),
+        "pool": planned_pool,
+        "gateway": beside(service, user, gateway, planned_pool["failure_mode"]),
         "scheduler": scheduler(service, user, release, gateway, labels, built),
         "route": route(service, gateway),
     }
@@ -163,60 +179,38 @@ def _proxy(service: Facts, user: Facts, release: Facts, required: Facts, role: s
 
 
 def _prerequisites(user: Facts, release: Facts, gateway: Facts) -> Facts:
-    sources = user["llm_d_crd_sources"]
-
-    def definitions(name: str, version: str, annotation: str | None, probe: str, default: list[str]) -> Facts:
-        own = sources[name.replace("-", "_")]
-        return {"name": name, "version": version, "annotation": annotation, "probe": probe, "sources": default if own is None else own}
-
-    crds = [
-        definitions(
-            "gateway-api", GATEWAY_API["version"], "gateway.networking.k8s.io/bundle-version", "gateways.gateway.networking.k8s.io", GATEWAY_API["sources"]
-        ),
-        definitions(
-            "inference-extension",
-            release["crds_version"],
-            "inference.networking.k8s.io/bundle-version",
-            "inferencepools.inference.networking.k8s.io",
-            release["crds_sources"],
-        ),
-    ]
-    if gateway["provider"] == "envoy_gateway":
-        facts = GATEWAY_PROVIDERS["envoy_gateway"] or {}
-        crds.append(definitions("envoy-gateway", facts["version"], None, facts["crds_probe"], facts["crds_sources"]))
-    names = [user["llm_d_namespace"]] + ([gateway["chart"]["namespace"]] if gateway["install"] else [])
-    return {"namespaces": [{"name": name} for name in dict.fromkeys(names)], "crds": crds}
-
-
-def _gateway(user: Facts) -> Facts:
-    settings = user["llm_d_gateway"]
-    facts = GATEWAY_PROVIDERS[settings["provider"]] or {}
+    """What has to be there first: namespaces, and definitions in the order of their application."""
+    facts = GATEWAY_PROVIDERS[gateway["provider"]]
+    projects = [user["llm_d_namespace"]] if user["llm_d_request_project"] else []
+    if user["llm_d_scope"] == "namespace":
+        return {"namespaces": [], "projects": projects, "crds": [], "rights": []}
+    crds = []
+    if gateway["gateway_api"]:
+        if not platform_owns(user, "gateway-api"):
+            annotation, probe = "gateway.networking.k8s.io/bundle-version", "gateways.gateway.networking.k8s.io"
+            crds.append(_definitions(user, "gateway-api", GATEWAY_API["version"], annotation, probe, GATEWAY_API["sources"]))
+    if gateway["pool"]:
+        annotation, probe = "inference.networking.k8s.io/bundle-version", f"inferencepools.{gateway['pool_group']}"
+        crds.append(_definitions(user, "inference-extension", release["crds_version"], annotation, probe, release["crds_sources"]))
+    if gateway["install"] and facts["crds_name"]:
+        crds.append(_definitions(user, facts["crds_name"], gateway["version"], None, facts["crds_probe"], facts["crds_sources"]))
+    # Where the Gateway stands apart, that namespace is someone else's.
+    names = [user["llm_d_namespace"], *(chart["namespace"] for chart in gateway["charts"])]
     return {
-        "provider": settings["provider"],
-        "install": settings["install"],
-        "name": settings["name"],
-        "namespace": user["llm_d_namespace"],
-        "class_name": settings["class_name"] or facts["class_name"],
-        "controller_name": facts["controller_name"],
-        "service_type": settings["service_type"],
-        "listener": {**settings["listener"], "protocol": "HTTP"},
-        "proxy_image": image(user, "proxy", facts["proxy_image"]),
-        "backend": facts["backend"],
-        "failure_modes": facts["failure_modes"],
-        "secure_ext_proc": facts["secure_ext_proc"],
-        "ext_proc": {**facts["ext_proc"], "destination_header": RELEASES[user["llm_d_release"]]["destination_header"]},
-        "controller": {**facts["controller"], "namespace": facts["namespace"]},
-        "chart": {
-            **{key: value for key, value in facts["chart"].items() if key != "name"},
-            "namespace": facts["namespace"],
-            "ref": user["llm_d_charts"].get(settings["provider"]),
-            "version": facts["version"],
-            "values": _chart_values(user, facts),
-        },
+        "namespaces": [{"name": name} for name in dict.fromkeys(names) if name not in projects],
+        "projects": projects,
+        "crds": crds,
+        "rights": _rights(crds),
     }
 
 
-def _chart_values(user: Facts, facts: Facts) -> Facts:
-    # The definitions come from `prerequisites`, server-side: Helm neither upgrades nor owns them.
-    controller = {"image": image(user, "gateway", facts["controller_image"]), "pullPolicy": user["llm_d_image_pull_policy"]}
-    return {"crds": {"enabled": False}, "global": {"images": {"envoyGateway": controller}}}
+def _definitions(user: Facts, name: str, version: str, annotation: str | None, probe: str, default: list[str]) -> Facts:
+    own = user["llm_d_crd_sources"][name.replace("-", "_")]
+    return {"name": name, "version": version, "annotation": annotation, "probe": probe, "sources": default if own is None else own}
+
+
+def _rights(crds: list[Facts]) -> list[Facts]:
+    """Rights that the first contact asks for."""
+    verbs = ("get", "patch", "create") if any(bundle["sources"] for bundle in crds) else ("get",) if crds else ()
+    found: list[Facts] = [{"verb": verb, "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions"} for verb in verbs]
+    return found + [{"verb": verb, "resource": "namespaces"} for verb in ("create", "delete")]

@@ -11,32 +11,15 @@ from .fields import Problem
 from .plan_needs import argument_problems, needs_problems, place_of
 from .plan_scheduler import configuration
 from .plan_server import SERVICE_LABEL, served_name, vendor
-from .versions import ACCELERATORS, GATEWAY_PROVIDERS
+from .versions import ACCELERATORS
+from .versions_gateways import GATEWAY_PROVIDERS
 
 Facts = dict[str, t.Any]
 
 # Every ending that a derived name may get; the longest one bounds the name of a service.
-SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events")
+SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events", "-gateway")
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
 OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
-
-
-def gateway_problems(user: Facts) -> list[Problem]:
-    """A provider that we shall install needs a chart to install it from."""
-    gateway = user["llm_d_gateway"]
-    provider = gateway["provider"]
-    facts = GATEWAY_PROVIDERS[provider] or {}
-    if gateway["install"] and facts.get("chart") and not user["llm_d_charts"].get(provider):
-        chart = facts["chart"]["name"]
-        return [
-            Problem(
-                f"llm_d_charts.{provider}",
-                None,
-                f"is missing, so that there is no chart to install {provider} from.",
-                f"Write the folder, archive or oci:// reference of chart {chart} {facts['version']}, or 'install: false' under llm_d_gateway.",
-            )
-        ]
-    return []
 
 
 def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
@@ -125,6 +108,15 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
     if accelerator["product"] and not ACCELERATORS[brand]["product_label"]:
         found.append(
             Problem(f"{path}.accelerator.product", accelerator["product"], f"cannot be told from the node labels of vendor {brand}.", "Use node_selector.")
+        )
+    if (accelerator["resource"] or "").startswith("nvidia.com/mig-") and accelerator["per_replica"] > 1:
+        found.append(
+            Problem(
+                f"{path}.accelerator.per_replica",
+                accelerator["per_replica"],
+                "a process sees one MIG slice only, so that a model cannot be spread over several.",
+                "Write 1, with a larger slice, or whole GPUs.",
+            )
         )
     if brand == "none" and (accelerator["resource"] or accelerator["per_replica"] > 1):
         found.append(

@@ -14,6 +14,7 @@ from . import scorers
 from .epp_rules import EXPERIMENTAL, flags_of
 from .plan_server import container_security, image, later_wins, pod_security, pool_selector, served_arguments, served_name
 from .plan_sidecars import beside_picker
+from .plan_standalone import sidecar
 
 Facts = dict[str, t.Any]
 
@@ -74,7 +75,9 @@ def pool(service: Facts, user: Facts, release: Facts, gateway: Facts) -> Facts:
     """The InferencePool: which pods, which port, and what happens without an endpoint picker."""
     return {
         "name": service["name"],
-        "api_version": release["pool_api_version"],
+        "api_version": f"{gateway['pool_group']}/{gateway['pool_version']}",
+        "version": gateway["pool_version"],
+        "exists": gateway["pool"],
         "selector": pool_selector(service),
         "target_ports": [service["engine"]["port"]],
         "failure_mode": service["scheduler"]["failure_mode"] or gateway["failure_modes"][0],
@@ -89,18 +92,21 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
     required = built.requires["epp"]
     sidecars, volumes, mounts = beside_picker(service, user, release, built.requires["sidecars"])
     config = {"name": "config", "mountPath": CONFIG_DIR, "readOnly": True}
+    own_labels = {**labels, **selector}
+    proxy = sidecar(service, user, gateway, own_labels, selector, PORTS["grpc"])
     return {
         "name": name,
         "service_account": name,
         "replicas": settings["replicas"],
         "selector": selector,
-        "labels": {**labels, **selector},
+        "labels": own_labels,
         "image": settings["image"] or image(user, "epp", release["epp_image"]),
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "args": _arguments(service, user, release, gateway, required["args"]),
         "env": _environment(service, required["env"]),
-        "init_containers": sidecars,
-        "volumes": [{"name": "config", "configMap": {"name": name}}, *volumes],
+        "init_containers": sidecars + ([proxy["container"]] if proxy else []),
+        "proxy": proxy,
+        "volumes": [{"name": "config", "configMap": {"name": name}}, *volumes, *([proxy["volume"]] if proxy else [])],
         "volume_mounts": [config, *mounts],
         "event_ports": list(required["ports"]),
         "events_service": events_service(service),
@@ -112,7 +118,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "checksum": hashlib.sha256(built.text.encode()).hexdigest(),
         "ports": dict(PORTS),
         "probes": _probes(),
-        "rules": release["rules"],
+        "rules": _rules(release, gateway),
         "resources": {part: amounts for part, amounts in settings["resources"].items() if amounts},
         "pod_security": pod_security(user),
         "container_security": container_security(read_only=True),
@@ -127,9 +133,7 @@ def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, requ
     """The command line of the endpoint picker. A boolean needs its '=': a bare `false` would be ignored (epp.md section 5)."""
     own = service["scheduler"]["args"]
     ours = [
-        f"--pool-name={service['name']}",
-        f"--pool-namespace={user['llm_d_namespace']}",
-        f"--pool-group={release['pool_group']}",
+        *_whom(service, user, gateway),
         f"--config-file={CONFIG_DIR}/{CONFIG_KEY}",
         f"--grpc-port={PORTS['grpc']}",
         f"--grpc-health-port={PORTS['health']}",
@@ -143,6 +147,19 @@ def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, requ
     ]
     theirs = flags_of(own)
     return [argument for argument in ours if argument.lstrip("-").split("=", 1)[0] not in theirs] + own
+
+
+def _whom(service: Facts, user: Facts, gateway: Facts) -> list[str]:
+    """Which servers there are to choose from: those of a pool, or those with the same labels."""
+    if not gateway["pool"]:
+        labels = ",".join(f"{key}={value}" for key, value in pool_selector(service).items())
+        return [f"--endpoint-selector={labels}", f"--endpoint-target-ports={service['engine']['port']}", f"--pool-namespace={user['llm_d_namespace']}"]
+    return [f"--pool-name={service['name']}", f"--pool-namespace={user['llm_d_namespace']}", f"--pool-group={gateway['pool_group']}"]
+
+
+def _rules(release: Facts, gateway: Facts) -> list[Facts]:
+    """What the endpoint picker may read, its pool under the group that the gateway reads."""
+    return [{**rule, "apiGroups": [gateway["pool_group"]]} if "inferencepools" in rule["resources"] else rule for rule in release["rules"]]
 
 
 def _environment(service: Facts, required: list[Facts]) -> list[Facts]:

@@ -132,16 +132,18 @@ def route(service: Facts, gateway: Facts) -> Facts:
     """The HTTPRoute of a service, whose backend is what the gateway's provider can route to."""
     path = service["route"]["path"].rstrip("/") or "/"
     if gateway["backend"] == "InferencePool":
-        backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": service["name"], "port": service["engine"]["port"]}
+        backend = {"group": gateway["pool_group"], "kind": "InferencePool", "name": service["name"], "port": service["engine"]["port"]}
     else:
         backend = {"group": "", "kind": "Service", "name": service["name"], "port": service["engine"]["port"]}
     return {
         "name": service["name"],
+        "namespace": gateway["routes_namespace"],
+        "exists": gateway["gateway_api"],
         "path": path,
         "strip_prefix": path != "/",
         "hostnames": service["route"]["hostnames"],
         "backend": backend,
-        "timeouts": service["route"]["timeouts"],
+        "timeouts": service["route"]["timeouts"] if gateway["route_timeouts"] else {},
     }
 
 

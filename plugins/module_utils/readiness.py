@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ansible_collections.llm_d.inference.plugins.module_utils import readiness_gateway as gateways
+from ansible_collections.llm_d.inference.plugins.module_utils import readiness_operators as operators
 from ansible_collections.llm_d.inference.plugins.module_utils import readiness_workloads as workloads
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import (
     Context,
@@ -93,15 +94,6 @@ def namespace(obj: dict, context: Context) -> Verdict:
     return Verdict(True, "active") if phase == "Active" else Verdict(False, phase or "not yet active")
 
 
-def cluster_policy(obj: dict, context: Context) -> Verdict:
-    """The NVIDIA GPU operator's ClusterPolicy: status.state."""
-    state = text(dig(obj, "status", "state"))
-    if state == "ready":
-        return Verdict(True, "ready")
-    bad = [describe(entry) for entry in dicts(dig(obj, "status", "conditions")) if entry.get("type") == "Error" and entry.get("status") == "True"]
-    return Verdict(False, "; ".join(bad) or state or "no state yet", "look at the pods of the operator's namespace" if bad else "")
-
-
 def other(obj: dict, context: Context) -> Verdict:
     """Any other kind: its observed generation and its Ready or Available condition, where it has them."""
     status, current = mapping(obj.get("status")), generation(obj)
@@ -127,7 +119,9 @@ JUDGES = {
     ("", "PersistentVolumeClaim"): workloads.claim,
     ("", "Namespace"): namespace,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition,
-    ("nvidia.com", "ClusterPolicy"): cluster_policy,
+    ("nvidia.com", "ClusterPolicy"): operators.cluster_policy,
+    ("operators.coreos.com", "Subscription"): operators.subscription,
+    ("operators.coreos.com", "ClusterServiceVersion"): operators.service_version,
     (gateways.GROUP, "GatewayClass"): gateways.gateway_class,
     (gateways.GROUP, "Gateway"): gateways.gateway,
 }

@@ -68,6 +68,29 @@ def url_of(address: str, listener: dict[str, t.Any]) -> str:
     return f"{scheme}://{host}" + ("" if port == _DEFAULT_PORT[scheme] else f":{port}")
 
 
+def look_at_service(cluster: Reader, address: dict[str, t.Any], wait: float) -> str | None:
+    """Waits until the Service has an address; its URL, or None."""
+    start = time.monotonic()
+    path = f"/api/v1/namespaces/{address['namespace']}/services/{address['name']}"
+    while True:
+        try:
+            found = read_service(cluster.get(path), address["port"])
+        except Exception:  # pylint: disable=broad-except  # not there yet, and told as such
+            found = None
+        if found or time.monotonic() - start > wait:
+            return found
+        time.sleep(1.0)
+
+
+def read_service(found: dict[str, t.Any], port: int) -> str | None:
+    """The URL of a Service from outside where it has one, else inside the cluster. Pure."""
+    ingress = (found.get("status", {}).get("loadBalancer") or {}).get("ingress") or [{}]
+    address = ingress[0].get("ip") or ingress[0].get("hostname")
+    if not address and found.get("spec", {}).get("type") != "LoadBalancer":
+        address = found.get("spec", {}).get("clusterIP")
+    return url_of(address, {"port": port}) if address and address != "None" else None
+
+
 class Proof:
     """`options`: the options of the routing_proof module. `cluster`: None where no option needs one."""
 
@@ -84,9 +107,11 @@ class Proof:
             gateway = look_at_gateway(self._cluster, self._options["gateway"], self._limits.wait)
             judged.append(claims.judge_gateway(gateway))
             base = gateway["url"]
-        services = [{**service, "url": service["url"] or (base and base + (service["path"] or "").rstrip("/"))} for service in self._options["services"]]
+        services = [{**service, "url": service["url"] or self._url(service, base)} for service in self._options["services"]]
         reachable = [service for service in services if service["url"]]
-        judged += [([], [{"id": service["name"], "why": "its gateway has no address"}]) for service in services if not service["url"]]
+        for service in services:
+            if not service["url"]:
+                judged.append(([], [{"id": service["name"], "why": f"its {'Service' if service.get('address') else 'gateway'} has no address"}]))
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
             observations = list(pool.map(self._probe, reachable))
         judged += [claims.judge_service(seen) for seen in observations]
@@ -101,6 +126,11 @@ class Proof:
             "time": now,
             "seconds": round(time.monotonic() - start, 3),
         }
+
+    def _url(self, service: dict[str, t.Any], base: str | None) -> str | None:
+        if service.get("address"):
+            return look_at_service(self._cluster, service["address"], self._limits.wait)
+        return base and base + (service["path"] or "").rstrip("/")
 
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
         headers = {"Host": service["host_header"]} if service.get("host_header") else None
@@ -124,4 +154,4 @@ class Proof:
 
 def needs_cluster(options: c.Mapping[str, t.Any]) -> bool:
     """Whether something is only to be had from the API server."""
-    return bool(options["gateway"]) or any((service.get("metrics") or {}).get("name") for service in options["services"])
+    return bool(options["gateway"]) or any(service.get("address") or (service.get("metrics") or {}).get("name") for service in options["services"])

@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 from .fields import Field
-from .versions import ACCELERATORS, ENGINES, GATEWAY_PROVIDERS, RELEASES
+from .schema_gateway import GATEWAY
+from .schema_gpus import GPUS
+from .versions import ACCELERATORS, ENGINES, RELEASES
+from .versions_gateways import PLATFORMS
 
 PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "precise_prefix", "disaggregated", "default")
 
@@ -202,29 +205,6 @@ SERVICE = Field(
     },
 )
 
-_LISTENER = {
-    "name": Field("str", "Name of the listener.", default="http", format="dns_label"),
-    "port": Field("int", "Port clients connect to.", default=80, minimum=1, maximum=65535),
-    "hostname": Field("str", "Host name the listener answers to. Left out, every host.", format="hostname"),
-}
-
-_GATEWAY = {
-    "provider": Field(
-        "str",
-        "Which Gateway API implementation serves requests.",
-        default="envoy_gateway",
-        choices=tuple(name for name, facts in GATEWAY_PROVIDERS.items() if facts),
-        planned=tuple(name for name, facts in GATEWAY_PROVIDERS.items() if not facts),
-    ),
-    "install": Field("bool", "Install the provider's controller. C(false) where the cluster has it already.", default=True),
-    "name": Field("str", "Name of the Gateway.", default="llm-d-gateway", format="dns_label"),
-    "class_name": Field("str", "Name of the GatewayClass. Left out, the provider's usual one.", format="dns_subdomain"),
-    "service_type": Field(
-        "str", "Type of the Service in front of the gateway's proxy.", default="LoadBalancer", choices=("LoadBalancer", "ClusterIP", "NodePort")
-    ),
-    "listener": Field("dict", "Where the Gateway listens.", default={}, options=_LISTENER),
-}
-
 _SOURCE = Field(
     "list", "Files, folders or URLs with the definitions. An empty list means that the cluster has them already.", elements=Field("str", "A path or a URL.")
 )
@@ -239,13 +219,30 @@ VARIABLES: dict[str, Field] = {
         elements=Field("map", "Options of O(llm_d_model_services[].scheduler).", elements=_ANY),
         example={"llama-8b": {"preset": "queue"}},
     ),
-    "llm_d_gateway": Field("dict", "The gateway in front of all models.", default={}, options=_GATEWAY),
+    "llm_d_gateway": Field("dict", "The gateway in front of all models.", default={}, options=GATEWAY),
+    "llm_d_gpus": Field("dict", "Accelerator operator, and how GPUs are shared.", default={}, options=GPUS),
     "llm_d_release": Field("str", "Release line of the endpoint picker.", default="scheduler-0.7", choices=tuple(RELEASES)),
     "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),
     "llm_d_instance": Field(
         "str", "Name of this deployment. It marks what the collection owns (label C(app.kubernetes.io/part-of)).", default="llm-d", format="dns_label"
     ),
     "llm_d_state": Field("str", "Whether the deployment shall exist.", default="present", choices=("present", "absent")),
+    "llm_d_platform": Field(
+        "str",
+        "What the cluster is. What its makers bring is left alone: the Gateway API on OpenShift and GKE, where it is sealed or managed.",
+        default="kubernetes",
+        choices=tuple(PLATFORMS),
+    ),
+    "llm_d_scope": Field(
+        "str",
+        "C(namespace) where the account has rights to its namespace only: nothing outside of it is written, and namespace, definitions, GatewayClass and"
+        " controller must be there.",
+        default="cluster",
+        choices=("cluster", "namespace"),
+    ),
+    "llm_d_request_project": Field(
+        "bool", "On OpenShift, request the namespace as a project, as those do who may not create namespaces. It is not removed again.", default=False
+    ),
     "llm_d_kubeconfig": Field("str", "Kubeconfig file. Left out, C(KUBECONFIG) or C(~/.kube/config)."),
     "llm_d_context": Field("str", "Context in the kubeconfig. Left out, its current one."),
     "llm_d_helm": Field("str", "Path of the helm command. Left out, the one in C(PATH)."),
@@ -281,6 +278,9 @@ VARIABLES: dict[str, Field] = {
             "gateway_api": _SOURCE,
             "inference_extension": _SOURCE,
             "envoy_gateway": _SOURCE,
+            "istio": _SOURCE,
+            "agentgateway": _SOURCE,
+            "kgateway": _SOURCE,
         },
     ),
     "llm_d_charts": Field(
@@ -289,6 +289,11 @@ VARIABLES: dict[str, Field] = {
         default={},
         options={
             "envoy_gateway": Field("str", "The chart C(gateway-helm) of Envoy Gateway.", example="oci://registry.example.com/envoyproxy/gateway-helm"),
+            "istio_base": Field("str", "The chart C(base) of Istio."),
+            "istio": Field("str", "The chart C(istiod) of Istio."),
+            "agentgateway": Field("str", "The chart C(agentgateway)."),
+            "kgateway": Field("str", "The chart C(kgateway)."),
+            "gpu_operator": Field("str", "The chart C(gpu-operator) of NVIDIA."),
         },
     ),
 }

@@ -30,6 +30,11 @@ class SseParser:
         self._skipping = False
         self.dropped = 0
 
+    @property
+    def idle(self) -> bool:
+        """Whether it stands between two events, so that nothing of what comes depends on what came."""
+        return not (self._rest or self._data or self._type or self._after_cr or self._skipping)
+
     def feed(self, chunk: bytes) -> list[Event]:
         """The events that this chunk completed."""
         if self._after_cr and chunk:

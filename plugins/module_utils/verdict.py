@@ -25,6 +25,7 @@ def targets(plan: Facts) -> list[dict[str, t.Any]]:
         "name": service["name"],
         "model": service["model"]["served_name"],
         "path": service["route"]["path"],
+        "address": _address(plan, service),
         "host_header": _host(service["route"].get("hostnames") or [], plan["gateway"]["listener"].get("hostname")),
         "promises": promises(service["scheduler"]["config"]),
         "replicas": service["server"]["replicas"],
@@ -42,6 +43,12 @@ def promises(config: str) -> list[str]:
     return ["sticky", "spread"] if _PREFIX_SCORER.search(config) else ["spread"]
 
 
+def gateway(plan: Facts) -> dict[str, t.Any] | None:
+    """The Gateway to ask at; None where every model has an address of its own."""
+    found = plan["gateway"]
+    return {"namespace": found["namespace"], "name": found["name"], "listener": found["listener"]["name"]} if found["gateway_api"] else None
+
+
 def _host(hostnames: c.Sequence[str], listener: str | None) -> str | None:
     """A name that the route and the listener both take; a wildcard takes any label."""
     named = [name for name in (*hostnames, listener) if name]
@@ -52,7 +59,7 @@ def _host(hostnames: c.Sequence[str], listener: str | None) -> str | None:
 def objects(plan: Facts) -> list[dict[str, str]]:
     """References to the objects that must be ready: {api_version, kind, namespace, name}."""
     gateway, namespace = plan["gateway"], plan["namespace"]
-    found = [_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"])]
+    found = [_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"])] if gateway["gateway_api"] else []
     if gateway.get("install"):
         controller = gateway["controller"]
         found.append(_reference("apps/v1", controller["kind"], controller["namespace"], controller["name"]))
@@ -60,10 +67,18 @@ def objects(plan: Facts) -> list[dict[str, str]]:
         found += [
             *(_reference("apps/v1", "Deployment", namespace, server["name"]) for server in service["servers"]),
             _reference("apps/v1", "Deployment", namespace, service["scheduler"]["name"]),
-            _reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]),
-            _reference("gateway.networking.k8s.io/v1", "HTTPRoute", namespace, service["route"]["name"]),
         ]
+        if service["pool"]["exists"]:
+            found.append(_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]))
+        if service["route"]["exists"]:
+            found.append(_reference("gateway.networking.k8s.io/v1", "HTTPRoute", service["route"]["namespace"], service["route"]["name"]))
     return found
+
+
+def _address(plan: Facts, service: Facts) -> dict[str, t.Any] | None:
+    """The Service in front of a model without a gateway; None where a gateway is."""
+    proxy = service["scheduler"]["proxy"]
+    return {"namespace": plan["namespace"], "name": proxy["name"], "port": proxy["port"]} if proxy else None
 
 
 def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[str, str]:

@@ -71,6 +71,8 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
         "rules": rules,
         "destination_header": "x-gateway-destination-endpoint",
         "leader_election": _ONLY_THE_LEADER,
+        # --endpoint-selector instead of a pool: the older lines offer it, then refuse to start without the pool name that they forbid beside it.
+        "endpoint_selector": metrics is _ROUTER_METRICS,
     }
 
 
@@ -97,38 +99,6 @@ RELEASES: dict[str, dict[str, t.Any]] = {
         f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",
         f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferencemodelrewrites.yaml",
     ),
-}
-
-GATEWAY_API: dict[str, t.Any] = {
-    "version": "1.6.1",
-    "sources": ["https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.6.1/standard-install.yaml"],
-}
-
-# Only entries with facts can be chosen; the others are known by name, so that the refusal can say so.
-GATEWAY_PROVIDERS: dict[str, dict[str, t.Any] | None] = {
-    "envoy_gateway": {
-        "version": "1.9.1",
-        "class_name": "envoy-gateway",
-        "controller_name": "gateway.envoyproxy.io/gatewayclass-controller",
-        "namespace": "envoy-gateway-system",
-        "controller": {"kind": "Deployment", "name": "envoy-gateway"},
-        "chart": {"release_name": "envoy-gateway", "name": "gateway-helm"},
-        "controller_image": "envoyproxy/gateway:v1.9.1",
-        "proxy_image": "envoyproxy/envoy:distroless-v1.40.0",
-        "backend": "Service",
-        "failure_modes": ["FailClose"],  # full-duplex ext_proc may not fail open: a CEL rule of EnvoyExtensionPolicy
-        "secure_ext_proc": False,
-        "ext_proc": {"message_timeout": "10s", "status_on_error": 503, "body_mode": "FullDuplexStreamed", "fallback": "LeastRequest"},
-        "crds_probe": "envoyproxies.gateway.envoyproxy.io",
-        "crds_sources": ["https://github.com/envoyproxy/gateway/releases/download/v1.9.1/envoy-gateway-crds.yaml"],
-    },
-    "istio": None,
-    "agentgateway": None,
-    "kgateway": None,
-    "gke": None,
-    "openshift": None,
-    "standalone": None,
-    "none": None,
 }
 
 ENGINES: dict[str, dict[str, t.Any]] = {

@@ -22,7 +22,6 @@ WORDS = (
     "house", "water", "money", "story", "world", "night", "small", "large", "young", "metal", "horse", "train", "bread", "chair", "earth", "heart",
 )
 APIS = ("completions", "chat_completions")
-PATHS = {"completions": "/v1/completions", "chat_completions": "/v1/chat/completions"}
 ARRIVALS = ("poisson", "constant")
 MAX_REQUESTS = 100_000
 
@@ -70,13 +69,10 @@ class Prompt:
     system: str
     user: str
 
-    def body(self, model: str, output_len: int, api: str) -> dict[str, t.Any]:
-        """The request that asks for it as a stream of exactly `output_len` tokens, with usage at the end."""
-        asked: dict[str, t.Any] = {"model": model, "max_tokens": output_len, "temperature": 0, "ignore_eos": True, "stream": True,
-                                   "stream_options": {"include_usage": True}}
-        if api == "chat_completions":
-            return {**asked, "messages": [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]}
-        return {**asked, "prompt": f"{self.system}\n{self.user}"}
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """It as a chat."""
+        return [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]
 
 
 @dataclasses.dataclass(frozen=True)

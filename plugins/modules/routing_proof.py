@@ -50,6 +50,22 @@ options:
       url:
         description: Address to ask at. The address of O(gateway) by default.
         type: str
+      address:
+        description: The Service to ask at, where there is no gateway.
+        type: dict
+        suboptions:
+          namespace:
+            description: Its namespace.
+            type: str
+            required: true
+          name:
+            description: Its name.
+            type: str
+            required: true
+          port:
+            description: Its port.
+            type: int
+            required: true
       path:
         description: Prefix of the path, behind the address of O(gateway).
         type: str
@@ -299,6 +315,8 @@ SERVICE = {
     "model": {"type": "str", "required": True},
     "url": {"type": "str"},
     "path": {"type": "str"},
+    "address": {"type": "dict", "options": {
+        "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "port": {"type": "int", "required": True}}},
     "host_header": {"type": "str"},
     "api": {"type": "str", "choices": ["completions", "chat_completions"], "default": "completions"},
     "promises": {"type": "list", "elements": "str", "choices": ["sticky", "spread"], "default": ["sticky", "spread"]},
@@ -334,8 +352,8 @@ def problems(params: dict) -> list[str]:
                 _unused = url and UrlTransport(url, validate_certs=service["validate_certs"], ca_path=service["ca_path"])
             except ValueError as error:
                 found.append(f"{path}: {error}")
-        if not service["url"] and not params["gateway"]:
-            found.append(f"services[{index}]: give a url, or the gateway whose address to use")
+        if not service["url"] and not service["address"] and not params["gateway"]:
+            found.append(f"services[{index}]: give a url, the Service in front of it, or the gateway whose address to use")
     return found
 
 

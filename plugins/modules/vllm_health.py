@@ -6,99 +6,33 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: vllm_health
-short_description: Wait for a healthy OpenAI-compatible server
+short_description: Wait for healthy OpenAI-compatible servers
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Waits until an OpenAI-compatible server (vLLM, SGLang, TensorRT-LLM, the llm-d simulator, or a gateway in front of them) is healthy, and
-    fails when it is not in time.
+  - Waits until an OpenAI-compatible server (vLLM, SGLang, TensorRT-LLM, Triton, the llm-d simulator, or a gateway in front of them), or each one of
+    several, is healthy, and fails when that is not so in time.
   - Climbs a ladder. V(alive) asks C(/health), V(ready) asks whether C(/v1/models) lists the model, V(serving) asks for real
-    completions, one whole and one streamed, and looks inside the stream, where errors come after status 200.
+    completions, one whole and one streamed, and looks inside the stream, where errors come after status 200, V(metrics) asks for the
+    metrics that the scheduler reads.
   - A green C(/health) alone proves little, since a hung or sleeping engine still answers it.
+  - Servers of one set must serve the same models with the same version and the same block size. Until they do, they are not healthy.
 options:
-  url:
-    description:
-      - Address of the server or of the gateway in front of it, without C(/v1).
-      - Proxies of the environment are honoured.
-    type: str
-  service:
-    description:
-      - A Service in the cluster, reached through the API server's proxy.
-      - The API server does not pass on O(api_key), so a server that asks for a key needs O(url).
-    type: dict
-    suboptions:
-      namespace:
-        description: Namespace of the Service.
-        type: str
-        required: true
-      name:
-        description: Name of the Service.
-        type: str
-        required: true
-      port:
-        description: Number or name of the Service's port.
-        type: str
-        required: true
-      scheme:
-        description: What the server speaks.
-        type: str
-        choices: [http, https]
-        default: http
-  model:
-    description:
-      - Name under which the model must be served.
-      - Without it any model will do.
-    type: str
-  min_model_len:
-    description: The model must take at least this many tokens, where the server says how many it takes.
-    type: int
-  level:
-    description: How far up the ladder the server must be.
-    type: str
-    choices: [alive, ready, serving]
-    default: serving
-  apis:
-    description: Which completions O(level=serving) asks for.
-    type: list
-    elements: str
-    choices: [completions, chat_completions]
-    default: [completions]
   timeout:
     description: Seconds to wait in all.
     type: float
     default: 300
-  request_timeout:
-    description: Seconds that one request may take.
-    type: float
-    default: 10
   interval:
     description: Seconds between two looks.
     type: float
     default: 2
-  api_key:
-    description: Key that the server asks for. It is never shown.
-    type: str
-  host_header:
-    description: Host name to ask for, where a gateway routes by host name.
-    type: str
-  validate_certs:
-    description: Whether the server's certificate must be trusted.
-    type: bool
-    default: true
-  ca_path:
-    description: PEM file with the certificates of the authorities to trust.
-    type: path
-  kubeconfig:
+  retries:
     description:
-      - Kubeconfig for O(service).
-      - All other settings of the connection come from the C(K8S_AUTH_*) variables of the environment, as for C(kubernetes.core).
-    type: path
-  context:
-    description: Context in the kubeconfig, for O(service).
-    type: str
-requirements:
-  - kubernetes >= 24.2.0, for O(service)
+      - How many times a request is tried again, with growing pauses, when nobody answered or the answer was 429, 502, 503 or 504.
+      - There is little need for it, since the next look asks again.
+    type: int
+    default: 0
 attributes:
   check_mode:
     description: Looks once, does not wait, asks for no completion, and does not fail.
@@ -112,6 +46,9 @@ attributes:
     platforms: posix
 extends_documentation_fragment:
   - ansible.builtin.action_common_attributes
+  - llm_d.inference.health
+seealso:
+  - module: llm_d.inference.vllm_health_info
 """
 
 EXAMPLES = r"""
@@ -130,6 +67,14 @@ EXAMPLES = r"""
     model: meta-llama/Llama-3.1-8B-Instruct
     level: ready
 
+- name: Wait until all four servers serve, with the metrics that the scheduler reads
+  llm_d.inference.vllm_health:
+    replicas:
+      namespace: llm-d
+      service: llama-8b
+      count: 4
+    level: metrics
+
 - name: A server with a key and a private certificate authority
   llm_d.inference.vllm_health:
     url: https://models.example.com
@@ -140,21 +85,31 @@ EXAMPLES = r"""
 
 RETURN = r"""
 healthy:
-  description: Whether the server is at the wanted level.
+  description: Whether every server is at the wanted level, and no finding stands against them as a set.
   returned: always
   type: bool
   sample: true
 level:
-  description: The highest level that held, empty when none did.
+  description: The highest level that held, empty when none did. Of several servers, that of the first one that fails.
   returned: always
   type: str
   sample: serving
+engine:
+  description: The engine that all servers run, null when they differ or it is not known.
+  returned: always
+  type: str
+  sample: vllm
+version:
+  description: The version that all servers run, null when they differ or do not say.
+  returned: always
+  type: str
+  sample: 0.33.0
 checks:
-  description: The rungs of the last look, in order; the last one is the one that failed, if any did.
+  description: The rungs of the last look, in order; the last one is the one that failed, if any did. Of several servers, those of the first one that fails.
   returned: always
   type: list
   elements: dict
-  sample:
+  sample: &checks
     - {name: health, ok: true, evidence: "GET http://10.96.0.20/health: 200", ms: 2.1, remedy: "", kind: ""}
     - name: models
       ok: false
@@ -162,7 +117,7 @@ checks:
       ms: 3.4
       remedy: serve 'acme/small' under that name, or ask for one of those
       kind: model
-  contains:
+  contains: &check
     name:
       description: What was looked at.
       type: str
@@ -182,109 +137,148 @@ checks:
       description: Short name of the trouble, for programs.
       type: str
 models:
-  description: The models that the server lists.
+  description: The models that the servers list.
   returned: always
   type: list
   elements: dict
-  sample: [{id: acme/tiny, max_model_len: 1024}]
-  contains:
+  sample: &models [{id: acme/tiny, max_model_len: 1024}]
+  contains: &model
     id:
       description: Name of the model.
       type: str
     max_model_len:
       description: Tokens it takes, null when the server does not say.
       type: int
-version:
-  description: Version of the server, null when it does not say.
+metrics:
+  description: What the scheduler reads of the server, by signal, with the name it has there and its value, null when it is missing. Empty below level metrics.
   returned: always
-  type: str
-  sample: 0.11.0
+  type: dict
+  sample: &metrics
+    waiting: {name: "vllm:num_requests_waiting", value: 0}
+    running: {name: "vllm:num_requests_running", value: 1}
+    kv_cache: {name: "vllm:kv_cache_usage_perc", value: 0.12}
+    block_size: {name: "vllm:cache_config_info", value: 16}
+    blocks: {name: "vllm:cache_config_info", value: 1024}
+servers:
+  description: Each server by itself.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - server: Pod llm-d/llama-8b-decode-5d6c7f-abcde
+      ready: true
+      healthy: true
+      level: metrics
+      engine: vllm
+      version: 0.33.0
+      models: *models
+      metrics: *metrics
+      notes: []
+      checks: *checks
+  contains:
+    server:
+      description: Address of the server, or the Pod or Service.
+      type: str
+    ready:
+      description: Whether the Pod is ready; true where no Pod is known.
+      type: bool
+    healthy:
+      description: Whether it is at the wanted level.
+      type: bool
+    level:
+      description: The highest level that held.
+      type: str
+    engine:
+      description: What answers, null when that is not known.
+      type: str
+    version:
+      description: Its version, null when it does not say.
+      type: str
+    models:
+      description: The models it lists.
+      type: list
+      elements: dict
+      contains: *model
+    metrics:
+      description: As RV(metrics).
+      type: dict
+    notes:
+      description: What is odd about its metrics without being a failure.
+      type: list
+      elements: str
+    checks:
+      description: As RV(checks).
+      type: list
+      elements: dict
+      contains: *check
+findings:
+  description: Known trouble of the Pods that do not serve, and in what the servers differ from each other.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - code: mixed_version
+      what: "the servers differ in version: servers of different versions may differ in metrics, in hashes of prefixes and in KV transfer"
+      where: Pod llm-d/a, Pod llm-d/b
+      evidence: "0.32.1: Pod llm-d/a; 0.33.0: Pod llm-d/b"
+      remedy: finish the rollout; a pool should select servers of one engine and one version
+  contains:
+    code:
+      description: Entry of the failure catalogue (see C(docs/troubleshooting.md)), or C(mixed_*) and C(slow).
+      type: str
+    what:
+      description: What is wrong.
+      type: str
+    where:
+      description: Which servers.
+      type: str
+    evidence:
+      description: What was seen.
+      type: str
+    remedy:
+      description: What to do.
+      type: str
 waited:
   description: Seconds until the outcome.
   returned: always
   type: float
   sample: 12.3
 looks:
-  description: How many times the server was looked at.
+  description: How many times the servers were looked at.
   returned: always
   type: int
   sample: 7
 """
 
-import dataclasses
-import types
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import health
-from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import ServiceTransport, Transport, UrlTransport
-from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client
-
-SPEC = {
-    "url": {"type": "str"},
-    "service": {"type": "dict", "options": {
-        "namespace": {"type": "str", "required": True},
-        "name": {"type": "str", "required": True},
-        "port": {"type": "str", "required": True},
-        "scheme": {"type": "str", "choices": ["http", "https"], "default": "http"},
-    }},
-    "model": {"type": "str"},
-    "min_model_len": {"type": "int"},
-    "level": {"type": "str", "choices": list(health.LEVELS), "default": "serving"},
-    "apis": {"type": "list", "elements": "str", "choices": ["completions", "chat_completions"], "default": ["completions"]},
-    "timeout": {"type": "float", "default": 300},
-    "request_timeout": {"type": "float", "default": 10},
-    "interval": {"type": "float", "default": 2},
-    "api_key": {"type": "str", "no_log": True},
-    "host_header": {"type": "str"},
-    "validate_certs": {"type": "bool", "default": True},
-    "ca_path": {"type": "path"},
-    "kubeconfig": {"type": "path"},
-    "context": {"type": "str"},
-}
-
-
-def transport(params: dict) -> Transport:
-    """Raises ValueError for options that do not fit, and the cluster's own error when it cannot be reached."""
-    if params["url"]:
-        return UrlTransport(params["url"], validate_certs=params["validate_certs"], ca_path=params["ca_path"])
-    if params["api_key"]:
-        raise ValueError("api_key cannot be sent to a Service: the API server's proxy keeps that header for itself; give url instead of service")
-    # here, because the kubernetes library takes half a second to load and a URL does not need it
-    from ansible_collections.llm_d.inference.plugins.module_utils import cluster
-    connection = cluster.connect(types.SimpleNamespace(params={"kubeconfig": params["kubeconfig"], "context": params["context"]}))
-    service = params["service"]
-    return ServiceTransport(connection, service["namespace"], service["name"], service["port"], "https" if service["scheme"] == "https" else "")
-
-
-def result(found: health.Health) -> dict:
-    """What the module returns."""
-    return {
-        "changed": False, "healthy": found.healthy, "level": found.reached, "version": found.version, "waited": found.waited, "looks": found.looks,
-        "checks": [dataclasses.asdict(check) for check in found.checks],
-        "models": [dataclasses.asdict(model) for model in found.models],
-    }
+from ansible_collections.llm_d.inference.plugins.module_utils import health, health_report
+from ansible_collections.llm_d.inference.plugins.module_utils.health_targets import Targets
 
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule(SPEC, mutually_exclusive=[("url", "service")], required_one_of=[("url", "service")], supports_check_mode=True)
+    waiting = {"timeout": {"type": "float", "default": 300}, "interval": {"type": "float", "default": 2}, "retries": {"type": "int", "default": 0}}
+    spec = {**health_report.SPEC, **waiting}
+    module = AnsibleModule(spec, supports_check_mode=True, **health_report.RULES)
     params = module.params
-    if min(params["timeout"], params["request_timeout"], params["interval"]) <= 0:
-        module.fail_json(msg="timeout, request_timeout and interval are seconds and must be more than 0")
+    if wrong := health_report.mistakes(params):
+        module.fail_json(msg=wrong)
+    wanted = health_report.wanted_of(params, completions=not module.check_mode)
+    count = (params["replicas"] or {}).get("count", 1)
     try:
-        client = Client(transport(params), params["api_key"], {"Host": params["host_header"]} if params["host_header"] else None)
+        targets = Targets(params)
+        if module.check_mode:
+            found = health_report.result(targets, health_report.survey(targets, wanted, count), 0.0, 1)
+            module.exit_json(**found, msg="check mode: looked once, sent no completion")
+        view, waited, looks = health.until(
+            lambda left: health_report.survey(targets, wanted, count, left), lambda view: view.over, params["timeout"], params["interval"])
+        found = health_report.result(targets, view, waited, looks)
     except Exception as error:  # pylint: disable=broad-except  # a mistake in the options or an unreachable cluster, each one clear line
         module.fail_json(msg=str(error))
-    wanted = health.Wanted(params["level"], params["model"], params["min_model_len"], tuple(params["apis"]), params["request_timeout"])
-    if module.check_mode:
-        level = "ready" if params["level"] == "serving" else params["level"]
-        module.exit_json(**result(health.look(client, wanted, level)), msg="check mode: looked once, sent no completion")
-    found = health.wait(client, wanted, params["timeout"], params["interval"])
-    if found.healthy:
-        module.exit_json(**result(found))
-    failed = found.failed
-    module.fail_json(msg=f"not {params['level']} after {found.waited:g} s: {failed.evidence}. Remedy: {failed.remedy}", **result(found))
+    if not view.healthy:
+        module.fail_json(msg=health_report.message(view, found, params["level"]), **found)
+    module.exit_json(**found)
 
 
 if __name__ == "__main__":

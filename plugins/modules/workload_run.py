@@ -316,8 +316,8 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import make_context
 
-from ansible_collections.llm_d.inference.plugins.module_utils import cluster, load, stats, workload
-from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import base_url
+from ansible_collections.llm_d.inference.plugins.module_utils import cluster, load, load_drive, stats, workload
+from ansible_collections.llm_d.inference.plugins.module_utils.http_words import base_url
 from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof import look_at_gateway
 
 STAGE = {"rate": {"type": "float", "required": True}, "seconds": {"type": "float"}, "requests": {"type": "int"}}
@@ -397,14 +397,14 @@ def measure(params: dict[str, t.Any], url: str) -> dict[str, t.Any]:
         first += stage.requests
     measured: list[dict[str, t.Any]] = []
 
-    def after(index: int, run: load.Run) -> None:
+    def after(index: int, run: load_drive.Run) -> None:
         found = stats.stage_summary(run.records, ladder[index].rate, run.cpu_seconds, params["max_lag"])
         progress(params["progress_path"], ladder[index], found)
         if not ladder[index].warmup:
             measured.append(found)
 
     target = load.Target(url, params["model"], params["api"], params["host_header"], params["server_api_key"], tls(params))
-    load.run(target, wanted, plans, load.Limits(params["request_timeout"], params["in_flight"]), after=after)
+    load_drive.run(target, wanted, plans, load.Limits(params["request_timeout"], params["in_flight"]), after=after)
     return {"url": url, "workload": dataclasses.asdict(wanted), "stages": measured, "total": stats.together(measured)}
 
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_epp_accepts import BINARIES, CONTEXT, NOWHERE, binary
+from contract.test_epp_accepts import BINARIES, CONTEXT, NOWHERE, binary
 
 from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence
 from ansible_collections.llm_d.inference.plugins.module_utils.epp_presets import PRESETS

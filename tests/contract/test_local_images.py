@@ -14,13 +14,14 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 
-from ansible_collections.llm_d.inference.plugins.module_utils import versions
+from ansible_collections.llm_d.inference.plugins.module_utils import versions, versions_gateways
 from ansible_collections.llm_d.inference.plugins.module_utils.crds import version_key
 
 ROLES = sorted(path.name for path in (Path(__file__).parents[2] / "roles").iterdir() if path.is_dir())
 GO = "roles/local_cluster/files/go"
-# Its api_key and validate_certs are the model server's; a default for the group would send it the cluster's token.
-NOT_IN_THE_GROUP = {"vllm_health"}
+# Their api_key and validate_certs are the model server's; a default for the group would send it the cluster's token.
+NOT_IN_THE_GROUP = {"vllm_health", "vllm_health_info"}
+CONNECTED = {"kubernetes.core.k8s_auth_options", "llm_d.inference.health"}  # fragments that bring a kubeconfig
 # The release lines whose endpoint pickers run here; scorers are compared across them.
 LINES = ["scheduler-0.7", "gie-1.5"]
 # What stands in for a companion that needs the internet; its version is that of the simulator whose tokenizer it is.
@@ -63,7 +64,7 @@ def local_images(local):
 def inventory_wants(root):
     """The release line and provider that inventories/local asks for."""
     variables = read(root / "inventories/local/group_vars/all/llm_d.yml")
-    return versions.RELEASES[variables["llm_d_release"]], versions.GATEWAY_PROVIDERS[variables["llm_d_gateway"]["provider"]]
+    return versions.RELEASES[variables["llm_d_release"]], versions_gateways.GATEWAY_PROVIDERS[variables["llm_d_gateway"]["provider"]]
 
 
 def test_the_registry_has_every_image_of_the_plan(images, wanted):
@@ -116,11 +117,11 @@ def test_definitions_and_chart_are_the_versions_of_the_plan(root, wanted):
     newest = max((versions.RELEASES[line]["crds_version"] for line in LINES), key=version_key)
     assert locked(root, "gie", "sigs.k8s.io/gateway-api-inference-extension") == "v" + newest
     assert locked(root, "gateway", "github.com/envoyproxy/gateway") == "v" + gateway["version"]
-    assert locked(root, "gateway", "sigs.k8s.io/gateway-api") == "v" + versions.GATEWAY_API["version"]
+    assert locked(root, "gateway", "sigs.k8s.io/gateway-api") == "v" + versions_gateways.GATEWAY_API["version"]
 
 
 def test_the_chart_names_the_controller_image(local, wanted):
-    (chart,) = [each for each in local["__local_cluster_asset_list"] if each["dest"] == "charts/" + wanted[1]["chart"]["name"]]
+    (chart,) = [each for each in local["__local_cluster_asset_list"] if each["dest"] == "charts/" + wanted[1]["charts"][0]["name"]]
     assert chart["substitute"]["GatewayImage"] == wanted[1]["controller_image"]
 
 
@@ -188,6 +189,6 @@ def test_every_module_that_takes_a_kubeconfig_gets_it_from_the_group(root):
     entries = read(root / "meta/runtime.yml")["action_groups"]["cluster"]
     group = {each for each in entries if isinstance(each, str)}
     modules = {path.stem: options_of(path) for path in (root / "plugins/modules").glob("*.py")}
-    takes = {name for name, (options, fragments) in modules.items() if "kubeconfig" in options or "kubernetes.core.k8s_auth_options" in fragments}
+    takes = {name for name, (options, fragments) in modules.items() if "kubeconfig" in options or CONNECTED & set(fragments)}
     assert takes - NOT_IN_THE_GROUP == group
     assert NOT_IN_THE_GROUP <= takes, "no exception without need"

@@ -123,3 +123,17 @@ def test_a_simulator_and_its_tokenizer_take_what_precise_prefix_requires(tmp_pat
         dialled, _address = picker.accept()
         with dialled:
             assert dialled.recv(10)[:1] == b"\xff", "the greeting of ZeroMQ"
+
+
+def test_an_endpoint_picker_takes_the_command_line_of_standalone(tmp_path: Path) -> None:
+    """It gets past its options and its configuration, to the cluster that is not there."""
+    service = {"name": "sim", "model": {"served_name": MODEL}, "engine": {"type": "simulator"}}
+    picker = plan({"llm_d_gateway": {"provider": "standalone"}, "llm_d_model_services": [service]})["services"][0]["scheduler"]
+    (tmp_path / "config.yaml").write_text(picker["config"], encoding="utf-8")
+    nowhere = {"clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}]}
+    (tmp_path / "kubeconfig").write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c", **nowhere}), encoding="utf-8")
+    arguments = moved(moved(picker["args"], "--config-file", tmp_path / "config.yaml"), "--metrics-port", 0)
+    env = {"PATH": os.environ["PATH"], "KUBECONFIG": str(tmp_path / "kubeconfig"), "POD_NAME": "sim-epp-5d8f7c9b6-abcde"}
+    done = subprocess.run([binary("epp"), *arguments], capture_output=True, text=True, check=False, env=env, timeout=60)
+    said = done.stdout + done.stderr
+    assert "connection refused" in said and "must not be empty" not in said, said[-2000:]

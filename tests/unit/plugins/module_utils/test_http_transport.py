@@ -9,6 +9,7 @@ import datetime
 import ipaddress
 import json
 import ssl
+import threading
 import time
 import types
 
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ansible_collections.llm_d.inference.plugins.module_utils import http_transport as transport
+from ansible_collections.llm_d.inference.plugins.module_utils import http_words
 from local_servers import Handler, Server, drip, free_port, raw, serve
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
@@ -179,7 +181,7 @@ def test_tls_asked_of_a_plain_server_and_the_other_way_round(https):
 
 def test_excerpt_is_short_one_line_and_without_secrets():
     shown = transport.excerpt("a\n\tb\x00 sk-123 " + "x" * 500, ["sk-123", ""])
-    assert shown.startswith("a b *** xxx") and len(shown) == transport.EXCERPT + 3 and "\n" not in shown
+    assert shown.startswith("a b *** xxx") and len(shown) == http_words.EXCERPT + 3 and "\n" not in shown
 
 
 class Api:
@@ -233,3 +235,92 @@ def test_a_slow_api_server_is_not_waited_for():
     with pytest.raises(transport.Trouble) as caught:
         ask({"status": 200, "headers": {}, "data": b"", "sleep": 1}, timeout=0.1)
     assert caught.value.kind == "timeout"
+
+
+@pytest.fixture(name="mutual")
+def serve_mutual_tls(certificate):
+    """A TLS server that wants the client's certificate; gives its URL."""
+    server = Server(("127.0.0.1", 0), Handler)
+    server.answer = lambda *rest: (200, {}, "known")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(certificate[0])
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    yield f"https://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_server_that_asks_for_a_certificate(mutual, certificate):
+    cert, key = certificate
+    assert get(mutual, ca_path=cert, client_cert=cert, client_key=key).text == "known"
+    assert trouble(mutual, ca_path=cert).kind in ("tls", "closed", "network")
+
+
+@pytest.mark.parametrize("cert, key", [("/nowhere/c.pem", None), ("cert", None), ("cert", "/nowhere/k.pem"), ("key", "cert")])
+def test_client_certificates_that_cannot_be(certificate, cert, key):
+    names = {"cert": certificate[0], "key": certificate[1]}
+    with pytest.raises(ValueError, match="client_cert .*give readable PEM files") as caught:
+        transport.UrlTransport("https://a", client_cert=names.get(cert, cert), client_key=names.get(key, key))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_proxy_of_the_environment_is_used_unless_told_otherwise(monkeypatch):
+    with serve(lambda handler, method, path, body: (200, {}, f"proxied {path}")) as proxy, serve(lambda *rest: (200, {}, "direct")) as url:
+        monkeypatch.setenv("http_proxy", proxy)
+        monkeypatch.delenv("no_proxy", raising=False)
+        assert get(url).text == f"proxied {url}/x"
+        assert get(url, use_proxy=False).text == "direct"
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert get(url).text == "direct"
+
+
+def retried(url, retries, timeout=5.0):
+    """(answer, pauses) of a request with retries."""
+    pauses = []
+    found = transport.RetryTransport(transport.UrlTransport(url), retries, sleep=pauses.append)
+    try:
+        return found.request("GET", "/x", timeout=timeout), pauses
+    except transport.Trouble as error:
+        return error, pauses
+
+
+@pytest.mark.parametrize("status, headers, expected", [
+    (503, {}, [0.25, 0.5]), (429, {"Retry-After": "2"}, [2.0, 2.0]), (502, {"Retry-After": "soon"}, [0.25, 0.5]),
+    (504, {}, [0.25, 0.5]), (500, {}, []), (401, {}, []),
+])
+def test_a_busy_server_is_asked_again_with_growing_pauses(status, headers, expected):
+    calls = []
+
+    def answer(*request):
+        calls.append(1)
+        return (200, {}, "at last") if len(calls) > 2 else (status, headers, "busy")
+    with serve(answer) as url:
+        found, pauses = retried(url, 5)
+    assert pauses == expected and found.status == (200 if expected else status)
+
+
+def test_no_answer_is_asked_for_again_and_the_last_trouble_counts():
+    found, pauses = retried(f"http://127.0.0.1:{free_port()}", 3)
+    assert found.kind == "refused" and pauses == [0.25, 0.5, 1.0]
+    assert retried(f"http://127.0.0.1:{free_port()}", 0)[1] == []
+
+
+def test_retries_end_with_the_timeout():
+    found, pauses = retried(f"http://127.0.0.1:{free_port()}", 50, timeout=1.0)
+    assert found.kind == "refused" and pauses == [0.25, 0.5]
+
+
+def test_a_timeout_is_not_tried_again():
+    start = time.monotonic()
+    with raw(drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")) as url:
+        found, pauses = retried(url, 5, timeout=0.3)
+    assert found.kind == "timeout" and pauses == [] and time.monotonic() - start < 2
+
+
+def test_a_pod_through_the_api_server():
+    api = Api({"status": 200, "headers": {}, "data": b"ok"})
+    answer = transport.ServiceTransport(api, "llm-d", "pod-a", 8000, "https", "Pod").request("GET", "/health")
+    assert api.sent[0][1] == "/api/v1/namespaces/llm-d/pods/https:pod-a:8000/proxy/health" and "Pod llm-d/pod-a:8000" in answer.request

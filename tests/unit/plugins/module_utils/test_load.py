@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from ansible_collections.llm_d.inference.plugins.module_utils import load
+from ansible_collections.llm_d.inference.plugins.module_utils import load, load_drive
 from ansible_collections.llm_d.inference.plugins.module_utils.workload import Planned, Workload
 from local_servers import SSE, chunk, drip, free_port, raw, serve, stream
 
@@ -25,7 +25,7 @@ GOOD = stream(chunk("To"), chunk("day", "length"), USAGE)
 def send(url, count=1, gap=0.0, **limits):
     bounds = load.Limits(**{"request_timeout": 5.0, **limits})
     planned = [Planned(number, number * gap) for number in range(count)]
-    return load.run(load.Target(url, "acme/tiny"), TINY, [planned], bounds)[0].records
+    return load_drive.run(load.Target(url, "acme/tiny"), TINY, [planned], bounds)[0].records
 
 
 def wrapped(data: bytes) -> bytes:
@@ -49,7 +49,7 @@ def test_what_the_server_is_asked():
 
     with serve(answer) as url:
         target = load.Target(url + "/llama", "acme/tiny", "chat_completions", "llama.example.com", "sk-secret")
-        load.run(target, TINY, [[Planned(3, 0.0)]])
+        load_drive.run(target, TINY, [[Planned(3, 0.0)]])
     method, path, host, key, body = heard[0]
     assert (method, path, host, key) == ("POST", "/llama/v1/chat/completions", "llama.example.com", "Bearer sk-secret")
     assert body["messages"][0]["content"] == TINY.prompt(3).system and body["stream"] and body["max_tokens"] == 2 and "sk-secret" not in repr(target)
@@ -184,6 +184,6 @@ def test_stages_follow_each_other_and_are_heard_of():
     heard = []
     with serve(lambda *_args: (200, {"Content-Type": SSE}, GOOD)) as url:
         plans = [[Planned(0, 0.0)], [Planned(1, 0.05), Planned(2, 0.1)]]
-        runs = load.run(load.Target(url, "acme/tiny"), TINY, plans, pause=0.1, after=lambda index, run: heard.append((index, len(run.records))))
+        runs = load_drive.run(load.Target(url, "acme/tiny"), TINY, plans, pause=0.1, after=lambda index, run: heard.append((index, len(run.records))))
     assert heard == [(0, 1), (1, 2)] and [record.number for run in runs for record in run.records] == [0, 1, 2]
     assert all(run.cpu_seconds < 1 for run in runs)

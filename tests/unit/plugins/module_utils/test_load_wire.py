@@ -88,5 +88,11 @@ def test_what_is_not_http(data):
 
 
 def test_a_request_is_bytes():
-    found = load_wire.request("/v1/completions", "example.com", {"Accept": "text/event-stream"}, b"{}")
+    found = load_wire.post("/v1/completions", load_wire.head({"Host": "example.com", "Accept": "text/event-stream"}), b"{}")
     assert found == b"POST /v1/completions HTTP/1.1\r\nHost: example.com\r\nAccept: text/event-stream\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@pytest.mark.parametrize("headers", [{"A": "b\r\nC: d"}, {"A\n": "b"}, {"A:B": "c"}, {"A": "\x00"}])
+def test_a_header_cannot_smuggle_another(headers):
+    with pytest.raises(ValueError, match="cannot hold"):
+        load_wire.head(headers)

@@ -38,6 +38,7 @@ def test_targets(plan):
     llama, qwen = verdict.targets(plan)
     assert llama == {
         "name": "llama-8b", "model": "acme/tiny", "path": "/", "host_header": "llama.example.com", "promises": ["sticky", "spread"], "replicas": 2,
+        "address": None,
         "metrics": {"namespace": "llm-d", "name": "llama-8b-epp", "port": "9090", "names": {
             "requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total",
             "ready_endpoints": "inference_pool_ready_pods"}},

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import dataclasses
 import statistics
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.llm_d.inference.plugins.module_utils import workload
+from ansible_collections.llm_d.inference.plugins.module_utils import load_call, workload
 from ansible_collections.llm_d.inference.plugins.module_utils.workload import Stage, Workload
 
 SMALL = Workload(groups=3, prompts_per_group=2, system_prompt_len=20, question_len=5, nonce="n1")
@@ -54,7 +55,7 @@ def test_lengths_are_words():
 
 def test_bodies_of_both_apis():
     prompt = SMALL.prompt(0)
-    plain, chat = prompt.body("acme/tiny", 16, "completions"), prompt.body("acme/tiny", 16, "chat_completions")
+    plain, chat = (json.loads(load_call.Shape(api).body("acme/tiny", prompt.messages, 16)) for api in workload.APIS)
     assert plain["prompt"] == f"{prompt.system}\n{prompt.user}" and plain["max_tokens"] == 16 and plain["ignore_eos"] and plain["stream"]
     assert chat["messages"] == [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}] and "prompt" not in chat
 

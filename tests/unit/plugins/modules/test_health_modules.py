@@ -57,11 +57,11 @@ def test_health_in_check_mode_looks_once_sends_no_completion_and_does_not_fail(r
 
 
 @pytest.mark.parametrize("options, said", [
-    ({}, "one of the following is required: url, service"),
+    ({}, "one of the following is required: url, urls, service, pod, gateway, replicas"),
     ({"url": "localhost:8000"}, "'localhost:8000' is no address of a server; write http://"),
     ({"url": "http://a", "timeout": 0}, "must be more than 0"),
     ({"url": "http://a", "level": "fine"}, "value of level must be one of: alive, ready, serving"),
-    ({"service": {"namespace": "a", "name": "b", "port": 1}, "api_key": "x" * 9}, "give url instead of service"),
+    ({"service": {"namespace": "a", "name": "b", "port": 1}, "api_key": "x" * 9}, "give url or urls instead"),
     ({"service": {"namespace": "a", "name": "b", "port": 1}, "kubeconfig": "/nowhere/kubeconfig"}, "/nowhere/kubeconfig"),
     ({"url": "https://a", "ca_path": "/nowhere/ca.pem"}, "/nowhere/ca.pem"),
 ])
@@ -107,7 +107,8 @@ def test_all_bad_options_of_a_proof_at_once(run):
     broken = {"name": "c", "model": "m", "url": "https://c", "ca_path": "/nowhere/ca.pem"}
     result = run(routing_proof, services=[service("a", metrics=None), {"name": "b", "model": "m"}, broken], sticky_requests=1, request_timeout=0)
     for said in ("services[2].url: ca_path /nowhere/ca.pem",
-                 "services[0].url: 'a' is no address", "services[1]: give a url, or the gateway", "sticky_requests: 1 must be", "request_timeout: 0"):
+                 "services[0].url: 'a' is no address", "services[1]: give a url, the Service in front of it, or the gateway",
+                 "sticky_requests: 1 must be", "request_timeout: 0"):
         assert said in result["msg"]
 
 

@@ -1,0 +1,117 @@
+"""Ways to break a running stack: name to (codes of which one must be first or second, what breaks it; it gives what mends it)."""
+
+from __future__ import annotations
+
+import typing as t
+
+from stack import NAMESPACE, Object, Stack, Undo, path
+
+EPP, DECODE, ROUTE, POOL = "sim-epp", "sim-decode", "sim", "sim"
+Break = tuple[tuple[str, ...], t.Callable[[Stack], Undo]]
+
+
+def argument(value: str, instead_of: str = "") -> t.Callable[[Object], None]:
+    """Adds an argument to a container, in the place of those that begin with `instead_of`."""
+    def change(part: Object) -> None:
+        part["args"] = [entry for entry in part.get("args", []) if not instead_of or not entry.startswith(instead_of)] + [value]
+    return change
+
+
+def resources(**limits: str) -> t.Callable[[Object], None]:
+    def change(part: Object) -> None:
+        asked = {name.replace("__", "/").replace("_", "."): value for name, value in limits.items()}
+        part["resources"] = {"limits": asked, "requests": asked}
+    return change
+
+
+def gpu(part: Object) -> None:
+    part["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+
+
+def wrong_configuration(stack: Stack) -> Undo:
+    def change(obj: Object) -> None:
+        obj["data"]["config.yaml"] = obj["data"]["config.yaml"].replace("- type: queue-scorer", "- type: quue-scorer").replace(
+            "pluginRef: queue-scorer", "pluginRef: quue-scorer")
+    return restarting(stack, EPP, stack.edit("configmaps", EPP, change))
+
+
+def no_rights(stack: Stack) -> Undo:
+    return restarting(stack, EPP, stack.edit("roles", EPP, lambda obj: obj.update(rules=[])))
+
+
+def restarting(stack: Stack, name: str, mend: Undo) -> Undo:
+    """New pods after the break, and again after it is mended."""
+    stack.restart(name)
+
+    def undo() -> None:
+        mend()
+        stack.restart(name)
+    return undo
+
+
+def deny_all(stack: Stack) -> Undo:
+    spec = {"podSelector": {}, "policyTypes": ["Ingress"]}
+    return stack.create("networkpolicies", {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "deny-all"}, "spec": spec})
+
+
+def quota(stack: Stack) -> Undo:
+    """No more pods than there are, and one fewer of ours."""
+    undo = stack.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "full"}, "spec": {"hard": {"pods": "1"}}})
+    stack.call("DELETE", path("pods", sorted(stack.servers())[0]), {"gracePeriodSeconds": 0})
+    return undo
+
+
+def second_pool(stack: Stack) -> Undo:
+    pool = stack.call("GET", f"/apis/inference.networking.k8s.io/v1/namespaces/{NAMESPACE}/inferencepools/{POOL}")
+    made = {"apiVersion": pool["apiVersion"], "kind": "InferencePool", "metadata": {"name": "sim-again"}, "spec": pool["spec"]}
+    return stack.create("inferencepools", made)
+
+
+def backend(namespace: str) -> t.Callable[[Object], None]:
+    return lambda obj: obj["spec"]["rules"][0]["backendRefs"][0].update(namespace=namespace)
+
+
+BREAKS: dict[str, Break] = {
+    "picker_scaled_away": (("scaled",), lambda stack: stack.scale(EPP, 0)),
+    "picker_deleted": (("absent",), lambda stack: stack.delete("deployments", EPP)),
+    "picker_configuration_wrong": (("config",), wrong_configuration),
+    "picker_without_rights": (("F4",), no_rights),
+    "picker_with_tls_gateway_without": (("F11",), lambda stack: stack.container(EPP, argument("--secure-serving=true", "--secure-serving"))),
+    "picker_for_another_pool": (("F5",), lambda stack: stack.container(EPP, argument("--pool-name=smi", "--pool-name"))),
+    "picker_with_another_metric": (("drift",), lambda stack: stack.container(EPP, argument("--kv-cache-usage-percentage-metric=vllm:nothing"))),
+    "picker_probed_on_the_wrong_port": (
+        ("F42",), lambda stack: stack.container(EPP, lambda part: part.update(startupProbe={"httpGet": {"path": "/", "port": 19000}, "failureThreshold": 99}))),
+    "pool_selects_nothing": (
+        ("F21",), lambda stack: stack.edit("inferencepools", POOL, lambda obj: obj["spec"].update(selector={"matchLabels": {"app": "nothing"}}))),
+    "pool_target_port_wrong": (("F22",), lambda stack: stack.edit("inferencepools", POOL, lambda obj: obj["spec"].update(targetPorts=[{"number": 8200}]))),
+    "pool_deleted": (("absent",), lambda stack: stack.delete("inferencepools", POOL)),
+    "two_pools_share_the_servers": (("F29",), second_pool),
+    "service_target_port_wrong": (("F22",), lambda stack: stack.edit("services", "sim", lambda obj: obj["spec"]["ports"][0].update(targetPort=9999))),
+    "route_on_another_gateway": (
+        ("F8",), lambda stack: stack.edit("httproutes", ROUTE, lambda obj: obj["spec"]["parentRefs"][0].update(name="another-gateway"))),
+    "route_deleted": (("absent",), lambda stack: stack.delete("httproutes", ROUTE)),
+    "route_on_another_path": (
+        ("F23",), lambda stack: stack.edit("httproutes", ROUTE, lambda obj: obj["spec"]["rules"][0]["matches"][0]["path"].update(value="/elsewhere"))),
+    "reference_grant_missing": (("F10",), lambda stack: stack.edit("httproutes", ROUTE, backend("kube-system"))),
+    "header_override_missing": (
+        ("F26",), lambda stack: stack.edit("backendtrafficpolicies", EPP, lambda obj: obj["spec"]["loadBalancer"].pop("endpointOverride"))),
+    "policy_that_asks_the_picker_gone": (("F26",), lambda stack: stack.delete("envoyextensionpolicies", EPP)),
+    "proxy_dials_services": (("F52",), lambda stack: stack.edit("envoyproxies", "llm-d-gateway", lambda obj: obj["spec"].update(routingType="Service"))),
+    "gateway_of_another_class": (("F7",), lambda stack: stack.edit("gateways", "llm-d-gateway", lambda obj: obj["spec"].update(gatewayClassName="nothing"))),
+    "gateway_controller_down": (("controller",), lambda stack: stack.scale("envoy-gateway", 0, "envoy-gateway-system")),
+    "network_policy_in_the_way": (("policy",), deny_all),
+    "quota_used_up": (("quota",), quota),
+    "servers_scaled_away": (("scaled",), lambda stack: stack.scale(DECODE, 0)),
+    "server_image_wrong": (("F34",), lambda stack: stack.container(DECODE, lambda part: part.update(image=part["image"] + "-none"))),
+    "server_crash_looping": (("args",), lambda stack: stack.container(DECODE, argument("--nonsense=1"))),
+    "server_without_its_secret": (
+        ("F17",), lambda stack: stack.container(DECODE, lambda part: part.update(envFrom=[{"secretRef": {"name": "llm-d-hf-token"}}]))),
+    "server_out_of_memory": (("F18",), lambda stack: stack.container(DECODE, resources(memory="16Mi"))),
+    "server_asks_for_a_gpu": (("F13", "F48"), lambda stack: stack.container(DECODE, gpu)),
+    "server_asks_for_a_thousand_cores": (("F35",), lambda stack: stack.container(DECODE, resources(cpu="1000"))),
+    "server_hung_but_listening": (("hung",), lambda stack: stack.mislead({"time-to-first-token": "60s"})),
+    "server_answers_500": (("hung",), lambda stack: stack.mislead({"failure-injection-rate": 100, "failure-types": ["server_error"]})),
+    "one_slow_server": (("slow",), lambda stack: stack.mislead({"time-to-first-token": "2s"})),
+    "api_key_wrong": (("key",), lambda stack: stack.mislead({"failure-injection-rate": 100, "failure-types": ["invalid_api_key"]}, every=True)),
+    "servers_of_another_model": (("mixed", "drift"), lambda stack: stack.container(DECODE, argument("--served-model-name=acme/other", "--served-model-name"))),
+}

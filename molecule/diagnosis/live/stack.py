@@ -1,0 +1,166 @@
+"""The running stack as these tests see it: objects to break and to bring back, servers to mislead, and the diagnosis of all that."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import time
+import types
+import typing as t
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
+
+ROOT = Path(__file__).resolve().parents[3]
+_AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()  # the checkout is the collection
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect  # noqa: E402
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError  # noqa: E402
+
+NAMESPACE, MODEL = "llm-d", "llm-d/simulated-8b"
+LIMIT = 30  # seconds that one diagnosis may take
+Object = dict[str, t.Any]
+Undo = t.Callable[[], None]
+
+
+def path(kind: str, name: str, namespace: str = NAMESPACE) -> str:
+    """The URL path of an object; without a name, of its kind."""
+    groups = {
+        "deployments": "apis/apps/v1", "configmaps": "api/v1", "services": "api/v1", "pods": "api/v1", "resourcequotas": "api/v1",
+        "roles": "apis/rbac.authorization.k8s.io/v1", "networkpolicies": "apis/networking.k8s.io/v1", "httproutes": "apis/gateway.networking.k8s.io/v1",
+        "gateways": "apis/gateway.networking.k8s.io/v1", "inferencepools": "apis/inference.networking.k8s.io/v1",
+        "envoyextensionpolicies": "apis/gateway.envoyproxy.io/v1alpha1", "backendtrafficpolicies": "apis/gateway.envoyproxy.io/v1alpha1",
+        "envoyproxies": "apis/gateway.envoyproxy.io/v1alpha1",
+    }
+    return f"/{groups[kind]}/namespaces/{namespace}/{kind}" + (f"/{name}" if name else "")
+
+
+class Stack:
+    """One gateway and the service `sim`."""
+
+    def __init__(self, artifacts: Path) -> None:
+        self.kubeconfig = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+        self.cluster = connect(types.SimpleNamespace(params={"kubeconfig": self.kubeconfig}))
+        self.artifacts = artifacts
+
+    def call(self, method: str, where: str, body: Object | None = None) -> Object:
+        """One request to the API server."""
+        return self.cluster.request(method, where, body=body)
+
+    def edit(self, kind: str, name: str, change: t.Callable[[Object], None], namespace: str = NAMESPACE) -> Undo:
+        """Change an object; gives what brings its old content back."""
+        where = path(kind, name, namespace)
+        before = self.call("GET", where)
+        after = copy.deepcopy(before)
+        change(after)
+        self._put(where, after)
+
+        def undo() -> None:
+            self._put(where, before)
+        return undo
+
+    def _put(self, where: str, content: Object) -> None:
+        for attempt in range(5):
+            now = self.call("GET", where)
+            now.update({key: value for key, value in content.items() if key not in ("metadata", "status")})
+            try:
+                self.call("PUT", where, now)
+                return
+            except ApiError as error:
+                if error.status != 409 or attempt == 4:
+                    raise
+
+    def delete(self, kind: str, name: str) -> Undo:
+        """Delete an object; gives what creates it again."""
+        before = self.call("GET", path(kind, name))
+        self.call("DELETE", path(kind, name))
+        keep = {key: value for key, value in before["metadata"].items() if key in ("name", "namespace", "labels", "annotations")}
+        made = {**{key: value for key, value in before.items() if key != "status"}, "metadata": keep}
+        return lambda: self.call("POST", path(kind, ""), made) and None
+
+    def create(self, kind: str, made: Object) -> Undo:
+        """Create an object; gives what deletes it."""
+        self.call("POST", path(kind, ""), made)
+        return lambda: self.call("DELETE", path(kind, made["metadata"]["name"])) and None
+
+    def container(self, name: str, change: t.Callable[[Object], None], namespace: str = NAMESPACE) -> Undo:
+        """Change the first container of a Deployment."""
+        return self.edit("deployments", name, lambda obj: change(obj["spec"]["template"]["spec"]["containers"][0]), namespace)
+
+    def scale(self, name: str, replicas: int, namespace: str = NAMESPACE) -> Undo:
+        return self.edit("deployments", name, lambda obj: obj["spec"].update(replicas=replicas), namespace)
+
+    def restart(self, name: str) -> None:
+        """New pods of a Deployment, as kubectl rollout restart makes them."""
+        note = {"spec": {"template": {"metadata": {"annotations": {"test/restarted": str(time.time())}}}}}
+        self.cluster.request("PATCH", path("deployments", name), body=note, content_type="application/merge-patch+json")
+
+    def servers(self) -> dict[str, str]:
+        """Addresses of the model servers by pod name."""
+        pods = self.cluster.get(path("pods", ""), {"labelSelector": "llm-d.ai/model-service=sim,llm-d.ai/role=decode"})["items"]
+        return {pod["metadata"]["name"]: pod["status"]["podIP"] for pod in pods
+                if pod["status"].get("podIP") and not pod["metadata"].get("deletionTimestamp")}
+
+    def mislead(self, settings: Object, every: bool = False) -> Undo:
+        """Other settings for one running simulator, or for all of them; gives what resets them."""
+        addresses = sorted(self.servers().items())
+        for _name, address in addresses if every else addresses[:1]:
+            exchange(f"http://{address}:8000/admin/config", settings)
+        calm = {"time-to-first-token": "0s", "failure-injection-rate": 0, "failure-types": []}
+
+        def undo() -> None:
+            for address in self.servers().values():
+                exchange(f"http://{address}:8000/admin/config", calm)
+        return undo
+
+    def gateway(self) -> str:
+        found = self.call("GET", path("gateways", "llm-d-gateway"))
+        return f"http://{found['status']['addresses'][0]['value']}"
+
+    # what is asked of the diagnosis
+
+    def diagnose(self, **variables: t.Any) -> Object:
+        """Run playbooks/diagnose.yml; gives diagnosis.json."""
+        given = {"llm_d_artifacts_dir": str(self.artifacts), "llm_d_kubeconfig": self.kubeconfig, "diagnose_evidence": False, **variables}
+        play = str(Path(sys.executable).parent / "ansible-playbook")
+        command = [play, "-i", "molecule/diagnosis/inventory", "playbooks/diagnose.yml", "-e", json.dumps(given)]
+        start = time.monotonic()
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, check=False)
+        assert done.returncode == 0 and "changed=0" in done.stdout, done.stdout + done.stderr
+        assert time.monotonic() - start < LIMIT, f"a diagnosis took {time.monotonic() - start:.1f} s"
+        return json.loads((self.artifacts / "diagnosis.json").read_text(encoding="utf-8"))
+
+    def until_named(self, codes: t.Collection[str], seconds: float = 120) -> Object:
+        """Diagnose until one of the codes is first or second: a break takes its time to show."""
+        end = time.monotonic() + seconds
+        while True:
+            found = self.diagnose()
+            if {entry["code"] for entry in found["findings"][:2]} & set(codes):
+                return found
+            assert time.monotonic() < end, json.dumps(found["findings"], indent=1)
+            time.sleep(2)
+
+    def until_well(self, seconds: float = 180) -> None:
+        """Wait until the stack answers and nothing is found."""
+        end = time.monotonic() + seconds
+        while True:
+            found = self.diagnose()
+            if found["ok"]:
+                return
+            assert time.monotonic() < end, json.dumps(found["findings"], indent=1)
+            time.sleep(2)
+
+
+def exchange(url: str, body: t.Any = None, timeout: float = 10.0) -> tuple[int, bytes]:
+    """One HTTP exchange."""
+    request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()

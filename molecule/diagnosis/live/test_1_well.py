@@ -1,0 +1,49 @@
+"""A stack that is well gives no finding, idle or under load; what cannot be looked at is one line."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+from stack import MODEL, Stack, exchange
+
+
+def test_an_idle_stack(stack: Stack) -> None:
+    found = stack.diagnose(diagnose_evidence=True)
+    assert found["findings"] == [] and found["not_read"] == [], found
+    print(f"{found['seconds']} s, {found['looked_at']}")
+    assert "summary.txt" in {path.name for path in (stack.artifacts / "diagnose").iterdir()}
+
+
+def test_a_stack_under_full_load(stack: Stack) -> None:
+    end, url, counts = time.monotonic() + 40, f"{stack.gateway()}/v1/completions", []
+
+    def load() -> None:
+        while time.monotonic() < end:
+            counts.append(exchange(url, {"model": MODEL, "prompt": "on and on " * 50, "max_tokens": 64}, 60)[0])
+    threads = [threading.Thread(target=load, daemon=True) for _number in range(24)]
+    for thread in threads:
+        thread.start()
+    time.sleep(3)
+    found = [stack.diagnose() for _number in range(3)]
+    for thread in threads:
+        thread.join(60)
+    print(f"{len(counts)} requests meanwhile")
+    assert set(counts) == {200} and len(counts) > 100
+    assert [entry["findings"] for entry in found] == [[], [], []], json.dumps(found, indent=1)
+
+
+def test_no_api_server(stack: Stack, tmp_path) -> None:
+    nowhere = tmp_path / "kubeconfig"
+    nowhere.write_text(json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "u", "user": {"token": "none"}}]}), encoding="utf-8")
+    found = stack.diagnose(llm_d_kubeconfig=str(nowhere))
+    assert [entry["code"] for entry in found["findings"]] == ["api"] and "\n" not in found["summary"]
+
+
+def test_a_namespace_that_is_not_there(stack: Stack) -> None:
+    found = stack.diagnose(llm_d_namespace="nowhere")
+    assert found["findings"][0]["code"] == "namespace"
+    assert [entry["code"] for entry in found["findings"] if entry["kind"] == "cause"] == ["namespace"]

@@ -1,0 +1,177 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options that vllm_health and vllm_health_info have in common."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """extends_documentation_fragment: llm_d.inference.health"""
+
+    DOCUMENTATION = r"""
+options:
+  url:
+    description:
+      - Address of the server or of the gateway in front of it, without C(/v1).
+      - Proxies of the environment are honoured.
+    type: str
+  urls:
+    description: Addresses of several servers that ought to be alike. They are looked at all at once and compared.
+    type: list
+    elements: str
+  service:
+    description:
+      - A Service in the cluster, reached through the API server's proxy, which picks any of its servers.
+      - The API server does not pass on O(api_key) or O(host_header), so a server that asks for these needs O(url).
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the Service.
+        type: str
+        required: true
+      name:
+        description: Name of the Service.
+        type: str
+        required: true
+      port:
+        description: Number or name of the Service's port.
+        type: str
+        required: true
+      scheme: &scheme
+        description: What the server speaks.
+        type: str
+        choices: [http, https]
+        default: http
+  pod:
+    description: One Pod, reached through the API server's proxy. What its status and log say of known trouble is among RV(findings).
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the Pod.
+        type: str
+        required: true
+      name:
+        description: Name of the Pod.
+        type: str
+        required: true
+      port:
+        description: Number or name of the port. Left out, it is the first port that the Pod declares.
+        type: str
+      scheme: *scheme
+  gateway:
+    description:
+      - A Gateway, whose Service is reached through the API server's proxy.
+      - Of use where the gateway's address cannot be reached from here.
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the Gateway.
+        type: str
+        required: true
+      name:
+        description: Name of the Gateway.
+        type: str
+        required: true
+      listener:
+        description: Name of the listener. Left out, it is the first one.
+        type: str
+  replicas:
+    description:
+      - All servers behind a Service, or with certain labels, one by one and all at once, each reached through the API server's proxy.
+      - They are compared with each other. Pods that are about to go are left out.
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the Pods.
+        type: str
+        required: true
+      service:
+        description: Name of the Service whose Pods these are.
+        type: str
+      label_selector:
+        description: Labels of the Pods, such as V(llm-d.ai/model-service=llama-8b).
+        type: str
+      port:
+        description: Number or name of the port. Left out, it is the Service's target port, or the first port that each Pod declares.
+        type: str
+      scheme: *scheme
+      count:
+        description: At least so many servers must be there.
+        type: int
+        default: 1
+  engine:
+    description:
+      - What answers. V(auto) finds out.
+      - Of V(triton), both its OpenAI front end and its own pages are understood.
+    type: str
+    choices: [auto, vllm, simulator, sglang, tensorrt_llm, triton]
+    default: auto
+  model:
+    description:
+      - Name under which the model must be served.
+      - Without it any model will do.
+    type: str
+  min_model_len:
+    description: The model must take at least this many tokens, where the server says how many it takes.
+    type: int
+  level:
+    description:
+      - How far up the ladder to go.
+      - V(metrics) needs the servers themselves, since a gateway does not pass on their metrics.
+    type: str
+    choices: [alive, ready, serving, metrics]
+    default: serving
+  apis:
+    description: Which completions O(level=serving) asks for.
+    type: list
+    elements: str
+    choices: [completions, chat_completions]
+    default: [completions]
+  signals:
+    description: Which of the numbers that the scheduler reads must be exported, for O(level=metrics). What others are missing is among the notes.
+    type: list
+    elements: str
+    choices: [waiting, running, kv_cache, block_size, blocks]
+    default: [waiting, running, kv_cache]
+  metrics_port:
+    description: Port of the metrics, where it is not the server's own. Triton's is 8002.
+    type: int
+  request_timeout:
+    description: Seconds that one request may take, its retries included.
+    type: float
+    default: 10
+  api_key:
+    description: Key that the server asks for. It is never shown.
+    type: str
+  host_header:
+    description: Host name to ask for, where a gateway routes by host name.
+    type: str
+  validate_certs:
+    description: Whether the server's certificate must be trusted.
+    type: bool
+    default: true
+  ca_path:
+    description: PEM file with the certificates of the authorities to trust.
+    type: path
+  client_cert:
+    description: PEM file with the certificate to show to the server, and with its key unless O(client_key) holds that.
+    type: path
+  client_key:
+    description: PEM file with the key of O(client_cert), without a password.
+    type: path
+  use_proxy:
+    description: Whether the proxies of the environment are used for O(url) and O(urls).
+    type: bool
+    default: true
+  kubeconfig:
+    description:
+      - Kubeconfig for everything that is reached through the API server.
+      - All other settings of the connection come from the C(K8S_AUTH_*) variables of the environment, as for C(kubernetes.core).
+    type: path
+  context:
+    description: Context in the kubeconfig.
+    type: str
+requirements:
+  - kubernetes >= 24.2.0, for all but O(url) and O(urls)
+"""

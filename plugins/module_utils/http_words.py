@@ -1,0 +1,38 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Addresses of servers, and what a server said, for people. Pure; needs nothing but Python, since the load client runs where Ansible is not."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import re
+import urllib.parse
+
+EXCERPT = 200  # characters of an answer that an error shows
+AGENT = "llm_d.inference"
+
+
+def base_url(url: str) -> str:
+    """A server's address without the `/v1` that people copy along. Raises ValueError that says what to write instead."""
+    try:
+        parts = urllib.parse.urlsplit(url.strip())
+        ok = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        parts, ok = urllib.parse.urlsplit(""), False
+    if not ok:
+        raise ValueError(f"{url!r} is no address of a server; write http://HOST[:PORT] or https://HOST[:PORT]")
+    if parts.username or parts.password:
+        raise ValueError("the address holds a user name or password; put the key into api_key instead")
+    if parts.query or parts.fragment:
+        raise ValueError(f"{url!r} has a query or fragment; write the server's address alone, such as {parts.scheme}://{parts.netloc}")
+    path = re.sub(r"/v1(/(models|completions|chat/completions))?$", "", parts.path.rstrip("/"))
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def excerpt(text: str, secrets: c.Iterable[str] = ()) -> str:
+    """The start of an answer as one printable line, without any secret."""
+    for secret in secrets:
+        text = text.replace(secret, "***") if secret else text
+    line = " ".join("".join(ch if ch.isprintable() else " " for ch in text).split())
+    return line if len(line) <= EXCERPT else line[:EXCERPT] + "..."

@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything that a deployment fetches: images, charts, definitions. For mirrors and air gaps. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+Facts = dict[str, t.Any]
+
+
+def needed(plan: Facts) -> Facts:
+    """{images: whole references, charts: [{release, ref, version}], definitions: paths or URLs}, each once and in order of name."""
+    gateway = plan["gateway"]
+    images = {gateway["proxy_image"]} | {name for chart in gateway["charts"] for name in _chart_images(chart["values"])}
+    for service in plan["services"]:
+        for pod in (*service["servers"], service["scheduler"]):
+            images |= {pod["image"], *(container["image"] for container in pod["init_containers"])}
+    charts = [*gateway["charts"], *([plan["gpus"]["chart"]] if plan["gpus"]["chart"] else [])]
+    return {
+        "images": sorted(name for name in images if name),
+        "charts": [{"release": chart["release_name"], "ref": chart["ref"], "version": chart["version"]} for chart in charts],
+        "definitions": [source for bundle in plan["prerequisites"]["crds"] for source in bundle["sources"]],
+    }
+
+
+def _chart_images(values: t.Any) -> set[str]:
+    """Images in the values of a chart: whole, or in parts."""
+    if not isinstance(values, dict):
+        return set()
+    if {"registry", "repository", "tag"} <= set(values):
+        return {f"{values['registry']}/{values['repository']}:{values['tag']}"}
+    found = {value for key, value in values.items() if key == "image" and isinstance(value, str)}
+    return found.union(*(_chart_images(value) for value in values.values()))

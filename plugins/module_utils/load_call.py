@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One request that the load client is to send, and the bytes it is made of. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+PATHS = {"completions": "/v1/completions", "chat_completions": "/v1/chat/completions"}
+
+
+@dataclasses.dataclass(slots=True)
+class Call:
+    """A request: its number in the run, the prefix group or conversation it belongs to, where it goes and what it says.
+
+    `output_len` is how many tokens must come: fewer are a failure; 0 where any number will do. `follow` is the workload's own, for what comes
+    after the answer, and then `keep_text` makes the answer's text be kept.
+    """
+
+    number: int
+    group: int
+    model: str
+    path: str
+    body: bytes
+    output_len: int = 0
+    stream: bool = True
+    keep_text: bool = False
+    follow: t.Any = None
+    turn: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """What the requests of a run have in common."""
+
+    api: str = "completions"
+    stream: bool = True
+    ignore_eos: bool = True
+    temperature: float | None = 0.0
+    extra: tuple[tuple[str, t.Any], ...] = ()  # fields that the user adds to each body
+
+    @property
+    def path(self) -> str:
+        """Behind the server's address."""
+        return PATHS[self.api]
+
+    def body(self, model: str, prompt: str | list[dict[str, str]], output_len: int | None) -> bytes:
+        """The JSON of one request. A prompt of messages goes to chat, and a text becomes the user's one message there."""
+        asked: dict[str, t.Any] = {"model": model}
+        if self.api == "chat_completions":
+            asked["messages"] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+        else:
+            asked["prompt"] = prompt if isinstance(prompt, str) else "\n".join(message["content"] for message in prompt)
+        if output_len:
+            asked["max_tokens"] = output_len
+        if self.temperature is not None:
+            asked["temperature"] = self.temperature
+        if self.ignore_eos:
+            asked["ignore_eos"] = True
+        if self.stream:
+            asked |= {"stream": True, "stream_options": {"include_usage": True}}
+        return json.dumps({**asked, **dict(self.extra)}).encode()

@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Performs a planned measurement: reads and writes the files around it."""
+
+from __future__ import annotations
+
+import asyncio
+import collections.abc as c
+import contextlib
+import datetime
+import json
+import os
+import platform
+import time
+import typing as t
+
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_crew, perf_page, perf_report, perf_result
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_csv import Rows
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_fleet import Fleet
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_job_files import Files, read
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Plan, Runner, Unusable
+
+Facts = dict[str, t.Any]
+PROGRESS = 2.0  # seconds between two lines
+
+__all__ = ["Files", "Unusable", "perform", "read"]
+
+
+def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str, whole: bool = False) -> Facts:
+    """Send everything, write what is to be written, and return what was found; `whole` with what plots and reports need. Raises Unusable."""
+    folder = params.get("artifacts")
+    started, begin, cpu = datetime.datetime.now(datetime.timezone.utc), time.monotonic(), time.process_time()
+    with contextlib.ExitStack() as stack:
+        row = None
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+            row = Rows(stack.enter_context(open(os.path.join(folder, "requests.csv"), "w", encoding="utf-8", newline="")))
+        say = _teller(params.get("progress_path"))
+        runner = Runner(plan, row, say, PROGRESS) if params["processes"] == 1 else Fleet(plan, params, nonce, params["processes"], row, say, PROGRESS)
+        asyncio.run(runner.run())
+    seconds = time.monotonic() - begin
+    stages = [perf_result.stage(measured, plan) for measured in runner.measured]
+    verdict, why = perf_result.verdict(stages, plan.ladder is not None, bool(plan.rules))
+    found: Facts = {
+        "verdict": verdict, "why": why, "best_rate": perf_result.best(stages), "limited": runner.limited, "url": plan.target.url,
+        "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": round(seconds, 3), "nonce": nonce,
+        "client": {"cpu": round((time.process_time() - cpu + runner.elsewhere) / seconds, 3),
+                   "memory_mib": round(perf_crew.memory() + runner.memory, 1), "python": platform.python_version(),
+                   "cores": os.cpu_count()},
+        "warnings": [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]] + (why if verdict == "inconclusive" else []),
+    }
+    if files.baseline is not None:
+        found["comparison"] = perf_result.compare(files.baseline["stages"], stages)
+        worse = perf_result.worse_than(found["comparison"], params["baseline_max_ratio"]) if params.get("baseline_max_ratio") else []
+        if worse and verdict != "invalid":
+            found |= {"verdict": "failed", "why": why + worse}
+    everything = {**found, "stages": stages, "about": about(plan, params)}
+    everything.pop("warnings")
+    if folder:
+        found["artifacts"] = _write(folder, contents(everything))
+    return everything if whole else {**found, "stages": [perf_result.brief(each) for each in stages]}
+
+
+def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
+    """What was measured, for people, without any secret."""
+    kept = ("api", "stream", "ignore_eos", "arrivals", "seed", "request_timeout", "max_lag", "slo", "goodput")
+    used = {name: value for name, value in params["workload"].items() if value is not None}
+    return {"url": plan.target.url, "models": list(plan.models), "workload": used, **{name: params[name] for name in kept}}
+
+
+def contents(everything: Facts) -> dict[str, str]:
+    """The files of a whole result by name, but for the one of requests."""
+    reports = {f"benchmark_report_{index}.json": _json(perf_report.report(everything, index)) for index in range(len(everything["stages"]))}
+    return {"result.json": _json(everything), "report.html": perf_page.page(everything), **reports}
+
+
+def _write(folder: str, files: dict[str, str]) -> Facts:
+    for name, content in files.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(content)
+    return {"result": os.path.join(folder, "result.json"), "requests": os.path.join(folder, "requests.csv"), "page": os.path.join(folder, "report.html"),
+            "reports": [os.path.join(folder, name) for name in files if name.startswith("benchmark_report_")]}
+
+
+def _json(value: t.Any) -> str:
+    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
+def _teller(path: str | None) -> c.Callable[[str], None] | None:
+    if not path:
+        return None
+
+    def say(line: str) -> None:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    return say

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files that options of a measurement name, read before anything is sent."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import json
+import os
+import typing as t
+
+Facts = dict[str, t.Any]
+MAX_FILE = 1 << 30
+
+
+class Files(t.NamedTuple):
+    """What is read before anything is sent."""
+
+    workload: str | None = None
+    baseline: Facts | None = None
+
+
+def read(params: c.Mapping[str, t.Any]) -> Files:
+    """The files that options name. Raises ValueError."""
+    baseline = params.get("baseline")
+    earlier = None
+    if baseline:
+        try:
+            earlier = json.loads(_text("baseline", baseline))
+        except ValueError as error:
+            raise ValueError(str(error) if str(error).startswith("baseline") else f"baseline {baseline}: no JSON: {error}") from None
+        if not isinstance(earlier, dict) or not isinstance(earlier.get("stages"), list):
+            raise ValueError(f"baseline {baseline}: no result of an earlier run; give its result.json")
+    return Files(workload(params), earlier)
+
+
+def workload(params: c.Mapping[str, t.Any]) -> str | None:
+    """The text of the workload's file; None where there is none. Raises ValueError."""
+    path = params["workload"].get("path")
+    return _text("workload.path", path) if path else None
+
+
+def _text(name: str, path: str) -> str:
+    try:
+        if os.path.getsize(path) > MAX_FILE:
+            raise ValueError(f"{name} {path}: more than {MAX_FILE >> 20} MiB; cut it")
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise ValueError(f"{name} {path}: {error.strerror}; give a readable file") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{name} {path}: no UTF-8 text") from None

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Helm charts of a gateway provider's controller, with their values. Pure.
+
+No chart brings definitions (CRDs): those come from `prerequisites`, server-side, since Helm neither upgrades them nor should own them.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .plan_server import image
+from .versions_gateways import GATEWAY_PROVIDERS
+
+Facts = dict[str, t.Any]
+
+_RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+_RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def charts(user: Facts) -> list[Facts]:
+    """The charts to install, in order: {release_name, namespace, ref, version, values}. Empty where the controller is someone else's."""
+    settings = user["llm_d_gateway"]
+    facts = GATEWAY_PROVIDERS[settings["provider"]]
+    if not settings["install"] or user["llm_d_scope"] != "cluster":
+        return []
+    return [
+        {
+            "release_name": chart["release_name"],
+            "namespace": facts["namespace"],
+            "ref": user["llm_d_charts"].get(chart["key"]),
+            "version": settings["version"] or _tested(user, facts),
+            "values": _VALUES[chart["key"]](user, facts),
+        }
+        for chart in facts["charts"]
+    ]
+
+
+def _tested(user: Facts, facts: Facts) -> str:
+    if user["llm_d_gateway"]["provider"] == "kgateway" and user["llm_d_gateway"]["class_name"] == "kgateway":
+        return "2.1.2"
+    return facts["version"]
+
+
+def _envoy_gateway(user: Facts, facts: Facts) -> Facts:
+    controller = {"image": image(user, "gateway", facts["controller_image"]), "pullPolicy": user["llm_d_image_pull_policy"]}
+    return {"crds": {"enabled": False}, "global": {"images": {"envoyGateway": controller}}}
+
+
+def _istio_base(user: Facts, facts: Facts) -> Facts:
+    return {"base": {"enableCRDTemplates": False}, "global": {"istioNamespace": facts["namespace"]}}
+
+
+def _istio(user: Facts, facts: Facts) -> Facts:
+    everywhere: Facts = {
+        "istioNamespace": facts["namespace"],
+        "imagePullPolicy": user["llm_d_image_pull_policy"],
+        "imagePullSecrets": list(user["llm_d_image_pull_secrets"]),
+        "proxy": {"image": image(user, "proxy", facts["proxy_image"])},
+    }
+    if user["llm_d_platform"] == "openshift":
+        everywhere["platform"] = "openshift"
+    pilot = {"image": image(user, "gateway", facts["controller_image"]), "env": {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}}
+    return {"global": everywhere, "pilot": pilot}
+
+
+def _agentgateway(user: Facts, facts: Facts) -> Facts:
+    return {
+        "inferenceExtension": {"enabled": True},
+        "controller": {"image": _split(image(user, "gateway", facts["controller_image"]))},
+        "proxy": {"image": _split(image(user, "proxy", facts["proxy_image"]))},
+        "image": {"pullPolicy": user["llm_d_image_pull_policy"]},
+        "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
+        "securityContext": _RESTRICTED,
+        "podSecurityContext": _RESTRICTED_POD,
+    }
+
+
+def _kgateway(user: Facts, facts: Facts) -> Facts:
+    controller = _split(image(user, "gateway", f"kgateway-dev/kgateway:v{user['llm_d_gateway']['version'] or _tested(user, facts)}"))
+    return {
+        "inferenceExtension": {"enabled": True},
+        "agentgateway": {"enabled": user["llm_d_gateway"]["class_name"] != "kgateway"},
+        "controller": {"image": {**controller, "pullPolicy": user["llm_d_image_pull_policy"]}},
+        "securityContext": _RESTRICTED,
+        "podSecurityContext": _RESTRICTED_POD,
+    }
+
+
+def _split(reference: str) -> Facts:
+    """An image as {registry, repository, tag}: the charts put the three together again, with slashes between."""
+    name, tag = reference.rsplit(":", 1)
+    registry, repository = name.rsplit("/", 1)
+    return {"registry": registry, "repository": repository, "tag": tag}
+
+
+_VALUES: dict[str, t.Callable[[Facts, Facts], Facts]] = {
+    "envoy_gateway": _envoy_gateway,
+    "istio_base": _istio_base,
+    "istio": _istio,
+    "agentgateway": _agentgateway,
+    "kgateway": _kgateway,
+}

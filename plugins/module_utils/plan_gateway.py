@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The gateway: controller, class, listeners, parameters, grants, and what a change of the provider leaves behind. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .plan_charts import charts
+from .plan_server import image
+from .versions import RELEASES
+from .versions_gateways import GATEWAY_PROVIDERS, POOL_GROUPS
+
+Facts = dict[str, t.Any]
+
+DEFAULT_NAME = "llm-d-gateway"
+GROUP = "gateway.networking.k8s.io"
+MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
+
+
+def gateway(user: Facts) -> Facts:
+    """All about the gateway that is not of one service."""
+    settings = user["llm_d_gateway"]
+    provider = settings["provider"]
+    facts = GATEWAY_PROVIDERS[provider]
+    installed = charts(user)
+    found = {
+        "provider": provider,
+        "gateway_api": facts["gateway_api"],
+        "pool": facts["gateway_api"] or not RELEASES[user["llm_d_release"]]["endpoint_selector"],
+        "install": bool(installed),
+        "create": facts["gateway_api"] and settings["create"] and provider != "none",
+        "version": version(user),
+        "name": settings["name"] or default_name(provider),
+        "namespace": settings["namespace"] or user["llm_d_namespace"],
+        "class_name": class_name(user),
+        "create_class": user["llm_d_scope"] == "cluster" and provider != "gke",
+        "controller_name": controller_name(user),
+        "service_type": settings["service_type"],
+        "proxy_image": image(user, "proxy", facts["proxy_image"]) if facts["proxy_image"] else None,
+        "connection": connection(user),
+        "backend": "InferencePool" if connection(user) == "pool" else "Service",
+        "pool_version": settings["pool_version"],
+        "pool_group": POOL_GROUPS[settings["pool_version"]],
+        "failure_modes": failure_modes(user),
+        "secure_ext_proc": facts["secure_ext_proc"] if settings["picker_tls"] is None else settings["picker_tls"],
+        "ext_proc": {**facts["ext_proc"], "destination_header": RELEASES[user["llm_d_release"]]["destination_header"]},
+        "route_timeouts": facts["route_timeouts"],
+        "routes_namespace": settings["routes_namespace"] or user["llm_d_namespace"],
+        "controller": {**facts["controller"], "namespace": facts["namespace"]} if facts["controller"] else None,
+        "charts": installed,
+        "chart": installed[-1] if installed else {"version": version(user)},
+        "warnings": list(facts["warnings"]),
+        "destination_rule": settings["destination_rule"] if facts["destination_rule"] and connection(user) == "ext_proc" else None,
+    }
+    found["listeners"] = [_listener(each, found) for each in [settings["listener"], *settings["listeners"]]]
+    found["listener"] = found["listeners"][0]
+    found["allowed_routes"] = _allowed_routes(found)
+    found["proxies"] = _proxies(found, facts)
+    found["parameters"] = _parameters(found, provider)
+    found["openshift_route"] = _openshift_route(settings["openshift_route"], found)
+    found["grants"] = _grants(user, found)
+    return found
+
+
+def default_name(provider: str) -> str:
+    """A name of its own for each provider, so that a new gateway comes up beside the old one."""
+    return DEFAULT_NAME if provider == "envoy_gateway" else f"{DEFAULT_NAME}-{provider.replace('_', '-')}"
+
+
+def version(user: Facts) -> str | None:
+    """The version of the provider's controller: as given, else as tested; kgateway's Envoy class has one of its own."""
+    settings = user["llm_d_gateway"]
+    if settings["version"]:
+        return settings["version"]
+    if settings["provider"] == "kgateway" and settings["class_name"] == "kgateway":
+        return "2.1.2"
+    return GATEWAY_PROVIDERS[settings["provider"]]["version"]
+
+
+def class_name(user: Facts) -> str | None:
+    """The GatewayClass: as given, else the usual one; GKE's inner load balancer is a class of its own."""
+    settings = user["llm_d_gateway"]
+    return settings["class_name"] or GATEWAY_PROVIDERS[settings["provider"]]["class_name"]
+
+
+def controller_name(user: Facts) -> str | None:
+    """Who serves the class."""
+    if user["llm_d_gateway"]["provider"] == "kgateway" and class_name(user) == "kgateway":
+        return "kgateway.dev/kgateway"
+    return GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]["controller_name"]
+
+
+def connection(user: Facts) -> str:
+    """pool, ext_proc, or sidecar for a proxy in the endpoint picker's own pod."""
+    settings = user["llm_d_gateway"]
+    if settings["provider"] == "standalone":
+        return "sidecar"
+    usual = GATEWAY_PROVIDERS[settings["provider"]]["backends"][0]
+    return settings["connection"] or ("pool" if usual == "InferencePool" else "ext_proc")
+
+
+def failure_modes(user: Facts) -> list[str]:
+    """What can happen to requests without an endpoint picker, the default first."""
+    return list(GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]["failure_modes"])
+
+
+def _listener(given: Facts, planned: Facts) -> Facts:
+    secret = {"name": given["tls_secret"], "namespace": given["tls_secret_namespace"] or planned["namespace"]} if given["tls_secret"] else None
+    return {**{key: given[key] for key in ("name", "port", "protocol", "hostname")}, "tls_secret": secret}
+
+
+def _allowed_routes(planned: Facts) -> Facts:
+    """Only the namespace that our routes are in."""
+    if planned["routes_namespace"] == planned["namespace"]:
+        return {"namespaces": {"from": "Same"}}
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": planned["routes_namespace"]}}
+    return {"namespaces": {"from": "Selector", "selector": selector}}
+
+
+def _proxies(planned: Facts, facts: Facts) -> list[Facts]:
+    """References to the Deployments that a controller makes for the Gateway."""
+    labels = facts["owning_labels"]
+    if not labels:
+        return []
+    selector = {labels["name"]: planned["name"]}
+    if "namespace" in labels:
+        selector[labels["namespace"]] = planned["namespace"]
+    namespace = facts["namespace"] if facts["proxy_namespace"] == "controller" else planned["namespace"]
+    return [{"api_version": "apps/v1", "kind": "Deployment", "namespace": namespace, "label_selector": selector}]
+
+
+def _parameters(planned: Facts, provider: str) -> Facts | None:
+    """What the Gateway's infrastructure.parametersRef names; None where the defaults will do."""
+    if not planned["create"]:
+        return None
+    if provider == "envoy_gateway":
+        return {"group": "gateway.envoyproxy.io", "kind": "EnvoyProxy", "name": planned["name"]}
+    if planned["service_type"] == "LoadBalancer":
+        return None
+    if provider in ("istio", "openshift"):
+        return {"group": "", "kind": "ConfigMap", "name": planned["name"]}
+    if provider == "agentgateway" or (provider == "kgateway" and planned["class_name"] != "kgateway"):
+        return {"group": "agentgateway.dev", "kind": "AgentgatewayParameters", "name": planned["name"]}
+    if provider == "kgateway":
+        return {"group": "gateway.kgateway.dev", "kind": "GatewayParameters", "name": planned["name"]}
+    return None
+
+
+def proxy_service(planned: Facts) -> str | None:
+    """Name of the Service in front of the proxy, where it can be known beforehand."""
+    if planned["provider"] in ("istio", "openshift"):
+        return f"{planned['name']}-{planned['class_name']}"
+    return planned["name"] if planned["provider"] in ("agentgateway", "kgateway") else None
+
+
+def _openshift_route(given: Facts, planned: Facts) -> Facts | None:
+    if not given["enabled"]:
+        return None
+    listener = planned["listener"]
+    return {
+        "name": planned["name"],
+        "hostname": given["hostname"] or listener["hostname"],
+        "timeout": given["timeout"],
+        "termination": given["termination"] or ("passthrough" if listener["protocol"] == "HTTPS" else "edge"),
+        "service": proxy_service(planned),
+        "port": listener["name"],
+    }
+
+
+def _grants(user: Facts, planned: Facts) -> list[Facts]:
+    """ReferenceGrants: {name, namespace, from: [{group, kind, namespace}], to: [{group, kind, name?}]}."""
+    found = []
+    home, routes = user["llm_d_namespace"], planned["routes_namespace"]
+    if planned["gateway_api"] and routes != home:
+        sources = [{"group": GROUP, "kind": "HTTPRoute", "namespace": routes}]
+        if planned["provider"] == "envoy_gateway":  # its policy stands beside the route and names the endpoint picker's Service
+            sources.append({"group": "gateway.envoyproxy.io", "kind": "EnvoyExtensionPolicy", "namespace": routes})
+        pool = {"group": planned["pool_group"], "kind": "InferencePool"}
+        targets = ([pool] if planned["backend"] == "InferencePool" else []) + [{"group": "", "kind": "Service"}]
+        found.append({"name": f"{planned['name']}-routes", "namespace": home, "from": sources, "to": targets})
+    for listener in planned["listeners"] if planned["create"] else []:
+        secret = listener["tls_secret"]
+        if secret and secret["namespace"] != planned["namespace"]:
+            source = {"group": GROUP, "kind": "Gateway", "namespace": planned["namespace"]}
+            target = {"group": "", "kind": "Secret", "name": secret["name"]}
+            found.append({"name": f"{planned['name']}-{listener['name']}", "namespace": secret["namespace"], "from": [source], "to": [target]})
+    return found

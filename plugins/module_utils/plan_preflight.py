@@ -1,0 +1,170 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a plan asks of the cluster that it shall run on, for the look before anything is touched. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .versions import ACCELERATORS
+from .versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
+
+Facts = dict[str, t.Any]
+
+KUBERNETES_MINIMUM = "1.29"  # native sidecars
+HELM_MINIMUM = "3.8.0"  # oci:// references
+LIBRARIES = {"kubernetes": "24.2.0", "yaml": "5.1"}
+_VERBS = ("get", "create", "patch", "delete")
+
+# What the roles write in the namespace, as (group, resource).
+_NAMESPACED = [
+    ("", "configmaps"),
+    ("", "services"),
+    ("", "serviceaccounts"),
+    ("rbac.authorization.k8s.io", "roles"),
+    ("rbac.authorization.k8s.io", "rolebindings"),
+    ("apps", "deployments"),
+]
+
+
+def needs(planned: Facts, user: Facts) -> Facts:
+    """The demands of a plan, as preflight_judge wants them."""
+    gateway = planned["gateway"]
+    facts = GATEWAY_PROVIDERS[gateway["provider"]]
+    crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
+    minimum = {"kubernetes": KUBERNETES_MINIMUM, "helm": HELM_MINIMUM, "libraries": dict(LIBRARIES)}
+    if gateway["gateway_api"]:
+        minimum["gateway_api"] = GATEWAY_API["minimum"]
+    if gateway["pool"]:
+        minimum["inference_extension"] = INFERENCE_EXTENSION_MINIMUM
+    return {
+        "platform": planned["platform"],
+        "scope": planned["scope"],
+        "namespace": planned["namespace"],
+        "namespaces": sorted({planned["namespace"], gateway["namespace"], gateway["routes_namespace"]}),
+        "labels": planned["labels"],
+        "projects": planned["prerequisites"]["projects"],
+        "run_as_user": user["llm_d_run_as_user"],
+        "minimum": minimum,
+        "installs": {
+            "gateway_api": crds.get("gateway-api", False),
+            "inference_extension": crds.get("inference-extension", False),
+            "controller": gateway["install"],
+        },
+        "gateway": {
+            key: gateway[key]
+            for key in ("provider", "gateway_api", "pool", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",
+                        "pool_version", "pool_group", "backend", "controller", "version")
+        }
+        | {"minimum": facts["minimum"], "route": bool(gateway["openshift_route"])},
+        "accelerators": _accelerators(planned),
+        "resources": _resources(planned),
+        "secrets": _secrets(planned, user),
+        "claims": _claims(user),
+        "charts": [{"name": chart["release_name"], "ref": chart["ref"]} for chart in gateway["charts"]],
+        "helm": user["llm_d_helm"],
+        "registry": user["llm_d_image_registry"],
+        "rights": planned["prerequisites"]["rights"] + _rights(planned),
+    }
+
+
+def _accelerators(planned: Facts) -> list[Facts]:
+    """What the model servers ask for: {service, resource, per_replica, replicas, node_selector, tolerations}."""
+    found = []
+    for service in planned["services"]:
+        for server in service["servers"]:
+            limits = server["resources"].get("limits", {})
+            for resource in {facts["resource"] for facts in ACCELERATORS.values()} | {key for key in limits if "/" in key}:
+                if resource in limits:
+                    found.append(
+                        {
+                            "service": service["name"],
+                            "resource": resource,
+                            "per_replica": int(limits[resource]),
+                            "replicas": server["replicas"],
+                            "labels": _labels(server),
+                            "tolerations": server["tolerations"],
+                        }
+                    )
+    return sorted(found, key=lambda item: (item["service"], item["resource"]))
+
+
+def _labels(server: Facts) -> Facts:
+    """Node labels that a server needs, with the product of its affinity."""
+    labels = dict(server["node_selector"])
+    node = server["affinity"].get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    for term in node.get("nodeSelectorTerms", []):
+        labels.update({match["key"]: match["values"][0] for match in term["matchExpressions"]})
+    return labels
+
+
+def _resources(planned: Facts) -> list[Facts]:
+    """Requests of every pod: {name, replicas, requests, limits}."""
+    found = []
+    for service in planned["services"]:
+        for part in (*service["servers"], service["scheduler"]):
+            found.append(
+                {
+                    "name": part["name"],
+                    "replicas": part["replicas"],
+                    "requests": {key: str(value) for key, value in part["resources"].get("requests", {}).items()},
+                    "limits": {key: str(value) for key, value in part["resources"].get("limits", {}).items()},
+                }
+            )
+    return found
+
+
+def _secrets(planned: Facts, user: Facts) -> list[Facts]:
+    """Secrets that must be there: {name, namespace, key, path}."""
+    home = planned["namespace"]
+    found = [
+        {"name": name, "namespace": home, "key": ".dockerconfigjson", "path": f"llm_d_image_pull_secrets[{index}]"}
+        for index, name in enumerate(user["llm_d_image_pull_secrets"])
+    ]
+    for index, service in enumerate(user["llm_d_model_services"]):
+        if service["model"]["token_secret"]:
+            found.append(
+                {"name": service["model"]["token_secret"], "namespace": home, "key": "HF_TOKEN", "path": f"llm_d_model_services[{index}].model.token_secret"}
+            )
+    for listener in planned["gateway"]["listeners"]:
+        if listener["tls_secret"]:
+            found.append({**listener["tls_secret"], "key": "tls.crt", "path": "llm_d_gateway.listener.tls_secret"})
+    return found
+
+
+def _claims(user: Facts) -> list[Facts]:
+    found = []
+    for index, service in enumerate(user["llm_d_model_services"]):
+        uri = service["model"]["uri"] or ""
+        if uri.startswith("pvc://"):
+            found.append({"name": uri.split("://", 1)[1].split("/", 1)[0], "path": f"llm_d_model_services[{index}].model.uri"})
+    return found
+
+
+def _rights(planned: Facts) -> list[Facts]:
+    """Every right that the roles use, each as an access review asks for it."""
+    gateway, home = planned["gateway"], planned["namespace"]
+    facts = GATEWAY_PROVIDERS[gateway["provider"]]
+    kinds = [(home, group, resource) for group, resource in _NAMESPACED]
+    if gateway["gateway_api"]:
+        kinds.append((gateway["routes_namespace"], "gateway.networking.k8s.io", "httproutes"))
+    if gateway["pool"]:
+        kinds.append((home, gateway["pool_group"], "inferencepools"))
+    if gateway["create"]:
+        kinds.append((gateway["namespace"], "gateway.networking.k8s.io", "gateways"))
+    if gateway["create"] and gateway["create_class"]:
+        kinds.append(("", "gateway.networking.k8s.io", "gatewayclasses"))
+    kinds += [(grant["namespace"], "gateway.networking.k8s.io", "referencegrants") for grant in gateway["grants"]]
+    if gateway["openshift_route"]:
+        kinds.append((gateway["namespace"], "route.openshift.io", "routes"))
+    kinds += [(home, version.rpartition("/")[0], _plural(kind)) for version, kind in facts["policies"]]
+    found = []
+    for namespace, group, resource in dict.fromkeys(kinds):
+        found += [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb in _VERBS]
+    return found
+
+
+def _plural(kind: str) -> str:
+    lower = kind.lower()
+    return f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"

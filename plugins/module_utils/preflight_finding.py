@@ -1,0 +1,20 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One finding of the look before anything is touched."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What is missing: severity is error (nothing will be touched) or warning."""
+
+    id: str
+    what: str
+    found: str
+    needed: str
+    how: str
+    severity: str = "error"

@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table of GPU operators and of what each product can be cut into. Data only. Facts of platforms.md section 2."""
+
+from __future__ import annotations
+
+import typing as t
+
+Facts = dict[str, t.Any]
+
+COMPUTE_SLICES, MEMORY_SLICES = 7, 8
+
+
+def _profiles(memory: int, *sizes: int) -> dict[str, int]:
+    """MIG profiles of a product of seven slices, with how many of each one GPU has. `sizes` in GB: 1g, double 1g, 2g, 3g, 4g, 7g."""
+    names = (f"1g.{sizes[0]}gb", f"1g.{sizes[1]}gb", f"2g.{sizes[2]}gb", f"3g.{sizes[3]}gb", f"4g.{sizes[4]}gb", f"7g.{memory}gb")
+    return dict(zip(names, (7, 4, 3, 2, 1, 1)))
+
+
+_80 = _profiles(80, 10, 20, 20, 40, 40)
+
+# product: {profile: how many at most on one GPU}; empty for what cannot be cut.
+MIG: dict[str, dict[str, int]] = {
+    "A100-40GB": _profiles(40, 5, 10, 10, 20, 20),
+    "A100-80GB": _80,
+    "H100-80GB": _80,
+    "H100-NVL-94GB": _profiles(94, 12, 24, 24, 47, 47),
+    "H200-141GB": _profiles(141, 18, 35, 35, 71, 71),
+    "B200-180GB": _profiles(180, 23, 45, 45, 90, 90),
+    "A30-24GB": {"1g.6gb": 4, "2g.12gb": 2, "4g.24gb": 1},
+    "RTX-PRO-6000": {"1g.24gb": 4, "2g.48gb": 2, "4g.96gb": 1},
+    "L40S": {},
+    "L40": {},
+    "L4": {},
+    "T4": {},
+    "A10": {},
+}
+# Products with fewer slices than the seven of the others: (compute, memory).
+SLICES = {"A30-24GB": (4, 4), "RTX-PRO-6000": (4, 4)}
+
+# The clouds and systems that bring a driver themselves.
+DRIVER_THERE = ("gke", "eks", "aks")
+
+_NVIDIA_LABEL = "nvidia.com/gpu.present"
+OPERATORS: dict[str, Facts] = {
+    "none": {"vendor": "nvidia", "namespace": None},
+    "nvidia_olm": {
+        "vendor": "nvidia",
+        "namespace": "nvidia-gpu-operator",  # monitoring and warnings of the operator depend on the name
+        "platforms": ["openshift"],
+        "subscriptions": [
+            {"name": "nfd", "namespace": "openshift-nfd", "source": "redhat-operators", "channel": "stable"},
+            {"name": "gpu-operator-certified", "namespace": "nvidia-gpu-operator", "source": "certified-operators", "channel": None},
+        ],
+        "ready": {"api_version": "nvidia.com/v1", "kind": "ClusterPolicy", "name": "gpu-cluster-policy"},
+    },
+    "nvidia_helm": {
+        "vendor": "nvidia",
+        "namespace": "gpu-operator",
+        "platforms": ["kubernetes", "eks", "aks", "gke"],
+        "chart": {"key": "gpu_operator", "release_name": "gpu-operator", "name": "gpu-operator", "version": "v26.3.1"},
+        "ready": {"api_version": "nvidia.com/v1", "kind": "ClusterPolicy", "name": "cluster-policy"},
+    },
+    "amd": {
+        "vendor": "amd",
+        "namespace": "kube-amd-gpu",
+        "platforms": ["openshift"],
+        "subscriptions": [{"name": "amd-gpu-operator", "namespace": "kube-amd-gpu", "source": "certified-operators", "channel": "alpha"}],
+        "ready": None,
+    },
+    "gaudi": {
+        "vendor": "intel_gaudi",
+        "namespace": "habana-ai-operator",
+        "platforms": ["openshift"],
+        "subscriptions": [{"name": "habana-ai-operator", "namespace": "habana-ai-operator", "source": "certified-operators", "channel": "stable"}],
+        "ready": None,
+    },
+}

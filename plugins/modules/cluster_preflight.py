@@ -1,0 +1,216 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_preflight
+short_description: Look whether a cluster can take a deployment
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Looks, in one process and without changing anything, at platform and versions, definitions, classes, controllers, rights, namespaces, quotas,
+    free accelerators, load balancers, secrets, and at what this host has of Helm, charts and libraries.
+  - Reports all findings at once, each with what it is, what was found, what is needed, and how to get there.
+  - Access reviews are asked of the API server, which keeps none of them. Of Secrets only the names of their keys are looked at.
+options:
+  needs:
+    description: What is asked of the cluster, the part C(preflight) of the plan.
+    type: dict
+    required: true
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - ansible.builtin.action_common_attributes
+attributes:
+  check_mode:
+    description: Does the same, since it changes nothing.
+    support: full
+  diff_mode:
+    description: There is no difference to show.
+    support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
+requirements:
+  - python >= 3.11
+  - kubernetes >= 24.2.0
+"""
+
+EXAMPLES = r"""
+- name: Look before anything is touched
+  llm_d.inference.cluster_preflight:
+    kubeconfig: ~/.kube/config
+    needs: "{{ lookup('llm_d.inference.plan').preflight }}"
+"""
+
+RETURN = r"""
+findings:
+  description: What is missing or odd, errors first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - id: accelerators/taken
+      severity: error
+      what: There is room for 1 of 4 replicas of llama-8b.
+      found: "free: gpu-1 1 of 8"
+      needed: 1 of nvidia.com/gpu on one node, 4 times
+      how: Lower replicas, free accelerators, or add nodes.
+  contains:
+    id:
+      description: Subject and kind of the finding.
+      type: str
+    severity:
+      description: C(error) stops the play, C(warning) does not.
+      type: str
+    what:
+      description: What is missing.
+      type: str
+    found:
+      description: What is there instead.
+      type: str
+    needed:
+      description: What has to be there.
+      type: str
+    how:
+      description: How to get there.
+      type: str
+lines:
+  description: The findings as lines for people.
+  returned: always
+  type: list
+  elements: str
+  sample: ["error  kubernetes/version: Kubernetes is too old. Found: v1.28.4. Needed: 1.29 or newer. Upgrade the cluster: pods need native sidecars."]
+platform:
+  description: What the cluster is.
+  returned: always
+  type: dict
+  sample: {name: openshift, flavour: openshift, version: 4.21.3}
+kubernetes:
+  description: Version of the API server.
+  returned: always
+  type: str
+  sample: v1.34.4
+facts:
+  description: What was seen in short, without the objects themselves.
+  returned: always
+  type: dict
+  sample: {user: system:admin, nodes: 3, gateway_classes: [istio], default_storage_class: standard, crds: {gateways.gateway.networking.k8s.io: 1.6.1}}
+"""
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import typing as t
+import urllib.error
+import urllib.parse
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.urls import open_url
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_cluster import exempt, proxy_of
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_facts import collect
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import judge, plain, report
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import detect
+
+REGISTRY_TIMEOUT = 2.0
+
+
+def host_facts(needs: dict[str, t.Any], server: str) -> dict[str, t.Any]:
+    """What this host has: helm, libraries, charts, registry, proxy."""
+    name = urllib.parse.urlsplit(server).hostname or server
+    exceptions = os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""
+    local = [chart["ref"] for chart in needs["charts"] if chart["ref"] and not re.match(r"(oci|https?)://", chart["ref"])]
+    return {
+        "helm": helm_version(needs.get("helm")) if needs["charts"] else None,
+        "libraries": {library: version_of(library) for library in needs["minimum"]["libraries"]},
+        # a name without a slash is a chart of a repository that Helm knows
+        "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", "."))) and not Path(ref).exists()],
+        "registry_problem": registry_problem(needs["registry"]) if needs.get("registry") else None,
+        "proxy": proxy_of(),
+        "server_name": name,
+        "proxy_exempt": exempt(name, exceptions),
+    }
+
+
+def helm_version(path: str | None) -> str | None:
+    """The version of helm, None where there is none that works."""
+    command = path or shutil.which("helm")
+    if not command or not os.access(command, os.X_OK):
+        return None
+    try:
+        done = subprocess.run([command, "version", "--short"], capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"v(\d+\.\d+\.\d+)", done.stdout)
+    return found.group(1) if found else None
+
+
+def version_of(library: str) -> str | None:
+    """The version of a Python library, None where it does not say."""
+    try:
+        return getattr(importlib.import_module(library), "__version__", None)
+    except ImportError:
+        return None
+
+
+def registry_problem(prefix: str) -> str | None:
+    """Why a registry does not answer; a request for credentials is an answer."""
+    host = prefix.split("/", 1)[0]
+    said = ""
+    for scheme in ("https", "http"):
+        try:
+            open_url(f"{scheme}://{host}/v2/", timeout=REGISTRY_TIMEOUT, validate_certs=False)
+            return None
+        except urllib.error.HTTPError:
+            return None
+        except (OSError, ValueError) as error:
+            said = said or f"{host}: {getattr(error, 'reason', error)}"
+    return said
+
+
+def short(facts: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The facts without the objects."""
+    classes = facts.get("storage_classes") or {}
+    default = [name for name, item in classes.items()
+               if (item["metadata"].get("annotations") or {}).get("storageclass.kubernetes.io/is-default-class") == "true"]
+    bundles = {name: entry["version"] for name, entry in (facts.get("crds") or {}).items() if entry["version"]}
+    return {
+        "user": facts.get("user", ""),
+        "nodes": len(facts["nodes"]) if "nodes" in facts else None,
+        "gateway_classes": sorted(facts.get("gateway_classes") or {}),
+        "default_storage_class": default[0] if default else None,
+        "crds": bundles,
+    }
+
+
+def main() -> None:
+    """Entry of the module."""
+    module = AnsibleModule(argument_spec={**auth_spec(), "needs": {"type": "dict", "required": True}}, supports_check_mode=True)
+    needs = module.params["needs"]
+    try:
+        cluster = connect(module)
+        facts = collect(cluster, needs)
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc))
+    facts["host"] = host_facts(needs, cluster.server)
+    found = judge(facts, needs)
+    errors = [finding for finding in found if finding.severity == "error"]
+    result = {"findings": plain(found), "lines": report(found), "platform": detect(facts), "kubernetes": facts["version"], "facts": short(facts)}
+    if errors:
+        count = "1 prerequisite is" if len(errors) == 1 else f"{len(errors)} prerequisites are"
+        listing = "\n".join(f"  - {line}" for line in report(errors))
+        module.fail_json(msg=f"{count} missing. Nothing has been touched.\n{listing}", **result)
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()

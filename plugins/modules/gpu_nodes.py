@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gpu_nodes
+short_description: Label the nodes of GPU pools and wait until they have what was asked
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Gives each node of a pool the labels that choose how its GPUs are shared, and waits until its allocatable resources are what comes of it.
+  - Node labels are written by a merge patch; no other label is touched.
+options:
+  pools:
+    description: Node pools, as the plan has them under C(gpus.pools).
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description: Name of the pool.
+        type: str
+        required: true
+      selector:
+        description: Label selector of its nodes.
+        type: str
+        required: true
+      labels:
+        description: Labels to give. None where an operator is only verified.
+        type: dict
+        default: {}
+      expected:
+        description: Resources that each node must have allocatable, each with C(resource) and C(count), which is null for any.
+        type: list
+        elements: dict
+        default: []
+      state_label:
+        description: Label by which the MIG manager says how far it is.
+        type: str
+  timeout:
+    description: Seconds to wait.
+    type: int
+    default: 900
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - ansible.builtin.action_common_attributes
+attributes:
+  check_mode:
+    description: Says which nodes would be labelled, and waits for nothing.
+    support: full
+  diff_mode:
+    description: Shows the labels.
+    support: full
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
+requirements:
+  - python >= 3.11
+  - kubernetes >= 24.2.0
+"""
+
+EXAMPLES = r"""
+- name: Share the GPUs as the plan says
+  llm_d.inference.gpu_nodes:
+    pools: "{{ lookup('llm_d.inference.plan').gpus.pools }}"
+"""
+
+RETURN = r"""
+labelled:
+  description: Nodes that got labels.
+  returned: always
+  type: list
+  elements: str
+  sample: [gpu-1]
+nodes:
+  description: Nodes of each pool.
+  returned: always
+  type: dict
+  sample: {a100: [gpu-1, gpu-2]}
+problems:
+  description: What is not as asked.
+  returned: always
+  type: list
+  elements: str
+  sample: ["pool a100: node gpu-1: allocatable nvidia.com/gpu is 1, not 8; look at the pods of the device plugin on it, and at gpus_per_node"]
+"""
+
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, trouble
+
+POOL = {
+    "name": {"type": "str", "required": True},
+    "selector": {"type": "str", "required": True},
+    "labels": {"type": "dict", "default": {}},
+    "expected": {"type": "list", "elements": "dict", "default": []},
+    "state_label": {"type": "str"},
+}
+PAUSE = 2.0
+
+
+def nodes_of(cluster: Cluster, pool: dict) -> list[dict]:
+    """The nodes of a pool."""
+    return cluster.get("/api/v1/nodes", {"labelSelector": pool["selector"]}).get("items") or []
+
+
+def main() -> None:
+    """Entry of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **auth_spec(),
+            "pools": {"type": "list", "elements": "dict", "required": True, "options": POOL},
+            "timeout": {"type": "int", "default": 900},
+        },
+        supports_check_mode=True,
+    )
+    pools = module.params["pools"]
+    before, after, problems = {}, {}, []
+    try:
+        cluster = connect(module)
+        members = {pool["name"]: nodes_of(cluster, pool) for pool in pools}
+        for pool in pools:
+            for node in members[pool["name"]]:
+                lacking, name = missing_labels(node, pool["labels"]), node["metadata"]["name"]
+                if lacking:
+                    labels = node["metadata"].get("labels") or {}
+                    before[name], after[name] = {key: labels.get(key) for key in lacking}, lacking
+                    if not module.check_mode:
+                        cluster.request("PATCH", f"/api/v1/nodes/{name}", body={"metadata": {"labels": lacking}}, content_type="application/merge-patch+json")
+        deadline = time.monotonic() + module.params["timeout"]
+        while not module.check_mode:
+            problems = [line for pool in pools for line in trouble(pool, nodes_of(cluster, pool))]
+            if not problems or time.monotonic() >= deadline:
+                break
+            time.sleep(PAUSE)
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc))
+    names = {pool: [node["metadata"]["name"] for node in found] for pool, found in members.items()}
+    result = {"changed": bool(after), "labelled": sorted(after), "nodes": names, "problems": problems, "diff": {"before": before, "after": after}}
+    if problems:
+        module.fail_json(msg="the GPUs are not shared as asked:\n" + "\n".join(f"- {line}" for line in problems), **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: stack_diagnosis
+short_description: Name what is wrong with a stack, the most probable cause first
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Reads the objects of a deployment, their conditions, events and logs, asks every model server and the gateway for a completion of a token or four,
+    reads the metrics of the endpoint pickers, and compares all of it with the plan and with the failure catalogue.
+  - Returns findings, each with what is wrong, where, the evidence and the remedy, ranked by how probably it is the cause.
+  - Changes nothing, and works on what is left of a broken stack. An API server that does not answer is a finding as well.
+  - What looks like a secret is removed from everything that is returned. Secrets themselves are not read, but for the labels of those that Helm keeps.
+options:
+  plan:
+    description: What was deployed, from P(llm_d.inference.plan#lookup).
+    type: dict
+    required: true
+  requests:
+    description: Whether to send requests to the model servers and through the gateway.
+    type: bool
+    default: true
+  request_timeout:
+    description: Seconds that one request may take.
+    type: float
+    default: 5
+  log_lines:
+    description: Lines that are read of the log of a container that is not ready.
+    type: int
+    default: 200
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - kubernetes >= 24.2.0
+attributes:
+  check_mode:
+    description: Sends no request to model servers or gateway.
+    support: full
+  diff_mode:
+    description: It changes nothing.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Find out what is wrong
+  llm_d.inference.stack_diagnosis:
+    plan: "{{ lookup('llm_d.inference.plan') }}"
+  register: diagnosis
+
+- name: Say it
+  ansible.builtin.debug:
+    msg: "{{ diagnosis.lines }}"
+"""
+
+RETURN = r"""
+ok:
+  description: Whether nothing is wrong that is known. Notes do not count.
+  returned: always
+  type: bool
+  sample: false
+summary:
+  description: The most probable cause in one line.
+  returned: always
+  type: str
+  sample: "most probable cause: the pool selects no pod (InferencePool llm-d/llama-8b); 2 more findings"
+findings:
+  description: What is wrong, the most probable cause first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - rank: 1
+      code: F21
+      kind: cause
+      what: the pool selects no pod
+      where: InferencePool llm-d/llama-8b
+      evidence: ["its selector is app=llama, and no pod has these labels"]
+      remedy: "set the selector to the labels of its pods: run playbooks/site.yml"
+  contains:
+    rank:
+      description: Place in the list.
+      type: int
+    code:
+      description: Entry of the failure catalogue, see C(docs/troubleshooting.md).
+      type: str
+    kind:
+      description: V(cause), V(suspect), V(symptom) or V(note).
+      type: str
+    what:
+      description: What is wrong.
+      type: str
+    where:
+      description: The objects, the most telling first.
+      type: str
+    evidence:
+      description: What was seen.
+      type: list
+      elements: str
+    remedy:
+      description: What to do.
+      type: str
+looked_at:
+  description: How many objects of each kind were read.
+  returned: always
+  type: dict
+  sample: {Pod: 7, Deployment: 3}
+not_read:
+  description: What could not be read, and why.
+  returned: always
+  type: list
+  elements: str
+  sample: []
+instance:
+  description: Name of the deployment.
+  returned: always
+  type: str
+  sample: llm-d
+namespace:
+  description: Its namespace.
+  returned: always
+  type: str
+  sample: llm-d
+release:
+  description: Its release line.
+  returned: always
+  type: str
+  sample: scheduler-0.7
+time:
+  description: When it was looked at, UTC.
+  returned: always
+  type: str
+  sample: "2026-11-21T12:00:00Z"
+seconds:
+  description: How long it took.
+  returned: always
+  type: float
+  sample: 2.1
+lines:
+  description: The findings as lines for people.
+  returned: always
+  type: list
+  elements: str
+  sample: ["most probable cause: the pool selects no pod (InferencePool llm-d/llama-8b)"]
+markdown:
+  description: The findings as a page.
+  returned: always
+  type: str
+  sample: "# Diagnosis of llm-d in llm-d"
+"""
+
+import datetime
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils import diagnosis
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError, one_line
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_collect import Collector
+
+
+def lacking(plan: dict) -> str:
+    """Why a dictionary is no plan; empty when it is one."""
+    missing = [name for name in ("instance", "namespace", "release", "prerequisites", "gateway", "services") if name not in plan]
+    return f"plan lacks {', '.join(missing)}: give lookup('llm_d.inference.plan')" if missing else ""
+
+
+def main() -> None:
+    """Entry of the module."""
+    spec = {
+        "plan": {"type": "dict", "required": True},
+        "requests": {"type": "bool", "default": True},
+        "request_timeout": {"type": "float", "default": 5},
+        "log_lines": {"type": "int", "default": 200},
+    }
+    module = AnsibleModule({**auth_spec(), **spec}, supports_check_mode=True)
+    plan = module.params["plan"]
+    wrong = lacking(plan) or ("request_timeout must be more than 0" if module.params["request_timeout"] <= 0 else "")
+    if wrong:
+        module.fail_json(msg=wrong)
+    limits = {name: module.params[name] for name in ("request_timeout", "log_lines")}
+    limits["requests"] = module.params["requests"] and not module.check_mode
+    start, looked_at, not_read = time.monotonic(), {}, []
+    try:
+        snap = Collector(connect(module), plan, limits).collect()
+        found = diagnosis.diagnose(snap)
+        looked_at = {kind: len(items) for kind, items in sorted(snap.objects.items()) if items}
+        not_read = [f"{entry['what']}: {entry['message']}" for entry in snap.unread]
+    except ClusterError as error:
+        found = diagnosis.unreachable(one_line(error))
+    facts = {
+        "instance": plan["instance"], "namespace": plan["namespace"], "release": plan["release"]["name"], "looked_at": looked_at, "not_read": not_read,
+        "time": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": round(time.monotonic() - start, 1),
+    }
+    made = diagnosis.report(found, facts)
+    module.exit_json(changed=False, **made, lines=diagnosis.lines(made), markdown=diagnosis.markdown(made))
+
+
+if __name__ == "__main__":
+    main()

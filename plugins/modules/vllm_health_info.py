@@ -1,0 +1,254 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: vllm_health_info
+short_description: Report the health of OpenAI-compatible servers
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Looks once at an OpenAI-compatible server (vLLM, SGLang, TensorRT-LLM, Triton, the llm-d simulator, or a gateway in front of them), or at all
+    servers of a set, and returns what it saw. It neither waits nor fails because of what it sees.
+  - Fails only for options that do not fit, and for an API server that it needs and cannot reach.
+options:
+  retries:
+    description: How many times a request is tried again, with growing pauses, when nobody answered or the answer was 429, 502, 503 or 504.
+    type: int
+    default: 2
+attributes:
+  check_mode:
+    description: Asks for no completion; all else is the same.
+    support: full
+  diff_mode:
+    description: It changes nothing.
+    support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
+extends_documentation_fragment:
+  - ansible.builtin.action_common_attributes
+  - llm_d.inference.health
+seealso:
+  - module: llm_d.inference.vllm_health
+"""
+
+EXAMPLES = r"""
+- name: Look at every server of a model
+  llm_d.inference.vllm_health_info:
+    replicas:
+      namespace: llm-d
+      label_selector: llm-d.ai/model-service=llama-8b
+    level: metrics
+  register: servers
+
+- name: Say in what they differ
+  ansible.builtin.debug:
+    msg: "{{ servers.findings | map(attribute='what') }}"
+
+- name: Look at Triton, whose metrics are on another port
+  llm_d.inference.vllm_health_info:
+    url: http://triton.example.com:9000
+    metrics_port: 8002
+    engine: triton
+    level: metrics
+"""
+
+RETURN = r"""
+healthy:
+  description: Whether every server is at the wanted level, and no finding stands against them as a set.
+  returned: always
+  type: bool
+  sample: true
+level:
+  description: The highest level that held, empty when none did. Of several servers, that of the first one that fails.
+  returned: always
+  type: str
+  sample: serving
+engine:
+  description: The engine that all servers run, null when they differ or it is not known.
+  returned: always
+  type: str
+  sample: vllm
+version:
+  description: The version that all servers run, null when they differ or do not say.
+  returned: always
+  type: str
+  sample: 0.33.0
+checks:
+  description: The rungs of the last look, in order; the last one is the one that failed, if any did. Of several servers, those of the first one that fails.
+  returned: always
+  type: list
+  elements: dict
+  sample: &checks
+    - {name: health, ok: true, evidence: "GET http://10.96.0.20/health: 200", ms: 2.1, remedy: "", kind: ""}
+    - name: models
+      ok: false
+      evidence: /v1/models lists acme/tiny, not acme/small
+      ms: 3.4
+      remedy: serve 'acme/small' under that name, or ask for one of those
+      kind: model
+  contains: &check
+    name:
+      description: What was looked at.
+      type: str
+    ok:
+      description: Whether it held.
+      type: bool
+    evidence:
+      description: What was seen.
+      type: str
+    ms:
+      description: Milliseconds it took.
+      type: float
+    remedy:
+      description: What to do, when it did not hold.
+      type: str
+    kind:
+      description: Short name of the trouble, for programs.
+      type: str
+models:
+  description: The models that the servers list.
+  returned: always
+  type: list
+  elements: dict
+  sample: &models [{id: acme/tiny, max_model_len: 1024}]
+  contains: &model
+    id:
+      description: Name of the model.
+      type: str
+    max_model_len:
+      description: Tokens it takes, null when the server does not say.
+      type: int
+metrics:
+  description: What the scheduler reads of the server, by signal, with the name it has there and its value, null when it is missing. Empty below level metrics.
+  returned: always
+  type: dict
+  sample: &metrics
+    waiting: {name: "vllm:num_requests_waiting", value: 0}
+    running: {name: "vllm:num_requests_running", value: 1}
+    kv_cache: {name: "vllm:kv_cache_usage_perc", value: 0.12}
+    block_size: {name: "vllm:cache_config_info", value: 16}
+    blocks: {name: "vllm:cache_config_info", value: 1024}
+servers:
+  description: Each server by itself.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - server: Pod llm-d/llama-8b-decode-5d6c7f-abcde
+      ready: true
+      healthy: true
+      level: metrics
+      engine: vllm
+      version: 0.33.0
+      models: *models
+      metrics: *metrics
+      notes: []
+      checks: *checks
+  contains:
+    server:
+      description: Address of the server, or the Pod or Service.
+      type: str
+    ready:
+      description: Whether the Pod is ready; true where no Pod is known.
+      type: bool
+    healthy:
+      description: Whether it is at the wanted level.
+      type: bool
+    level:
+      description: The highest level that held.
+      type: str
+    engine:
+      description: What answers, null when that is not known.
+      type: str
+    version:
+      description: Its version, null when it does not say.
+      type: str
+    models:
+      description: The models it lists.
+      type: list
+      elements: dict
+      contains: *model
+    metrics:
+      description: As RV(metrics).
+      type: dict
+    notes:
+      description: What is odd about its metrics without being a failure.
+      type: list
+      elements: str
+    checks:
+      description: As RV(checks).
+      type: list
+      elements: dict
+      contains: *check
+findings:
+  description: Known trouble of the Pods that do not serve, and in what the servers differ from each other.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - code: mixed_version
+      what: "the servers differ in version: servers of different versions may differ in metrics, in hashes of prefixes and in KV transfer"
+      where: Pod llm-d/a, Pod llm-d/b
+      evidence: "0.32.1: Pod llm-d/a; 0.33.0: Pod llm-d/b"
+      remedy: finish the rollout; a pool should select servers of one engine and one version
+  contains:
+    code:
+      description: Entry of the failure catalogue (see C(docs/troubleshooting.md)), or C(mixed_*) and C(slow).
+      type: str
+    what:
+      description: What is wrong.
+      type: str
+    where:
+      description: Which servers.
+      type: str
+    evidence:
+      description: What was seen.
+      type: str
+    remedy:
+      description: What to do.
+      type: str
+waited:
+  description: Seconds until the outcome.
+  returned: always
+  type: float
+  sample: 12.3
+looks:
+  description: How many times the servers were looked at.
+  returned: always
+  type: int
+  sample: 7
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils import health, health_report
+from ansible_collections.llm_d.inference.plugins.module_utils.health_targets import Targets
+
+
+def main() -> None:
+    """Entry point."""
+    module = AnsibleModule({**health_report.SPEC, "retries": {"type": "int", "default": 2}}, supports_check_mode=True, **health_report.RULES)
+    params = module.params
+    if wrong := health_report.mistakes(params):
+        module.fail_json(msg=wrong)
+    wanted = health_report.wanted_of(params, completions=not module.check_mode)
+    try:
+        targets = Targets(params)
+        view, waited, looks = health.until(
+            lambda left: health_report.survey(targets, wanted, (params["replicas"] or {}).get("count", 1)), lambda view: True, 1.0, 1.0)
+        found = health_report.result(targets, view, waited, looks)
+    except Exception as error:  # pylint: disable=broad-except  # a mistake in the options or an unreachable cluster, each one clear line
+        module.fail_json(msg=str(error))
+    if view.wrong:
+        found["msg"] = view.wrong
+    module.exit_json(**found)
+
+
+if __name__ == "__main__":
+    main()

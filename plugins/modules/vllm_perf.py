@@ -1,0 +1,623 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: vllm_perf
+short_description: Measure how fast an OpenAI-compatible server answers, and judge it
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Sends a workload to an OpenAI-compatible server (vLLM, SGLang, TensorRT-LLM, the llm-d simulator, or a gateway in front of them) and measures
+    time to first token, time per output token, throughput and goodput. C(docs/performance.md) defines every number.
+  - Load is closed (so many requests in flight) or open (so many per second, whatever the server does), in one stage or several, as a ramp, as a
+    sweep up to saturation, or as a search for the highest rate that keeps the objectives.
+  - Latencies count from the moment a request was due as well as from when it was sent. A run in which this client itself was late is C(invalid),
+    which is not slow.
+  - Every failed request counts, and so does an error inside a stream that began with status 200, an empty answer, and one shorter than asked.
+    Failed requests count against O(slo) as if they had taken for ever.
+  - Needs no tokenizer, since tokens are those that the server counts. Memory does not grow with the number of requests.
+options:
+  url:
+    description:
+      - Address of the server or of the gateway in front of it, without C(/v1).
+      - Proxies of the environment are not honoured, since they would be measured too.
+    type: str
+    required: true
+  model:
+    description: Name under which the model is served. A LoRA adapter's name is one too. Instead of it, O(models).
+    type: str
+  models:
+    description: Several models, among which requests are drawn.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: Name under which it is served.
+        type: str
+        required: true
+      weight:
+        description: Its share of the requests, as against the other weights.
+        type: float
+        default: 1
+  api:
+    description: Which completions to ask for.
+    type: str
+    choices: [completions, chat_completions]
+    default: completions
+  stream:
+    description: Whether answers are streamed. Of one that is not, the first token comes with the last.
+    type: bool
+    default: true
+  ignore_eos:
+    description: Whether to ask for exactly the wanted number of tokens. Then a shorter answer is a failure.
+    type: bool
+    default: true
+  temperature:
+    description: Temperature of sampling.
+    type: float
+    default: 0
+  extra_body:
+    description: Fields to add to each request.
+    type: dict
+    default: {}
+  headers:
+    description: Headers to add to each request.
+    type: dict
+    default: {}
+  host_header:
+    description: Host name to ask for, where a gateway routes by host name.
+    type: str
+  api_key:
+    description: Key that the server asks for. It is never shown.
+    type: str
+  validate_certs:
+    description: Whether the certificate must be trusted.
+    type: bool
+    default: true
+  ca_path:
+    description: PEM file with the certificates of the authorities to trust.
+    type: path
+  workload:
+    description: What is sent. Lengths of prompts are in common English words, a token each or a little more; lengths of answers are in tokens.
+    type: dict
+    default: {}
+    suboptions:
+      kind:
+        description:
+          - V(random) for prompts that share nothing; V(shared_prefix) for groups of prompts behind a long common prefix; V(chats) for conversations
+            in which each turn carries what was said before; V(trace) for a recorded trace; V(prompts) for a file of one's own.
+        type: str
+        choices: [random, shared_prefix, chats, trace, prompts]
+        default: random
+      input_len:
+        description: Words of a prompt, for V(random).
+        type: int
+        default: 64
+      input_len_max:
+        description: Then lengths are uniformly random from O(workload.input_len) to this.
+        type: int
+      output_len:
+        description: Tokens of an answer.
+        type: int
+        default: 16
+      output_len_max:
+        description: Then lengths are uniformly random from O(workload.output_len) to this, for V(random).
+        type: int
+      groups:
+        description: Number of shared prefixes, for V(shared_prefix) and V(chats).
+        type: int
+        default: 24
+      prompts_per_group:
+        description: Different questions behind each prefix, for V(shared_prefix).
+        type: int
+        default: 5
+      system_prompt_len:
+        description: Words of a shared prefix.
+        type: int
+        default: 1500
+      question_len:
+        description: Words of a question.
+        type: int
+        default: 40
+      turns:
+        description: Turns of a conversation, for V(chats).
+        type: int
+        default: 5
+      turns_max:
+        description: Then the number of turns is uniformly random from O(workload.turns) to this.
+        type: int
+      think_seconds:
+        description: Seconds from an answer to the next turn.
+        type: float
+        default: 0
+      path:
+        description: The file of V(trace) or V(prompts), on the host where this runs.
+        type: path
+      format:
+        description:
+          - Format of a trace. V(mooncake) is lines of JSON with C(timestamp) in milliseconds, C(input_length), C(output_length) and C(hash_ids);
+            V(burstgpt) is CSV with C(Timestamp) in seconds, C(Request tokens) and C(Response tokens).
+        type: str
+        choices: [mooncake, burstgpt]
+        default: mooncake
+      block_len:
+        description: Words of the block that one of C(hash_ids) stands for.
+        type: int
+        default: 512
+      speed:
+        description: How many times faster than it was recorded a trace is sent.
+        type: float
+        default: 1
+      requests:
+        description: Send only so many requests of a trace.
+        type: int
+  stages:
+    description:
+      - Loads, one after the other. A trace needs none and is then sent at its own times.
+      - Of conversations, the first turns are what is counted and sent at the rate; the others follow.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      concurrency:
+        description: Requests in flight at once. The next leaves when one has ended.
+        type: int
+      rate:
+        description: Mean number of requests per second.
+        type: float
+      to_rate:
+        description: Then the rate grows or falls evenly from C(rate) to this.
+        type: float
+      seconds:
+        description: How long to send.
+        type: float
+      requests:
+        description: Number of requests.
+        type: int
+  warmup:
+    description: A stage before the others that is sent and not measured, so that caches are as full as they stay.
+    type: dict
+    suboptions:
+      concurrency:
+        description: Requests in flight at once.
+        type: int
+      rate:
+        description: Mean number of requests per second.
+        type: float
+      to_rate:
+        description: Then the rate grows or falls evenly from C(rate) to this.
+        type: float
+      seconds:
+        description: How long to send.
+        type: float
+      requests:
+        description: Number of requests.
+        type: int
+  sweep:
+    description: Instead of O(stages), rate after rate until the server is saturated, that is, until it answers less than 85 % of them in the time.
+    type: dict
+    suboptions:
+      rate:
+        description: The first rate, in requests per second.
+        type: float
+        default: 1
+      factor:
+        description: Each rate is the last one times this.
+        type: float
+        default: 2
+      rate_max:
+        description: No rate above this is tried.
+        type: float
+      seconds:
+        description: How long each rate is sent. It should be much longer than a request takes.
+        type: float
+        default: 30
+      most:
+        description: Number of rates at most.
+        type: int
+        default: 12
+  search:
+    description: Instead of O(stages), look for the highest rate that meets O(slo), by doubling and then halving the gap.
+    type: dict
+    suboptions:
+      rate:
+        description: The first rate, in requests per second.
+        type: float
+        default: 1
+      factor:
+        description: Until the objectives are missed, each rate is the last one times this.
+        type: float
+        default: 2
+      rate_max:
+        description: No rate above this is tried.
+        type: float
+      seconds:
+        description: How long each rate is sent. It should be much longer than a request takes.
+        type: float
+        default: 30
+      most:
+        description: Number of rates at most.
+        type: int
+        default: 12
+      tolerance:
+        description: How close the answer must be, as a share of it.
+        type: float
+        default: 0.05
+  arrivals:
+    description: In open loops, V(poisson) for independent arrivals, V(constant) for equal gaps.
+    type: str
+    choices: [poisson, constant]
+    default: poisson
+  seed:
+    description: Equal seeds give equal lengths, orders and times.
+    type: int
+    default: 42
+  nonce:
+    description: Goes into every prompt, so that no cache knows them. Left out, it is new in each run.
+    type: str
+  request_timeout:
+    description: Seconds that one request may take. One that takes longer has failed.
+    type: float
+    default: 300
+  in_flight:
+    description: Requests that may be in flight at once in an open loop. One more is not sent, and counts as failed.
+    type: int
+    default: 10000
+  pause:
+    description: Seconds between stages.
+    type: float
+    default: 1
+  processes:
+    description: Processes that send together, where one core is not enough for the load. Each takes every so-manieth request.
+    type: int
+    default: 1
+  max_lag:
+    description: Seconds by which 99 % of the requests may be sent late, and by which the client's own clock may run late, before a stage is invalid.
+    type: float
+    default: 0.1
+  slo:
+    description:
+      - Objectives. The task fails when a stage misses one; of a sweep or search, when no rate meets them all.
+      - C(METRIC_STAT_ms) is an upper bound in milliseconds, such as C(ttft_p90_ms) or C(tpot_mean_ms). Metrics are C(ttft), C(ttft_from_schedule), C(tpot),
+        C(itl), C(ntpot), C(e2e), C(e2e_from_schedule), C(queue), C(send_lag); statistics are C(mean), C(max), C(p50), C(p99), C(p99_9) and so on.
+      - C(error_rate_max) is a share from 0 to 1. C(requests_per_s_min), C(output_tokens_per_s_min), C(prompt_tokens_per_s_min), C(total_tokens_per_s_min),
+        C(goodput_per_s_min) and C(goodput_share_min) are lower bounds.
+    type: dict
+    default: {}
+  goodput:
+    description:
+      - What makes one request a good one, in milliseconds. C(ttft_ms) and C(e2e_ms) count from when it was due; C(tpot_ms), C(ntpot_ms), and C(itl_ms), the
+        longest gap, from its answer. Without any, every successful request is good.
+    type: dict
+    default: {}
+  baseline:
+    description: A C(result.json) of an earlier run, on the host where this runs, to compare with.
+    type: path
+  baseline_max_ratio:
+    description: The task fails when a latency is more than so many times the baseline's, or a rate less than its inverse, beyond what chance explains.
+    type: float
+  artifacts:
+    description:
+      - Folder on the host where this runs. There come C(result.json), C(requests.csv), C(report.html), and for each stage a benchmark report of llm-d
+        (schema 0.2.1), C(benchmark_report_0.json) and so on.
+    type: path
+  progress_path:
+    description: File to which lines about the progress are appended. Set by the action plugin.
+    type: path
+attributes:
+  check_mode:
+    description: Checks the options, sends nothing and measures nothing.
+    support: full
+  diff_mode:
+    description: It changes nothing.
+    support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
+seealso:
+  - module: llm_d.inference.vllm_health
+  - module: llm_d.inference.workload_run
+extends_documentation_fragment:
+  - ansible.builtin.action_common_attributes
+"""
+
+EXAMPLES = r"""
+- name: Measure with 64 requests in flight, and fail when first tokens come late
+  llm_d.inference.vllm_perf:
+    url: http://10.96.0.20
+    model: meta-llama/Llama-3.1-8B-Instruct
+    workload:
+      input_len: 512
+      output_len: 128
+    warmup:
+      concurrency: 64
+      requests: 128
+    stages:
+      - concurrency: 64
+        seconds: 120
+    slo:
+      ttft_from_schedule_p90_ms: 500
+      tpot_p90_ms: 40
+      error_rate_max: 0.001
+    artifacts: artifacts/perf
+
+- name: Find the highest rate at which 99 % of the requests meet their objectives
+  llm_d.inference.vllm_perf:
+    url: https://models.example.com
+    api_key: "{{ vault_model_key }}"
+    model: llama-8b
+    api: chat_completions
+    workload:
+      kind: shared_prefix
+      groups: 150
+      system_prompt_len: 6000
+      question_len: 1200
+      output_len: 1000
+    goodput:
+      ttft_ms: 500
+      tpot_ms: 40
+    slo:
+      goodput_share_min: 0.99
+    search:
+      rate: 2
+      seconds: 60
+
+- name: Send a recorded trace twice as fast to a base model and its adapters, and compare with the last release
+  llm_d.inference.vllm_perf:
+    url: http://10.96.0.20
+    models:
+      - name: llama-8b
+        weight: 8
+      - name: sql-adapter
+      - name: support-adapter
+    workload:
+      kind: trace
+      path: traces/conversation.jsonl
+      speed: 2
+    baseline: artifacts/perf-last-release/result.json
+    baseline_max_ratio: 1.1
+    artifacts: artifacts/perf
+"""
+
+RETURN = r"""
+verdict:
+  description:
+    - V(passed), V(failed), V(invalid) where this client was late, or V(inconclusive) where there were too few requests for a percentile asked for.
+    - Without O(slo) a run with any success has V(passed) when the client kept to its times.
+  returned: always, except in check mode
+  type: str
+  sample: passed
+why:
+  description: What the verdict comes from, line by line; empty for V(verdict=passed).
+  returned: always, except in check mode
+  type: list
+  elements: str
+  sample: ["rate 16: ttft_p90_ms: 812.4 misses at most 500"]
+best_rate:
+  description: The highest rate whose stage met every objective, in requests per second; null where there is none.
+  returned: always, except in check mode
+  type: float
+  sample: 14.0
+limited:
+  description: Why a sweep or search ended before it was done; null where it did not.
+  returned: always, except in check mode
+  type: str
+  sample: the SLO is met at 64 requests/s, the highest rate that was allowed
+url:
+  description: Where the requests were sent.
+  returned: always, except in check mode
+  type: str
+  sample: http://10.96.0.20
+started:
+  description: When the run began, in UTC.
+  returned: always, except in check mode
+  type: str
+  sample: '2026-11-21T12:00:00Z'
+seconds:
+  description: How long it took in all.
+  returned: always, except in check mode
+  type: float
+  sample: 64.1
+nonce:
+  description: What O(nonce) was, given or made.
+  returned: always, except in check mode
+  type: str
+  sample: 4fd1a0c2
+client:
+  description: This client, with C(cpu) (processor cores it took on average), C(memory_mib) at its peak, C(python) and C(cores) of the host.
+  returned: always, except in check mode
+  type: dict
+  sample: {cpu: 0.43, memory_mib: 61.2, python: 3.12.4, cores: 8}
+comparison:
+  description:
+    - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(found), C(ratio), C(low), C(high) and C(verdict).
+    - C(low) to C(high) is where the ratio lies in 95 of 100 such comparisons.
+  returned: with O(baseline)
+  type: list
+  elements: dict
+  sample:
+    - {label: concurrency 64, name: tpot_p90_ms, baseline: 31.2, found: 30.8, ratio: 0.987, low: 0.961, high: 1.014, verdict: same}
+artifacts:
+  description: Files that were written.
+  returned: with O(artifacts)
+  type: dict
+  sample: {result: artifacts/perf/result.json, requests: artifacts/perf/requests.csv, page: artifacts/perf/report.html}
+stages:
+  description: One element for each stage, or rate that was tried. Latencies are those of successful requests; failed ones are counted beside them.
+  returned: always, except in check mode
+  type: list
+  elements: dict
+  sample:
+    - label: concurrency 64
+      concurrency: 64
+      requests: 5120
+      ok: 5120
+      failed: 0
+      ttft_ms: {n: 5120, mean: 201.4, min: 180.2, p50: 200.3, p90: 214.0, p95: 219.5, p99: 240.2, max: 260.9}
+      output_tokens_per_s: 5461.3
+      valid: true
+  contains:
+    label:
+      description: The stage in words.
+      type: str
+    rate:
+      description: Wanted mean of requests per second.
+      type: float
+    to_rate:
+      description: The rate at the end of a ramp.
+      type: float
+    concurrency:
+      description: Requests in flight at once.
+      type: int
+    requests:
+      description: Requests that were due.
+      type: int
+    ok:
+      description: Successful requests.
+      type: int
+    failed:
+      description: All others.
+      type: int
+    error_rate:
+      description: Their share.
+      type: float
+    errors:
+      description: Failures by kind, such as C(http_503), C(timeout), C(error_in_stream), C(truncated), C(empty), C(short), C(in_flight).
+      type: dict
+    error_example:
+      description: The first failure in words.
+      type: str
+    seconds:
+      description: From the start of the stage to the end of its last request.
+      type: float
+    sent_per_s:
+      description: Requests per second as they were sent.
+      type: float
+    requests_per_s:
+      description: Successful requests per second.
+      type: float
+    output_tokens_per_s:
+      description: Output tokens of successful requests per second.
+      type: float
+    prompt_tokens_per_s:
+      description: Prompt tokens of successful requests per second.
+      type: float
+    total_tokens_per_s:
+      description: Both.
+      type: float
+    goodput_per_s:
+      description: Good requests per second, as O(goodput) says.
+      type: float
+    goodput_share:
+      description: Good requests of all that were due.
+      type: float
+    goodput_tokens_per_s:
+      description: Output tokens of good requests per second.
+      type: float
+    ttft_ms:
+      description: Time to first token from the actual send.
+      type: dict
+    ttft_from_schedule_ms:
+      description: Time to first token from when the request was due.
+      type: dict
+    e2e_ms:
+      description: Time to last token from the actual send.
+      type: dict
+    e2e_from_schedule_ms:
+      description: Time to last token from when the request was due.
+      type: dict
+    tpot_ms:
+      description: Time per output token after the first, per request.
+      type: dict
+    itl_ms:
+      description: Time between pieces of an answer, over all requests.
+      type: dict
+    ntpot_ms:
+      description: Time to last token by the number of output tokens.
+      type: dict
+    queue_ms:
+      description: Time in the server's queue, where it says so.
+      type: dict
+    send_lag_ms:
+      description: How late the client sent.
+      type: dict
+    client_lag_ms:
+      description: How late the client's own clock ran.
+      type: dict
+    client_cpu:
+      description: Processor cores that the client took on average.
+      type: float
+    prompt_tokens:
+      description: Prompt tokens.
+      type: int
+    output_tokens:
+      description: Output tokens.
+      type: int
+    cached_tokens:
+      description: Prompt tokens that were in the server's prefix cache, where it says so.
+      type: int
+    hit_ratio:
+      description: Cached tokens of prompt tokens.
+      type: float
+    chunks:
+      description: Events with content.
+      type: int
+    token_source:
+      description: Requests by who counted their tokens, C(usage) (the server in its answer), C(tokenize) (its tokenizer), C(chunks) (nobody; events counted).
+      type: dict
+    servers:
+      description: Requests per server, where the answers name it in the header C(x-inference-pod).
+      type: dict
+    models:
+      description: Requests per model.
+      type: dict
+    slo:
+      description: Each objective with C(name), C(wanted), C(found), C(met), and C(enough), whether there were enough requests for that percentile.
+      type: list
+      elements: dict
+    valid:
+      description: Whether the client kept to its times.
+      type: bool
+    why_invalid:
+      description: Why not.
+      type: str
+"""
+
+import secrets
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options, perf_tls
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
+
+
+def main() -> None:
+    """Entry point."""
+    module = AnsibleModule(SPEC, supports_check_mode=True, mutually_exclusive=EXCLUSIVE, required_one_of=ONE_OF, required_by=REQUIRED_BY)
+    numbers(module.params)
+    nonce = module.params["nonce"] or secrets.token_hex(4)
+    try:
+        files = perf_job.read(module.params)
+        plan = perf_options.plan(module.params, files.workload, perf_tls.context(module.params), nonce)
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    if module.check_mode:
+        module.exit_json(changed=False, msg="check mode: nothing was sent, nothing was measured")
+    try:
+        result = perf_job.perform(plan, module.params, files, nonce)
+    except perf_job.Unusable as error:
+        module.fail_json(msg=str(error))
+    for line in result.pop("warnings"):
+        module.warn(line)
+    if result["verdict"] in ("failed", "invalid"):
+        module.fail_json(msg=f"the run is {result['verdict']}: " + "; ".join(result["why"]), changed=False, **result)
+    module.exit_json(changed=False, **result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Users' files for every gateway provider, and the objects that the roles make of them."""
+
+from __future__ import annotations
+
+import copy
+import typing as t
+from pathlib import Path
+
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+
+Facts = dict[str, t.Any]
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATES = (
+    "roles/gateway_provider/templates/gateway.yml.j2",
+    "roles/gaie_scheduler/templates/scheduler.yml.j2",
+    "roles/model_service/templates/servers.yml.j2",
+)
+CHARTS = {"envoy_gateway": "/charts/gateway-helm", "istio": "/charts/istiod", "istio_base": "/charts/base", "agentgateway": "/c/agw", "kgateway": "/c/kgw"}
+SERVICES = [
+    {"name": "llama", "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct"}, "route": {"path": "/llama", "hostnames": ["chat.example.com"]}},
+    {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "engine": {"type": "simulator"}, "route": {"path": "/sim", "timeouts": {"request": "90s"}}},
+]
+_TLS = {"protocol": "HTTPS", "name": "https", "port": 443, "tls_secret": "tls", "tls_secret_namespace": "certificates"}
+_APART = {"namespace": "gateways", "routes_namespace": "routes"}
+
+# name of the case: (llm_d_gateway, other variables)
+CASES: dict[str, tuple[Facts, Facts]] = {
+    "envoy_gateway": ({"provider": "envoy_gateway"}, {}),
+    "envoy_gateway apart": ({"provider": "envoy_gateway", "listener": _TLS, **_APART}, {}),
+    "istio": ({"provider": "istio"}, {}),
+    "istio apart": ({"provider": "istio", "service_type": "NodePort", "listeners": [_TLS], **_APART}, {}),
+    "istio adopted": ({"provider": "istio", "install": False, "picker_tls": False}, {}),
+    "istio by hand": (
+        {"provider": "istio", "connection": "ext_proc", "service_type": "ClusterIP", "destination_rule": {"session_header": "x-session-id", "max_requests": 9}},
+        {},
+    ),
+    "istio by hand, apart": (
+        {"provider": "istio", "connection": "ext_proc", "listeners": [_TLS], "destination_rule": {"load_balancing": "ROUND_ROBIN"}, **_APART},
+        {},
+    ),
+    "agentgateway": ({"provider": "agentgateway"}, {}),
+    "agentgateway inside": ({"provider": "agentgateway", "service_type": "ClusterIP"}, {}),
+    "kgateway": ({"provider": "kgateway", "service_type": "ClusterIP"}, {}),
+    "kgateway envoy": ({"provider": "kgateway", "class_name": "kgateway", "service_type": "NodePort"}, {}),
+    "gke": ({"provider": "gke"}, {"llm_d_platform": "gke"}),
+    "gke inside": ({"provider": "gke", "class_name": "gke-l7-rilb"}, {"llm_d_platform": "gke"}),
+    "openshift": (
+        {"provider": "openshift", "service_type": "ClusterIP", "openshift_route": {"enabled": True, "hostname": "llm.apps.example.com"}},
+        {"llm_d_platform": "openshift", "llm_d_run_as_user": 0},
+    ),
+    "openshift 4.20": ({"provider": "openshift", "pool_version": "v1alpha2"}, {"llm_d_platform": "openshift", "llm_d_release": "scheduler-0.7"}),
+    "openshift https": (
+        {"provider": "openshift", "service_type": "ClusterIP", "listener": {**_TLS, "tls_secret_namespace": None}, "openshift_route": {"enabled": True}},
+        {"llm_d_platform": "openshift"},
+    ),
+    "none": ({"provider": "none", "name": "shared", "namespace": "infra"}, {}),
+    "namespace only": ({"provider": "agentgateway", "install": False}, {"llm_d_scope": "namespace"}),
+}
+STANDALONE: dict[str, tuple[Facts, Facts]] = {
+    "standalone": ({"provider": "standalone", "service_type": "ClusterIP"}, {}),
+    "standalone without pools": ({"provider": "standalone"}, {"llm_d_release": "router-0.10"}),
+}
+
+
+def file_of(gateway: Facts, more: Facts) -> Facts:
+    """A user's file."""
+    services = copy.deepcopy(SERVICES)
+    if gateway["provider"] == "standalone":
+        for service in services:
+            del service["route"]
+    return {"llm_d_gateway": gateway, "llm_d_charts": CHARTS, "llm_d_model_services": services, **more}
+
+
+def objects(planned: Facts) -> list[Facts]:
+    """All objects of a plan, in order."""
+    return [item for template in TEMPLATES for item in render(ROOT / template, planned)]
+
+
+def case(name: str) -> tuple[Facts, list[Facts]]:
+    """(plan, objects) of a case."""
+    planned = plan(file_of(*{**CASES, **STANDALONE}[name]))
+    return planned, objects(planned)

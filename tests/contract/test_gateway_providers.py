@@ -1,0 +1,267 @@
+"""Every provider's objects agree with each other, with the real definitions of their kinds, and their Envoy parts with the real Envoy."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import subprocess
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+
+from . import definitions_of_others as others
+from .gateway_cases import CASES, STANDALONE, case
+
+Facts = dict[str, t.Any]
+ALL = [*CASES, *STANDALONE]
+BUILT_IN = {"", "apps", "rbac.authorization.k8s.io"}
+ENVOYS = [os.environ.get("LLM_D_ENVOY", ""), *glob.glob("/var/cache/llm-d-local/python/lib/python3*/site-packages/envoy/_bin/envoy")]
+
+
+def group(item: Facts) -> str:
+    return item["apiVersion"].rpartition("/")[0]
+
+
+def find(found: list[Facts], kind: str, name: str, namespace: str | None = None) -> Facts:
+    """The one object of that kind and name."""
+    same = [item for item in found if item["kind"] == kind and item["metadata"]["name"] == name and namespace in (None, item["metadata"].get("namespace"))]
+    assert len(same) == 1, (kind, name, namespace, [(item["kind"], item["metadata"]) for item in found])
+    return same[0]
+
+
+def of_kind(found: list[Facts], *kinds: str) -> list[Facts]:
+    return [item for item in found if item["kind"] in kinds]
+
+
+def granted(found: list[Facts], source: Facts, target_kind: str, name: str, namespace: str) -> bool:
+    """Whether some ReferenceGrant lets the source (group, kind, namespace) name a target in another namespace."""
+    for grant in of_kind(found, "ReferenceGrant"):
+        if grant["metadata"]["namespace"] == namespace and source in grant["spec"]["from"]:
+            if any(to["kind"] == target_kind and to.get("name") in (None, name) for to in grant["spec"]["to"]):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_objects_pass_the_definitions_of_their_kinds(name: str) -> None:
+    _plan, found = case(name)
+    wrong = {f"{item['kind']} {item['metadata']['name']}": others.problems(item) for item in found if group(item) not in BUILT_IN}
+    assert not {what: why for what, why in wrong.items() if why}
+
+
+def test_the_schemas_refuse_what_is_wrong() -> None:
+    _plan, found = case("istio by hand")
+    for kind, change in (("DestinationRule", {"trafficPolic": {}}), ("EnvoyFilter", {"workloadSelecto": {}}), ("Gateway", {"gatewayClass": "x"})):
+        item = of_kind(found, kind)[0]
+        assert others.problems({**item, "spec": {**item["spec"], **change}})
+    _plan, found = case("gke")
+    item = of_kind(found, "HealthCheckPolicy")[0]
+    assert others.problems({**item, "spec": {"default": {}}})
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_two_objects_are_one_and_all_bear_our_labels(name: str) -> None:
+    planned, found = case(name)
+    keys = [(item["apiVersion"], item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in found]
+    assert len(set(keys)) == len(keys)
+    assert all(planned["labels"].items() <= item["metadata"]["labels"].items() for item in found)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_routes_lead_from_the_gateway_to_what_is_there(name: str) -> None:
+    planned, found = case(name)
+    gateway = planned["gateway"]
+    routes = of_kind(found, "HTTPRoute")
+    assert len(routes) == len(planned["services"])
+    for route in routes:
+        home = route["metadata"]["namespace"]
+        assert home == gateway["routes_namespace"]
+        parent = route["spec"]["parentRefs"][0]
+        assert (parent["name"], parent["namespace"]) == (gateway["name"], gateway["namespace"])
+        backend = route["spec"]["rules"][0]["backendRefs"][0]
+        target = find(found, backend["kind"], backend["name"], backend.get("namespace", home))
+        assert group(target) == backend["group"]
+        if backend.get("namespace", home) != home:
+            assert granted(
+                found, {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": home}, backend["kind"], backend["name"], backend["namespace"]
+            )
+    if gateway["create"]:
+        made = find(found, "Gateway", gateway["name"], gateway["namespace"])
+        for listener in made["spec"]["listeners"]:
+            allowed = listener["allowedRoutes"]["namespaces"]
+            home = gateway["routes_namespace"]
+            assert allowed["from"] == "Same" if home == gateway["namespace"] else allowed["selector"]["matchLabels"]["kubernetes.io/metadata.name"] == home
+            for secret in listener.get("tls", {}).get("certificateRefs", []):
+                source = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "namespace": gateway["namespace"]}
+                assert secret["namespace"] == gateway["namespace"] or granted(found, source, "Secret", secret["name"], secret["namespace"])
+        parameters = made["spec"].get("infrastructure", {}).get("parametersRef")
+        if parameters:
+            assert group(find(found, parameters["kind"], parameters["name"], gateway["namespace"])) == parameters["group"]
+    else:
+        assert not of_kind(found, "Gateway", "GatewayClass")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pools_name_their_endpoint_picker_and_it_reads_them(name: str) -> None:
+    planned, found = case(name)
+    for service in planned["services"]:
+        pool, picker = find(found, "InferencePool", service["name"]), service["scheduler"]
+        assert pool["apiVersion"] == service["pool"]["api_version"]
+        spec = pool["spec"]
+        reference = spec.get("endpointPickerRef") or spec["extensionRef"]
+        port = reference["port"]["number"] if "port" in reference else reference["portNumber"]
+        assert port in [each["port"] for each in find(found, "Service", reference["name"])["spec"]["ports"]]
+        assert reference["failureMode"] in planned["gateway"]["failure_modes"]
+        selector = spec["selector"].get("matchLabels", spec["selector"])
+        assert selector.items() <= find(found, "Deployment", f"{service['name']}-decode")["spec"]["template"]["metadata"]["labels"].items()
+        assert f"--pool-group={group(pool)}" in picker["args"]
+        assert [group(pool)] in [rule["apiGroups"] for rule in picker["rules"] if rule["resources"] == ["inferencepools"]]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_ends_speak_tls_or_neither(name: str) -> None:
+    planned, found = case(name)
+    for service in planned["services"]:
+        secure = "--secure-serving=true" in service["scheduler"]["args"]
+        rules = [rule for rule in of_kind(found, "DestinationRule") if rule["spec"]["host"].startswith(f"{service['name']}-epp.")]
+        if planned["gateway"]["provider"] in ("istio", "openshift"):
+            assert [rule["spec"]["trafficPolicy"]["tls"]["mode"] for rule in rules] == (["SIMPLE"] if secure else [])
+        else:
+            assert not rules and secure == (planned["gateway"]["provider"] != "envoy_gateway")
+
+
+def test_google_gets_its_policies_and_no_timeouts() -> None:
+    _plan, found = case("gke")
+    assert not any("timeouts" in rule for route in of_kind(found, "HTTPRoute") for rule in route["spec"]["rules"])
+    assert not of_kind(found, "GatewayClass"), "Google's own"
+    for kind in ("HealthCheckPolicy", "GCPBackendPolicy"):
+        for policy in of_kind(found, kind):
+            target = policy["spec"]["targetRef"]
+            assert group(find(found, target["kind"], target["name"])) == target["group"]
+    assert [policy["spec"]["default"]["timeoutSec"] for policy in of_kind(found, "GCPBackendPolicy")] == [300, 90]
+
+
+def test_a_route_of_openshift_leads_to_the_proxy_and_outwaits_long_answers() -> None:
+    for name, termination in (("openshift", "edge"), ("openshift https", "passthrough")):
+        planned, found = case(name)
+        route = of_kind(found, "Route")[0]
+        assert route["spec"]["to"]["name"] == f"{planned['gateway']['name']}-openshift-default"
+        assert route["spec"]["port"]["targetPort"] in [listener["name"] for listener in planned["gateway"]["listeners"]]
+        assert route["spec"]["tls"]["termination"] == termination
+        assert route["metadata"]["annotations"]["haproxy.router.openshift.io/timeout"] == "3600s"
+
+
+@pytest.mark.parametrize("name", ["istio by hand", "istio by hand, apart"])
+def test_the_manual_path_asks_on_our_route_and_is_obeyed(name: str) -> None:
+    planned, found = case(name)
+    for service in planned["services"]:
+        filters = [item for item in of_kind(found, "EnvoyFilter") if service["gateway"]["filter"]["name"] == item["metadata"]["name"]]
+        spec = filters[0]["spec"]
+        assert filters[0]["metadata"]["namespace"] == planned["gateway"]["namespace"]
+        assert spec["workloadSelector"]["labels"] == {"gateway.networking.k8s.io/gateway-name": planned["gateway"]["name"]}
+        insert, enable, obey = (patch["patch"]["value"] for patch in spec["configPatches"])
+        assert insert["disabled"] is True and list(enable["typed_per_filter_config"]) == [insert["name"]]
+        route = find(found, "HTTPRoute", service["name"])
+        matched = [patch["match"] for patch in spec["configPatches"]]
+        assert matched[1]["routeConfiguration"]["vhost"]["route"]["name"] == f"{route['metadata']['namespace']}.{service['name']}.0"
+        backend = route["spec"]["rules"][0]["backendRefs"][0]
+        assert backend["kind"] == "Service" and matched[2]["cluster"] == {
+            "service": f"{backend['name']}.llm-d.svc.cluster.local",
+            "portNumber": backend["port"],
+        }
+        cluster = insert["typed_config"]["grpc_service"]["envoy_grpc"]["cluster_name"]
+        assert cluster == f"outbound|9002||{service['scheduler']['name']}.llm-d.svc.cluster.local"
+        assert "envoy.lb" in insert["typed_config"]["metadata_options"]["receiving_namespaces"]["untyped"]
+        source = obey["load_balancing_policy"]["policies"][0]["typed_extension_config"]["typed_config"]["override_host_sources"][0]["metadata"]
+        assert (source["key"], source["path"][0]["key"]) == ("envoy.lb", "x-gateway-destination-endpoint")
+
+
+def envoy() -> str:
+    found = next((path for path in ENVOYS if path and Path(path).is_file()), None)
+    if not found:
+        pytest.skip("no Envoy: bring up the local cluster, or set LLM_D_ENVOY")
+    return found
+
+
+def validated(configuration: Facts, folder: Path) -> None:
+    """The real Envoy takes a configuration."""
+    (folder / "envoy.yaml").write_text(json.dumps(configuration), encoding="utf-8")
+    done = subprocess.run([envoy(), "--mode", "validate", "-c", str(folder / "envoy.yaml")], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
+
+
+def test_envoy_takes_the_patches_of_the_manual_path(tmp_path: Path) -> None:
+    """Put where Istio would put them: the filters before the router, the switch on the route, the policy into the cluster."""
+    planned, found = case("istio by hand")
+    configuration = yaml.safe_load(case("standalone")[0]["services"][0]["scheduler"]["proxy"]["config"])
+    static = configuration["static_resources"]
+    manager = static["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
+    router, clusters = manager["http_filters"][-1], [each for each in static["clusters"] if each["name"] == "admin"]
+    manager["http_filters"], routes = [], []
+    for item in of_kind(found, "EnvoyFilter"):
+        insert, enable, obey = (patch["patch"]["value"] for patch in item["spec"]["configPatches"])
+        name = item["metadata"]["name"]
+        manager["http_filters"].append(insert)
+        routes.append({"match": {"prefix": f"/{name}"}, "route": {"cluster": name}, **enable})
+        picker = insert["typed_config"]["grpc_service"]["envoy_grpc"]["cluster_name"]
+        servers = {"name": name, "connect_timeout": "1s", "type": "STATIC", "load_assignment": {"cluster_name": name, "endpoints": []}, **obey}
+        clusters += [servers, {"name": picker, "connect_timeout": "1s", "type": "STATIC", "load_assignment": {"cluster_name": picker, "endpoints": []}}]
+    manager["http_filters"].append(router)
+    manager["route_config"]["virtual_hosts"][0]["routes"] = routes
+    static["clusters"] = clusters
+    validated(configuration, tmp_path)
+    assert len(routes) == len(planned["services"])
+
+
+def test_envoy_takes_the_standalone_configuration(tmp_path: Path) -> None:
+    proxy = case("standalone")[0]["services"][0]["scheduler"]["proxy"]
+    validated(yaml.safe_load(proxy["config"]), tmp_path)
+
+
+@pytest.mark.parametrize(("name", "more"), [("standalone", {"inference-extension"}), ("standalone without pools", set())])
+def test_a_standalone_picker_needs_no_gateway_api(name: str, more: set[str]) -> None:
+    planned, found = case(name)
+    assert {group(item) for item in found} - BUILT_IN == ({"inference.networking.k8s.io"} if more else set())
+    assert {bundle["name"] for bundle in planned["prerequisites"]["crds"]} == more and [each["name"] for each in planned["prerequisites"]["namespaces"]] == [
+        "llm-d"
+    ]
+    for service in planned["services"]:
+        picker = service["scheduler"]
+        pod = find(found, "Deployment", picker["name"])["spec"]["template"]
+        proxy = find(found, "Service", f"{service['name']}-gateway")
+        assert proxy["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+        container = pod["spec"]["initContainers"][-1]
+        assert proxy["spec"]["ports"][0]["targetPort"] in [port["containerPort"] for port in container["ports"]]
+        assert list(find(found, "ConfigMap", f"{service['name']}-gateway")["data"]) == [picker["proxy"]["config_key"]]
+        assert container["args"][1] == f"{container['volumeMounts'][0]['mountPath']}/{picker['proxy']['config_key']}"
+        if more:
+            assert f"--pool-name={service['name']}" in picker["args"] and not [argument for argument in picker["args"] if "--endpoint-" in argument]
+            continue
+        given = next(argument for argument in picker["args"] if argument.startswith("--endpoint-selector="))
+        selector = dict(pair.split("=", 1) for pair in given.split("=", 1)[1].split(","))
+        assert selector.items() <= find(found, "Deployment", f"{service['name']}-decode")["spec"]["template"]["metadata"]["labels"].items()
+        assert not [argument for argument in picker["args"] if argument.startswith("--pool-name=")]
+
+
+@pytest.mark.parametrize("before", ALL)
+def test_a_move_takes_away_what_the_old_provider_had_and_nothing_else(before: str) -> None:
+    """Every object of one provider that the next has not is a leftover of the next, if both stand in the same namespaces."""
+    apart = "apart" in before
+    old_plan, old = case(before)
+    for after in ALL:
+        if ("apart" in after) != apart or "none" in (before, after) or "namespace" in before + after:
+            continue
+        new_plan, new = case(after)
+        if new_plan["gateway"]["routes_namespace"] != old_plan["gateway"]["routes_namespace"]:
+            continue
+        keys = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new}
+        gone = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new_plan["leftovers"]["objects"]}
+        assert not keys & gone, "what is needed is no leftover"
+        if new_plan["gateway"]["provider"] == old_plan["gateway"]["provider"]:
+            continue
+        for item in old:
+            key = (item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item))
+            assert key in keys | gone, (before, after, key)

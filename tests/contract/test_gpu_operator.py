@@ -1,0 +1,56 @@
+"""The GPU operator's objects pass the real definitions of OLM, and fit together."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+
+from . import definitions_of_others as others
+
+Facts = dict[str, t.Any]
+TEMPLATES = Path(__file__).resolve().parents[2] / "roles/gpu_operator/templates"
+OLM: Facts = {
+    "llm_d_platform": "openshift",
+    "llm_d_gateway": {"provider": "openshift"},
+    "llm_d_gpus": {
+        "operator": "nvidia_olm",
+        "channel": "v26.3",
+        "pools": [
+            {"name": "a", "node_selector": {"pool": "a"}, "sharing": "time_slicing", "replicas": 2},
+            {"name": "b", "node_selector": {"pool": "b"}, "sharing": "mig", "product": "H100-80GB", "profiles": {"1g.10gb": 7}},
+        ],
+    },
+}
+
+
+def made(user: Facts) -> tuple[Facts, list[Facts]]:
+    planned = plan(user)
+    return planned, [item for name in ("operator.yml.j2", "policy.yml.j2") for item in render(TEMPLATES / name, planned)]
+
+
+def test_olm_takes_the_subscriptions() -> None:
+    planned, found = made(OLM)
+    olm = [item for item in found if item["apiVersion"].startswith("operators.coreos.com/")]
+    assert len(olm) == 4 and not [problem for item in olm for problem in others.problems(item)]
+    namespaces = {item["metadata"]["name"] for item in found if item["kind"] == "Namespace"}
+    assert {item["metadata"]["namespace"] for item in olm} == namespaces == {"openshift-nfd", "nvidia-gpu-operator"}
+    assert all(planned["labels"].items() <= item["metadata"]["labels"].items() for item in found)
+
+
+def test_the_policy_names_configurations_that_are_there() -> None:
+    _planned, found = made(OLM)
+    configs = {item["metadata"]["name"]: item["data"] for item in found if item["kind"] == "ConfigMap"}
+    spec = next(item for item in found if item["kind"] == "ClusterPolicy")["spec"]
+    assert spec["devicePlugin"]["config"]["default"] in configs[spec["devicePlugin"]["config"]["name"]]
+    assert list(configs[spec["migManager"]["config"]["name"]]) == ["config.yaml"]
+
+
+def test_nothing_is_made_where_nothing_is_asked() -> None:
+    assert made({"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}})[1] == []
+
+
+def test_an_adopted_operator_is_not_written() -> None:
+    assert made({**OLM, "llm_d_gpus": {**OLM["llm_d_gpus"], "install": False}})[1] == []

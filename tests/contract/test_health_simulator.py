@@ -1,0 +1,92 @@
+"""The health modules against the real simulator: every level, several replicas, and the failures that it can be told to make.
+
+The binary is that of the local cluster's cache, or of the folder LLM_D_BINARIES.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
+
+SIMULATOR = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin")) / "llm-d-inference-sim"
+pytestmark = pytest.mark.skipif(not SIMULATOR.is_file(), reason="no simulator: bring up the local cluster, which builds it, or set LLM_D_BINARIES")
+
+
+@contextlib.contextmanager
+def simulator(*arguments: str) -> t.Iterator[str]:
+    """A simulator at work; gives its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    command = [str(SIMULATOR), "--model=acme/tiny", f"--port={port}", "--max-model-len=2048", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(name="run")
+def run_module(capsys):
+    """Runs a module with options; gives its result."""
+    def run(module, **options):
+        with patch_module_args(options), pytest.raises(SystemExit):
+            module.main()
+        return json.loads(capsys.readouterr().out)
+    return run
+
+
+def test_every_level_of_a_simulator_that_starts(run):
+    with simulator() as url:
+        found = run(vllm_health, url=url, model="acme/tiny", min_model_len=2048, level="metrics", apis=["completions", "chat_completions"], timeout=30,
+                    interval=0.2)
+    assert found["healthy"] is True, found
+    assert [check["name"] for check in found["checks"]] == [
+        "health", "models", "completions", "completions_streamed", "chat_completions", "chat_completions_streamed", "metrics"]
+    assert found["engine"] == "simulator" and found["version"] is None
+    assert found["metrics"]["block_size"]["value"] == 16 and found["servers"][0]["notes"] == []
+
+
+def test_a_simulator_that_loads_is_waited_for(run):
+    with simulator("--startup-duration=2s") as url:
+        found = run(vllm_health, url=url, engine="simulator", timeout=30, interval=0.2)
+    assert found["healthy"] is True and found["waited"] > 1.5 and found["looks"] > 3
+
+
+@pytest.mark.parametrize("kind, status, remedy", [
+    ("rate_limit", "429", "replicas"), ("server_error", "50", "log"), ("model_not_found", "404", "model"), ("invalid_api_key", "401", "api_key"),
+])
+def test_failures_that_it_makes_on_purpose(run, kind, status, remedy):
+    with simulator() as url:
+        assert run(vllm_health, url=url, level="ready", timeout=30, interval=0.2)["healthy"] is True
+    with simulator("--failure-injection-rate=100", f"--failure-types={kind}") as url:
+        run(vllm_health, url=url, level="ready", timeout=30, interval=0.2)
+        found = run(vllm_health_info, url=url, retries=0)
+    assert found["healthy"] is False and found["level"] == "ready"
+    assert status in found["checks"][-1]["evidence"] and remedy in found["checks"][-1]["remedy"]
+
+
+def test_replicas_that_differ(run):
+    with simulator() as one, simulator("--block-size=64", "--enable-kvcache=false") as two:
+        for url in (one, two):
+            run(vllm_health, url=url, level="alive", timeout=30, interval=0.2)
+        found = run(vllm_health_info, urls=[one, two], level="metrics")
+    assert [entry["healthy"] for entry in found["servers"]] == [True, True] and found["healthy"] is False
+    assert "mixed_block_size" in {entry["code"] for entry in found["findings"]}
+
+
+def test_https_with_a_certificate_of_its_own(run):
+    with simulator("--self-signed-certs") as url:
+        url = url.replace("http:", "https:")
+        assert run(vllm_health, url=url, validate_certs=False, timeout=30, interval=0.2)["healthy"] is True
+        found = run(vllm_health_info, url=url)
+    assert found["checks"][0]["kind"] == "tls_untrusted" and "ca_path" in found["checks"][0]["remedy"]

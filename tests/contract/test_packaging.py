@@ -1,0 +1,65 @@
+"""The built collection works elsewhere: it is complete, holds nothing that is not its own, and its playbooks run by their full names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of collections that holds ours, as ansible-galaxy would install it."""
+    folder = tmp_path_factory.mktemp("built")
+    subprocess.run([BIN / "ansible-galaxy", "collection", "build", str(ROOT), "--output-path", str(folder)], check=True, capture_output=True, text=True)
+    archive = next(folder.glob("llm_d-inference-*.tar.gz"))
+    home = folder / "collections/ansible_collections/llm_d/inference"
+    home.mkdir(parents=True)
+    with tarfile.open(archive) as packed:
+        packed.extractall(home, filter="data")
+    return folder / "collections"
+
+
+def play(installed: Path, tmp_path: Path, name: str, inventory: str, *more: str) -> subprocess.CompletedProcess[str]:
+    """A playbook by its full name, from a folder that is not the checkout."""
+    others = [path for path in sys.path if path.endswith("site-packages")]
+    (tmp_path / "ansible.cfg").write_text("[defaults]\n", encoding="utf-8")  # none of the checkout's
+    env = {
+        **os.environ,
+        "ANSIBLE_COLLECTIONS_PATH": ":".join([str(installed), *others]),
+        "HOME": str(tmp_path),
+        "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg"),
+    }
+    command = [BIN / "ansible-playbook", f"llm_d.inference.{name}", "-i", str(ROOT / "inventories" / inventory), *more]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env, timeout=120)
+
+
+def test_it_holds_what_it_needs_and_no_more(installed: Path) -> None:
+    home = installed / "ansible_collections/llm_d/inference"
+    for needed in ("MANIFEST.json", "FILES.json", "meta/runtime.yml", "plugins/lookup/plan.py", "roles/gpu_operator/tasks/main.yml", "playbooks/preflight.yml"):
+        assert (home / needed).exists(), needed
+    for foreign in (".git", ".venv", "collections", "artifacts"):
+        assert not (home / foreign).exists(), foreign
+
+
+def test_a_playbook_runs_by_its_full_name(installed: Path, tmp_path: Path) -> None:
+    done = play(installed, tmp_path, "list_images", "openshift")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "registry.example.com/mirror/llm-d/llm-d-inference-scheduler:v0.7.1" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["site", "preflight", "teardown", "validate"])
+def test_every_road_begins_with_the_first_look(installed: Path, tmp_path: Path, name: str) -> None:
+    """It gets as far as the user's mistakes, so that every role and module of the road was found."""
+    assert (installed / f"ansible_collections/llm_d/inference/playbooks/{name}.yml").exists()
+    done = play(installed, tmp_path, name, "simulator", "-e", '{"llm_d_gatway": 1}')
+    assert done.returncode != 0 and "Did you mean 'llm_d_gateway'?" in done.stdout + done.stderr, done.stdout + done.stderr
+    listed = play(installed, tmp_path, name, "simulator", "--list-tasks")
+    assert listed.returncode == 0 and "inputs" in listed.stdout, listed.stdout + listed.stderr

@@ -1,0 +1,160 @@
+"""GPUs shared as asked, impossible mixes refused with the reason, configurations as the device plugin and the MIG manager read them."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan_gpus import compute_slices, memory_slices
+from ansible_collections.llm_d.inference.plugins.module_utils.versions_gpus import MIG, SLICES
+
+Facts = dict[str, t.Any]
+CHARTS = {"envoy_gateway": "/c", "gpu_operator": "/c/gpu-operator"}
+A100 = {
+    "name": "cut",
+    "node_selector": {"pool": "a100"},
+    "product": "A100-80GB",
+    "gpus_per_node": 8,
+    "sharing": "mig",
+    "profiles": {"3g.40gb": 1, "1g.10gb": 4},
+}
+SLICED = {"name": "sliced", "node_selector": {"pool": "l40s"}, "product": "L40S", "gpus_per_node": 4, "sharing": "time_slicing", "replicas": 3}
+MPS = {"name": "parallel", "node_selector": {"pool": "l4"}, "gpus_per_node": 1, "sharing": "mps", "replicas": 2}
+PLAIN = {"name": "whole", "node_selector": {"pool": "h100"}, "gpus_per_node": 8}
+
+
+def file_of(*pools: Facts, **gpus: t.Any) -> Facts:
+    return {"llm_d_charts": CHARTS, "llm_d_gpus": {"operator": "nvidia_helm", "pools": list(pools), **gpus}}
+
+
+@pytest.mark.parametrize(
+    ("pool", "path", "words"),
+    [
+        ({**A100, "profiles": {"3g.40gb": 2, "1g.10gb": 4}}, "profiles", "need 10 compute and 12 memory slices, and one A100-80GB has 7 and 8"),
+        ({**A100, "profiles": {"3g.40gb": 2, "1g.10gb": 1}}, "profiles", "9 memory slices"),
+        ({**A100, "profiles": {"7g.80gb": 2}}, "profiles.7g.80gb", "at most 1 of 7g.80gb"),
+        ({**A100, "profiles": {"1g.5gb": 1}}, "profiles.1g.5gb", "no profile of A100-80GB. Write one of: 1g.10gb"),
+        ({**A100, "profiles": None}, "profiles", "is missing"),
+        ({**A100, "product": "L40S"}, "sharing", "L40S cannot be cut into slices. Write time_slicing"),
+        ({**A100, "product": None}, "product", "depends on it"),
+        ({**A100, "replicas": 2}, "replicas", "cannot be laid over MIG"),
+        ({**SLICED, "replicas": 1.5}, "replicas", "1.5 cannot be had: a GPU is shared by a whole number of pods. Write 2, or split the nodes"),
+        ({**SLICED, "replicas": "1.5"}, "replicas", "whole number of pods"),
+        ({**SLICED, "replicas": 1}, "replicas", "shares nothing"),
+        ({**SLICED, "replicas": None}, "replicas", "is missing"),
+        ({**MPS, "profiles": {"1g.10gb": 1}}, "profiles", "sharing is 'mps'"),
+        ({**PLAIN, "node_selector": {}}, "node_selector", "would take every node"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_reason(pool: Facts, path: str, words: str) -> None:
+    found = problems(file_of(pool))
+    assert [problem.path for problem in found] == [f"llm_d_gpus.pools[0].{path}"], [str(problem) for problem in found]
+    assert words in str(found[0])
+
+
+@pytest.mark.parametrize(
+    ("user", "path"),
+    [
+        (file_of(operator="nvidia_olm"), "llm_d_gpus.operator"),
+        ({**file_of(), "llm_d_charts": {"envoy_gateway": "/c"}}, "llm_d_charts.gpu_operator"),
+        (file_of(PLAIN, {**PLAIN, "name": "other"}), "llm_d_gpus.pools[1].node_selector"),
+        (file_of(PLAIN, {**SLICED, "name": "whole"}), "llm_d_gpus.pools[1].name"),
+        ({"llm_d_scope": "namespace", "llm_d_gateway": {"install": False}, **file_of()}, "llm_d_gpus.install"),
+        ({"llm_d_platform": "openshift", **file_of(SLICED, operator="amd")}, "llm_d_gpus.pools[0].sharing"),
+        (
+            {
+                **file_of(),
+                "llm_d_model_services": [{"name": "a", "model": {"uri": "hf://o/m"}, "accelerator": {"resource": "nvidia.com/mig-3g.40gb", "per_replica": 2}}],
+            },
+            "llm_d_model_services[0].accelerator.per_replica",
+        ),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(user: Facts, path: str) -> None:
+    assert [problem.path for problem in problems(user)] == [path]
+
+
+@pytest.mark.parametrize("product", [product for product, profiles in MIG.items() if profiles])
+def test_every_profile_at_its_highest_count_fits_and_one_more_does_not(product: str) -> None:
+    compute, memory = SLICES.get(product, (7, 8))
+    for profile, most in MIG[product].items():
+        assert not problems(file_of({**A100, "product": product, "profiles": {profile: most}}))
+        assert problems(file_of({**A100, "product": product, "profiles": {profile: most + 1}}))
+        one = (compute_slices(profile), memory_slices(profile, product))
+        assert one[0] * most <= compute and one[1] * most <= memory
+        assert one[0] * (most + 1) > compute or one[1] * (most + 1) > memory, "the table and the slices agree"
+
+
+def test_nvidias_own_mix_fits() -> None:
+    assert not problems(file_of({**A100, "profiles": {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}}))
+
+
+def test_configurations_are_what_the_operators_read() -> None:
+    gpus = plan(file_of(A100, SLICED, MPS, PLAIN))["gpus"]
+    device = {name: yaml.safe_load(text) for name, text in gpus["device_plugin"]["data"].items()}
+    assert set(device) == {"default", "sliced", "parallel"}
+    assert device["sliced"]["sharing"]["timeSlicing"] == {"failRequestsGreaterThanOne": True, "resources": [{"name": "nvidia.com/gpu", "replicas": 3}]}
+    assert device["parallel"]["sharing"]["mps"] == {"resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}
+    assert {entry["flags"]["migStrategy"] for entry in device.values()} == {"mixed"}
+    mig = yaml.safe_load(gpus["mig_manager"]["data"]["config.yaml"])
+    assert mig["mig-configs"]["cut"] == [{"devices": "all", "mig-enabled": True, "mig-devices": {"3g.40gb": 1, "1g.10gb": 4}}]
+    values = gpus["chart"]["values"]
+    assert values["mig"]["strategy"] == "mixed"
+    assert values["devicePlugin"]["config"] == {"name": gpus["device_plugin"]["name"], "default": "default"}
+    assert values["migManager"]["config"]["name"] == gpus["mig_manager"]["name"]
+
+
+def test_nodes_get_the_labels_that_choose_the_configuration_and_have_what_comes_of_it() -> None:
+    gpus = plan(file_of(A100, SLICED, PLAIN))["gpus"]
+    pools = {pool["name"]: pool for pool in gpus["pools"]}
+    assert pools["cut"]["labels"] == {"nvidia.com/mig.config": "cut"} and pools["cut"]["state_label"] == "nvidia.com/mig.config.state"
+    assert pools["cut"]["expected"] == [{"resource": "nvidia.com/mig-3g.40gb", "count": 8}, {"resource": "nvidia.com/mig-1g.10gb", "count": 32}]
+    assert pools["sliced"]["labels"] == {"nvidia.com/device-plugin.config": "sliced"} and pools["sliced"]["expected"] == [
+        {"resource": "nvidia.com/gpu", "count": 12}
+    ]
+    assert pools["whole"]["labels"] == {} and pools["whole"]["expected"] == [{"resource": "nvidia.com/gpu", "count": 8}]
+
+
+def test_equal_slices_count_as_gpus() -> None:
+    gpus = plan(file_of({**A100, "profiles": {"1g.10gb": 7}}))["gpus"]
+    assert gpus["mig_strategy"] == "single" and gpus["pools"][0]["expected"] == [{"resource": "nvidia.com/gpu", "count": 56}]
+
+
+@pytest.mark.parametrize(("platform", "driver"), [("kubernetes", True), ("gke", False), ("eks", False), ("aks", False)])
+def test_a_driver_that_the_cloud_brings_is_not_installed(platform: str, driver: bool) -> None:
+    gpus = plan({"llm_d_platform": platform, **file_of()})["gpus"]
+    assert gpus["chart"]["values"]["driver"] == gpus["chart"]["values"]["toolkit"] == {"enabled": driver}
+
+
+def test_an_adopted_operator_is_only_verified() -> None:
+    gpus = plan(file_of(SLICED, install=False))["gpus"]
+    assert not gpus["chart"] and not gpus["device_plugin"] and gpus["pools"][0]["labels"] == {} and gpus["ready"]["kind"] == "ClusterPolicy"
+
+
+def test_by_default_nothing_is_done() -> None:
+    gpus = plan({"llm_d_charts": CHARTS})["gpus"]
+    assert not gpus["active"] and not gpus["subscriptions"] and not gpus["namespaces"]
+
+
+def test_olm_gets_two_subscriptions_with_channel_and_approval() -> None:
+    gpus = plan({"llm_d_platform": "openshift", **file_of(operator="nvidia_olm", channel="v26.3", approval="Manual")})["gpus"]
+    assert [(item["name"], item["namespace"], item["channel"], item["approval"]) for item in gpus["subscriptions"]] == [
+        ("nfd", "openshift-nfd", "stable", "Manual"),
+        ("gpu-operator-certified", "nvidia-gpu-operator", "v26.3", "Manual"),
+    ]
+    assert {
+        "operator",
+        "daemonsets",
+        "driver",
+        "toolkit",
+        "devicePlugin",
+        "dcgm",
+        "dcgmExporter",
+        "gfd",
+        "nodeStatusExporter",
+        "mig",
+        "migManager",
+        "validator",
+    } == set(gpus["cluster_policy"])

@@ -1,0 +1,329 @@
+"""Each finding of the look before anything is touched: provoked by what a real cluster would show, and silent on one that is well."""
+
+from __future__ import annotations
+
+import copy
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_cluster import exempt
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import judge, report
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import amount, detect, tolerated
+
+Facts = dict[str, t.Any]
+CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway")}
+LLAMA = {
+    "name": "llama",
+    "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct", "token_secret": "hf"},
+    "replicas": 2,
+    "accelerator": {"product": "NVIDIA-L40S"},
+}
+GPU = "nvidia.com/gpu"
+NODE = {
+    "metadata": {"name": "gpu-1", "labels": {"kubernetes.io/hostname": "gpu-1", "nvidia.com/gpu.product": "NVIDIA-L40S", "nvidia.com/gpu.count": "4"}},
+    "spec": {"providerID": "aws:///eu-central-1a/i-0abc"},
+    "status": {"allocatable": {"cpu": "47810m", "memory": "191046Mi", GPU: "4", "pods": "110"}},
+}
+ISTIOD = {
+    "metadata": {"name": "istiod", "namespace": "istio-system", "labels": {"app.kubernetes.io/managed-by": "Helm"}},
+    "spec": {
+        "template": {
+            "spec": {
+                "containers": [
+                    {
+                        "name": "discovery",
+                        "image": "registry.example.com/istio/pilot:1.29.2",
+                        "env": [{"name": "ENABLE_GATEWAY_API_INFERENCE_EXTENSION", "value": "true"}],
+                    }
+                ]
+            }
+        }
+    },
+}
+ISTIO_CLASS = {
+    "metadata": {"name": "istio"},
+    "spec": {"controllerName": "istio.io/gateway-controller"},
+    "status": {"conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted"}]},
+}
+HEALTHY: Facts = {
+    "version": "v1.34.4",
+    "user": "admin",
+    "groups": {"gateway.networking.k8s.io": ["v1", "v1beta1"], "inference.networking.k8s.io": ["v1"], "metallb.io": ["v1beta1"]},
+    "crds": {
+        "gateways.gateway.networking.k8s.io": {"version": "1.6.1", "owner": "llm_d.inference"},
+        "inferencepools.inference.networking.k8s.io": {"version": "1.4.0", "owner": "llm_d.inference"},
+    },
+    "nodes": [NODE],
+    "pods": [],
+    "namespaces": {"llm-d": {"metadata": {"name": "llm-d", "labels": {}}, "status": {"phase": "Active"}}},
+    "quotas": [],
+    "limit_ranges": [],
+    "storage_classes": {},
+    "claims": {},
+    "secrets": {"llm-d/hf": ["HF_TOKEN"]},
+    "rights": [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": True}],
+    "gateway_classes": {"istio": ISTIO_CLASS},
+    "gateway": None,
+    "controllers": {"istio-system/istiod": ISTIOD, "envoy-gateway-system/envoy-gateway": None},
+    "load_balancers": [],
+    "host": {"helm": "3.19.0", "libraries": {"kubernetes": "37.0.2", "yaml": "6.0.2"}, "charts_missing": [], "registry_problem": None, "proxy": None},
+}
+FILE: Facts = {"llm_d_charts": CHARTS, "llm_d_model_services": [LLAMA]}
+OPENSHIFT_FILE: Facts = {"llm_d_platform": "openshift", "llm_d_run_as_user": 0, "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP"}}
+ADOPTED: Facts = {"llm_d_gateway": {"provider": "istio", "install": False}}
+
+
+def openshift(version: str, group: str, **more: t.Any) -> Facts:
+    """What an OpenShift of a release shows."""
+    gateway_api = {"4.20": "1.2.1", "4.21": "1.3.0"}.get(version[:4])
+    groups = {
+        "config.openshift.io": ["v1"],
+        "route.openshift.io": ["v1"],
+        "gateway.networking.k8s.io": ["v1"],
+        group: ["v1alpha2" if "x-k8s" in group else "v1"],
+    }
+    return {
+        "version": "v1.33.6",
+        "groups": groups,
+        "cluster_version": {"status": {"desired": {"version": version}}},
+        "crds": {
+            "gateways.gateway.networking.k8s.io": {"version": gateway_api, "owner": "ingress-operator"},
+            f"inferencepools.{group}": {"version": "1.4.0", "owner": "x"},
+        },
+        "gateway_classes": {},
+        "controllers": {},
+        **more,
+    }
+
+
+def busy(count: int) -> Facts:
+    """A pod of someone else's that holds accelerators."""
+    return {
+        "metadata": {"name": "training", "namespace": "other", "labels": {}},
+        "status": {"phase": "Running"},
+        "spec": {"nodeName": "gpu-1", "containers": [{"resources": {"requests": {GPU: str(count)}, "limits": {GPU: str(count)}}}]},
+    }
+
+
+def findings(user: Facts, seen: Facts) -> list[str]:
+    facts = {**copy.deepcopy(HEALTHY), **copy.deepcopy(seen)}
+    return [finding.id for finding in judge(facts, plan({**FILE, **user})["preflight"])]
+
+
+def tainted(key: str) -> Facts:
+    return {**NODE, "spec": {"taints": [{"key": key, "effect": "NoSchedule"}]}}
+
+
+def crds(**versions: str | None) -> Facts:
+    names = {"gateway": "gateways.gateway.networking.k8s.io", "pool": "inferencepools.inference.networking.k8s.io"}
+    found = copy.deepcopy(HEALTHY["crds"])
+    for key, version in versions.items():
+        found[names[key]] = {"version": version, "owner": "kubectl"} if version else None
+    return {"crds": {name: entry for name, entry in found.items() if entry}}
+
+
+NO_SOURCES = {"llm_d_crd_sources": {"gateway_api": [], "inference_extension": []}}
+V1, OLD = "inference.networking.k8s.io", "inference.networking.x-k8s.io"
+QUOTA = {
+    "metadata": {"name": "team"},
+    "status": {"hard": {"requests.nvidia.com/gpu": "1", "pods": "50"}, "used": {"requests.nvidia.com/gpu": "0", "pods": "3"}},
+}
+GATEWAY = {"metadata": {"name": "llm-d-gateway", "labels": {"app": "other"}}, "spec": {"gatewayClassName": "istio"}}
+
+
+def with_group(seen: Facts, group: str) -> Facts:
+    """The same cluster, with one API group more."""
+    return {**seen, "groups": {**seen["groups"], group: ["v2"]}}
+
+
+TABLE: list[tuple[str, Facts, Facts]] = [
+    # finding, user's file, what the cluster shows
+    ("platform/other", {}, openshift("4.21.3", V1)),
+    ("platform/other", {**OPENSHIFT_FILE}, {}),
+    ("kubernetes/version", {}, {"version": "v1.28.15"}),
+    ("openshift/user_id", {**OPENSHIFT_FILE, "llm_d_run_as_user": 65532}, openshift("4.21.3", V1)),
+    ("openshift/service_mesh_2", OPENSHIFT_FILE, with_group(openshift("4.21.3", V1), "maistra.io")),
+    (
+        "openshift/ingress_degraded",
+        OPENSHIFT_FILE,
+        openshift(
+            "4.21.3",
+            V1,
+            ingress_operator={
+                "status": {
+                    "conditions": [{"type": "Degraded", "status": "True", "reason": "GatewayAPIInstallConflict", "message": "servicemeshoperator is installed"}]
+                }
+            },
+        ),
+    ),
+    ("openshift/pool_version", OPENSHIFT_FILE, openshift("4.20.8", V1)),
+    ("openshift/no_pools", OPENSHIFT_FILE, openshift("4.18.30", V1)),
+    ("rights/lacking", {}, {"rights": [{"verb": "patch", "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions", "allowed": False}]}),
+    ("namespace/missing", {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "standalone"}}, {"namespaces": {"llm-d": None}}),
+    ("namespace/terminating", {}, {"namespaces": {"llm-d": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
+    (
+        "namespace/pod_security",
+        {"llm_d_run_as_user": 0},
+        {"namespaces": {"llm-d": {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}}},
+    ),
+    ("secret/missing", {}, {"secrets": {"llm-d/hf": None}}),
+    ("secret/key", {}, {"secrets": {"llm-d/hf": ["token"]}}),
+    ("host/helm", {}, {"host": {"helm": None}}),
+    ("host/helm_version", {}, {"host": {"helm": "3.5.4"}}),
+    ("host/library", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "12.0.1"}}}),
+    ("host/chart", {}, {"host": {"helm": "3.19.0", "charts_missing": ["/charts/envoy_gateway"]}}),
+    ("host/registry", {"llm_d_image_registry": "mirror:5000"}, {"host": {"helm": "3.19.0", "registry_problem": "mirror: Name or service not known"}}),
+    ("host/proxy", {}, {"host": {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api.example.com", "proxy_exempt": False}}),
+    ("gateway_api/missing", {**NO_SOURCES, **ADOPTED}, crds(gateway=None)),
+    ("gateway_api/version", {**NO_SOURCES, **ADOPTED}, crds(gateway="1.2.1")),
+    ("inference_extension/missing", {**NO_SOURCES, **ADOPTED}, crds(pool=None)),
+    ("inference_extension/version", {**NO_SOURCES, **ADOPTED}, crds(pool="1.0.2")),
+    ("inference_extension/group", {**NO_SOURCES, **ADOPTED}, {"groups": {V1: ["v1alpha2"], "metallb.io": ["v1"]}}),
+    ("controller/missing", ADOPTED, {"controllers": {"istio-system/istiod": None}}),
+    (
+        "controller/version",
+        ADOPTED,
+        {
+            "controllers": {
+                "istio-system/istiod": {
+                    "spec": {"template": {"spec": {"containers": [{**ISTIOD["spec"]["template"]["spec"]["containers"][0], "image": "istio/pilot:1.27.4"}]}}}
+                }
+            }
+        },
+    ),
+    ("controller/flag", ADOPTED, {"controllers": {"istio-system/istiod": {"spec": {"template": {"spec": {"containers": [{"image": "istio/pilot:1.29.2"}]}}}}}}),
+    (
+        "controller/foreign",
+        {"llm_d_gateway": {"provider": "istio"}},
+        {"controllers": {"istio-system/istiod": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "sail-operator"}}}}},
+    ),
+    ("class/foreign", ADOPTED, {"gateway_classes": {"istio": {**ISTIO_CLASS, "spec": {"controllerName": "openshift.io/gateway-controller/v1"}}}}),
+    (
+        "class/refused",
+        ADOPTED,
+        {"gateway_classes": {"istio": {**ISTIO_CLASS, "status": {"conditions": [{"type": "Accepted", "status": "False", "message": "unsupported version"}]}}}},
+    ),
+    ("class/missing", {"llm_d_scope": "namespace", **ADOPTED}, {"gateway_classes": {}}),
+    ("gateway/foreign", {}, {"gateway": GATEWAY}),
+    ("gateway/missing", {"llm_d_gateway": {"provider": "none", "name": "shared"}}, {}),
+    ("load_balancer/none", {}, {"groups": {"gateway.networking.k8s.io": ["v1"]}}),
+    ("accelerators/none", {}, {"nodes": [{**NODE, "status": {"allocatable": {"cpu": "4"}}}]}),
+    ("accelerators/product", {}, {"nodes": [{**NODE, "metadata": {"name": "gpu-1", "labels": {"nvidia.com/gpu.product": "Tesla-T4"}}}]}),
+    ("accelerators/tainted", {}, {"nodes": [tainted(GPU)]}),
+    ("accelerators/tainted", {}, {"nodes": [{**NODE, "spec": {"unschedulable": True}}]}),
+    ("accelerators/taken", {}, {"pods": [busy(3)]}),
+    ("quota/exceeded", {}, {"quotas": [QUOTA]}),
+    ("limit_range/max", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "max": {"memory": "4Gi"}}]}}]}),
+    ("limit_range/min", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"cpu": "1500m"}}]}}]}),
+    ("storage/claim", {"llm_d_model_services": [{**LLAMA, "model": {"uri": "pvc://models/llama"}}]}, {"claims": {"models": None}}),
+    ("storage/lost", {"llm_d_model_services": [{**LLAMA, "model": {"uri": "pvc://models/llama"}}]}, {"claims": {"models": {"status": {"phase": "Lost"}}}}),
+]
+
+
+@pytest.mark.parametrize(("wanted", "user", "seen"), TABLE, ids=[f"{row[0]} {index}" for index, row in enumerate(TABLE)])
+def test_each_finding_is_provoked_alone(wanted: str, user: Facts, seen: Facts) -> None:
+    found = findings(user, seen)
+    assert wanted in found
+    assert set(found) <= {wanted, "load_balancer/none"} or wanted.startswith(("platform", "openshift")), found
+
+
+@pytest.mark.parametrize("user", [{}, ADOPTED, {"llm_d_gateway": {"provider": "standalone"}}, {"llm_d_model_services": []}])
+def test_a_cluster_that_is_well_has_no_findings(user: Facts) -> None:
+    assert not findings(user, {})
+
+
+@pytest.mark.parametrize(
+    ("version", "group", "more"),
+    [("4.21.3", V1, {}), ("4.20.8", OLD, {"llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP", "pool_version": "v1alpha2"}})],
+)
+def test_an_openshift_that_is_well_has_no_findings(version: str, group: str, more: Facts) -> None:
+    assert not findings({**OPENSHIFT_FILE, **more}, openshift(version, group))
+
+
+def test_a_project_that_will_be_requested_is_not_missed() -> None:
+    user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
+    seen = openshift(
+        "4.21.3", V1, namespaces={"llm-d": None}, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}}
+    )
+    assert findings(user, seen) == []
+    assert findings({**user, "llm_d_request_project": False}, seen) == ["namespace/missing"]
+
+
+def test_what_could_not_be_read_is_no_finding() -> None:
+    facts = {key: value for key, value in HEALTHY.items() if key in ("version", "groups", "rights", "host")}
+    assert not judge(facts, plan(FILE)["preflight"])
+
+
+def test_our_own_pods_make_room_for_what_comes() -> None:
+    ours = busy(4)
+    ours["metadata"] = {"name": "llama-decode-x", "namespace": "llm-d", "labels": plan(FILE)["labels"]}
+    assert not findings({}, {"pods": [ours]})
+
+
+def test_a_replica_does_not_span_two_nodes() -> None:
+    second = {**NODE, "metadata": {**NODE["metadata"], "name": "gpu-2"}}
+    four = {**LLAMA, "replicas": 1, "accelerator": {**LLAMA["accelerator"], "per_replica": 4}}
+    assert findings({"llm_d_model_services": [four]}, {"nodes": [NODE, second], "pods": [busy(1)]}) == []
+    three_free = [busy(1), {**busy(1), "spec": {**busy(1)["spec"], "nodeName": "gpu-2"}}]
+    assert findings({"llm_d_model_services": [four]}, {"nodes": [NODE, second], "pods": three_free}) == ["accelerators/taken"]
+
+
+def test_two_services_do_not_count_the_same_accelerator_twice() -> None:
+    services = [{**LLAMA, "replicas": 3}, {**LLAMA, "name": "other", "replicas": 2, "route": {"path": "/other"}}]
+    assert findings({"llm_d_model_services": services}, {}) == ["accelerators/taken"]
+
+
+def test_all_findings_come_at_once_and_say_what_found_needed_how() -> None:
+    facts = {**copy.deepcopy(HEALTHY), "version": "v1.27.1", "pods": [busy(4)], "secrets": {"llm-d/hf": None}}
+    lines = report(judge(facts, plan(FILE)["preflight"]))
+    assert len(lines) == 3
+    assert "kubernetes/version: Kubernetes is too old. Found: v1.27.1. Needed: 1.29 or newer." in lines[0]
+    assert "There is room for 0 of 2 replicas of llama. Found: free: gpu-1 0 of 4." in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("facts", "name", "flavour"),
+    [
+        ({"version": "v1.33.5-gke.1201000"}, "gke", "gke"),
+        ({"version": "v1.33.5-eks-113cf36"}, "eks", "eks"),
+        ({"version": "v1.33.2", "nodes": [{"metadata": {"name": "aks-1", "labels": {"kubernetes.azure.com/cluster": "MC_x"}}}]}, "aks", "aks"),
+        ({"version": "v1.32.4+rke2r1"}, "kubernetes", "rke2"),
+        ({"version": "v1.32.4+k3s1"}, "kubernetes", "k3s"),
+        (
+            {"version": "v1.34.0", "nodes": [{"metadata": {"name": "kind-control-plane"}, "spec": {"providerID": "kind://docker/kind/kind-control-plane"}}]},
+            "kubernetes",
+            "kind",
+        ),
+        ({"version": "v1.34.4", "nodes": [{"metadata": {"name": "local"}}]}, "kubernetes", "local"),
+        (
+            {"version": "v1.33.6", "groups": {"config.openshift.io": ["v1"]}, "cluster_version": {"status": {"desired": {"version": "4.20.1"}}}},
+            "openshift",
+            "openshift",
+        ),
+    ],
+)
+def test_a_platform_is_known_by_what_it_shows(facts: Facts, name: str, flavour: str) -> None:
+    assert (detect(facts)["name"], detect(facts)["flavour"]) == (name, flavour)
+
+
+def test_quantities() -> None:
+    assert [amount(text) for text in ("47810m", "4", "1Ki", "2G", "", None)] == [amount("47.81"), 4, 1024, 2 * 10**9, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("toleration", "right"),
+    [
+        ({"operator": "Exists"}, True),
+        ({"key": GPU, "operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"key": GPU, "value": "x"}, False),
+        ({"key": GPU, "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "other", "operator": "Exists"}, False),
+    ],
+)
+def test_tolerations(toleration: Facts, right: bool) -> None:
+    assert tolerated({"key": GPU, "effect": "NoSchedule"}, [toleration]) is right
+
+
+def test_no_proxy_names_hosts_and_their_children() -> None:
+    assert exempt("api.example.com", "localhost,.example.com") and exempt("a", "*") and not exempt("api.example.org", "example.com,")

@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every entry of the catalogue that shows in a log, an answer, a refusal or a pod is recognised by the words that programs really use."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded import changed, recorded
+
+from ansible_collections.llm_d.inference.plugins.module_utils.failure_catalogue import CATALOGUE, LAYERS
+from ansible_collections.llm_d.inference.plugins.module_utils.failure_logs import ANSWERS, LOGS, REFUSALS
+from ansible_collections.llm_d.inference.plugins.module_utils.failures import answer_trouble, log_trouble, pod_trouble, refusal_trouble
+
+LOG_LINES = [
+    ("F3", 'E1121 setup "failed to setup" err="no matches for kind \\"InferenceModel\\" in version \\"inference.networking.x-k8s.io/v1alpha2\\""'),
+    ("F3", '{"level":"error","logger":"controller","msg":"if kind is a CRD, it should be installed before calling Start","kind":"InferenceObjective"}'),
+    ("F3", 'no matches for kind "InferenceModel" in version "x"'),
+    ("F4", 'reflector.go:200 failed to list *v1.InferencePool: inferencepools.inference.networking.k8s.io is forbidden: User '
+           '"system:serviceaccount:llm-d:sim-epp" cannot list resource "inferencepools" in API group'),
+    ("F5", '{"level":"info","msg":"Pool is not initialized, skipping refreshing metrics"}'),
+    ("F11", '[2026-11-21 09:00:00.000] "POST /v1/completions HTTP/1.1" 500 - via_upstream - "ext_proc_error_gRPC_error_14{upstream_connect_error}"'),
+    ("F11", 'transport: authentication handshake failed: tls: first record does not look like a TLS handshake'),
+    ("F12", "PermissionError: [Errno 13] Permission denied: '/.cache'"),
+    ("F12", "KeyError: 'getpwuid(): uid not found: 1000680000'"),
+    ("F16", "huggingface_hub.errors.GatedRepoError: 401 Client Error. (Request ID: Root=1-6740)"),
+    ("F16", "requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: gated repo meta-llama"),
+    ("F16", "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error."),
+    ("F16", "urllib3.exceptions.MaxRetryError: NameResolutionError: Failed to resolve 'hub.example.com' ([Errno -3] Temporary failure in name resolution)"),
+    ("F16", "OSError: We couldn't connect to 'the hub' to load the files, and couldn't find them in the cached files."),
+    ("dns", 'dial tcp: lookup sim-epp.llm-d.svc.cluster.local on 10.96.0.10:53: no such host'),
+    ("dns", 'dial tcp: lookup sim-epp.llm-d.svc on 10.216.0.10:53: server misbehaving'),
+    ("F18", "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."),
+    ("F18", "ValueError: To serve at least one request with the model's max seq len (131072), 16.0 GiB KV cache is needed, which is larger than the "
+            "available KV cache memory (7.4 GiB)."),
+    ("F18", "ValueError: Free memory on device (10.2/79.3 GiB) on startup is less than desired GPU memory utilization (0.9, 71.4 GiB)."),
+    ("F18", "RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests."),
+    ("F18", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+    ("F19", "KeyboardInterrupt: terminated"),
+    ("F20", "OSError: [Errno 28] No space left on device"),
+    ("F24", '{"level":"error","msg":"error handling request","error":"model not found in request body"}'),
+    ("F25", '{"level":"info","msg":"sheddable request dropped due to system saturation"}'),
+    ("F32", 'Internal error occurred: failed calling webhook "mleaderworkerset.kb.io": x509: certificate signed by unknown authority'),
+    ("F49", "PermissionError: [Errno 13] Permission denied: '/models/hub'"),
+    ("F50", '{"level":"info","msg":"gRPC health check requested unknown service","available-services":["envoy.service.ext_proc.v3.ExternalProcessor"]}'),
+    ("port", 'listen tcp :8000: bind: address already in use'),
+    ("args", "vllm: error: unrecognized arguments: --max-modell-len 10"),
+    ("config", "failed to load the configuration - plugin instantiation failed: plugin type 'quue-scorer' is not registered"),
+    ("image", "exec /app/epp: exec format error"),
+    ("V1", "ValueError: User-specified max_model_len (65536) is greater than the derived max_model_len (max_position_embeddings=8192)."),
+    ("V2", "TimeoutError: Timed out waiting for engine core processes to start. This is often caused by slow weight loading."),
+    ("V3", "No available shared memory broadcast block found in 60 seconds."),
+    ("V4", "ERROR Worker proc VllmWorker-3 died unexpectedly, shutting down executor."),
+    ("V4", "TimeoutError: RPC call to execute_model timed out."),
+    ("V5", "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)"),
+    ("V6", "RuntimeError: The NVIDIA driver on your system is too old (found version 12020)."),
+    ("V6", "torch.AcceleratorError: CUDA error: the provided PTX was compiled with an unsupported toolchain."),
+    ("V7", "RuntimeError: Failed to infer device type, please set the environment variable `VLLM_LOGGING_LEVEL=DEBUG`"),
+    ("V8", "ValueError: Model architectures ['NewForCausalLM'] are not supported for now."),
+    ("V9", "ValueError: Total number of attention heads (28) must be divisible by tensor parallel size (8)."),
+    ("V10", "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause."),
+    ("V11", "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"),
+]
+ANSWERED = [
+    ("F11", 500, "ext_proc error: gRPC status 14"), ("F21", 503, "no healthy upstream"), ("F21", 503, ""),
+    ("F22", 503, "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure, connection refused"),
+    ("F22", 502, "<html>Bad Gateway</html>"), ("F23", 404, ""), ("F24", 400, "inference gateway: BadRequest - model not found in request body"),
+    ("F24", 404, '{"error":{"message":"The model `x` does not exist.","type":"NotFoundError","code":404}}'),
+    ("F25", 429, "inference gateway: ServiceUnavailable - sheddable request dropped"), ("key", 401, '{"error":"Unauthorized"}'), ("key", 403, "Forbidden"),
+    ("V10", 500, '{"error":{"message":"EngineCore encountered an issue.","type":"Internal Server Error"}}'),
+    ("V10", 200, 'data: {"error":{"message":"EngineDeadError","code":500}}'), ("answer", 500, "Internal Server Error"), ("hung", 504, "stream timeout"),
+]
+REFUSED = [
+    ("F2", 'no matches for kind "InferencePool" in version "inference.networking.k8s.io/v1"'),
+    ("F6", 'customresourcedefinitions "gateways.gateway.networking.k8s.io" is forbidden: ValidatingAdmissionPolicy '
+           "'openshift-ingress-operator-gatewayapi-crd-admission' denied request: Gateway API Custom Resource Definitions are managed by the Ingress Operator"),
+    ("F32", 'Internal error occurred: failed calling webhook "vleaderworkerset.kb.io": connect: connection refused'),
+    ("F45", 'deployments.apps "a" is forbidden: unable to create new content in namespace llm-d because it is being terminated'),
+    ("quota", 'pods "a-1" is forbidden: exceeded quota: compute, requested: requests.cpu=2, used: requests.cpu=8, limited: requests.cpu=8'),
+    ("scc", 'pods "a-" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false'),
+    ("account", 'pods "a-" is forbidden: error looking up service account llm-d/sim: serviceaccount "sim" not found'),
+]
+
+
+@pytest.mark.parametrize("code, line", LOG_LINES)
+def test_logs(code, line):
+    found = log_trouble(f"INFO starting\n{line}\nINFO leaving\n")
+    assert found.code == code and found.remedy and code in CATALOGUE
+
+
+def test_the_cause_stands_before_its_wrapper():
+    log = ["ERROR EngineCore failed to start.", "ValueError: No available memory for the cache blocks.", "RuntimeError: Engine core initialization failed."]
+    assert log_trouble("\n".join(log)).code == "F18"
+
+
+@pytest.mark.parametrize("line", [
+    "INFO 11-21 09:00:00 Available KV cache memory: 45.2 GiB", "INFO Maximum concurrency for 32,768 tokens per request: 11.2x",
+    "INFO: Application startup complete.",
+    '{"level":"info","msg":"Loaded raw configuration"}', "GET /metrics 200", '{"level":"info","msg":"controller started"}',
+])
+def test_what_healthy_programs_say_is_no_trouble(line):
+    assert log_trouble(line) is None
+
+
+@pytest.mark.parametrize("code, status, body", ANSWERED)
+def test_answers(code, status, body):
+    found = answer_trouble(status, body)
+    assert found.code == code and found.remedy and found.what and code in CATALOGUE
+
+
+def test_a_good_answer_is_no_trouble():
+    assert answer_trouble(200, '{"choices":[{"text":"it does not exist"}]}') is None and answer_trouble(200, "") is None
+
+
+@pytest.mark.parametrize("code, message", REFUSED)
+def test_refusals(code, message):
+    found = refusal_trouble(message)
+    assert found.code == code and found.remedy and code in CATALOGUE
+
+
+def test_a_refusal_that_is_not_known():
+    assert refusal_trouble("the server rejected our request for an unknown reason") is None
+
+
+@pytest.mark.parametrize("name, code", [("routing-proxy", "F30"), ("lora-adapter-syncer", "F51")])
+def test_sidecars_that_kubernetes_does_not_know(name, code):
+    pod = changed(recorded("pod_ready"), "status.conditions", [{"type": "Initialized", "status": "False"}, {"type": "PodScheduled", "status": "True"}])
+    pod["spec"]["initContainers"] = [{"name": name}]
+    pod["status"]["initContainerStatuses"] = [{"name": name, "restartCount": 0, "state": {"running": {"startedAt": "2026-11-21T09:00:00Z"}}}]
+    assert pod_trouble(pod).code == code
+    pod["spec"]["initContainers"][0]["restartPolicy"] = "Always"
+    assert pod_trouble(pod) is None
+
+
+def test_every_code_in_use_is_in_the_catalogue_and_every_entry_is_whole():
+    used = {row[1] for row in LOGS} | {row[2] for row in ANSWERS} | {row[1] for row in REFUSALS}
+    assert used <= set(CATALOGUE), used - set(CATALOGUE)
+    assert {f"F{number}" for number in range(1, 53)} <= set(CATALOGUE)
+    for entry in CATALOGUE.values():
+        assert entry.layer in LAYERS and entry.title and entry.shows and entry.remedy
+
+
+@given(st.text(), st.integers(0, 999))
+def test_nothing_makes_it_fail(text, status):
+    for found in (log_trouble(text), answer_trouble(status, text), refusal_trouble(text)):
+        assert found is None or found.code in CATALOGUE
+
+
+@pytest.mark.parametrize("name, code", [("refused", "config"), ("loaded", None)])
+def test_the_recorded_logs_of_an_endpoint_picker(root, name, code):
+    found = log_trouble((root / f"tests/unit/fixtures/epp/{name}.log").read_text(encoding="utf-8"))
+    assert (found and found.code) == code

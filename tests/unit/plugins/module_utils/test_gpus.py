@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GPU nodes and operators: ready only when GPUs are really there."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.readiness import judge
+
+POOL = {
+    "name": "cut",
+    "selector": "pool=a100",
+    "labels": {"nvidia.com/mig.config": "cut"},
+    "state_label": "nvidia.com/mig.config.state",
+    "expected": [{"resource": "nvidia.com/mig-3g.40gb", "count": 8}, {"resource": "nvidia.com/mig-1g.10gb", "count": 32}],
+}
+
+
+def node(state="success", **allocatable):
+    return {
+        "metadata": {"name": "gpu-1", "labels": {"pool": "a100", "nvidia.com/mig.config": "cut", "nvidia.com/mig.config.state": state}},
+        "status": {"allocatable": {f"nvidia.com/mig-{name.replace('_', '.')}": count for name, count in allocatable.items()}},
+    }
+
+
+def policy(state, *conditions):
+    return {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": "gpu-cluster-policy"},
+        "status": {"state": state, "conditions": [{"type": kind, "status": status, "reason": reason, "message": ""} for kind, status, reason in conditions]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "conditions", "ok", "words"),
+    [
+        ("ready", [("Ready", "True", "Reconciled"), ("Error", "False", "Ready")], True, ""),
+        ("ready", [("Ready", "True", "NoGPUNodes")], False, "add nodes with NVIDIA GPUs"),
+        ("ready", [("Ready", "True", "NFDLabelsMissing")], False, "Node Feature Discovery"),
+        ("notReady", [("Ready", "False", "Error"), ("Error", "True", "OperandNotReady")], False, "look at the pods of the states"),
+        ("notReady", [("Error", "True", "DriverNotReady")], False, "driver's pods"),
+        ("ready", [], True, ""),
+        ("", [], False, ""),
+    ],
+)
+def test_ready_is_no_proof_of_gpus(state, conditions, ok, words):
+    verdict = judge(policy(state, *conditions))
+    assert verdict.ready is ok and words in verdict.remedy
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "ok", "words"),
+    [
+        ({}, {"state": "AtLatestKnown", "installedCSV": "gpu-operator-certified.v26.3.1"}, True, "gpu-operator-certified.v26.3.1"),
+        ({}, {"state": "AtLatestKnown"}, False, "AtLatestKnown"),
+        ({}, {}, False, "not yet looked at"),
+        (
+            {"installPlanApproval": "Manual"},
+            {"state": "UpgradePending", "currentCSV": "nfd.4.20", "installPlanRef": {"name": "install-x"}},
+            False,
+            "waits for approval",
+        ),
+        (
+            {},
+            {
+                "conditions": [
+                    {"type": "ResolutionFailed", "status": "True", "reason": "ConstraintsNotSatisfiable", "message": "no operators found in channel v99"}
+                ]
+            },
+            False,
+            "v99",
+        ),
+    ],
+)
+def test_a_subscription_is_ready_when_its_operator_is_installed(spec, status, ok, words):
+    found = judge({"apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription", "metadata": {"name": "x"}, "spec": spec, "status": status})
+    assert found.ready is ok and words in found.reason
+
+
+@pytest.mark.parametrize(("phase", "ok"), [("Succeeded", True), ("Installing", False), ("Failed", False), (None, False)])
+def test_an_operator_is_ready_when_it_succeeded(phase, ok):
+    assert judge({"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": {}, "status": {"phase": phase}}).ready is ok
+
+
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [
+        ([node(**{"3g_40gb": "8", "1g_10gb": "32"})], None),
+        ([], "no node has the labels pool=a100"),
+        ([node("pending")], "are being cut"),
+        ([node("failed")], "could not be cut"),
+        ([node(**{"3g_40gb": "8"})], "allocatable nvidia.com/mig-1g.10gb is 0, not 32"),
+        ([node(**{"3g_40gb": "4", "1g_10gb": "32"})], "is 4, not 8"),
+    ],
+)
+def test_nodes_have_what_was_asked(nodes, words):
+    found = trouble(POOL, nodes)
+    assert (not found) if words is None else words in found[0]
+
+
+def test_an_unknown_number_is_any_number_but_none():
+    pool = {**POOL, "state_label": None, "expected": [{"resource": "nvidia.com/mig-1g.10gb", "count": None}]}
+    assert not trouble(pool, [node(**{"1g_10gb": "3"})]) and trouble(pool, [node()])
+
+
+def test_only_missing_labels_are_written():
+    assert missing_labels(node(), POOL["labels"]) == {} and missing_labels({"metadata": {}}, POOL["labels"]) == POOL["labels"]

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole look, against an HTTP server that answers as an API server does: read-only, tolerant of what it may not read, all findings at once."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from local_servers import serve
+
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.modules import cluster_preflight
+
+FILE = {
+    "llm_d_charts": {"envoy_gateway": "/nonexistent/gateway-helm"},
+    "llm_d_gateway": {"service_type": "ClusterIP"},
+    "llm_d_model_services": [{"name": "llama", "model": {"uri": "hf://o/m", "token_secret": "hf"}}],
+}
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+CRD = {
+    "metadata": {
+        "name": "gateways.gateway.networking.k8s.io",
+        "annotations": {"gateway.networking.k8s.io/bundle-version": "v1.6.1"},
+        "managedFields": [{"manager": "llm_d.inference"}],
+    }
+}
+ANSWERS = {
+    "/version": {"gitVersion": "v1.34.4"},
+    "/apis": {"groups": [{"name": "gateway.networking.k8s.io", "versions": [{"version": "v1"}]}]},
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions": {"items": [CRD]},
+    "/api/v1/nodes": {"items": [{"metadata": {"name": "n"}, "status": {"allocatable": {"nvidia.com/gpu": "1"}}}]},
+    "/api/v1/pods": {"items": []},
+    "/api/v1/namespaces/llm-d": {"metadata": {"name": "llm-d"}, "status": {"phase": "Active"}},
+    "/api/v1/namespaces/llm-d/resourcequotas": {"items": []},
+    "/api/v1/namespaces/llm-d/limitranges": {"items": []},
+    "/apis/storage.k8s.io/v1/storageclasses": {"items": []},
+    "/api/v1/namespaces/llm-d/secrets/hf": {"data": {"HF_TOKEN": "c2VjcmV0LXZhbHVl"}},
+    "/apis/gateway.networking.k8s.io/v1/gatewayclasses": {"items": []},
+}
+
+
+@pytest.fixture(name="api")
+def running(request):
+    """An API server; gives its URL and what it was asked."""
+    asked = []
+    denied = getattr(request, "param", ())
+
+    def answer(_handler, method, path, body):
+        plain = path.split("?")[0]
+        asked.append((method, plain))
+        if plain in denied:
+            return (
+                403,
+                {"Content-Type": "application/json"},
+                json.dumps({"kind": "Status", "reason": "Forbidden", "message": f"{plain} is forbidden", "code": 403}),
+            )
+        if plain == REVIEWS:
+            right = json.loads(body)["spec"]["resourceAttributes"]
+            return 201, {}, json.dumps({"status": {"allowed": right["resource"] != "inferencepools"}})
+        if plain.endswith("selfsubjectreviews"):
+            return 201, {}, json.dumps({"status": {"userInfo": {"username": "jane"}}})
+        if plain in ANSWERS:
+            return 200, {}, json.dumps(ANSWERS[plain])
+        return 404, {}, json.dumps({"kind": "Status", "reason": "NotFound", "code": 404, "message": "not found"})
+
+    with serve(answer) as url:
+        yield url, asked
+
+
+def look(call, api, **more):
+    return call(cluster_preflight, host=api[0], api_key="sesame-open", needs=plan({**FILE, **more})["preflight"])
+
+
+def test_all_that_is_missing_is_told_at_once_and_nothing_is_changed(call, api):
+    found = look(call, api)
+    assert found["failed"] and "prerequisites are missing. Nothing has been touched.\n" in found["msg"]
+    ids = [finding["id"] for finding in found["findings"]]
+    assert {"rights/lacking", "host/chart"} <= set(ids) <= {"rights/lacking", "host/chart", "host/helm"}
+    assert "may not get, create, patch, delete inferencepools" in found["msg"] and "The account jane" in found["msg"]
+    assert {method for method, path in api[1] if not re.search("reviews$", path)} == {"GET"}
+    assert found["platform"] == {"name": "kubernetes", "flavour": "kubernetes", "version": "v1.34.4"}
+    assert found["facts"]["crds"] == {"gateways.gateway.networking.k8s.io": "1.6.1"}
+
+
+def test_no_secret_is_shown(call, api):
+    assert "c2VjcmV0LXZhbHVl" not in json.dumps(look(call, api))
+
+
+@pytest.mark.parametrize("api", [("/api/v1/nodes", "/api/v1/pods", "/api/v1/namespaces/llm-d/secrets/hf")], indirect=True)
+def test_what_may_not_be_read_stops_nothing(call, api):
+    found = look(call, api)
+    assert not [finding["id"] for finding in found["findings"] if finding["id"].startswith(("accelerators", "secret"))]
+    assert found["facts"]["nodes"] is None
+
+
+def test_a_server_that_is_none_is_told_as_such(call):
+    with serve(lambda *_args: (200, {}, "<html>hello</html>")) as url:
+        found = call(cluster_preflight, host=url, api_key="sesame-open", needs=plan(FILE)["preflight"])
+    assert found["failed"] and "does not answer like a Kubernetes API server" in found["msg"]
+
+
+def test_a_registry_that_asks_who_one_is_answers():
+    with serve(lambda *_args: (401, {}, "")) as url:
+        assert cluster_preflight.registry_problem(url.split("//")[1] + "/mirror") is None
+    assert cluster_preflight.registry_problem("127.0.0.1:1/mirror")

@@ -1,0 +1,169 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many servers in one call: by URL, or pod by pod through an API server's proxy (a real HTTP server here)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+
+import pytest
+from engine_servers import TEXT, VLLM, ApiServer, engine, listed, pod
+from local_servers import JSON, free_port, serve
+
+from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
+
+LABELS = {"llm-d.ai/model-service": "tiny"}
+SELECTOR = "llm-d.ai/model-service=tiny"
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch):
+    for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@contextlib.contextmanager
+def cluster(monkeypatch, *servers, **options):
+    """An API server in front of these servers (answer functions, or whole pods), set as the one to talk to; gives it."""
+    with contextlib.ExitStack() as stack:
+        pods = [entry if isinstance(entry, dict) else pod(f"pod-{index}", stack.enter_context(serve(entry)), LABELS) for index, entry in enumerate(servers)]
+        api = ApiServer(pods, **options)
+        url = stack.enter_context(serve(api))
+        monkeypatch.setenv("K8S_AUTH_HOST", url)
+        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
+        yield api
+
+
+REPLICAS = {"namespace": "llm-d", "label_selector": SELECTOR}
+
+
+def test_all_replicas_of_a_selector(call, monkeypatch):
+    with cluster(monkeypatch, engine("vllm"), engine("vllm"), engine("vllm")):
+        found = call(vllm_health, replicas={**REPLICAS, "count": 3}, level="metrics", timeout=5)
+    assert found["healthy"] is True and "failed" not in found and found["findings"] == []
+    assert [entry["server"] for entry in found["servers"]] == ["Pod llm-d/pod-0", "Pod llm-d/pod-1", "Pod llm-d/pod-2"]
+    assert found["engine"] == "vllm" and found["version"] == "0.33.0" and found["metrics"]["block_size"] == {"name": "vllm:cache_config_info", "value": 16.0}
+
+
+def test_all_replicas_of_a_service(call, monkeypatch):
+    service = {"kind": "Service", "metadata": {"name": "tiny"}, "spec": {"selector": LABELS, "ports": [{"port": 80, "targetPort": "http"}]}}
+    with cluster(monkeypatch, engine("vllm"), engine("sglang"), objects={"/api/v1/namespaces/llm-d/services/tiny": service}):
+        found = call(vllm_health_info, replicas={"namespace": "llm-d", "service": "tiny"}, level="metrics")
+    assert [entry["healthy"] for entry in found["servers"]] == [True, True] and found["healthy"] is False
+    assert {"mixed_engine", "mixed_version", "mixed_block_size"} <= {entry["code"] for entry in found["findings"]}
+    assert found["engine"] is None and "the servers differ in engine" in found["msg"] and "failed" not in found
+
+
+@pytest.mark.parametrize("change, said", [
+    ({"/version": (200, JSON, '{"version":"0.31.0"}')}, "differ in version"), ({"/v1/models": (200, JSON, listed("vllm", "acme/other"))}, "differ in models"),
+    ({"/metrics": (200, TEXT, VLLM.replace('block_size="16"', 'block_size="64"'))}, "differ in block_size"),
+])
+def test_mixed_servers_are_not_healthy(call, monkeypatch, change, said):
+    with cluster(monkeypatch, engine("vllm"), engine("vllm", **change)):
+        found = call(vllm_health, replicas=REPLICAS, level="metrics", timeout=0.2, interval=0.1)
+    assert found["failed"] is True and said in found["msg"] and "Remedy: " in found["msg"]
+
+
+def test_a_server_that_does_not_serve_is_named_with_what_its_log_says(call, monkeypatch):
+    dead = pod("pod-dead", f"http://127.0.0.1:{free_port()}", LABELS, ready=False, containerStatuses=[
+        {"name": "server", "restartCount": 5, "image": "vllm/vllm-openai:v0.33.0", "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+         "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}}}])
+    logs = {"pod-dead": "INFO starting\nValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`\n"}
+    with cluster(monkeypatch, engine("vllm"), dead, logs=logs):
+        found = call(vllm_health, replicas=REPLICAS, timeout=0.2, interval=0.1)
+    assert found["failed"] is True and "1 of 2 servers, Pod llm-d/pod-dead" in found["msg"] and "F18" in found["msg"] and "memory" in found["msg"]
+    assert found["findings"][0]["code"] == "F18" and found["servers"][1]["ready"] is False
+
+
+def test_too_few_servers_and_none(call, monkeypatch):
+    with cluster(monkeypatch, engine("vllm")):
+        assert "1 of 2 servers are there" in call(vllm_health, replicas={**REPLICAS, "count": 2}, timeout=0.2, interval=0.1)["msg"]
+        found = call(vllm_health_info, replicas={"namespace": "llm-d", "label_selector": "a=b"})
+    assert found["healthy"] is False and found["servers"] == [] and "no pod is selected" in found["msg"]
+
+
+def test_a_set_is_waited_for(call, monkeypatch):
+    begin = time.monotonic()
+
+    def late(handler, method, path, body):
+        return engine("vllm")(handler, method, path, body) if time.monotonic() > begin + 0.6 else (503, {"Content-Type": "text/plain"}, "loading")
+    with cluster(monkeypatch, engine("vllm"), late):
+        found = call(vllm_health, replicas=REPLICAS, timeout=10, interval=0.1)
+    assert found["healthy"] is True and found["looks"] > 1
+
+
+def test_servers_are_looked_at_at_the_same_time(call):
+    def sleepy(handler, method, path, body):
+        time.sleep(0.2)
+        return engine("vllm")(handler, method, path, body)
+    with contextlib.ExitStack() as stack:
+        urls = [stack.enter_context(serve(sleepy)) for _number in range(8)]
+        start = time.monotonic()
+        found = call(vllm_health_info, urls=urls)
+    # one after the other, eight servers with five pages each would take eight seconds
+    assert found["healthy"] is True and len(found["servers"]) == 8 and time.monotonic() - start < 6
+
+
+def test_one_pod_and_a_gateway(call, monkeypatch):
+    gateway = {"kind": "Gateway", "apiVersion": "gateway.networking.k8s.io/v1", "metadata": {"name": "gw", "namespace": "llm-d"},
+               "spec": {"listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]}}
+    objects = {
+        "/apis/gateway.networking.k8s.io/v1": {"resources": [{"name": "gateways", "kind": "Gateway", "namespaced": True}]},
+        "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/gateways/gw": gateway,
+        "/api/v1/services": {"items": [{"metadata": {"name": "envoy-gw", "namespace": "envoy-gateway-system"}}]},
+    }
+    with cluster(monkeypatch, engine("vllm"), objects=objects):
+        one = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0", "port": "http"})
+        through = call(vllm_health_info, gateway={"namespace": "llm-d", "name": "gw"})
+        wrong = call(vllm_health_info, gateway={"namespace": "llm-d", "name": "gw", "listener": "https"})
+        absent = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-9"})
+    assert one["healthy"] is True and one["servers"][0]["server"] == "Pod llm-d/pod-0"
+    assert through["healthy"] is True and through["servers"][0]["server"] == "Service envoy-gateway-system/envoy-gw"
+    assert "has no listener https; it has http" in wrong["msg"] and "there is no Pod llm-d/pod-9" in absent["msg"]
+
+
+def test_info_reports_and_does_not_fail(call):
+    found = call(vllm_health_info, url=f"http://127.0.0.1:{free_port()}", retries=0)
+    assert found["healthy"] is False and "failed" not in found and found["checks"][0]["kind"] == "refused" and found["looks"] == 1
+
+
+def test_info_tries_again(call):
+    calls = []
+
+    def answer(handler, method, path, body):
+        calls.append(path)
+        return engine("vllm")(handler, method, path, body) if len(calls) > 1 else (503, {"Content-Type": "text/plain"}, "one moment")
+    with serve(answer) as url:
+        assert call(vllm_health_info, url=url)["healthy"] is True
+    assert calls[:2] == ["/health", "/health"]
+
+
+def test_check_mode_sends_no_completion(call):
+    with serve(engine("vllm", **{"/v1/completions": (500, "text/plain", "must not be asked")})) as url:
+        found = call(vllm_health_info, check=True, url=url, level="metrics")
+        waited = call(vllm_health, check=True, url=url, level="metrics")
+    assert found["healthy"] is True and found["level"] == "metrics" and waited["healthy"] is True
+
+
+def test_an_error_inside_the_stream_of_one_replica(call, monkeypatch):
+    def broken(handler, method, path, body):
+        if path == "/v1/completions" and json.loads(body).get("stream"):
+            return 200, {"Content-Type": "text/event-stream"}, 'data: {"error":{"message":"EngineDeadError","code":500}}\n\ndata: [DONE]\n\n'
+        return engine("vllm")(handler, method, path, body)
+    with cluster(monkeypatch, engine("vllm"), broken):
+        found = call(vllm_health_info, replicas=REPLICAS)
+    assert [entry["healthy"] for entry in found["servers"]] == [True, False] and found["checks"][-1]["kind"] == "error_in_stream"
+
+
+@pytest.mark.parametrize("options, said", [
+    ({"urls": []}, ""), ({"url": "http://a", "retries": -1}, "retries is -1"), ({"replicas": {"namespace": "a"}}, "service, label_selector"),
+    ({"url": "http://a", "client_key": "/k"}, "client_cert"), ({"url": "http://a", "urls": ["http://b"]}, "mutually exclusive"),
+    ({"replicas": {"namespace": "a", "service": "b", "count": 0}}, "replicas.count is 0"),
+    ({"gateway": {"namespace": "a", "name": "b"}, "host_header": "x.example"}, "host_header cannot be sent through the API server"),
+])
+def test_options_that_do_not_fit(call, options, said):
+    result = call(vllm_health_info, **options)
+    assert (result.get("failed") is True or not said) and said in result.get("msg", "") and "\n" not in result.get("msg", "")

@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module against an API server and servers behind it, all real HTTP servers of this host: what is collected, that nothing is changed, and faults."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+
+import pytest
+from engine_servers import engine, listed
+from local_servers import JSON, free_port, raw, serve
+from stack_objects import EPP_METRICS, NAMESPACE, StackServer, healthy, planned
+
+from ansible_collections.llm_d.inference.plugins.modules import stack_diagnosis
+
+MODEL = "llm-d/simulated-8b"
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch):
+    for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def simulator(picked=True, **pages):
+    """A simulated server, and the gateway before it."""
+    known = engine("vllm", **{"/version": None, "/admin/config": (200, JSON, '{"max-num-seqs":5}'), "/v1/models": (200, JSON, listed("vllm", MODEL)),
+                              "/health/ready": (200, JSON, ""), **pages})
+
+    def answer(*request):
+        status, headers, body = known(*request)
+        return status, {**headers, **({"x-went-into-resp-headers": "true"} if picked else {})}, body
+    return answer
+
+
+@contextlib.contextmanager
+def stack(monkeypatch, change=None, server=None, gateway=None, **options):
+    """A healthy stack, changed by `change`, behind an API server that is set as the one to talk to; gives that server."""
+    snap = healthy()
+    if change:
+        change(snap)
+    with contextlib.ExitStack() as running:
+        url = running.enter_context(serve(server or simulator()))
+        epp = running.enter_context(serve(lambda *request: (200, {"Content-Type": "text/plain"}, EPP_METRICS)))
+        for pod in snap.objects["Pod"]:
+            pod["metadata"]["annotations"] = {"test/url": epp if "epp" in pod["metadata"]["name"] else url}
+        port = int((running.enter_context(serve(gateway)) if gateway else url).rpartition(":")[2])
+        for obj in snap.objects.get("Gateway", []):
+            obj["status"]["addresses"] = [{"type": "IPAddress", "value": "127.0.0.1"}]
+        snap.plan["gateway"]["listener"]["port"] = port
+        api = StackServer(snap, **options)
+        # the proxy to a Service goes to the first pod: that of the picker
+        api.pods.sort(key=lambda pod: "epp" not in pod["metadata"]["name"])
+        monkeypatch.setenv("K8S_AUTH_HOST", running.enter_context(serve(api)))
+        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
+        yield api, snap.plan
+
+
+def test_a_healthy_stack(call, monkeypatch):
+    with stack(monkeypatch) as (api, made):
+        found = call(stack_diagnosis, plan=made)
+    assert found["findings"] == [] and found["ok"] is True and found["changed"] is False and "failed" not in found, found["lines"]
+    assert found["looked_at"]["Pod"] == 5 and found["looked_at"]["Deployment"] == 3 and found["not_read"] == []
+    assert api.methods == {"GET"}
+
+
+def test_a_wrong_selector_comes_first(call, monkeypatch):
+    def change(snap):
+        snap.objects["InferencePool"][0]["spec"]["selector"]["matchLabels"] = {"app": "nothing"}
+    with stack(monkeypatch, change, gateway=lambda *request: (503, {"Content-Type": "text/plain"}, "no healthy upstream")) as (_api, made):
+        found = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in found["findings"]] == ["F21", "F21"] and found["findings"][0]["where"] == f"InferencePool {NAMESPACE}/sim"
+    assert "the pool selects no pod" in found["summary"] and found["findings"][1]["kind"] == "symptom"
+    assert "no healthy upstream" in " ".join(found["findings"][1]["evidence"])
+
+
+def test_the_log_of_a_crashing_pod_is_read(call, monkeypatch):
+    def change(snap):
+        pod = next(pod for pod in snap.objects["Pod"] if "sim-decode" in pod["metadata"]["name"])
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}, {"type": "PodScheduled", "status": "True"}]
+        pod["status"]["containerStatuses"] = [{"name": "server", "ready": False, "restartCount": 5, "image": "i", "lastState": {"terminated": {"exitCode": 2}},
+                                               "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]
+    with stack(monkeypatch, change, logs={"sim-decode-744dfd47c8-4bn0t": "unknown flag: --nonsense\n"}) as (_api, made):
+        found = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in found["findings"]] == ["args"] and "unknown flag" in found["findings"][0]["evidence"][0]
+
+
+@pytest.mark.parametrize("server, code", [
+    (simulator(**{"/v1/completions": (500, "text/plain", "oops")}), "hung"), (simulator(**{"/metrics": None}), "metrics"),
+    (simulator(**{"/v1/models": (401, JSON, '{"error":"Unauthorized"}')}), "key"), (simulator(picked=False), "F26"),
+])
+def test_servers_are_asked_themselves(call, monkeypatch, server, code):
+    with stack(monkeypatch, server=server) as (_api, made):
+        found = call(stack_diagnosis, plan=made)
+    assert code in [entry["code"] for entry in found["findings"][:2]], found["lines"]
+
+
+def test_check_mode_asks_no_server(call, monkeypatch):
+    with stack(monkeypatch, server=simulator(**{"/v1/completions": (500, "text/plain", "oops")})) as (_api, made):
+        assert call(stack_diagnosis, check=True, plan=made)["findings"] == []
+        assert call(stack_diagnosis, plan=made, requests=False)["findings"] == []
+
+
+def test_a_gateway_that_cannot_be_reached_from_here(call, monkeypatch):
+    def change(snap):
+        snap.objects["Gateway"][0]["status"]["addresses"][0]["value"] = "127.0.0.1"
+    with stack(monkeypatch, change) as (_api, made):
+        made["gateway"]["listener"]["port"] = free_port()
+        found = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in found["findings"]] == ["unreachable"] and "connection refused" in found["findings"][0]["evidence"][0]
+
+
+def test_a_cluster_with_nothing_of_ours(call, monkeypatch):
+    def change(snap):
+        for kind in snap.objects:
+            snap.objects[kind] = []
+        snap.crds = {}
+    without = ("gateway.networking.k8s.io/v1", "gateway.networking.k8s.io/v1beta1", "inference.networking.k8s.io/v1", "gateway.envoyproxy.io/v1alpha1")
+    with stack(monkeypatch, change, without=without) as (_api, made):
+        found = call(stack_diagnosis, plan=made)
+    assert {entry["code"] for entry in found["findings"][:3]} == {"namespace", "F1"} and "failed" not in found
+    assert all(entry["kind"] != "cause" or entry["code"] in ("namespace", "F1") for entry in found["findings"])
+
+
+def test_what_may_not_be_read_is_said(call, monkeypatch):
+    with stack(monkeypatch, refuses=("Pod", "NetworkPolicy")) as (_api, made):
+        found = call(stack_diagnosis, plan=made, requests=False)
+    assert found["findings"][0]["code"] == "rights" and any("Pod in llm-d" in line for line in found["not_read"])
+    assert "F21" not in [entry["code"] for entry in found["findings"]]
+
+
+@pytest.mark.parametrize("how", ["refused", "hangs", "html"])
+def test_no_api_server_is_one_line(call, monkeypatch, how):
+    def hangs(connection):
+        time.sleep(30)
+    with raw(hangs) as silent, serve(lambda *request: (200, {"Content-Type": "text/html"}, "<html>Sign in</html>")) as html:
+        monkeypatch.setenv("K8S_AUTH_HOST", {"refused": f"http://127.0.0.1:{free_port()}", "hangs": silent, "html": html}[how])
+        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
+        start = time.monotonic()
+        found = call(stack_diagnosis, plan=planned())
+    assert [entry["code"] for entry in found["findings"]] == ["api"] and found["ok"] is False and "failed" not in found and time.monotonic() - start < 20
+    assert "\n" not in found["summary"] and "sk-token" not in json.dumps({**found, "invocation": None})
+
+
+@pytest.mark.parametrize("options, said", [
+    ({"plan": {}}, "plan lacks instance"), ({}, "plan"), ({"plan": planned(), "request_timeout": 0}, "request_timeout must be more than 0"),
+])
+def test_options_that_do_not_fit(call, options, said):
+    found = call(stack_diagnosis, **options)
+    assert found["failed"] is True and said in found["msg"]
+
+
+def test_a_server_with_a_key_of_its_own_is_only_asked_whether_it_is_there(call, monkeypatch):
+    with stack(monkeypatch, server=simulator(**{"/v1/models": (401, JSON, '{"error":"Unauthorized"}')})) as (api, made):
+        for server in made["services"][0]["servers"]:
+            server["args"].append("--api-key=abcdefgh")
+        for deployment in api.snap.objects["Deployment"]:
+            deployment["spec"]["template"]["spec"]["containers"][0].setdefault("args",
+                                                                               []).extend(["--api-key=abcdefgh"] * ("decode" in deployment["metadata"]["name"]))
+        found = call(stack_diagnosis, plan=made)
+    assert found["findings"] == [], found["lines"]

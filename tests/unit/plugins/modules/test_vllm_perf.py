@@ -1,0 +1,299 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The vllm_perf module as Ansible runs it, against servers on loopback, some of which misbehave."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import jsonschema
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_bundle, perf_spec
+from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
+from local_servers import JSON, SSE, chunk, free_port, serve, stream, whole
+
+USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}}
+SMALL = {"input_len": 6, "output_len": 2}
+OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 1, "pause": 0}
+
+
+class Server:
+    """Answers completions; remembers what it was asked. `fail` is a function of the number of the request that gives another answer or None."""
+
+    def __init__(self, fail=lambda number: None, told=True, wait=0.0, tokenize=True):
+        self.asked, self.fail, self.usage, self.wait, self.tokenize = [], fail, USAGE if told else None, wait, tokenize
+        self.running = self.most = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, handler, method, path, body):
+        asked = json.loads(body)
+        if path == "/tokenize":
+            said = asked.get("prompt") or " ".join(message["content"] for message in asked["messages"])
+            return (200, {"Content-Type": JSON}, json.dumps({"count": len(said.split())})) if self.tokenize else (404, {}, "")
+        with self._lock:
+            number = len(self.asked)
+            self.asked.append({**asked, "path": path, "key": handler.headers.get("Authorization"), "port": handler.client_address[1]})
+            self.running += 1
+            self.most = max(self.most, self.running)
+        time.sleep(self.wait)
+        with self._lock:
+            self.running -= 1
+        if other := self.fail(number):
+            return other
+        headers = {"x-inference-pod": f"pod-{number % 2}"}
+        if not asked.get("stream"):
+            return 200, {"Content-Type": JSON, **headers}, whole()
+        return 200, {"Content-Type": SSE, **headers}, stream(chunk("To "), chunk("day", "length"), *([self.usage] if self.usage else []))
+
+
+def test_a_closed_loop_keeps_so_many_in_flight(call):
+    server = Server(wait=0.05)
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, warmup={"concurrency": 2, "requests": 4}, stages=[{"concurrency": 4, "requests": 30}], api_key="sk-secret", **OPTIONS)
+    stage = result["stages"][0]
+    assert result["verdict"] == "passed" and stage["ok"] == 30 and stage["concurrency"] == 4 and server.most == 4
+    # one for the first look, four to warm up
+    assert len(server.asked) == 35 and {each["key"] for each in server.asked} == {"Bearer sk-secret"} and "sk-secret" not in json.dumps(result)
+    assert stage["ttft_ms"]["min"] >= 50 and stage["output_tokens"] == 60 and stage["hit_ratio"] == 0.25 and set(stage["servers"]) == {"pod-0", "pod-1"}
+    assert len({each["port"] for each in server.asked}) == 4 and len({each["prompt"] for each in server.asked}) == 35
+
+
+def test_a_closed_loop_ends_when_its_time_is_over(call):
+    with serve(Server(wait=0.02)) as url:
+        result = call(vllm_perf, url=url, stages=[{"concurrency": 2, "seconds": 0.5}], **OPTIONS)
+    assert 0.5 <= result["stages"][0]["seconds"] < 1 and result["stages"][0]["failed"] == 0
+
+
+def test_a_pause_of_the_server_shows_in_the_times_from_the_schedule(call):
+    """Coordinated omission: with few in flight, those that could not be sent in the pause would not be seen."""
+    def answer(server, pause=1.0):
+        at = time.monotonic() + 1.0
+
+        def wait(number):
+            if at < time.monotonic() < at + pause:
+                time.sleep(max(0.0, at + pause - time.monotonic()))
+        server.fail = wait
+        return server
+
+    with serve(answer(Server())) as url:
+        stage = call(vllm_perf, url=url, stages=[{"rate": 50, "seconds": 3}], arrivals="constant", **OPTIONS)["stages"][0]
+    assert stage["failed"] == 0 and stage["requests"] == 150 and stage["ttft_from_schedule_ms"]["p99"] > 900 and stage["ttft_from_schedule_ms"]["p50"] < 300
+
+
+def test_a_client_that_stalls_is_invalid_and_not_slow(call):
+    server = Server()
+
+    def stall(number):
+        if number == 20:
+            stopper.set()
+
+    stopper = threading.Event()
+    # a thread that holds the interpreter as a busy host would: a search that takes long and releases nothing
+    thread = threading.Thread(target=lambda: (stopper.wait(5), re.match(r"(a+)+b", "a" * 22)), daemon=True)
+    thread.start()
+    server.fail = stall
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, stages=[{"rate": 100, "seconds": 1}], **{**OPTIONS, "max_lag": 0.05})
+    assert result["failed"] and result["verdict"] == "invalid" and "sent late" in result["msg"] and not result["stages"][0]["valid"]
+
+
+def test_every_kind_of_failure_counts(call):
+    bad = {3: (503, {"Content-Type": "text/plain"}, "no healthy upstream"), 5: (200, {"Content-Type": SSE}, stream(chunk("a"), {"error": {"message": "died"}})),
+           7: (200, {"Content-Type": SSE}, stream(chunk("a"), done=False)), 9: (200, {"Content-Type": SSE}, stream(chunk("", "stop"))),
+           11: (200, {"Content-Type": SSE}, stream(chunk("a", "stop"), {**USAGE, "usage": {"completion_tokens": 1}})),
+           13: (200, {"Content-Type": SSE}, b"data: {\xff}\n\n"), 15: (200, {"Content-Type": "text/html"}, "<html>")}
+    with serve(Server(fail=bad.get)) as url:
+        result = call(vllm_perf, url=url, stages=[{"concurrency": 1, "requests": 29}], slo={"error_rate_max": 0.1, "ttft_p50_ms": 5000}, **OPTIONS)
+    assert result["stages"][0]["errors"] == {"http_503": 1, "error_in_stream": 1, "truncated": 1, "empty": 1, "short": 1, "bad_event": 1, "not_streamed": 1}
+    assert result["failed"] and result["verdict"] == "failed" and len(result["why"]) == 1 and "error_rate_max: 0.24138 misses at most 0.1" in result["msg"]
+
+
+@pytest.mark.parametrize(("tokenize", "source", "tokens"), [(True, "tokenize", 10), (False, "chunks", 10)])
+def test_tokens_that_the_server_does_not_tell(call, tokenize, source, tokens):
+    server = Server(told=False, tokenize=tokenize)
+    with serve(server) as url:
+        stage = call(vllm_perf, url=url, stages=[{"concurrency": 2, "requests": 5}], **{**OPTIONS, "ignore_eos": False})["stages"][0]
+    assert stage["token_source"] == {source: 5} and stage["output_tokens"] == tokens and stage["prompt_tokens"] == (30 if tokenize else 0)
+    assert stage["tpot_ms"]["n"] == 5
+
+
+def test_answers_that_are_not_streamed(call):
+    server = Server()
+    with serve(server) as url:
+        stage = call(vllm_perf, url=url, stream=False, ignore_eos=False, extra_body={"top_p": 0.5}, stages=[{"concurrency": 1, "requests": 3}],
+                     **OPTIONS)["stages"][0]
+    assert stage["ok"] == 3 and stage["output_tokens"] == 3 and "stream" not in server.asked[1] and server.asked[1]["top_p"] == 0.5
+    assert stage["ttft_ms"]["max"] == stage["e2e_ms"]["max"]
+
+
+def test_chats_of_a_closed_loop(call):
+    server = Server()
+    chats = {"kind": "chats", "groups": 2, "turns": 3, "system_prompt_len": 5, "question_len": 3, "output_len": 2}
+    with serve(server) as url:
+        stage = call(vllm_perf, url=url, api="chat_completions", stages=[{"concurrency": 2, "requests": 4}], **{**OPTIONS, "workload": chats})["stages"][0]
+    assert stage["requests"] == 12 and sorted(len(each["messages"]) for each in server.asked[1:]) == [2] * 4 + [4] * 4 + [6] * 4
+    last = next(each for each in server.asked if len(each.get("messages", ())) == 6)
+    assert last["messages"][2] == {"role": "assistant", "content": "To day"} and last["path"] == "/v1/chat/completions"
+
+
+def test_a_trace_is_sent_at_its_times(call, tmp_path):
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text("\n".join(json.dumps({"timestamp": 400 * number, "input_length": 5, "output_length": 2, "hash_ids": [number]}) for number in range(5)))
+    workload = {"kind": "trace", "path": str(trace), "speed": 4, "block_len": 4}
+    with serve(Server()) as url:
+        stage = call(vllm_perf, url=url, **{**OPTIONS, "workload": workload})["stages"][0]
+    assert stage["label"] == "trace" and stage["ok"] == 5 and stage["sent_per_s"] == pytest.approx(10, rel=0.1)
+
+
+def test_a_search_finds_the_rate_that_a_server_can_bear(call):
+    slow = threading.Lock()
+
+    def one_at_a_time(number):
+        with slow:
+            time.sleep(0.01)
+
+    with serve(Server(fail=one_at_a_time)) as url:
+        result = call(vllm_perf, url=url, slo={"ttft_from_schedule_p90_ms": 150}, arrivals="constant", pause=0.2,
+                      search={"rate": 20, "seconds": 0.8, "tolerance": 0.4, "most": 8}, **{key: value for key, value in OPTIONS.items() if key != "pause"})
+    # it can answer a little less than 100 in a second
+    assert result["verdict"] == "passed" and 40 <= result["best_rate"] <= 115 and any(not stage["slo"][0]["met"] for stage in result["stages"])
+
+
+def test_a_sweep_ends_at_saturation(call):
+    slow = threading.Lock()
+
+    def one_at_a_time(number):
+        with slow:
+            time.sleep(0.02)
+
+    with serve(Server(fail=one_at_a_time)) as url:
+        result = call(vllm_perf, url=url, arrivals="constant", sweep={"rate": 20, "seconds": 1, "factor": 3}, **OPTIONS)
+    assert [stage["rate"] for stage in result["stages"]] == [20, 60] and result["limited"] is None and result["stages"][1]["requests_per_s"] < 50
+
+
+def test_files_that_are_written(call, tmp_path, root):
+    options = {**OPTIONS, "stages": [{"rate": 50, "requests": 20}, {"concurrency": 2, "requests": 10}], "artifacts": str(tmp_path / "out")}
+    with serve(Server(fail=lambda number: (503, {}, "busy") if number in (9, 40) else None)) as url:
+        first = call(vllm_perf, url=url, api_key="sk-secret", progress_path=str(tmp_path / "progress"), goodput={"ttft_ms": "5000"}, **options)
+        again = call(vllm_perf, url=url, baseline=first["artifacts"]["result"], **options)
+    out = tmp_path / "out"
+    schema = json.loads((root / "tests/unit/fixtures/llmd_benchmark_report_0.2.1.schema.json").read_text())
+    for path in first["artifacts"]["reports"]:
+        report = json.loads(open(path, encoding="utf-8").read())
+        jsonschema.Draft202012Validator(schema).validate(report)
+        if importlib.util.find_spec("llmd_benchmark_report"):
+            from llmd_benchmark_report.schema_v0_2 import BenchmarkReportV021
+            BenchmarkReportV021.model_validate(report)
+    rows = list(csv.DictReader((out / "requests.csv").open()))
+    assert len(rows) == 30 and {row["stage"] for row in rows} == {"rate 50", "concurrency 2"} and sum(bool(row["error"]) for row in rows) == 1
+    page = (out / "report.html").read_text()
+    assert "<script" not in page and not re.search(r"(src|href)=|url\(http|@import", page) and page.count("<svg") >= 6 and "Requests per server" in page
+    assert "Compared with the baseline" in page and len(again["comparison"]) > 4 and "sk-secret" not in "".join(each.read_text() for each in out.iterdir())
+    assert first["stages"][0]["goodput_share"] == 0.95 and "series" not in first["stages"][0]
+    lines = (tmp_path / "progress").read_text().splitlines()
+    assert lines[0].startswith("rate 50: ") and "in flight" in lines[0] and "1 failed" in lines[0]
+
+
+def test_a_worse_run_than_the_baseline_fails(call, tmp_path):
+    options = {**OPTIONS, "stages": [{"concurrency": 2, "requests": 40}]}
+    with serve(Server()) as url:
+        call(vllm_perf, url=url, artifacts=str(tmp_path), **options)
+    with serve(Server(wait=0.05)) as url:
+        result = call(vllm_perf, url=url, baseline=str(tmp_path / "result.json"), baseline_max_ratio=1.5, **options)
+    assert result["failed"] and result["verdict"] == "failed" and "ttft_from_schedule_p50_ms is" in result["msg"]
+
+
+def test_several_models_are_looked_at_first(call):
+    def missing(number):
+        return (404, {"Content-Type": JSON}, '{"error": {"message": "The model `lora-b` does not exist."}}') if number == 1 else None
+
+    server = Server(fail=missing)
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, models=[{"name": "acme/tiny"}, {"name": "lora-b"}], stages=[{"rate": 1, "seconds": 1}], workload=SMALL)
+    assert result["failed"] and "lora-b" in result["msg"] and "does not exist" in result["msg"] and len(server.asked) == 2
+
+
+def test_nobody_there(call):
+    result = call(vllm_perf, url=f"http://127.0.0.1:{free_port()}", stages=[{"rate": 1, "seconds": 60}], **OPTIONS)
+    assert result["failed"] and "connection refused" in result["msg"]
+    result = call(vllm_perf, url="http://nowhere.invalid", stages=[{"rate": 1, "seconds": 60}], **OPTIONS)
+    assert result["failed"] and "nowhere.invalid has no address" in result["msg"]
+
+
+def test_nothing_but_failures_fails(call):
+    with serve(Server(fail=lambda number: (503, {}, "busy"))) as url:
+        result = call(vllm_perf, url=url, stages=[{"concurrency": 2, "requests": 5}], **OPTIONS)
+    assert result["failed"] and result["verdict"] == "failed" and "none of 5 requests succeeded: answered 503" in result["msg"]
+
+
+def test_a_silent_server_takes_no_longer_than_its_time(call):
+    with serve(Server(fail=lambda number: time.sleep(3) if number else None)) as url:
+        result = call(vllm_perf, url=url, stages=[{"concurrency": 3, "requests": 3}], request_timeout=0.4, **OPTIONS)
+    assert result["stages"][0]["errors"] == {"timeout": 3} and result["stages"][0]["seconds"] < 1
+
+
+def test_check_mode_sends_nothing(call):
+    server = Server()
+    with serve(server) as url:
+        result = call(vllm_perf, check=True, url=url, stages=[{"rate": 1, "seconds": 1}], **OPTIONS)
+    assert "check mode" in result["msg"] and server.asked == [] and not result["changed"]
+
+
+def test_all_mistakes_at_once(call):
+    result = call(vllm_perf, url="ftp://x", models=[{"name": "m", "weight": 0}], workload={"input_len": 0, "output_len": 9, "output_len_max": 3},
+                  stages=[{"rate": 1}], slo={"soon": 1}, goodput={"ttft": 1}, request_timeout=0, headers={"A": "b\r\nC: d"})
+    for said in ("url: 'ftp://x'", "models[0].weight", "workload.input_len: 0", "workload.output_len_max: 3", "stages[0]: give either seconds", "slo.soon",
+                 "goodput.ttft", "request_timeout: 0", "cannot hold"):
+        assert said in result["msg"]
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"search": {"rate": 0}}, "a search needs objectives"),
+    ({"workload": {"kind": "prompts"}, "stages": [{"rate": 1, "seconds": 1}]}, "workload.path"),
+    ({"workload": {"kind": "trace", "path": "/nowhere/trace"}}, "workload.path /nowhere/trace: No such file"),
+    ({"baseline": "/dev/null", "stages": [{"rate": 1, "seconds": 1}]}, "baseline /dev/null"),
+    ({}, "stages: give at least one"),
+])
+def test_what_cannot_be(call, options, said):
+    result = call(vllm_perf, url="http://127.0.0.1:1", model="m", **options)
+    assert result["failed"] and said in result["msg"]
+
+
+def test_one_file_runs_where_ansible_is_not(tmp_path):
+    (tmp_path / "perf.pyz").write_bytes(perf_bundle.bundle())
+    assert len(perf_bundle.bundle()) < 200_000  # a ConfigMap can hold 1 MiB
+    with serve(Server()) as url:
+        given = perf_spec.complete({"url": url, "model": "acme/tiny", "workload": SMALL, "stages": [{"concurrency": 2, "requests": 20}],
+                                    "slo": {"error_rate_max": 0}, "artifacts": str(tmp_path / "out"), "max_lag": 1})
+        (tmp_path / "options.json").write_text(json.dumps(given))
+        # -I and -S: no site-packages, nothing of this checkout
+        done = subprocess.run([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["stages"][0]["ok"] == 20 and "in flight" in done.stderr and (tmp_path / "out" / "report.html").exists()
+    done = subprocess.run([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "connection refused" in done.stderr
+
+
+@pytest.mark.parametrize("stage", [{"concurrency": 3, "requests": 30}, {"rate": 60, "requests": 30}, {"concurrency": 1, "requests": 30}])
+def test_several_processes_send_as_one(call, tmp_path, stage):
+    server = Server(wait=0.02)
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, processes=2, stages=[stage], warmup={"concurrency": 2, "requests": 4}, artifacts=str(tmp_path), api_key="sk-secret",
+                      progress_path=str(tmp_path / "progress"), slo={"error_rate_max": 0}, **OPTIONS)
+    found = result["stages"][0]
+    assert result["verdict"] == "passed" and found["ok"] == 30 and found["output_tokens"] == 60
+    assert {each["key"] for each in server.asked} == {"Bearer sk-secret"}
+    # the first look, the warm-up, and no request twice
+    assert len(server.asked) == 35 and len({each["prompt"] for each in server.asked}) == 35
+    assert len((tmp_path / "requests.csv").read_text().splitlines()) == 31 and "30 ended" in (tmp_path / "progress").read_text()
+    if "concurrency" in stage:
+        assert server.most <= max(2, stage["concurrency"])
