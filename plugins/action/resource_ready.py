@@ -5,73 +5,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-import threading
-
-from ansible import constants as C
-from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
-
 from ansible_collections.llm_d.inference.plugins.modules import resource_ready  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
-from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
-
-display = Display()
+from ansible_collections.llm_d.inference.plugins.plugin_utils.followed import Followed
 
 
-class ActionModule(InProcess):
-    """With a local connection the module and this process share a file: the module appends lines, a thread here displays them.
-
-    Any other connection, and check mode, run the module alone.
-    """
-
-    def run(self, tmp=None, task_vars=None):
-        result = ActionBase.run(self, tmp, task_vars)
-        args = dict(self._task.args)
-        follower = None
-        if self._connection.transport == "local" and not self._task.check_mode and not self._task.no_log and "progress_path" not in args:
-            follower = Follower()
-            args["progress_path"] = follower.path
-        try:
-            result.update(self._execute_module(module_name="llm_d.inference.resource_ready", module_args=args, task_vars=task_vars))
-        finally:
-            if follower:
-                follower.stop()
-        return result
-
-
-class Follower:
-    """Displays the lines that are appended to a file of its own, until stopped."""
-
-    def __init__(self, interval: float = 0.3):
-        os.makedirs(C.DEFAULT_LOCAL_TMP, exist_ok=True)
-        handle, self.path = tempfile.mkstemp(prefix="progress-", dir=C.DEFAULT_LOCAL_TMP)
-        os.close(handle)
-        self._file = open(self.path, encoding="utf-8")
-        self._interval = interval
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._follow, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Show what is left, then remove the file."""
-        self._end.set()
-        self._thread.join(timeout=5)
-        try:
-            os.unlink(self.path)
-        except OSError:
-            pass
-
-    def _follow(self) -> None:
-        rest = ""
-        # opened at once: the file may be gone before this thread runs
-        with self._file as file:
-            while True:
-                ended = self._end.is_set()
-                rest += file.read()
-                *lines, rest = rest.split("\n")
-                for line in lines:
-                    display.display(f"    {line}")
-                if ended:
-                    return
-                self._end.wait(self._interval)
+class ActionModule(Followed):
+    """The module in the worker where it can be, its lines as they come."""

@@ -5,26 +5,9 @@
 
 from __future__ import annotations
 
-from ansible.plugins.action import ActionBase
-
-from ansible_collections.llm_d.inference.plugins.action.resource_ready import Follower
 from ansible_collections.llm_d.inference.plugins.modules import workload_run  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
-from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
+from ansible_collections.llm_d.inference.plugins.plugin_utils.followed import Followed
 
 
-class ActionModule(InProcess):
-    """With a local connection the module and this process share a file: the module appends lines, a thread here displays them."""
-
-    def run(self, tmp=None, task_vars=None):
-        result = ActionBase.run(self, tmp, task_vars)
-        args = dict(self._task.args)
-        follower = None
-        if self._connection.transport == "local" and not self._task.check_mode and not self._task.no_log and "progress_path" not in args:
-            follower = Follower()
-            args["progress_path"] = follower.path
-        try:
-            result.update(self._execute_module(module_name="llm_d.inference.workload_run", module_args=args, task_vars=task_vars))
-        finally:
-            if follower:
-                follower.stop()
-        return result
+class ActionModule(Followed):
+    """The module in the worker where it can be, its lines as they come."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, mapping, text
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, generation, mapping, number, text
 
 # large ones: each is fetched by name, never as a list
 HEAVY = ("CustomResourceDefinition",)
@@ -102,7 +102,10 @@ class Observer:
         return {ref: [by_name[ref.name]] if ref.name in by_name else [] for ref in refs}
 
     def pods(self, obj: dict) -> list[dict]:
-        """Pods of the present revision of a workload, or of a Gateway's proxy; none where they may not be read."""
+        """Pods of the present revision of a workload, or of a Gateway's proxy; none where they may not be read.
+
+        None either while the controller has not seen the present generation: what it calls the newest revision then is the one before.
+        """
         namespace, kind = text(dig(obj, "metadata", "namespace")), text(obj.get("kind"))
         if kind == "Pod":
             return [obj]
@@ -110,6 +113,8 @@ class Observer:
             return self._gateway_pods(text(dig(obj, "metadata", "name")), namespace)
         selector = selector_text(mapping(dig(obj, "spec", "selector")))
         if not selector or not namespace or kind not in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"):
+            return []
+        if kind in ("Deployment", "StatefulSet") and number(dig(obj, "status", "observedGeneration")) < generation(obj):
             return []
         pods = self._list(f"/api/v1/namespaces/{namespace}/pods", selector)
         if kind == "Deployment":

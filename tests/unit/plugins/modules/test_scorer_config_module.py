@@ -42,7 +42,10 @@ def printed(document):
 
 
 class Api:
-    """An API server with one endpoint picker of scheduler-0.7: each new checksum makes a new pod, which reads the ConfigMap when it is born."""
+    """An API server with one endpoint picker of scheduler-0.7: each new checksum makes a new pod, which reads the ConfigMap when it is born.
+
+    As a real one it tells the new template at once, and the revision and the status only when the controller has seen it: here at the next look.
+    """
 
     def __init__(self, preset="balanced", **knobs):
         self.config = text_of(preset)
@@ -50,6 +53,7 @@ class Api:
         self.knobs = {"stale": False, "deployment": True, "log": True, "no_way_back": False, **knobs}
         self.revision, self.writes, self.pods = 0, [], []
         self.roll()
+        self.generation = self.revision
 
     def roll(self):
         """The pod of a checksum; one that is still there serves again."""
@@ -91,14 +95,20 @@ class Api:
             self.config = body["data"]["config.yaml"]
         else:
             self.checksum = body["spec"]["template"]["metadata"]["annotations"][rollout.CHECKSUM]
-            self.roll()
+            self.generation += 1
         return 200, JSON, json.dumps(body)
 
     def deployment(self):
         ready = int(self.newest["ready"])
+        found = self.as_seen(ready)
+        if self.revision < self.generation:
+            self.roll()
+        return found
+
+    def as_seen(self, ready):
         return {
             "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": "sim-epp", "namespace": "llm-d", "uid": "d", "generation": self.revision,
+            "metadata": {"name": "sim-epp", "namespace": "llm-d", "uid": "d", "generation": self.generation,
                          "annotations": {"deployment.kubernetes.io/revision": str(self.revision)}},
             "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "epp"}}, "template": {
                 "metadata": {"annotations": {rollout.CHECKSUM: self.checksum}}, "spec": {"containers": [{"name": "epp", "args": ["--v=2"]}]}}},

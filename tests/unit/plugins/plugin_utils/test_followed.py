@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The thread that shows the progress of a wait."""
+"""The thread that shows the progress of a long module."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import time
 
 import pytest
 
-from ansible_collections.llm_d.inference.plugins.action import resource_ready
+from ansible_collections.llm_d.inference.plugins.plugin_utils import followed
 
 
 @pytest.fixture(name="shown")
 def lines_shown(monkeypatch, tmp_path):
     lines = []
-    monkeypatch.setattr(resource_ready.display, "display", lines.append)
-    monkeypatch.setattr(resource_ready.C, "DEFAULT_LOCAL_TMP", str(tmp_path / "not" / "yet"))
+    monkeypatch.setattr(followed.display, "display", lines.append)
+    monkeypatch.setattr(followed.C, "DEFAULT_LOCAL_TMP", str(tmp_path / "not" / "yet"))
     return lines
 
 
@@ -27,7 +27,7 @@ def append(path, text):
 
 
 def test_lines_are_shown_while_they_come(shown):
-    follower = resource_ready.Follower(interval=0.01)
+    follower = followed.Follower(interval=0.01)
     append(follower.path, "waiting 0 s: a\nwait")
     end = time.monotonic() + 5
     while not shown and time.monotonic() < end:
@@ -39,7 +39,7 @@ def test_lines_are_shown_while_they_come(shown):
 
 
 def test_nothing_to_show(shown):
-    follower = resource_ready.Follower(interval=0.01)
+    follower = followed.Follower(interval=0.01)
     os.unlink(follower.path)
     follower.stop()
     assert shown == []
