@@ -27,7 +27,8 @@ def check(document: t.Any, release: str, context: t.Mapping[str, t.Any] | None =
         return [Problem("", document, "the configuration is not a mapping (key: value).", "Write an EndpointPickerConfig.")]
     seen = view(document, release)
     problems = [problem for rule in RULES for problem in rule(seen)]
-    return problems + _flags(seen, context or {}) + _server(seen, context or {})
+    around = {} if context is None else context
+    return problems + _flags(seen, around) + _server(seen, around)
 
 
 def notes(document: dict[str, t.Any], release: str) -> list[str]:
@@ -100,7 +101,7 @@ def _says_false(argument: str, following: list[str]) -> bool:
 def _server(seen: View, context: t.Mapping[str, t.Any]) -> list[Problem]:
     """What precise prefix matching must have in common with the model server."""
     found = seen.makes("precise")
-    if not found or not ({"server_args", "server_env", "engine"} & set(context)):
+    if not found or all(context.get(name) is None for name in ("server_args", "server_env", "engine")):
         return []
     item, flags = found[0], flags_of(context.get("server_args"))
     path = f"{item.path}.parameters"
@@ -141,7 +142,7 @@ def _topic(text: str | None, path: str) -> list[Problem]:
 
 
 def _publishes(flags: t.Mapping[str, t.Any], context: t.Mapping[str, t.Any], path: str) -> list[Problem]:
-    if context.get("engine") != "vllm" or "server_args" not in context or "kv-events-config" in flags:
+    if context.get("engine") != "vllm" or context.get("server_args") is None or "kv-events-config" in flags:
         return []
     return [
         Problem(

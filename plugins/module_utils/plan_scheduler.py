@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import json
 import typing as t
 
-from . import scorers
 from .epp_rules import EXPERIMENTAL, flags_of
 from .plan_server import container_security, image, later_wins, pod_security, pool_selector, served_arguments, served_name
 from .plan_sidecars import beside_picker
 from .plan_standalone import sidecar
+from .scorers import Built
+from .scorers_builds import Builds
 
 Facts = dict[str, t.Any]
 
@@ -28,9 +27,11 @@ OWN_DRAIN = 30
 # What of a scheduler block is about running the endpoint picker; all the rest says how it decides.
 RUNNING = ("replicas", "image", "verbosity", "failure_mode", "drain_seconds", "args", "env", "resources")
 SEED = "PYTHONHASHSEED"
+# The checks and the plan both ask for a configuration.
+_BUILDS = Builds()
 
 
-def configuration(service: Facts, release: str) -> scorers.Built:
+def configuration(service: Facts, release: str) -> Built:
     """The EndpointPickerConfig of a service, what it requires elsewhere, and its problems.
 
     Paths of problems are relative to the scheduler block; `server_args`, `server_env` and `epp_args` stand for the user's engine.args, engine.env
@@ -48,27 +49,20 @@ def configuration(service: Facts, release: str) -> scorers.Built:
         "epp_service": events_service(service),
         "epp_args": settings["args"] and settings["args"] + experimental,
     }
-    built = _build(json.dumps([deciding, context], default=str), release)
+    built = _BUILDS.build(deciding, release, context)
     if not any(built.requires["vllm"].values()):
         return built
     # Once more, against what the servers really get: ours, what the first look requires, and the user's own on top.
     asked = built.requires["vllm"]
     env = {item["name"]: item.get("value") for item in asked["env"]}
     context.update(server_args=served_arguments(service, asked), server_env={**env, **engine["env"]})
-    again = _build(json.dumps([deciding, context], default=str), release)
+    again = _BUILDS.build(deciding, release, context)
     return again if again.problems else built
 
 
 def events_service(service: Facts) -> str:
     """Name of the Service to which model servers send KV events, where they dial the endpoint picker."""
     return f"{service['name']}-events"
-
-
-@functools.lru_cache(maxsize=16384)
-def _build(asked: str, release: str) -> scorers.Built:
-    """The checks and the plan both ask for it; it is built once. The result is read, never changed."""
-    deciding, context = json.loads(asked)
-    return scorers.build(deciding, release, context)
 
 
 def pool(service: Facts, user: Facts, release: Facts, gateway: Facts) -> Facts:
@@ -84,7 +78,7 @@ def pool(service: Facts, user: Facts, release: Facts, gateway: Facts) -> Facts:
     }
 
 
-def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, labels: Facts, built: scorers.Built) -> Facts:
+def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, labels: Facts, built: Built) -> Facts:
     """The Deployment, Service, Role and configuration of the endpoint picker."""
     settings = service["scheduler"]
     name = f"{service['name']}-epp"

@@ -53,7 +53,7 @@ class Built:
 def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str, t.Any] | None = None) -> Built:
     """Turn a `scheduler:` block into the configuration of a release line; never raises for a user's mistake.
 
-    `context` (all optional) is what the rest of the deployment says: engine ("vllm" or "simulator"), model (served name), block_size, hash_seed,
+    `context` (all optional) is what the rest of the deployment says, None where it says nothing: engine ("vllm" or "simulator"), model (served name), block_size, hash_seed,
     port, epp_service (host name), server_args, server_env, epp_args.
     """
     found = Findings()
@@ -61,7 +61,7 @@ def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str
         near = suggest(release, LINE_FACTS)
         found.refuse("release", release, f"there is no release line {show(release)}.", f"Did you mean {near}?" if near else f"Known: {', '.join(LINE_FACTS)}.")
         return Built({}, "", copy.deepcopy(EMPTY_REQUIRES), [], found.problems)
-    around = {key: value for key, value in (context or {}).items() if value is not None}
+    around = {} if context is None else context
     asked = block(scheduler, found)
     if any(asked.get(key) for key in ("plugins", "profiles", "document")):
         draft, document = _raw(asked, release, found)
@@ -86,7 +86,7 @@ def _distinct(problems: list[Problem]) -> list[Problem]:
     return list(kept.values())
 
 
-def _draft(asked: dict[str, t.Any], line: str, context: dict[str, t.Any], found: Findings) -> Draft:
+def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], found: Findings) -> Draft:
     """The document of a preset and of what is written next to it."""
     draft = Draft(line)
     shaped = asked.keys() & {"scorers", "disaggregation", "picker", "filters"}
@@ -126,7 +126,7 @@ def _picker(asked: dict[str, t.Any], base: dict[str, t.Any], parts: list[Part], 
     return Part(resolved[0], resolved[1], "picker_parameters" if asked.get("picker_parameters") else path, 1, dict(asked.get("picker_parameters") or {}))
 
 
-def _single(draft: Draft, asked: dict[str, t.Any], parts: list[Part], filters: list[Part], picker: Part, context: dict[str, t.Any], found: Findings) -> None:
+def _single(draft: Draft, asked: dict[str, t.Any], parts: list[Part], filters: list[Part], picker: Part, context: t.Mapping[str, t.Any], found: Findings) -> None:
     """One profile, run by the single-profile handler or by the one that was asked for."""
     references = [(pieces.declare_scorer(draft, part, context, "", found), part) for part in parts]
     for item in filters:

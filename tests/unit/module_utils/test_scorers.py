@@ -16,6 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils import epp_rules
 from ansible_collections.llm_d.inference.plugins.module_utils.epp_lines import LINE_FACTS
 from ansible_collections.llm_d.inference.plugins.module_utils.epp_presets import PRESETS
 from ansible_collections.llm_d.inference.plugins.module_utils.scorers import Built, build
+from ansible_collections.llm_d.inference.plugins.module_utils.scorers_builds import Builds
 from ansible_collections.llm_d.inference.plugins.module_utils.versions import RELEASES
 from scorer_refusals import REFUSALS
 
@@ -500,3 +501,28 @@ def test_no_block_breaks_it(block: dict[str, t.Any], line: str) -> None:
     built = build(block, line, CONTEXT)
     assert bool(built.document) != bool(built.problems)
     assert all(problem.reason and problem.fix for problem in built.problems)
+
+
+def test_a_memory_gives_what_a_build_gives():
+    """Also where what was looked at differs from service to service: only a simulator's endpoint picker is dialled, and only vLLM is told of its peers."""
+    memory = Builds()
+    contexts = [
+        {**CONTEXT, "engine": engine, "model": model, "epp_service": f"{model}-events", **more}
+        for engine in ("vllm", "simulator") for model in ("a", "b")
+        for more in ({}, {"block_size": None}, {"port": 9000}, {"epp_args": ["--enable-pprof"]}, {"epp_args": ["--no-such-flag=1"]},
+                     {"server_args": ["--block-size=8"], "server_env": {"PYTHONHASHSEED": "7"}})
+    ]  # fmt: skip
+    for _again in range(2):
+        for line in LINES:
+            for preset in PRESETS:
+                for context in contexts:
+                    block = {"preset": preset}
+                    assert memory.build(block, line, context) == build(block, line, context), (line, preset, context)
+
+
+def test_services_that_are_scheduled_alike_need_one_build():
+    memory = Builds()
+    for preset in ("round_robin", "queue", "balanced", "prefix_aware"):
+        first = memory.build({"preset": preset}, "scheduler-0.7", {**CONTEXT, "model": "a", "port": 1})
+        assert memory.build({"preset": preset}, "scheduler-0.7", {**CONTEXT, "model": "b", "port": 2}) is first
+        assert memory.build({"preset": preset}, "scheduler-0.8", {**CONTEXT, "model": "b", "port": 2}) is not first
