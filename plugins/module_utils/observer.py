@@ -12,7 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors imp
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, generation, mapping, number, text
 
 # large ones: each is fetched by name, never as a list
-HEAVY = ("CustomResourceDefinition",)
+HEAVY = ("CustomResourceDefinition", "Secret")
 # how providers label the pods of a gateway: the Gateway API's own label, then Envoy Gateway's pair
 GATEWAY_PODS = (
     "gateway.networking.k8s.io/gateway-name={name}",

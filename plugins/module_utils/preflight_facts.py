@@ -120,7 +120,7 @@ def _secrets(cluster: Cluster, wanted: list[Facts]) -> Facts:
 
 
 def _allowed(cluster: Cluster, right: Facts) -> bool:
-    attributes = {name: right[name] for name in ("verb", "group", "resource", "namespace") if right.get(name)}
+    attributes = {name: right[name] for name in ("verb", "group", "resource", "namespace", "name") if right.get(name)}
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
     answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
     return bool(dig(answer, "status", "allowed"))

@@ -53,6 +53,7 @@ HEALTHY: Facts = {
     "crds": {
         "gateways.gateway.networking.k8s.io": {"version": "1.6.1", "owner": "llm_d.inference"},
         "inferencepools.inference.networking.k8s.io": {"version": "1.4.0", "owner": "llm_d.inference"},
+        "destinationrules.networking.istio.io": {"version": None, "owner": "helm"},
     },
     "nodes": [NODE],
     "pods": [],
