@@ -19,7 +19,7 @@ from .plan_overrides import overridden, relocated, unknown_services
 from .plan_policies import beside
 from .plan_preflight import needs
 from .plan_scheduler import configuration, events_service, pool, scheduler
-from .plan_secrets import named, secrets
+from .plan_secrets import definitions, named, secrets
 from .plan_server import SERVICE_LABEL, route, served_name, server, startup_timeout
 from .plan_sidecars import routing_proxy
 from .schema import SERVICE, VARIABLES
@@ -107,11 +107,24 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     return services, found + unknown + name_problems(named) + ([] if alone else route_problems(right))
 
 
+def secret_definitions(variables: t.Mapping[str, t.Any]) -> list[Facts]:
+    """The Secrets of the plan with their values, which must not be shown. Raises Mistakes."""
+    user, found = _complete(variables)
+    if found:
+        raise Mistakes(found)
+    return definitions(user, secrets(user, _owner(user))["present"])
+
+
+def _owner(user: Facts) -> Facts:
+    """Labels of all that is ours."""
+    return {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": user["llm_d_instance"]}
+
+
 def _derive(given: Facts) -> Facts:
     # An administrator's half is the same whatever is served later.
     user = named({**given, SERVICES: []} if given["llm_d_scope"] == "prerequisites" else given)
     release = {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
-    labels = {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": user["llm_d_instance"]}
+    labels = _owner(user)
     gateway = planned_gateway(user)
     own = secrets(user, labels)
     planned = {
@@ -129,7 +142,7 @@ def _derive(given: Facts) -> Facts:
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
         "prerequisites": _prerequisites(user, release, gateway),
-        "secrets": own["present"],
+        "secrets": own,
         "gateway": gateway,
         "gpus": gpus(user, labels),
         "leftovers": leftovers(user[SERVICES], user, gateway, own["unwanted"]),

@@ -129,7 +129,7 @@ def _resources(planned: Facts) -> list[Facts]:
 def _secrets(planned: Facts, user: Facts) -> list[Facts]:
     """Secrets that must be there: {name, namespace, key, path}."""
     home = planned["namespace"]
-    made = [secret["metadata"]["name"] for secret in planned["secrets"]]
+    made = [secret["metadata"]["name"] for secret in planned["secrets"]["present"]]
     if planned["scope"] == "prerequisites":
         return []
     found = [
@@ -179,7 +179,7 @@ def _handed_on(planned: Facts) -> list[tuple[str, str, str, str]]:
 def _secret_rights(planned: Facts) -> list[Facts]:
     """Our own Secrets by name, and no other."""
     found: list[Facts] = []
-    for secret in planned["secrets"]:
+    for secret in planned["secrets"]["present"]:
         head = {"group": "", "resource": "secrets", "namespace": secret["metadata"]["namespace"]}
         found += [{"verb": verb, **head, "name": secret["metadata"]["name"]} for verb in ("get", "patch", "delete")] + [{"verb": "create", **head}]
     return found
