@@ -217,6 +217,8 @@ def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def address(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """A load balancer that is asked for will come."""
     gateway = needs["gateway"]
+    if "load_balancers" not in facts:  # not asked for, or not ours to read
+        return
     if gateway["service_type"] != "LoadBalancer" or (gateway["gateway_api"] and not gateway["create"]) or load_balancer(facts, seen):
         return
     how = "Write 'service_type: ClusterIP' or NodePort under llm_d_gateway, or install a load balancer such as MetalLB."
