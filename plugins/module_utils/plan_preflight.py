@@ -61,8 +61,10 @@ def needs(planned: Facts, user: Facts) -> Facts:
             "gateway_api": crds.get("gateway-api", False),
             "inference_extension": crds.get("inference-extension", False),
             "controller": gateway["install"],
+            "accelerators": planned["gpus"]["active"] and planned["gpus"]["install"],
         },
         "provider_crd": facts["crds_probe"],
+        "monitors": planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"],
         "gateway": {
             key: gateway[key]
             for key in ("provider", "gateway_api", "pool", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",

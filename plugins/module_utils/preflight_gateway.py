@@ -102,6 +102,19 @@ def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
     )
 
 
+def monitoring(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """Whoever shall be scraped can be named to Prometheus."""
+    name = "servicemonitors.monitoring.coreos.com"
+    if needs["monitors"] and _crd(facts, name) is None:
+        yield Finding(
+            "monitoring/missing",
+            "The GPUs' metrics shall be scraped (llm_d_gpus.metrics), and ServiceMonitors are not known here.",
+            "no such definition",
+            name,
+            "Install the Prometheus operator, or write 'metrics: false' under llm_d_gpus.",
+        )
+
+
 def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """A controller that we do not install is there, and new enough; one of someone else's is not installed over."""
     gateway = needs["gateway"]
@@ -234,4 +247,4 @@ def _crd(facts: Facts, name: str) -> Facts | None:
     return mapping(facts["crds"]).get(name)
 
 
-CHECKS = (gateway_api, inference_extension, openshift_pools, provider, controller, gateway_class, gateway_object, address)
+CHECKS = (gateway_api, inference_extension, openshift_pools, provider, monitoring, controller, gateway_class, gateway_object, address)

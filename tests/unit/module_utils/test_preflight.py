@@ -184,6 +184,11 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("inference_extension/version", {**NO_SOURCES, **ADOPTED}, crds(pool="1.0.2")),
     ("inference_extension/group", {**NO_SOURCES, **ADOPTED}, {"groups": {V1: ["v1alpha2"], "metallb.io": ["v1"]}}),
     ("provider/missing", ADOPTED, {"crds": {name: entry for name, entry in HEALTHY["crds"].items() if "istio" not in name}}),
+    (
+        "monitoring/missing",
+        {"llm_d_gpus": {"operator": "nvidia_helm", "metrics": True}, "llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}},
+        {},
+    ),
     ("controller/missing", ADOPTED, {"controllers": {"istio-system/istiod": None}}),
     (
         "controller/version",
@@ -257,6 +262,13 @@ def test_who_may_not_read_definitions_sees_groups() -> None:
     assert seen(**{"networking.istio.io": []}) == ["provider/missing"]
     assert seen(**{"gateway.networking.k8s.io": []}) == ["gateway_api/missing"]
     assert seen(**{"inference.networking.k8s.io": []}) == ["inference_extension/missing"]
+
+
+def test_accelerators_that_the_operator_will_bring_are_not_missed() -> None:
+    bare = {"nodes": [{**NODE, "status": {"allocatable": {"cpu": "4"}}}]}
+    charts = {"llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
+    assert findings({**charts, "llm_d_gpus": {"operator": "nvidia_helm"}}, bare) == []
+    assert findings({**charts, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, bare) == ["accelerators/none"]
 
 
 def test_an_administrator_is_not_asked_for_what_the_rest_needs() -> None:
