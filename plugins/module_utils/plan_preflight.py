@@ -173,9 +173,8 @@ def _rights(planned: Facts) -> list[Facts]:
 def _handed_on(planned: Facts) -> list[tuple[str, str, str, str]]:
     """What an endpoint picker may do: nobody may give another account rights that he does not have."""
     rules = planned["release"]["rules"] if planned["services"] else []
-    return [
-        (verb, group, resource, planned["namespace"]) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]
-    ]
+    home = planned["namespace"]
+    return [(verb, group, resource, home) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]]
 
 
 def _secret_rights(planned: Facts) -> list[Facts]:

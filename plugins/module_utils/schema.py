@@ -285,8 +285,8 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_model_token": Field(
         "str",
-        "The token of the model repository, where there is no Secret with it yet: we make one, C(<llm_d_instance>-model-token), for each C(hf://) model without a"
-        " C(token_secret). Keep the value in a vault.",
+        "The token of the model repository, where there is no Secret with it yet: we make one, C(<llm_d_instance>-model-token), for each C(hf://) model"
+        " without a C(token_secret). Keep the value in a vault.",
         secret=True,
         example="{{ vault_hf_token }}",
     ),

@@ -1,4 +1,4 @@
-"""Two phases with two accounts: an administrator once, then one with rights to its namespace only, which brings up a stack that serves. Needs `make site` first.
+"""Two phases, two accounts: an administrator once, then one with rights to its namespace only brings up a stack that serves. Needs `make site` first.
 
 The rights are those that playbooks/list_rights.yml prints. The stack has a namespace of its own, with Secrets made of values that nothing may show.
 """

@@ -250,7 +250,8 @@ def test_every_finding_is_provoked(root: Path) -> None:
 
 
 def test_who_may_not_read_definitions_sees_groups() -> None:
-    restricted = {key: value for key, value in HEALTHY.items() if key not in ("crds", "nodes", "pods", "namespaces", "gateway_classes", "controllers", "secrets", "load_balancers")}
+    unread = ("crds", "nodes", "pods", "namespaces", "gateway_classes", "controllers", "secrets", "load_balancers")
+    restricted = {key: value for key, value in HEALTHY.items() if key not in unread}
     user = {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "istio"}, "llm_d_model_services": []}
 
     def seen(**groups: list[str]) -> list[str]:
