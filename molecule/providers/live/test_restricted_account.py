@@ -57,17 +57,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Path]:
     client.CoreV1Api().delete_namespace(HOME)
 
 
+def listed(folder: Path, **variables: t.Any) -> dict[str, t.Any]:
+    """The one Role that list_rights.yml prints for an account with rights to the namespace only."""
+    said = well(play("playbooks/list_rights.yml", folder, llm_d_scope="namespace", **variables))
+    roles = json.loads(re.search(r"\"msg\": (\[.*\])\s*\}", said, re.DOTALL).group(1))
+    assert [(role["kind"], role["metadata"]["namespace"]) for role in roles] == [("Role", HOME)]
+    return roles[0]
+
+
 @pytest.fixture(scope="module")
 def account(folder: Path) -> Path:
     """The administrator's half, and a kubeconfig with the account whose Role list_rights.yml has printed."""
     well(play("playbooks/prerequisites.yml", folder))
-    listed = json.loads(re.search(r"\"msg\": (\[.*\])\s*\}", well(play("playbooks/list_rights.yml", folder, "-e", "llm_d_scope=namespace")), re.S).group(1))
-    assert [(role["kind"], role["metadata"]["namespace"]) for role in listed] == [("Role", HOME)]
+    role = listed(folder)
     core, rbac = client.CoreV1Api(), client.RbacAuthorizationV1Api()
     core.create_namespaced_service_account(HOME, {"metadata": {"name": ACCOUNT}})
-    rbac.create_namespaced_role(HOME, listed[0])
+    rbac.create_namespaced_role(HOME, role)
     subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": HOME}
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": listed[0]["metadata"]["name"]}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"]}
     rbac.create_namespaced_role_binding(HOME, {"metadata": {"name": ACCOUNT}, "roleRef": reference, "subjects": [subject]})
     token = core.create_namespaced_service_account_token(ACCOUNT, HOME, {"spec": {"expirationSeconds": 3600}}).status.token
     found = yaml.safe_load(Path(KUBECONFIG).read_text(encoding="utf-8"))
@@ -134,6 +141,18 @@ def test_the_account_takes_its_stack_away_and_nothing_else(account: Path, folder
         assert not custom.list_namespaced_custom_object(group, "v1", HOME, plural)["items"]
     assert custom.get_cluster_custom_object("gateway.networking.k8s.io", "v1", "gatewayclasses", "envoy-gateway")
     assert client.CoreV1Api().read_namespace(HOME).status.phase == "Active"
+
+
+def test_another_provider_with_the_rights_for_it(account: Path, folder: Path) -> None:
+    """Without rights to what the first one had: nobody stumbles over kinds that the account may not even read."""
+    gateway = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
+    role = listed(folder, **gateway)
+    assert not [rule for rule in role["rules"] if {"gateways", "httproutes", "envoyproxies"} & set(rule["resources"])]
+    client.RbacAuthorizationV1Api().replace_namespaced_role(role["metadata"]["name"], HOME, role)
+    well(play("site.yml", folder, **mine(account), **gateway))
+    assert json.loads((folder / "artifacts/verdict.json").read_text(encoding="utf-8"))["ok"]
+    well(play("playbooks/teardown.yml", folder, **mine(account), **gateway))
+    assert not client.AppsV1Api().list_namespaced_deployment(HOME).items
 
 
 def test_no_output_and_no_artifact_shows_a_secret(folder: Path) -> None:
