@@ -52,6 +52,7 @@ FORMATS: dict[str, Format] = {
         "research",
     ),
     "env_name": _format(r"[A-Za-z_][A-Za-z0-9_]*\Z", "letters, digits and '_', not starting with a digit", "VLLM_LOGGING_LEVEL"),
+    "secret_key": _format(r"[-._A-Za-z0-9]{1,253}\Z", "letters, digits, '-', '_' and '.'", "HF_TOKEN"),
     "version": _format(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+][0-9A-Za-z.-]+)?\Z", "a version such as 1.29.2", "1.29.2"),
     "model_uri": _format(
         r"(hf://[\w.-]+/[\w.-]+|pvc://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/[\w.-]+)+)\Z",

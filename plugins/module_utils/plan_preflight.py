@@ -140,8 +140,9 @@ def _secrets(planned: Facts, user: Facts) -> list[Facts]:
     ]
     for index, service in enumerate(user["llm_d_model_services"]):
         if service["model"]["token_secret"]:
+            model = service["model"]
             found.append(
-                {"name": service["model"]["token_secret"], "namespace": home, "key": "HF_TOKEN", "path": f"llm_d_model_services[{index}].model.token_secret"}
+                {"name": model["token_secret"], "namespace": home, "key": model["token_key"], "path": f"llm_d_model_services[{index}].model.token_secret"}
             )
     for listener in planned["gateway"]["listeners"]:
         if listener["tls_secret"]:

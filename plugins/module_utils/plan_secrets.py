@@ -44,7 +44,7 @@ def _with_token(service: Facts, name: str) -> Facts:
     model = service["model"]
     if model["token_secret"] or service["engine"]["type"] == "simulator" or not (model["uri"] or "").startswith("hf://"):
         return service
-    return {**service, "model": {**model, "token_secret": name}}
+    return {**service, "model": {**model, "token_secret": name, "token_key": TOKEN_KEY}}
 
 
 def secrets(user: Facts, labels: Facts) -> Facts:

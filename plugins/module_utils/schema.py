@@ -28,7 +28,8 @@ _MODEL = {
         example="llama-8b",
     ),
     "revision": Field("str", "Branch, tag or commit of the model repository. Left out, its main branch."),
-    "token_secret": Field("str", "Secret in the namespace whose key C(HF_TOKEN) opens a gated model.", format="dns_subdomain", example="llm-d-hf-token"),
+    "token_secret": Field("str", "Secret in the namespace whose key O(token_key) opens a gated model.", format="dns_subdomain", example="llm-d-hf-token"),
+    "token_key": Field("str", "Key of O(token_secret) under which the token lies.", default="HF_TOKEN", format="secret_key"),
 }
 
 _ACCELERATOR = {

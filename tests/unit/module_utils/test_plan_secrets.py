@@ -35,8 +35,9 @@ def test_the_values_are_in_the_definitions_and_in_no_plan() -> None:
     assert secret_definitions(FILE) == [token, pull]
 
 
-def test_models_and_pods_use_them() -> None:
-    planned = plan(FILE)
+@pytest.mark.parametrize("model", [{}, {"token_key": "token"}])
+def test_models_and_pods_use_them(model: Facts) -> None:
+    planned = plan({**FILE, "llm_d_model_services": [{**GATED, "model": {**GATED["model"], **model}}]})
     env = {item["name"]: item.get("valueFrom") for item in planned["services"][0]["server"]["env"]}
     assert env["HF_TOKEN"] == {"secretKeyRef": {"name": "llm-d-model-token", "key": "HF_TOKEN"}}
     assert planned["image_pull_secrets"] == [{"name": "llm-d-image-pull"}]
@@ -47,8 +48,11 @@ def test_models_and_pods_use_them() -> None:
 
 
 def test_a_secret_of_the_users_own_goes_first() -> None:
-    planned = plan({**FILE, "llm_d_image_pull_secrets": ["theirs"], "llm_d_model_services": [{**GATED, "model": {**GATED["model"], "token_secret": "gated"}}]})
-    assert [need["name"] for need in planned["preflight"]["secrets"]] == ["theirs", "gated"]
+    model = {**GATED["model"], "token_secret": "gated", "token_key": "token"}
+    planned = plan({**FILE, "llm_d_image_pull_secrets": ["theirs"], "llm_d_model_services": [{**GATED, "model": model}]})
+    assert [(need["name"], need["key"]) for need in planned["preflight"]["secrets"]] == [("theirs", ".dockerconfigjson"), ("gated", "token")]
+    env = {item["name"]: item.get("valueFrom") for item in planned["services"][0]["server"]["env"]}
+    assert env["HF_TOKEN"] == {"secretKeyRef": {"name": "gated", "key": "token"}}
     assert [each["name"] for each in planned["image_pull_secrets"]] == ["theirs", "llm-d-image-pull"]
 
 
