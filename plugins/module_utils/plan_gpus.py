@@ -29,7 +29,8 @@ def gpus(user: Facts, owner: Facts) -> Facts:
     return {
         "operator": settings["operator"],
         "install": settings["install"] and settings["operator"] != "none",
-        "active": settings["operator"] != "none" or bool(settings["pools"]),
+        # Operators, and labels of nodes, are an administrator's.
+        "active": user["llm_d_scope"] != "namespace" and (settings["operator"] != "none" or bool(settings["pools"])),
         "namespace": facts["namespace"],
         "subscriptions": _subscriptions(settings, facts),
         "service_versions": _service_versions(settings, facts),
@@ -61,7 +62,7 @@ def gpu_problems(user: Facts) -> list[Problem]:
             )
         )
     chart = facts.get("chart")
-    if chart and settings["install"] and not user["llm_d_charts"].get(chart["key"]):
+    if chart and settings["install"] and user["llm_d_scope"] != "namespace" and not user["llm_d_charts"].get(chart["key"]):
         found.append(
             Problem(
                 f"llm_d_charts.{chart['key']}",
@@ -69,10 +70,6 @@ def gpu_problems(user: Facts) -> list[Problem]:
                 "is missing, so that there is no chart to install the operator from.",
                 f"Write the folder, archive or oci:// reference of chart {chart['name']}, or 'install: false' under {BLOCK}.",
             )
-        )
-    if user["llm_d_scope"] == "namespace" and settings["install"] and settings["operator"] != "none":
-        found.append(
-            Problem(f"{BLOCK}.install", True, "an operator needs rights to the whole cluster, and llm_d_scope is 'namespace'.", "Write 'install: false'.")
         )
     seen: dict[str, str] = {}
     for index, pool in enumerate(settings["pools"]):

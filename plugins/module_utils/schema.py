@@ -28,7 +28,8 @@ _MODEL = {
         example="llama-8b",
     ),
     "revision": Field("str", "Branch, tag or commit of the model repository. Left out, its main branch."),
-    "token_secret": Field("str", "Secret in the namespace whose key C(HF_TOKEN) opens a gated model.", format="dns_subdomain", example="llm-d-hf-token"),
+    "token_secret": Field("str", "Secret in the namespace whose key O(token_key) opens a gated model.", format="dns_subdomain", example="llm-d-hf-token"),
+    "token_key": Field("str", "Key of O(token_secret) under which the token lies.", default="HF_TOKEN", format="secret_key"),
 }
 
 _ACCELERATOR = {
@@ -209,6 +210,12 @@ _SOURCE = Field(
     "list", "Files, folders or URLs with the definitions. An empty list means that the cluster has them already.", elements=Field("str", "A path or a URL.")
 )
 
+_CREDENTIALS = {
+    "registry": Field("str", "The registry.", required=True, format="image_prefix", example="registry.example.com:5000"),
+    "username": Field("str", "The account.", required=True),
+    "password": Field("str", "Its password, or a token.", required=True, secret=True, example="{{ vault_registry_password }}"),
+}
+
 VARIABLES: dict[str, Field] = {
     "llm_d_model_services": Field("list", "The models to serve.", default=[], elements=SERVICE),
     "llm_d_scheduler_overrides": Field(
@@ -236,9 +243,10 @@ VARIABLES: dict[str, Field] = {
     "llm_d_scope": Field(
         "str",
         "C(namespace) where the account has rights to its namespace only: nothing outside of it is written, and namespace, definitions, GatewayClass and"
-        " controller must be there.",
+        " controller must be there. C(prerequisites) is the other half, what an administrator does once: C(playbooks/prerequisites.yml) says so by itself,"
+        " whatever the file says.",
         default="cluster",
-        choices=("cluster", "namespace"),
+        choices=("cluster", "namespace", "prerequisites"),
     ),
     "llm_d_request_project": Field(
         "bool", "On OpenShift, request the namespace as a project, as those do who may not create namespaces. It is not removed again.", default=False
@@ -268,6 +276,20 @@ VARIABLES: dict[str, Field] = {
     "llm_d_image_pull_policy": Field("str", "When nodes pull images.", default="IfNotPresent", choices=("IfNotPresent", "Always", "Never")),
     "llm_d_image_pull_secrets": Field(
         "list", "Secrets in the namespace that open the registry.", default=[], elements=Field("str", "Name of a Secret.", format="dns_subdomain")
+    ),
+    "llm_d_image_pull_credentials": Field(
+        "list",
+        "What opens the registry, where there is no Secret yet: we make one of it, C(<llm_d_instance>-image-pull), and pods use it beside"
+        " O(llm_d_image_pull_secrets). Keep the values in a vault.",
+        default=[],
+        elements=Field("dict", "One registry.", options=_CREDENTIALS),
+    ),
+    "llm_d_model_token": Field(
+        "str",
+        "The token of the model repository, where there is no Secret with it yet: we make one, C(<llm_d_instance>-model-token), for each C(hf://) model"
+        " without a C(token_secret). Keep the value in a vault.",
+        secret=True,
+        example="{{ vault_hf_token }}",
     ),
     "llm_d_run_as_user": Field("int", "User id of our containers. C(0) leaves it to the cluster, as OpenShift wants it.", default=65532, minimum=0),
     "llm_d_crd_sources": Field(

@@ -61,7 +61,6 @@ def test_what_cannot_be_is_refused_with_the_reason(pool: Facts, path: str, words
         ({**file_of(), "llm_d_charts": {"envoy_gateway": "/c"}}, "llm_d_charts.gpu_operator"),
         (file_of(PLAIN, {**PLAIN, "name": "other"}), "llm_d_gpus.pools[1].node_selector"),
         (file_of(PLAIN, {**SLICED, "name": "whole"}), "llm_d_gpus.pools[1].name"),
-        ({"llm_d_scope": "namespace", "llm_d_gateway": {"install": False}, **file_of()}, "llm_d_gpus.install"),
         ({"llm_d_platform": "openshift", **file_of(SLICED, operator="amd")}, "llm_d_gpus.pools[0].sharing"),
         (
             {
