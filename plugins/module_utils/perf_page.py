@@ -103,7 +103,7 @@ def _against(loads: c.Sequence[Facts], name: str, across: str, title: str, note:
 
 def _cdf(stages: c.Sequence[Facts], name: str, title: str, note: str) -> str:
     series = [(stage["label"], stage["cdf"][name]) for stage in stages]
-    if not any(points for _label, points in series):
+    if not any(value > 0 for _label, points in series for value, _share in points):
         return ""
     chart = plots.line_chart(title, t.cast(t.Any, series), plots.Axis("milliseconds (log)", log=True), plots.Axis("share", low=0.0, high=1.0),
                              dots=False, steps=True)
@@ -136,7 +136,7 @@ def _servers(stages: c.Sequence[Facts]) -> list[str]:
         bars = [(stage["label"], sorted(stage["servers"].values(), reverse=True)[:BARS]) for stage in stages]
         return [figure(title, "Each bar is a server, the busiest first.", plots.bar_chart(title, bars, plots.Axis("requests"), "", "group"))]
     counts = sorted(stages[0]["servers"].items(), key=lambda each: -each[1])[:BARS]
-    bars = [(name[-12:], [float(count)]) for name, count in counts]
+    bars = [(name, [float(count)]) for name, count in counts]
     return [figure(title, "By the name that servers give in their answers.", plots.bar_chart(title, bars, plots.Axis("requests")))]
 
 
