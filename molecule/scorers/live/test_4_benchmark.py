@@ -28,7 +28,8 @@ def python_image(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def command(folder: Path, wanted: dict[str, t.Any], *arguments: str) -> list[str]:
     given = {"llm_d_artifacts_dir": str(folder), "llm_d_benchmark": {**LOAD, **wanted}}
-    return [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "molecule/scorers/inventory", "playbooks/benchmark.yml", "-e", json.dumps(given), *arguments]
+    program = str(Path(sys.executable).parent / "ansible-playbook")
+    return [program, "-i", "molecule/scorers/inventory", "playbooks/benchmark.yml", "-e", json.dumps(given), *arguments]
 
 
 def play(folder: Path, wanted: dict[str, t.Any], *arguments: str) -> subprocess.CompletedProcess[str]:
