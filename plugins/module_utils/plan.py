@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from .fields import Problem, complete, unknown_key
+from .plan_benchmark import benchmark_problems
 from .plan_checks import name_problems, route_problems, service_problems
 from .plan_gateway import gateway as planned_gateway
 from .plan_gateway_checks import gateway_problems, platform_owns
@@ -79,6 +80,8 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += gpu_problems(user)
         found += gateway_problems({**user, SERVICES: own.get(SERVICES)})
     user[SERVICES], wrong = _complete_services(own.get(SERVICES), user, scalars_right)
+    if scalars_right and not wrong:
+        found += benchmark_problems(user["llm_d_benchmark"], [service["name"] for service in user[SERVICES]])
     return user, in_order(found + wrong)
 
 
@@ -139,6 +142,7 @@ def _derive(given: Facts) -> Facts:
         "wait_timeout": user["llm_d_wait_timeout"],
         "servers_wait_timeout": max([user["llm_d_wait_timeout"], *(startup_timeout(service) for service in user[SERVICES])]),
         "artifacts_dir": user["llm_d_artifacts_dir"],
+        "benchmark": user["llm_d_benchmark"],
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
         "prerequisites": _prerequisites(user, release, gateway),

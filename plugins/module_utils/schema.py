@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from .fields import Field
+from .schema_benchmark import BENCHMARK
 from .schema_gateway import GATEWAY
 from .schema_gpus import GPUS
 from .versions import ACCELERATORS, ENGINES, RELEASES
@@ -228,6 +229,7 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_gateway": Field("dict", "The gateway in front of all models.", default={}, options=GATEWAY),
     "llm_d_gpus": Field("dict", "Accelerator operator, and how GPUs are shared.", default={}, options=GPUS),
+    "llm_d_benchmark": Field("dict", "What C(playbooks/benchmark.yml) sends, and what it asks of the answers.", default={}, options=BENCHMARK),
     "llm_d_release": Field("str", "Release line of the endpoint picker.", default="scheduler-0.7", choices=tuple(RELEASES)),
     "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),
     "llm_d_instance": Field(
