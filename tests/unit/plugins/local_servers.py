@@ -38,7 +38,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    do_GET = do_POST = _serve
+    do_GET = do_POST = do_PUT = _serve
 
     def log_message(self, *args: t.Any) -> None:
         """Silence."""
