@@ -35,6 +35,16 @@ def age(record: Facts, now: float) -> float:
     return now - max(_number(_label(record, "createdAt")), _number(_label(record, "modifiedAt")))
 
 
+def facts(record: Facts | None) -> Facts:
+    """{status, revision, version of the chart, values given}. Raises ValueError where the record is none of Helm's."""
+    release = _read(text(dig(record, "data", "release"))) if record else {}
+    version = text(dig(release, "chart", "metadata", "version"))
+    return {
+        "status": status(record), "revision": _number(_label(record, "version")) if record else 0, "version": version.removeprefix("v"),
+        "values": mapping(release.get("config")),
+    }
+
+
 def failed(record: Facts) -> Facts:
     """The record as Helm leaves it when it fails in order: from there it can upgrade and uninstall. Raises ValueError where it is none of Helm's."""
     changed = copy.deepcopy(record)

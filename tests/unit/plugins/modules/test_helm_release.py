@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Helm at work is waited for; one that is no more is taken up, and what it wrote in the meantime is never overwritten."""
+"""A release is read as Helm has noted it. A Helm at work is waited for; one that is no more is taken up, and what it wrote in the meantime is never overwritten."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ import pytest
 from local_servers import serve
 
 from ansible_collections.llm_d.inference.plugins.module_utils import helm_records as records
-from ansible_collections.llm_d.inference.plugins.modules import helm_settled
+from ansible_collections.llm_d.inference.plugins.modules import helm_release
 
 
 def record(version: int, status: str, age: float = 0) -> dict:
     """A Secret as Helm writes it."""
-    release = {"name": "eg", "version": version, "info": {"status": status, "description": "Initial install underway"}, "manifest": "---\n"}
+    release = {"name": "eg", "version": version, "info": {"status": status, "description": "Initial install underway"}, "manifest": "---\n",
+               "chart": {"metadata": {"name": "gateway-helm", "version": f"v1.{version}.0"}}, "config": {"replicas": version}}
     packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
     labels = {"owner": "helm", "name": "eg", "version": str(version), "status": status, "createdAt": str(int(time.time() - age))}
     return {
@@ -54,11 +55,11 @@ class Server:
 @pytest.fixture(name="settle")
 def _settle(call, monkeypatch, tmp_path):
     """Runs the module against a server; gives its result and what it told."""
-    monkeypatch.setattr(helm_settled, "INTERVAL", 0.01)
+    monkeypatch.setattr(helm_release, "INTERVAL", 0.01)
 
     def run(server: Server, **more):
         with serve(server.answer) as url:
-            found = call(helm_settled, host=url, api_key="sesame-open", release_name="eg", release_namespace="eg", progress_path=str(tmp_path / "told"), **more)
+            found = call(helm_release, host=url, api_key="sesame-open", release_name="eg", release_namespace="eg", progress_path=str(tmp_path / "told"), **more)
         return found, (tmp_path / "told").read_text(encoding="utf-8") if (tmp_path / "told").exists() else ""
 
     return run
@@ -103,6 +104,13 @@ def test_who_has_ended_between_look_and_mark_is_not_overwritten(settle):
 def test_nothing_to_do(settle, there, status):
     found, told = settle(Server(*there))
     assert not found["changed"] and found["status"] == found["before"] == status and not told
+
+
+def test_what_was_released(settle):
+    found, _told = settle(Server(record(1, "superseded"), record(2, "deployed")))
+    assert (found["revision"], found["version"], found["values"]) == (2, "1.2.0", {"replicas": 2})
+    found, _told = settle(Server())
+    assert (found["status"], found["revision"], found["version"], found["values"]) == ("absent", 0, "", {})
 
 
 def test_check_mode_only_looks(settle):

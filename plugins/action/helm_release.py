@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.llm_d.inference.plugins.modules import helm_settled  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
+from ansible_collections.llm_d.inference.plugins.modules import helm_release  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 from ansible_collections.llm_d.inference.plugins.plugin_utils.followed import Followed
 
 
