@@ -212,6 +212,9 @@ def address(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def _crd(facts: Facts, name: str) -> Facts | None:
+    """{version, owner} of a definition. Where definitions may not be read, it is there if its group is served, in a version that nobody tells."""
+    if "crds" not in facts:
+        return {"version": None, "owner": None} if name.split(".", 1)[1] in mapping(facts.get("groups")) else None
     return mapping(facts.get("crds")).get(name)
 
 
