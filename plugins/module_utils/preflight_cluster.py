@@ -73,8 +73,11 @@ def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def rights(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """The account may do what the roles will do."""
     lacking: dict[str, list[str]] = {}
+    there = mapping(facts.get("namespaces"))
+    # Who requests a project becomes its administrator: before that, nobody has rights in it.
+    coming = [name for name in needs["projects"] if not there.get(name)]
     for right in dicts(facts.get("rights")):
-        if not right.get("allowed"):
+        if not right.get("allowed") and right.get("namespace") not in coming:
             place = f" in {right['namespace']}" if right.get("namespace") else ""
             name = right["resource"] + (f".{right['group']}" if right.get("group") else "") + (f" {right['name']}" if right.get("name") else "")
             lacking.setdefault(name + place, []).append(right["verb"])

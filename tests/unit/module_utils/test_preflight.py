@@ -324,6 +324,24 @@ def test_two_services_do_not_count_the_same_accelerator_twice() -> None:
     assert findings({"llm_d_model_services": services}, {}) == ["accelerators/taken"]
 
 
+def test_definitions_that_may_not_be_read_are_there_if_they_are_served() -> None:
+    seen = {key: value for key, value in openshift("4.21.3", V1).items() if key not in ("crds", "cluster_version", "gateway_classes")}
+    facts = {key: value for key, value in {**copy.deepcopy(HEALTHY), **seen}.items() if key in {*seen, *HEALTHY} - {"crds", "nodes", "gateway_classes"}}
+    user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_model_services": []}
+    assert [finding.id for finding in judge(facts, plan(user)["preflight"])] == []
+    del facts["groups"]["gateway.networking.k8s.io"], facts["groups"][V1]
+    assert [finding.id for finding in judge(facts, plan(user)["preflight"])] == ["gateway_api/missing", "inference_extension/missing"]
+
+
+def test_rights_in_a_project_come_with_it() -> None:
+    user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
+    rights = [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": False}]
+    seen = openshift("4.21.3", V1, rights=rights, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}})
+    assert "rights/lacking" in findings(user, seen)
+    assert "rights/lacking" not in findings(user, {**seen, "namespaces": {"llm-d": None}})
+    assert "rights/lacking" in findings({**user, "llm_d_request_project": False}, {**seen, "namespaces": {"llm-d": None}})
+
+
 def test_all_findings_come_at_once_and_say_what_found_needed_how() -> None:
     facts = {**copy.deepcopy(HEALTHY), "version": "v1.27.1", "pods": [busy(4)], "secrets": {"llm-d/hf": None}}
     lines = report(judge(facts, plan(FILE)["preflight"]))
