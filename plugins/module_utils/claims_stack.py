@@ -69,7 +69,8 @@ def _performance(result: Facts) -> Claim:
         return claim(name, False, f"{'; '.join(result['why'])}; {shown}", "this host was too busy to measure: validate from another, or less at once", seconds)
     ok = result["verdict"] == "passed"
     remedy = ("send for longer" if result["verdict"] == "inconclusive" else
-              "look where the time goes with playbooks/benchmark.yml: with few requests in flight the servers, with many the queue; then add replicas or change the preset")
+              "look with playbooks/benchmark.yml where the time goes: with few requests in flight in the servers, with many in the queue; then add replicas "
+              "or change the preset")
     return claim(name, ok, shown if ok else f"{'; '.join(result['why'])}; {shown}", remedy, seconds)
 
 

@@ -25,7 +25,7 @@ WORKLOAD = {
 JOB = {
     "namespace": {"type": "str", "required": True}, "image": {"type": "str", "required": True}, "name": {"type": "str", "default": "perf"},
     "labels": {"type": "dict", "default": {}}, "timeout": {"type": "float", "default": 3600}, "start_timeout": {"type": "float", "default": 300},
-    "resources": {"type": "dict"}, "image_pull_secrets": {"type": "list", "elements": "str", "default": []},
+    "resources": {"type": "dict"}, "image_pull_secrets": {"type": "list", "elements": "str", "default": [], "no_log": False},
     "run_as_user": {"type": "int", "default": 65532},
 }
 SPEC = {

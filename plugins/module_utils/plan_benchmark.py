@@ -24,7 +24,8 @@ def benchmark_problems(wanted: dict[str, t.Any], services: t.Sequence[str]) -> l
         found.append(Problem(f"{_PATH}.baseline_max_ratio", wanted["baseline_max_ratio"], "there is nothing to compare with.",
                              "Write the folder of an earlier run into baseline, or take it out."))
     if wanted["quick"] and (wanted["slo"] or wanted["baseline"]):
-        found.append(Problem(f"{_PATH}.quick", True, "sends no load, so that objectives and baseline would not be looked at.", "Take it out, or take those out."))
+        found.append(Problem(f"{_PATH}.quick", True, "sends no load, so that objectives and baseline would not be looked at.",
+                             "Take it out, or take those out."))
     return found + _objectives(wanted)
 
 

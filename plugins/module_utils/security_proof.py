@@ -78,7 +78,8 @@ class Look:
         if lacks or has:
             evidence = "; ".join(filter(None, [f"{who} lacks {', '.join(lacks)}" if lacks else "", f"{who} may {', '.join(has)}" if has else ""]))
         return claim(f"{service['name']}/rights", not lacks and not has, evidence,
-                     "run playbooks/site.yml for what it lacks; for what it has too much, look for RoleBindings and ClusterRoleBindings that name it or its group")
+                     "run playbooks/site.yml for what it lacks; for what it has too much, look for RoleBindings and ClusterRoleBindings that name it or its "
+                     "group")
 
     def _may(self, account: str, right: Facts) -> bool:
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{self._namespace}", "system:authenticated"]
@@ -89,8 +90,9 @@ class Look:
     def _pods(self, service: c.Mapping[str, t.Any]) -> Claim:
         pods = [pod for selector in service["selectors"] for pod in self._select(selector)]
         wrong = [f"{text(dig(pod, 'metadata', 'name'))}: {line}" for pod in pods for line in privileges(pod)]
-        evidence = "; ".join(wrong[:4]) if wrong else f"none of {len(pods)} pods has a privileged container, one that may gain privileges, or a namespace of its host"
-        return claim(f"{service['name']}/unprivileged", bool(pods) and not wrong, evidence if pods else "there is no pod",
+        well = f"none of {len(pods)} pods has a privileged container, one that may gain privileges, or a namespace of its host"
+        evidence = "; ".join(wrong[:4]) or (well if pods else "there is no pod")
+        return claim(f"{service['name']}/unprivileged", bool(pods) and not wrong, evidence,
                      "run playbooks/site.yml; where it stays so, look for an admission webhook or a user's patch that changes pods")
 
     def _select(self, selector: c.Mapping[str, str]) -> list[Facts]:

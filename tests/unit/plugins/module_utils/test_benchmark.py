@@ -29,7 +29,8 @@ def test_every_service_is_measured_through_its_route():
 
 
 def test_the_users_choice():
-    wanted = {"services": ["table"], "concurrency": [1, 8], "rates": [2.5], "seconds": 5, "warmup_seconds": 0, "model": "adapter", "url": "http://127.0.0.1:8080",
+    wanted = {"services": ["table"], "concurrency": [1, 8], "rates": [2.5], "seconds": 5, "warmup_seconds": 0, "model": "adapter",
+              "url": "http://127.0.0.1:8080",
               "baseline": "/old", "job": {"image": "acme/python:3"}}
     (table,) = benchmark.runs(planned(wanted, llm_d_image_pull_secrets=["pull"], llm_d_run_as_user=0))
     assert table["stages"] == [{"concurrency": 1, "seconds": 5}, {"concurrency": 8, "seconds": 5}, {"rate": 2.5, "seconds": 5}] and table["warmup"] is None

@@ -13,7 +13,8 @@ SERVICES = [{"name": name, "scheduler": {"name": f"{name}-epp"}} for name in ("a
 PODS = [{"pod": "a-epp-x", "by": "log"}]
 GROUP = {"id": "a/servers", "replicas": {"count": 2}}
 GOOD = {"server": "Pod llm-d/a-1", "healthy": True, "checks": [{"ok": True, "evidence": "200", "remedy": ""}]}
-BAD = {"server": "Pod llm-d/a-2", "healthy": False, "checks": [{"ok": True, "evidence": "200", "remedy": ""}, {"ok": False, "evidence": "500", "remedy": "restart"}]}
+BAD = {"server": "Pod llm-d/a-2", "healthy": False,
+       "checks": [{"ok": True, "evidence": "200", "remedy": ""}, {"ok": False, "evidence": "500", "remedy": "restart"}]}
 SEEN = {"healthy": True, "servers": [GOOD, GOOD], "findings": [], "engine": "vllm", "version": "0.33.0", "waited": 0.2}
 STAGE = {"label": "concurrency 1", "ok": 9, "requests": 10, "ttft_from_schedule_ms": {"p90": 41.2}, "output_tokens_per_s": 160.0}
 RUN = {"item": {"name": "a"}, "verdict": "passed", "why": [], "stages": [STAGE], "seconds": 5.0}

@@ -110,7 +110,8 @@ def test_each_group_of_servers_is_looked_at(plan):
 
 def test_what_is_secured(plan):
     llama, _qwen = verdict.secured(plan)
-    assert llama["account"] == "llama-8b-epp" and len(llama["selectors"]) == 2 and {"pods"} <= set(llama["rules"][0]["resources"] + llama["rules"][1]["resources"])
+    assert llama["account"] == "llama-8b-epp" and len(llama["selectors"]) == 2
+    assert {"pods", "inferencepools"} <= {resource for rule in llama["rules"] for resource in rule["resources"]}
 
 
 def test_no_claims_are_no_proof():

@@ -78,7 +78,8 @@ class Cluster:
         name, spec = job["metadata"]["name"], job["spec"]["template"]
         if self._job_status:
             return
-        pod = {"metadata": {"name": f"{name}-x", "namespace": "llm-d", "labels": spec["metadata"]["labels"]}, "spec": spec["spec"], "status": {"phase": "Pending"}}
+        pod = {"metadata": {"name": f"{name}-x", "namespace": "llm-d", "labels": spec["metadata"]["labels"]}, "spec": spec["spec"],
+               "status": {"phase": "Pending"}}
         self.objects["pods"][f"{name}-x"] = pod
         if self._pod:
             pod["status"] = self._pod[0]
