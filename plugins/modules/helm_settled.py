@@ -80,7 +80,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils import helm_record
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
 
-INTERVAL, BEAT = 1.0, 10.0
+INTERVAL = 1.0
+BEAT = 10.0
 
 
 class Release:
