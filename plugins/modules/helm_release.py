@@ -93,7 +93,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Clu
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dig
 
-INTERVAL, BEAT = 1.0, 10.0
+INTERVAL = 1.0
+BEAT = 10.0
 
 
 class Release:

@@ -67,7 +67,7 @@ def test_a_webhook_that_does_not_answer(stack: Stack, refusing: t.Callable[[list
     status, out = stack.play(llm_d_model_services=[{**SIM, "replicas": 2}])
     assert status != 0
     tells(out, "Deployment llm-d/sim-epp", "closed.faults.example.com", "connection refused", "then run again")
-    assert stack.versions()["Deployment sim"] == before["Deployment sim"]
+    assert stack.versions()["Deployment sim-decode"] == before["Deployment sim-decode"]
 
 
 def test_a_policy_that_refuses(stack: Stack, refusing: t.Callable[[list[Object]], None]) -> None:

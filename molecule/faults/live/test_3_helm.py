@@ -11,7 +11,7 @@ from stack import CACHE, Stack, until
 CHART = str(CACHE / "assets/charts/gateway-helm")
 CONFIG = "/api/v1/namespaces/envoy-gateway-system/configmaps/envoy-gateway-config"
 # Seconds after which a Helm is taken for dead, and that any other wait of these runs may take.
-PATIENCE = 45
+PATIENCE = 30
 # An image that no registry has: what waits for it never ends by itself.
 STUCK = ("--set", "global.images.envoyGateway.image=127.0.0.1:5215/no/such:image", "--set", "crds.enabled=false", "--skip-crds", "--wait", "--timeout", "10m")
 

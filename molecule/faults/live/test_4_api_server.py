@@ -8,7 +8,7 @@ import time
 
 from stack import CACHE, HOME, SIM, Stack, tells, until
 
-TIMES = 3
+TIMES = 2
 
 
 def restart() -> None:
@@ -22,15 +22,16 @@ def test_the_api_server_restarts_in_the_middle_of_a_run(stack: Stack) -> None:
     print(f"seed {seed}")
     for number in range(TIMES):
         seconds = moments.uniform(2, 14)
-        # each time with something to do
-        with stack.start(llm_d_model_services=[{**SIM, "replicas": 2 + number}]) as run:
+        wanted = {"llm_d_model_services": [{**SIM, "replicas": 2 + number}]}  # each time something to do
+        with stack.start(**wanted) as run:
             time.sleep(seconds)
             restart()
             out, _err = run.communicate()
         task = [line for line in out.splitlines() if line.startswith("TASK ")][-1]
-        print(f"restarted after {seconds:.1f} s: the run ended with {run.returncode} in {task}")
+        print(f"restarted after {seconds:.1f} s: the run ended with {run.returncode} in {task}", flush=True)
         if run.returncode:
             tells(out, "the Kubernetes API server")
         until(stack.answers, 60)
-        stack.converges()
+        stack.converges(**wanted)
+    stack.converges()
     stack.settled()

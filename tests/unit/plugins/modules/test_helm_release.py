@@ -9,7 +9,6 @@ import base64
 import copy
 import gzip
 import json
-import re
 import time
 import urllib.parse
 
@@ -89,7 +88,7 @@ def test_a_helm_at_work_is_waited_for(settle):
     server.meanwhile = meanwhile
     found, told = settle(server)
     assert not found["changed"] and (found["before"], found["status"]) == ("pending-install", "deployed")
-    assert len(re.findall(r"eg/eg is pending-install since \d+ s", told)) == 1
+    assert told.count("eg/eg is pending-install since") == 1
 
 
 def test_who_has_ended_between_look_and_mark_is_not_overwritten(settle):
