@@ -39,6 +39,10 @@ GPUS = {
     "version": Field("str", "Version of the operator's chart. Left out, the tested one.", format="version"),
     "channel": Field("str", "Channel of the operator's Subscription. Left out, the catalogue's default.", example="v26.3"),
     "approval": Field("str", "Whether upgrades of the operator wait for a person.", default="Automatic", choices=("Automatic", "Manual")),
+    "approved": Field(
+        "list", "With C(approval: Manual), names of the ClusterServiceVersions that the first installation may bring. Others wait for a person.", default=[],
+        elements=Field("str", "The name."), example=["gpu-operator-certified.v26.3.1"],
+    ),
     "driver": Field("bool", "Whether the operator installs the driver. Left out, C(false) on GKE, EKS and AKS, whose nodes bring one."),
     "node_feature_discovery": Field("bool", "Install Node Feature Discovery too. C(false) where it is there.", default=True),
     "metrics": Field("bool", "Have Prometheus scrape DCGM's metrics; needs the ServiceMonitor's definition.", default=False),

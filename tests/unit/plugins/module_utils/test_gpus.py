@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, our_labels, trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.install_plans import refusals, waiting
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import judge
 
 POOL = {
@@ -65,6 +66,12 @@ def test_ready_is_no_proof_of_gpus(state, conditions, ok, words):
             "waits for approval",
         ),
         (
+            {"installPlanApproval": "Manual"},
+            {"state": "UpgradePending", "currentCSV": "nfd.4.21", "installedCSV": "nfd.4.20", "installPlanRef": {"name": "install-y"}},
+            True,
+            "nfd.4.20; nfd.4.21 waits for approval",
+        ),
+        (
             {},
             {
                 "conditions": [
@@ -107,5 +114,44 @@ def test_an_unknown_number_is_any_number_but_none():
     assert not trouble(pool, [node(**{"1g_10gb": "3"})]) and trouble(pool, [node()])
 
 
+def test_another_way_to_share_takes_the_labels_of_the_old_one_away():
+    whole = {"nvidia.com/device-plugin.config": None}
+    corrected = {"nvidia.com/mig.config": "all-disabled"}
+    sliced = {"metadata": {"labels": {"nvidia.com/device-plugin.config": "sliced"}}}
+    assert missing_labels(sliced, whole, corrected) == {"nvidia.com/device-plugin.config": None}
+    assert missing_labels(node(), whole, corrected) == corrected
+    assert missing_labels({"metadata": {}}, whole, corrected) == {}
+    assert our_labels(node(), {**POOL["labels"], **whole}) == {"nvidia.com/mig.config": None}
+    assert our_labels(node(), {"nvidia.com/mig.config": "of-someone-else"}) == {}
+
+
 def test_only_missing_labels_are_written():
     assert missing_labels(node(), POOL["labels"]) == {} and missing_labels({"metadata": {}}, POOL["labels"]) == POOL["labels"]
+
+
+def install_plan(*names, approved=False):
+    return {"metadata": {"namespace": "openshift-nfd", "name": "install-x"}, "spec": {"approved": approved, "clusterServiceVersionNames": list(names)}}
+
+
+@pytest.mark.parametrize(
+    ("status", "plan", "refused"),
+    [
+        ({}, install_plan("nfd.4.21"), False),
+        ({}, install_plan("nfd.4.21", "other.1"), True),  # an operator that someone else asked for in the same namespace
+        ({}, install_plan("other.1"), True),
+        ({}, install_plan("other.1", approved=True), False),
+        ({"installedCSV": "nfd.4.20"}, install_plan("nfd.4.22"), False),  # an upgrade waits, and is nobody's fault
+        ({}, None, False),
+    ],
+)
+def test_only_what_was_named_is_approved(status, plan, refused):
+    found = refusals({"status": status}, plan, ["nfd.4.21"])
+    assert bool(found) is refused
+    assert not refused or "write other.1 under llm_d_gpus.approved" in found[0]
+
+
+def test_the_manager_is_waited_for_until_it_has_said_something():
+    assert waiting({}, None)
+    failed = {"type": "ResolutionFailed", "status": "True", "reason": "ConstraintsNotSatisfiable", "message": ""}
+    assert not waiting({"status": {"conditions": [failed]}}, None)
+    assert not waiting({"status": {"installedCSV": "nfd.4.21"}}, None) and not waiting({}, install_plan("nfd.4.21"))
