@@ -9,6 +9,7 @@ import json
 import typing as t
 
 from .fields import Problem
+from .plan_gpu_checks import checks
 from .versions_gpus import COMPUTE_SLICES, DRIVER_THERE, MEMORY_SLICES, MIG, OPERATORS, SLICES
 
 Facts = dict[str, t.Any]
@@ -42,7 +43,8 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         "mig_strategy": strategy,
         "device_plugin": {"name": DEVICE_CONFIG, "data": _device_configs(settings["pools"], strategy)} if shared and configured else None,
         "mig_manager": {"name": MIG_CONFIG, "data": {"config.yaml": _mig_configs(cut)}} if cut and configured else None,
-        "pools": [_pool(pool, strategy, configured) for pool in settings["pools"]],
+        "pools": (pools := [_pool(pool, strategy, configured) for pool in settings["pools"]]),
+        "checks": checks(user, facts, pools, owner),
     }
 
 

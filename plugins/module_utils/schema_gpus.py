@@ -46,5 +46,14 @@ GPUS = {
     "driver": Field("bool", "Whether the operator installs the driver. Left out, C(false) on GKE, EKS and AKS, whose nodes bring one."),
     "node_feature_discovery": Field("bool", "Install Node Feature Discovery too. C(false) where it is there.", default=True),
     "metrics": Field("bool", "Have Prometheus scrape DCGM's metrics; needs the ServiceMonitor's definition.", default=False),
+    "checks": Field(
+        "dict",
+        "What is verified of NVIDIA's GPUs, beyond what nodes have allocatable.",
+        default={},
+        options={
+            "pods": Field("bool", "On each pool, a pod that asks for what the pool offers has to run to its end, where one is free.", default=True),
+            "metrics": Field("bool", "DCGM's exporter has to answer on each node of the pools. With C(operator: none) it is not looked for.", default=True),
+        },
+    ),
     "pools": Field("list", "Node pools, and how the GPUs of each are shared.", default=[], elements=Field("dict", "One node pool.", options=_POOL)),
 }

@@ -38,6 +38,10 @@ def test_each_pool_shares_its_gpus_in_its_own_way(api: Api, play: t.Callable[...
     assert done.ok, done.text[-3000:]
     assert allocatable(api, "gpu-a100") == {"mig-3g.40gb": 8, "mig-1g.10gb": 32}
     assert allocatable(api, "gpu-h100") == {"gpu": 32} and allocatable(api, "gpu-l40s") == {"gpu": 12}
+    where = {item["involvedObject"]["name"]: item["message"] for item in api.items("/api/v1/namespaces/llm-d/events") if item["reason"] == "Scheduled"}
+    tried = {"cut-mig-3g-40gb": "a100", "cut-mig-1g-10gb": "a100", "parallel-gpu": "h100", "sliced-gpu": "l40s"}
+    assert all(where[f"gpu-test-{name}"].endswith(f"to gpu-{node}") for name, node in tried.items()), "the scheduler found a node for each test pod"
+    assert not [pod for pod in api.items("/api/v1/namespaces/llm-d/pods") if pod["metadata"]["name"].startswith("gpu-test-")]
     again = play(PLAY, **wanted(A100, H100, L40S))
     assert again.ok and again.unchanged, again.text[-3000:]
 
@@ -63,6 +67,27 @@ def test_a_driver_that_does_not_come_up_is_told(api: Api, play: t.Callable[..., 
     finally:
         api.merge("/api/v1/nodes/gpu-l40s", {"metadata": {"labels": {gpus.BROKEN: None}}})
     assert not done.ok and "DriverNotReady" in done.text and "the first start builds or pulls it" in done.text, done.text[-3000:]
+
+
+def test_a_test_pod_that_fails_is_told(api: Api, play: t.Callable[..., t.Any]) -> None:
+    api.merge("/api/v1/nodes/gpu-l40s", {"metadata": {"labels": {gpus.FAILING: "true"}}})
+    try:
+        done = play(PLAY, **wanted(L40S))
+        unchecked = play(PLAY, **wanted(L40S, checks={"pods": False}))
+    finally:
+        api.merge("/api/v1/nodes/gpu-l40s", {"metadata": {"labels": {gpus.FAILING: None}}})
+    assert not done.ok and "failed (exit code 1): Error no CUDA-capable device is detected" in done.text, done.text[-3000:]
+    assert unchecked.ok, unchecked.text[-3000:]
+
+
+def test_a_node_without_metrics_is_told(api: Api, play: t.Callable[..., t.Any]) -> None:
+    pod = "/api/v1/namespaces/nvidia-gpu-operator/pods/nvidia-dcgm-exporter-gpu-l40s"
+    api.merge(pod, {"metadata": {"labels": {"app": "lost"}}})
+    try:
+        done = play(PLAY, gpu_operator_timeout=8, **wanted(L40S))
+    finally:
+        api.merge(pod, {"metadata": {"labels": {"app": "nvidia-dcgm-exporter"}}})
+    assert not done.ok and "node gpu-l40s: no pod of DCGM's exporter runs on it" in done.text, done.text[-3000:]
 
 
 def test_absent_leaves_nothing_behind(api: Api, play: t.Callable[..., t.Any]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.llm_d.inference.plugins.module_utils.gpu_checks import free, missing_series, port, verdict
 from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, our_labels, trouble
 from ansible_collections.llm_d.inference.plugins.module_utils.install_plans import refusals, waiting
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import judge
@@ -155,3 +156,51 @@ def test_the_manager_is_waited_for_until_it_has_said_something():
     failed = {"type": "ResolutionFailed", "status": "True", "reason": "ConstraintsNotSatisfiable", "message": ""}
     assert not waiting({"status": {"conditions": [failed]}}, None)
     assert not waiting({"status": {"installedCSV": "nfd.4.21"}}, None) and not waiting({}, install_plan("nfd.4.21"))
+
+
+TEST = {"pool": "cut", "resource": "nvidia.com/mig-1g.10gb"}
+PAGE = '# HELP x\nDCGM_FI_DEV_GPU_TEMP{gpu="0",Hostname="gpu-1"} 34\n'
+
+
+def ended(**terminated):
+    return {"phase": "Failed", "containerStatuses": [{"state": {"terminated": terminated}}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ({"phase": "Succeeded"}, ""),
+        (ended(exitCode=1, reason="Error", message="no CUDA-capable device"), "failed (exit code 1): Error no CUDA-capable device; look at driver"),
+        ({"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "request for 2 devices"}, "failed: UnexpectedAdmissionError request for 2"),
+        ({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes"}]}, "finds no node: 0/4 nodes; check the pool"),
+        ({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}, "(Pending, ImagePullBackOff); check that nodes"),
+        ({}, "did not end in time (no phase)"),
+    ],
+)
+def test_a_test_pod_says_why_it_did_not_do_what_it_was_for(status, words):
+    found = verdict({"spec": {"nodeName": "gpu-1"}, "status": status}, TEST)
+    assert words in found and (found == "" or found.startswith("pool cut: the test pod for nvidia.com/mig-1g.10gb "))
+    assert bool(found) is (status.get("phase") != "Succeeded")
+
+
+@pytest.mark.parametrize(
+    ("page", "cut", "words"),
+    [
+        (PAGE, False, ""),
+        (PAGE, True, "no DCGM_FI_PROF_GR_ENGINE_ACTIVE"),
+        (PAGE + 'DCGM_FI_PROF_GR_ENGINE_ACTIVE{GPU_I_ID="7"} 0.1\n', True, ""),
+        ("<html>login</html>", False, "without any DCGM_FI_* series"),
+    ],
+)
+def test_metrics_of_a_node(page, cut, words):
+    found = missing_series("gpu-1", page, cut)
+    assert words in found and bool(found) is bool(words)
+
+
+def test_the_port_is_the_pods_own_or_the_usual_one():
+    assert port({"spec": {"containers": [{"ports": [{"name": "metrics", "containerPort": 9500}]}]}}) == 9500 and port({"spec": {}}) == 9400
+
+
+def test_only_nodes_of_the_pool_have_room_for_it():
+    nodes = [{"labels": {"pool": "a"}, "free": 0, "cordoned": False}, {"labels": {"pool": "b"}, "free": 3, "cordoned": False}]
+    assert free(nodes, {"pool": "a"}) == 0 and free(nodes, {"pool": "b"}) == 3 and free([{**nodes[1], "cordoned": True}], {"pool": "b"}) == 0
