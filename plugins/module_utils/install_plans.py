@@ -28,6 +28,5 @@ def refusals(subscription: Facts, plan: Facts | None, approved: t.Sequence[str])
     if not unnamed:
         return []
     where = f"{text(dig(plan, 'metadata', 'namespace'))}/{text(dig(plan, 'metadata', 'name'))}"
-    return [
-        f"InstallPlan {where} would install {', '.join(names)}; write {', '.join(unnamed)} under llm_d_gpus.approved if that is right, or set spec.approved of it"
-    ]
+    how = f"write {', '.join(unnamed)} under llm_d_gpus.approved if that is right, or set spec.approved of it"
+    return [f"InstallPlan {where} would install {', '.join(names)}; {how}"]

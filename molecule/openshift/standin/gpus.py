@@ -80,7 +80,8 @@ def _kubelet(api: Api, name: str) -> None:
             api.merge(f"{path}/status", {"status": status})
         elif pod["status"]["phase"] == "Running" and pod["spec"].get("restartPolicy") == "Never":
             failing = FAILING in (api.find(f"/api/v1/nodes/{name}") or {}).get("metadata", {}).get("labels", {})
-            ended = {"exitCode": int(failing), "reason": "Error" if failing else "Completed", "message": "no CUDA-capable device is detected" if failing else ""}
+            reason, message = ("Error", "no CUDA-capable device is detected") if failing else ("Completed", "")
+            ended = {"exitCode": int(failing), "reason": reason, "message": message}
             container = {"name": pod["spec"]["containers"][0]["name"], "image": "", "imageID": "", "ready": False, "restartCount": 0}
             status = {"phase": "Failed" if failing else "Succeeded", "containerStatuses": [{**container, "state": {"terminated": ended}}]}
             api.merge(f"{path}/status", {"status": {**status, "conditions": [{"type": "Ready", "status": "False"}]}})

@@ -110,7 +110,8 @@ def test_configurations_are_what_the_operators_read() -> None:
 def test_nodes_get_the_labels_that_choose_the_configuration_and_have_what_comes_of_it() -> None:
     gpus = plan(file_of(A100, SLICED, PLAIN))["gpus"]
     pools = {pool["name"]: pool for pool in gpus["pools"]}
-    assert pools["cut"]["labels"] == {"nvidia.com/mig.config": "cut", "nvidia.com/device-plugin.config": None} and pools["cut"]["state_label"] == "nvidia.com/mig.config.state"
+    assert pools["cut"]["labels"] == {"nvidia.com/mig.config": "cut", "nvidia.com/device-plugin.config": None}
+    assert pools["cut"]["state_label"] == "nvidia.com/mig.config.state"
     assert pools["cut"]["expected"] == [{"resource": "nvidia.com/mig-3g.40gb", "count": 8}, {"resource": "nvidia.com/mig-1g.10gb", "count": 32}]
     assert pools["sliced"]["labels"] == {"nvidia.com/device-plugin.config": "sliced"} and pools["sliced"]["expected"] == [
         {"resource": "nvidia.com/gpu", "count": 12}
