@@ -12,7 +12,7 @@ author:
   - llm_d.inference contributors (@llm-d)
 description:
   - Creates one pod for each resource that a pool of nodes offers, waits until it has ended well, and deletes it, however that ended.
-  - A pool that has none of the resource free gets no pod, and is named under RV(skipped).
+  - A pool that has none of the resource free gets no pod, and is named under RV(untested).
   - Reads the page of DCGM's exporter on each node of the pools through the API server.
   - Changes nothing that stays.
 options:
@@ -101,7 +101,7 @@ tested:
   type: list
   elements: str
   sample: ["pool cut: nvidia.com/mig-1g.10gb on gpu-a100"]
-skipped:
+untested:
   description: What had no room to run.
   returned: always
   type: list
@@ -198,22 +198,22 @@ def main() -> None:
         supports_check_mode=True,
     )
     if module.check_mode:
-        module.exit_json(changed=False, tested=[], skipped=[], problems=[])
-    tests, metrics, skipped = module.params["tests"], module.params["metrics"], []
+        module.exit_json(changed=False, tested=[], untested=[], problems=[])
+    tests, metrics, untested = module.params["tests"], module.params["metrics"], []
     deadline = time.monotonic() + module.params["timeout"]
     try:
         cluster = connect(module)
         facts = {kind: cluster.get(f"/api/v1/{kind}").get("items") or [] for kind in ("nodes", "pods")} if tests else {}
         room = [test for test in tests if free(free_accelerators(facts, test["resource"]), test["labels"])]
-        skipped = [f"pool {test['pool']}: no {test['resource']} is free" for test in tests if test not in room]
+        untested = [f"pool {test['pool']}: no {test['resource']} is free" for test in tests if test not in room]
         tested, problems = run(cluster, room, deadline)
         lacking = look(cluster, metrics) if metrics else []
         while lacking and time.monotonic() < deadline:
             time.sleep(PAUSE)
             lacking = look(cluster, metrics)
     except ClusterError as exc:
-        module.fail_json(msg=str(exc), tested=[], skipped=skipped, problems=[])
-    result = {"changed": False, "tested": tested, "skipped": skipped, "problems": problems + lacking}
+        module.fail_json(msg=str(exc), tested=[], untested=untested, problems=[])
+    result = {"changed": False, "tested": tested, "untested": untested, "problems": problems + lacking}
     if result["problems"]:
         module.fail_json(msg="the GPUs do not work as asked:\n" + "\n".join(f"- {line}" for line in result["problems"]), **result)
     module.exit_json(**result)
