@@ -273,6 +273,7 @@ VARIABLES: dict[str, Field] = {
             "tokenizer": Field("str", "The sidecar of the endpoint picker that turns prompts into tokens for precise prefix matching.", format="image"),
             "gateway": Field("str", "The controller of the gateway provider.", format="image"),
             "proxy": Field("str", "The proxy of the gateway provider.", format="image"),
+            "gpu_test": Field("str", "What a test pod of GPUs runs: its own command has to use a GPU and end.", format="image"),
         },
     ),
     "llm_d_image_pull_policy": Field("str", "When nodes pull images.", default="IfNotPresent", choices=("IfNotPresent", "Always", "Never")),

@@ -137,7 +137,8 @@ def _proxy(gateway: Facts, name: str, wished: Facts | None, configuration: Facts
     text = json.dumps(configuration, sort_keys=True)
     container = {
         "name": "istio-proxy", "image": IMAGE, "args": ["--config-path", f"{envoy.FOLDER}/{envoy.KEY}", "--disable-hot-restart", "--log-level", "warn"],
-        "ports": [{"name": "proxy", "containerPort": envoy.PORT}], "readinessProbe": {"httpGet": {"path": "/ready", "port": envoy.READY_PORT}, "periodSeconds": 1},
+        "ports": [{"name": "proxy", "containerPort": envoy.PORT}],
+        "readinessProbe": {"httpGet": {"path": "/ready", "port": envoy.READY_PORT}, "periodSeconds": 1},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [{"name": "config", "mountPath": envoy.FOLDER}],
     }

@@ -21,7 +21,8 @@ NFD = "feature.node.kubernetes.io/pci-10de.present"
 GPU = "nvidia.com/gpu"
 BRIDGE = "10.215.0.1"  # the node's own address, to which the API server's proxy can go
 PORTS = 19400
-BROKEN = "standin/driver-broken"  # a label on a node whose driver does not build
+BROKEN = "standin/driver-broken"  # a label on a node whose driver does not build ...
+FAILING = "standin/cuda-fails"  # ... and on one on which no program comes to its end
 # name: (product, GPUs, GiB of each, slices of memory of each profile; none where it cannot be cut)
 NODES: dict[str, tuple[str, int, int, dict[str, int]]] = {
     "gpu-a100": ("NVIDIA-A100-SXM4-80GB", 8, 80, {"1g.10gb": 1, "1g.20gb": 2, "2g.20gb": 2, "3g.40gb": 4, "4g.40gb": 4, "7g.80gb": 8}),
@@ -78,7 +79,12 @@ def _kubelet(api: Api, name: str) -> None:
             status = {"phase": "Running", "podIP": BRIDGE, "podIPs": [{"ip": BRIDGE}], "conditions": [{"type": "Ready", "status": "True"}]}
             api.merge(f"{path}/status", {"status": status})
         elif pod["status"]["phase"] == "Running" and pod["spec"].get("restartPolicy") == "Never":
-            api.merge(f"{path}/status", {"status": {"phase": "Succeeded", "conditions": [{"type": "Ready", "status": "False"}]}})
+            failing = FAILING in (api.find(f"/api/v1/nodes/{name}") or {}).get("metadata", {}).get("labels", {})
+            reason, message = ("Error", "no CUDA-capable device is detected") if failing else ("Completed", "")
+            ended = {"exitCode": int(failing), "reason": reason, "message": message}
+            container = {"name": pod["spec"]["containers"][0]["name"], "image": "", "imageID": "", "ready": False, "restartCount": 0}
+            status = {"phase": "Failed" if failing else "Succeeded", "containerStatuses": [{**container, "state": {"terminated": ended}}]}
+            api.merge(f"{path}/status", {"status": {**status, "conditions": [{"type": "Ready", "status": "False"}]}})
 
 
 def _labels(api: Api, node: Facts, labels: Facts) -> bool:

@@ -154,6 +154,7 @@ def restricted(allowed: str | None, pod: Facts) -> tuple[str, list[Facts]]:
                 return (f"unable to validate against any security context constraint: [provider restricted-v2: .{place}.securityContext.{field}: "
                         f"Invalid value: {value}: must be in the ranges: [{first}, {first + size - 1}]]"), []
     changes: list[Facts] = [{"op": "add", "path": "/spec/securityContext", "value": {"fsGroup": first, **whole}}]
-    changes += [{"op": "add", "path": f"{where}/securityContext", "value": {"runAsUser": first, **(part.get("securityContext") or {})}} for where, part in parts]
+    for where, part in parts:
+        changes.append({"op": "add", "path": f"{where}/securityContext", "value": {"runAsUser": first, **(part.get("securityContext") or {})}})
     notes = {**(pod["metadata"].get("annotations") or {}), "openshift.io/scc": "restricted-v2"}
     return "", [*changes, {"op": "add", "path": "/metadata/annotations", "value": notes}]

@@ -156,7 +156,8 @@ def _project_api(folder: Path) -> list[Facts]:
 
 def _seal() -> list[Facts]:
     """The policy of OpenShift's ingress operator, in the meaning of its own."""
-    version, crds = "admissionregistration.k8s.io/v1", {"apiGroups": ["apiextensions.k8s.io"], "apiVersions": ["v1"], "resources": ["customresourcedefinitions"]}
+    version = "admissionregistration.k8s.io/v1"
+    crds = {"apiGroups": ["apiextensions.k8s.io"], "apiVersions": ["v1"], "resources": ["customresourcedefinitions"]}
     group = "(request.operation == 'DELETE' ? oldObject : object).spec.group == 'gateway.networking.k8s.io'"
     message = "Gateway API Custom Resource Definitions are managed by the Ingress Operator and may not be modified"
     spec = {
@@ -167,7 +168,8 @@ def _seal() -> list[Facts]:
     }
     return [
         {"apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": SEAL}, "spec": spec},
-        {"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": SEAL}, "spec": {"policyName": SEAL, "validationActions": ["Deny"]}},
+        {"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": SEAL},
+         "spec": {"policyName": SEAL, "validationActions": ["Deny"]}},
     ]
 
 
