@@ -29,7 +29,7 @@ def runs(plan: c.Mapping[str, t.Any]) -> list[Facts]:
         "path": (target["path"] or "").rstrip("/"),
         "host_header": target["host_header"],
         "stages": listed,
-        "warmup": {**listed[0], "seconds": wanted["warmup_seconds"]} if wanted["warmup_seconds"] else None,
+        "warmup": {**listed[0], "seconds": wanted["warmup_seconds"]} if listed and wanted["warmup_seconds"] else None,
         "baseline": f"{wanted['baseline']}/{target['name']}/result.json" if wanted["baseline"] else None,
         "servers": {"namespace": plan["namespace"], "service": target["name"], "count": target["replicas"]},
         "job": _job(plan) if wanted["job"] else None,
@@ -37,8 +37,9 @@ def runs(plan: c.Mapping[str, t.Any]) -> list[Facts]:
 
 
 def stages(wanted: c.Mapping[str, t.Any]) -> list[Facts]:
-    """The ladder."""
-    rates = wanted["rates"] or ([] if wanted["concurrency"] else RATES)
+    """The ladder; none where a trace has its own times."""
+    none = wanted["concurrency"] or wanted["workload"].get("kind") == "trace"
+    rates = wanted["rates"] or ([] if none else RATES)
     return [*({"concurrency": count, "seconds": wanted["seconds"]} for count in wanted["concurrency"]),
             *({"rate": rate, "seconds": wanted["seconds"]} for rate in rates)]
 
