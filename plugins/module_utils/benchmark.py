@@ -58,7 +58,7 @@ def report(results: c.Sequence[c.Mapping[str, t.Any]], wholes: c.Mapping[str, Fa
     data = {"ok": bool(found) and not failures, **about, "services": found}
     lines = [line for each in found for line in _lines(each)]
     return {"data": data, "lines": lines, "failures": failures or ([] if found else ["nothing was measured"]),
-            "page": perf_page.together("Benchmark", [(name, whole) for name, whole in wholes.items()])}
+            "page": perf_page.together("Benchmark", list(wholes.items()))}
 
 
 def _service(name: str, result: c.Mapping[str, t.Any], whole: Facts | None) -> Facts:
