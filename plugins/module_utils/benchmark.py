@@ -55,7 +55,7 @@ def report(results: c.Sequence[c.Mapping[str, t.Any]], wholes: c.Mapping[str, Fa
     """{data, lines, failures, page}. `results`: as registered by a loop over `runs`; `wholes`: its result.json, where there is one."""
     found = [_service(result["item"]["name"], result, wholes.get(result["item"]["name"])) for result in results]
     failures = [f"{each['name']}: {line}" for each in found if not each["ok"] for line in each["why"]]
-    data = {"ok": bool(found) and not failures, **about, "services": found}
+    data = {"ok": bool(found) and all(each["ok"] for each in found), **about, "services": found}
     lines = [line for each in found for line in _lines(each)]
     return {"data": data, "lines": lines, "failures": failures or ([] if found else ["nothing was measured"]),
             "page": perf_page.together("Benchmark", list(wholes.items()))}
