@@ -29,7 +29,7 @@ def runs(plan: c.Mapping[str, t.Any]) -> list[Facts]:
         "path": (target["path"] or "").rstrip("/"),
         "host_header": target["host_header"],
         "stages": listed,
-        "warmup": {**listed[0], "seconds": wanted["warmup_seconds"]} if wanted["warmup_seconds"] else None,
+        "warmup": {**listed[0], "seconds": wanted["warmup_seconds"]} if listed and wanted["warmup_seconds"] else None,
         "baseline": f"{wanted['baseline']}/{target['name']}/result.json" if wanted["baseline"] else None,
         "servers": {"namespace": plan["namespace"], "service": target["name"], "count": target["replicas"]},
         "job": _job(plan) if wanted["job"] else None,
@@ -37,8 +37,9 @@ def runs(plan: c.Mapping[str, t.Any]) -> list[Facts]:
 
 
 def stages(wanted: c.Mapping[str, t.Any]) -> list[Facts]:
-    """The ladder."""
-    rates = wanted["rates"] or ([] if wanted["concurrency"] else RATES)
+    """The ladder; none where a trace has its own times."""
+    none = wanted["concurrency"] or wanted["workload"].get("kind") == "trace"
+    rates = wanted["rates"] or ([] if none else RATES)
     return [*({"concurrency": count, "seconds": wanted["seconds"]} for count in wanted["concurrency"]),
             *({"rate": rate, "seconds": wanted["seconds"]} for rate in rates)]
 
@@ -54,10 +55,10 @@ def report(results: c.Sequence[c.Mapping[str, t.Any]], wholes: c.Mapping[str, Fa
     """{data, lines, failures, page}. `results`: as registered by a loop over `runs`; `wholes`: its result.json, where there is one."""
     found = [_service(result["item"]["name"], result, wholes.get(result["item"]["name"])) for result in results]
     failures = [f"{each['name']}: {line}" for each in found if not each["ok"] for line in each["why"]]
-    data = {"ok": bool(found) and not failures, **about, "services": found}
+    data = {"ok": bool(found) and all(each["ok"] for each in found), **about, "services": found}
     lines = [line for each in found for line in _lines(each)]
     return {"data": data, "lines": lines, "failures": failures or ([] if found else ["nothing was measured"]),
-            "page": perf_page.together("Benchmark", [(name, whole) for name, whole in wholes.items()])}
+            "page": perf_page.together("Benchmark", list(wholes.items()))}
 
 
 def _service(name: str, result: c.Mapping[str, t.Any], whole: Facts | None) -> Facts:

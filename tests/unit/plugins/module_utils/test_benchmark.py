@@ -42,7 +42,12 @@ def test_the_users_choice():
 
 def test_a_service_without_a_gateway_is_measured_at_its_own_address():
     (sim,) = benchmark.runs(planned({}, SIM, llm_d_gateway={"provider": "standalone"}))
-    assert sim["gateway"] is None and sim["service"] == {"namespace": "llm-d", "name": "sim-gateway", "port": 80} | sim["service"]
+    assert sim["gateway"] is None and (sim["service"]["namespace"], sim["service"]["name"]) == ("llm-d", "sim-gateway") and sim["service"]["port"] > 0
+
+
+def test_a_trace_has_its_own_times():
+    (sim,) = benchmark.runs(planned({"workload": {"kind": "trace", "path": "t.jsonl"}}, SIM))
+    assert sim["stages"] == [] and sim["warmup"] is None
 
 
 def test_what_is_planned_is_what_the_module_takes():

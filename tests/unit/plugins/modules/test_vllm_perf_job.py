@@ -117,6 +117,7 @@ def test_what_cannot_be(call, tmp_path):
         known = {"stages": [{"rate": 1, "requests": 1}], "kubeconfig": config, "wait": 0, **OPTIONS}
         assert "Gateway llm-d/gw has no address" in call(vllm_perf, gateway={"namespace": "llm-d", "name": "gw"}, **known)["msg"]
         assert "Service llm-d/x is not there" in call(vllm_perf, service={"namespace": "llm-d", "name": "x", "port": 8000}, **known)["msg"]
+        assert "path: 'team' must begin with '/'" in call(vllm_perf, url="http://x", path="team", **known)["msg"]
         assert "mutually exclusive" in call(vllm_perf, url="http://x", gateway={"namespace": "llm-d", "name": "gw"}, **known)["msg"]
         (tmp_path / "prompts").write_text("word " * 200_000)
         large = {**known, "workload": {"kind": "prompts", "path": str(tmp_path / "prompts")}}
