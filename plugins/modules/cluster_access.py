@@ -46,16 +46,11 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 requirements:
   - kubernetes >= 24.2.0
-attributes:
-  check_mode:
-    description: Changes nothing.
-    support: full
-  diff_mode:
-    description: Changes nothing.
-    support: none
 """
 
 EXAMPLES = r"""

@@ -31,13 +31,13 @@ options:
     type: int
     default: 200
 extends_documentation_fragment:
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 requirements:
   - kubernetes >= 24.2.0
 attributes:
   check_mode:
     description: Writes nothing.
-    support: full
   diff_mode:
     description: Evidence is no state.
     support: none

@@ -48,16 +48,15 @@ options:
     type: bool
     default: true
 extends_documentation_fragment:
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 requirements:
   - kubernetes >= 24.2.0
 attributes:
   check_mode:
     description: Asks the API server by a dry run. Objects whose kind or namespace is not there yet count as created.
-    support: full
   diff_mode:
     description: Shows the parts that differ.
-    support: full
 """
 
 EXAMPLES = r"""

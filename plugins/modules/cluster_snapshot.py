@@ -27,16 +27,11 @@ options:
     elements: str
     default: []
 extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 requirements:
   - kubernetes >= 24.2.0
-attributes:
-  check_mode:
-    description: Only reads.
-    support: full
-  diff_mode:
-    description: Changes nothing.
-    support: none
 """
 
 EXAMPLES = r"""

@@ -57,16 +57,15 @@ options:
     type: int
     default: 60
 extends_documentation_fragment:
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 requirements:
   - kubernetes >= 24.2.0
 attributes:
   check_mode:
     description: Says what would be installed and changes nothing.
-    support: full
   diff_mode:
     description: Shows bundles, versions and names, not the definitions.
-    support: full
 """
 
 EXAMPLES = r"""

@@ -44,16 +44,10 @@ options:
 attributes:
   check_mode:
     description: Says what would be written.
-    support: full
   diff_mode:
     description: Shows each file before and after.
-    support: full
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""

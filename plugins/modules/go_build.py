@@ -91,16 +91,11 @@ options:
 attributes:
   check_mode:
     description: Says what would be built, builds nothing.
-    support: full
   diff_mode:
     description: There is nothing to show as a difference.
     support: none
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""

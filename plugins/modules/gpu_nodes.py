@@ -45,19 +45,13 @@ options:
     type: int
     default: 900
 extends_documentation_fragment:
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-  - ansible.builtin.action_common_attributes
 attributes:
   check_mode:
     description: Says which nodes would be labelled, and waits for nothing.
-    support: full
   diff_mode:
     description: Shows the labels.
-    support: full
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 requirements:
   - python >= 3.11
   - kubernetes >= 24.2.0

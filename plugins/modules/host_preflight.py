@@ -76,18 +76,11 @@ options:
     type: str
     required: true
 attributes:
-  check_mode:
-    description: Does the same, since it changes nothing.
-    support: full
-  diff_mode:
-    description: There is no difference to show.
-    support: none
   platform:
-    description: Works on hosts of these systems.
-    support: full
     platforms: linux
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""

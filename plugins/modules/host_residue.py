@@ -53,16 +53,12 @@ options:
 attributes:
   check_mode:
     description: Lists what would be removed.
-    support: full
   diff_mode:
     description: What is found is the difference.
-    support: full
   platform:
-    description: Works on hosts of these systems.
-    support: full
     platforms: linux
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""

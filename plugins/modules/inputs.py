@@ -15,23 +15,15 @@ description:
   - Each mistake names the place, the value, why it is wrong and what to write instead.
   - Runs on the controller, connects to nothing and changes nothing.
 options: {}
-attributes:
-  check_mode:
-    description: Can run in check mode and return the same without changing the target.
-    support: full
-  diff_mode:
-    description: Returns details on what has changed when in diff mode.
-    support: none
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 notes:
   - Works as an action plugin, since only the controller knows the variables.
 seealso:
   - plugin: llm_d.inference.plan
     plugin_type: lookup
     description: What follows from the variables.
+extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""

@@ -42,16 +42,13 @@ options:
 attributes:
   check_mode:
     description: Says what would be made.
-    support: full
   diff_mode:
     description: The list of changes tells all.
     support: none
   platform:
-    description: Works on hosts of these systems.
-    support: full
     platforms: linux
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""

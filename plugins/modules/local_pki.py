@@ -79,16 +79,11 @@ requirements:
 attributes:
   check_mode:
     description: Says what would be issued, issues nothing.
-    support: full
   diff_mode:
     description: Keys are never shown.
     support: none
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""

@@ -52,16 +52,13 @@ options:
 attributes:
   check_mode:
     description: Says which images would be made.
-    support: full
   diff_mode:
     description: There is nothing to show as a difference.
     support: none
   platform:
-    description: Works on hosts of these systems.
-    support: full
     platforms: linux
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""

@@ -49,16 +49,14 @@ options:
     description: File to which lines about the progress are appended. The action plugin sets it; there is no need to.
     type: path
 extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 requirements:
   - kubernetes >= 24.2.0
 attributes:
   check_mode:
     description: Does not wait, since nothing was changed that could be waited for. Returns what would be waited for.
-    support: full
-  diff_mode:
-    description: Changes nothing.
-    support: none
 """
 
 EXAMPLES = r"""

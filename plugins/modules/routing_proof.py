@@ -158,18 +158,11 @@ options:
 attributes:
   check_mode:
     description: Sends nothing and claims nothing.
-    support: full
-  diff_mode:
-    description: It changes nothing.
-    support: none
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 requirements:
   - kubernetes >= 24.2.0, unless every address is given
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 """
 

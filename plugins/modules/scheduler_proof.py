@@ -28,6 +28,8 @@ options:
     type: int
     default: 300
 extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 requirements:
   - kubernetes >= 24.2.0
@@ -35,10 +37,6 @@ requirements:
 attributes:
   check_mode:
     description: Looks at nothing, since nothing was applied.
-    support: full
-  diff_mode:
-    description: Changes nothing.
-    support: none
 """
 
 EXAMPLES = r"""

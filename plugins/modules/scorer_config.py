@@ -120,16 +120,15 @@ options:
     type: int
     default: 300
 extends_documentation_fragment:
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 requirements:
   - kubernetes >= 24.2.0
 attributes:
   check_mode:
     description: Builds, checks, explains and compares with what is there. Writes nothing and waits for nothing.
-    support: full
   diff_mode:
     description: Shows the configuration that is there and the one that is asked for.
-    support: full
 """
 
 EXAMPLES = r"""

@@ -34,16 +34,14 @@ options:
     type: int
     default: 200
 extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 requirements:
   - kubernetes >= 24.2.0
 attributes:
   check_mode:
     description: Sends no request to model servers or gateway.
-    support: full
-  diff_mode:
-    description: It changes nothing.
-    support: none
 """
 
 EXAMPLES = r"""

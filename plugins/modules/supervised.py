@@ -29,16 +29,11 @@ options:
 attributes:
   check_mode:
     description: Says whether it would start or change anything.
-    support: full
   diff_mode:
     description: The configuration file's own task shows the difference.
     support: none
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""

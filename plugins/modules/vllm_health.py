@@ -36,16 +36,9 @@ options:
 attributes:
   check_mode:
     description: Looks once, does not wait, asks for no completion, and does not fail.
-    support: full
-  diff_mode:
-    description: It changes nothing.
-    support: none
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
   - llm_d.inference.health
 seealso:
   - module: llm_d.inference.vllm_health_info

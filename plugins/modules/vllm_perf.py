@@ -311,19 +311,12 @@ options:
 attributes:
   check_mode:
     description: Checks the options, sends nothing and measures nothing.
-    support: full
-  diff_mode:
-    description: It changes nothing.
-    support: none
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 seealso:
   - module: llm_d.inference.vllm_health
   - module: llm_d.inference.workload_run
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""

@@ -152,20 +152,13 @@ options:
 attributes:
   check_mode:
     description: Sends nothing and measures nothing.
-    support: full
-  diff_mode:
-    description: It changes nothing.
-    support: none
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 notes:
   - Proxies of the environment are not honoured, since they would be measured too.
 requirements:
   - kubernetes >= 24.2.0, for O(gateway)
 extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 """
 
