@@ -20,19 +20,13 @@ options:
     type: int
     default: 60
 extends_documentation_fragment:
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-  - ansible.builtin.action_common_attributes
 attributes:
   check_mode:
     description: Says what would be removed, or why nothing would.
-    support: full
   diff_mode:
     description: Shows the names.
-    support: full
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 requirements:
   - python >= 3.11
   - kubernetes >= 24.2.0

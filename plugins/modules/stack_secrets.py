@@ -17,21 +17,15 @@ description:
   - It reads these variables of the host itself. Their values are no argument of the task, and appear neither in its result, nor in its diff, nor in an error.
   - A Secret of the same name that someone else made is left alone.
 extends_documentation_fragment:
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-  - ansible.builtin.action_common_attributes
 requirements:
   - kubernetes >= 24.2.0
 attributes:
   check_mode:
     description: Asks the API server by a dry run. A Secret whose namespace is not there yet counts as created.
-    support: full
   diff_mode:
     description: Shows the parts that differ, with all values hidden.
-    support: full
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 """
 
 EXAMPLES = r"""
