@@ -74,15 +74,8 @@ def gpu_problems(user: Facts) -> list[Problem]:
                 f"Write the folder, archive or oci:// reference of chart {chart['name']}, or 'install: false' under {BLOCK}.",
             )
         )
-<<<<<<< HEAD
-=======
     if settings["approved"] and settings["approval"] != "Manual":
         found.append(Problem(f"{BLOCK}.approved", settings["approved"], "is for 'approval: Manual'.", "Write that, or take it out."))
-    if user["llm_d_scope"] == "namespace" and settings["install"] and settings["operator"] != "none":
-        found.append(
-            Problem(f"{BLOCK}.install", True, "an operator needs rights to the whole cluster, and llm_d_scope is 'namespace'.", "Write 'install: false'.")
-        )
->>>>>>> h-b
     seen: dict[str, str] = {}
     for index, pool in enumerate(settings["pools"]):
         path = f"{BLOCK}.pools[{index}]"
