@@ -53,8 +53,8 @@ class Built:
 def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str, t.Any] | None = None) -> Built:
     """Turn a `scheduler:` block into the configuration of a release line; never raises for a user's mistake.
 
-    `context` (all optional) is what the rest of the deployment says, None where it says nothing: engine ("vllm" or "simulator"), model (served name), block_size, hash_seed,
-    port, epp_service (host name), server_args, server_env, epp_args.
+    `context` (all optional) is what the rest of the deployment says, None where it says nothing: engine ("vllm" or "simulator"), model (served name),
+    block_size, hash_seed, port, epp_service (host name), server_args, server_env, epp_args.
     """
     found = Findings()
     if release not in LINE_FACTS:
@@ -126,7 +126,9 @@ def _picker(asked: dict[str, t.Any], base: dict[str, t.Any], parts: list[Part], 
     return Part(resolved[0], resolved[1], "picker_parameters" if asked.get("picker_parameters") else path, 1, dict(asked.get("picker_parameters") or {}))
 
 
-def _single(draft: Draft, asked: dict[str, t.Any], parts: list[Part], filters: list[Part], picker: Part, context: t.Mapping[str, t.Any], found: Findings) -> None:
+def _single(
+    draft: Draft, asked: dict[str, t.Any], parts: list[Part], filters: list[Part], picker: Part, context: t.Mapping[str, t.Any], found: Findings
+) -> None:
     """One profile, run by the single-profile handler or by the one that was asked for."""
     references = [(pieces.declare_scorer(draft, part, context, "", found), part) for part in parts]
     for item in filters:

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A release is read as Helm has noted it. A Helm at work is waited for; one that is no more is taken up, and what it wrote in the meantime is never overwritten."""
+"""A release is read as Helm has noted it.
+
+A Helm at work is waited for; one that is no more is taken up, and what it wrote in the meantime is never overwritten.
+"""
 
 from __future__ import annotations
 
