@@ -20,10 +20,10 @@ def missing_labels(node: Facts, labels: Facts, corrected: Facts | None = None) -
     return {key: value for key, value in wanted.items() if there.get(key) != value}
 
 
-def our_labels(node: Facts, labels: Facts) -> Facts:
-    """The labels of a pool that a node has, each to be taken away."""
+def our_labels(node: Facts, labels: Facts, corrected: Facts) -> Facts:
+    """The labels of a pool that a node has, whatever their value, each to be taken away: they are only for the operator that goes."""
     there = mapping(dig(node, "metadata", "labels"))
-    return {key: None for key, value in labels.items() if value is not None and there.get(key) == value}
+    return {key: None for key in {**labels, **corrected} if key in there}
 
 
 def trouble(pool: Facts, nodes: list[Facts]) -> list[str]:

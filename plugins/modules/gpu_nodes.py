@@ -15,7 +15,7 @@ description:
   - Node labels are written by a merge patch; no other label is touched.
 options:
   state:
-    description: With V(absent), nodes lose those of the labels that they have, and nothing is waited for.
+    description: With V(absent), nodes lose the labels, whatever their value, and nothing is waited for.
     type: str
     choices: [present, absent]
     default: present
@@ -134,7 +134,7 @@ def main() -> None:
         members = {pool["name"]: nodes_of(cluster, pool) for pool in pools}
         for pool in pools:
             for node in members[pool["name"]]:
-                lacking = missing_labels(node, pool["labels"], pool["corrected"]) if wanted else our_labels(node, pool["labels"])
+                lacking = (missing_labels if wanted else our_labels)(node, pool["labels"], pool["corrected"])
                 name = node["metadata"]["name"]
                 if lacking:
                     labels = node["metadata"].get("labels") or {}

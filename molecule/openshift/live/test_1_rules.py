@@ -64,7 +64,7 @@ def test_preflight_knows_the_platform(play: t.Callable[..., t.Any]) -> None:
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
-        ({"llm_d_platform": "kubernetes", "llm_d_gateway": {"provider": "none"}, "llm_d_gpus": {}}, "platform/other"),
+        ({"llm_d_platform": "kubernetes", "llm_d_gateway": {"provider": "standalone"}, "llm_d_gpus": {}}, "platform/other"),
         ({"llm_d_run_as_user": 65532}, "openshift/user_id"),
         ({"llm_d_gateway": {"provider": "openshift", "pool_version": "v1alpha2", "service_type": "ClusterIP"}}, "openshift/pool_version"),
         ({"llm_d_gateway": {"provider": "gke"}}, "llm_d_gateway.provider"),

@@ -122,8 +122,8 @@ def test_another_way_to_share_takes_the_labels_of_the_old_one_away():
     assert missing_labels(sliced, whole, corrected) == {"nvidia.com/device-plugin.config": None}
     assert missing_labels(node(), whole, corrected) == corrected
     assert missing_labels({"metadata": {}}, whole, corrected) == {}
-    assert our_labels(node(), {**POOL["labels"], **whole}) == {"nvidia.com/mig.config": None}
-    assert our_labels(node(), {"nvidia.com/mig.config": "of-someone-else"}) == {}
+    assert our_labels(node(), {**POOL["labels"], **whole}, {}) == our_labels(node(), whole, corrected) == {"nvidia.com/mig.config": None}
+    assert our_labels(node(), {}, {}) == {}
 
 
 def test_only_missing_labels_are_written():
