@@ -19,14 +19,17 @@ def judge_schedulers(result: t.Any, services: c.Sequence[Facts]) -> Judged:
         return [unrun("schedulers/configured", result)], []
     wrong = {entry["name"]: entry["error"] for entry in result.get("failures") or ()}
     pods = {entry["name"]: entry["pods"] for entry in result.get("schedulers") or ()}
-    found = []
+    found, skipped = [], []
     for service in services:
         name = service["scheduler"]["name"]
+        if name not in wrong and not pods.get(name):
+            skipped.append({"id": f"{service['name']}/configured", "why": f"the look ended at {', '.join(wrong) or 'another'}"})
+            continue
         by = ", ".join(f"{pod['pod']} by its {pod['by']}" for pod in pods.get(name) or ())
-        evidence = wrong.get(name) or (f"the planned configuration is what runs: {by}" if by else "as planned, although others are not")
+        evidence = wrong.get(name) or f"the planned configuration is what runs: {by}"
         found.append(claim(f"{service['name']}/configured", name not in wrong, evidence,
                            "run playbooks/site.yml, which applies the configuration of your file; when it stays so, look at the endpoint picker's log"))
-    return found, []
+    return found, skipped
 
 
 def judge_servers(results: t.Any, groups: c.Sequence[Facts]) -> Judged:

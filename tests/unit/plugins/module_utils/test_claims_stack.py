@@ -23,8 +23,9 @@ RUN = {"item": {"name": "a"}, "verdict": "passed", "why": [], "stages": [STAGE],
 def test_configurations():
     found, _skipped = claims_stack.judge_schedulers({"schedulers": [{"name": "a-epp", "pods": PODS}, {"name": "b-epp", "pods": PODS}]}, SERVICES)
     assert [(entry["id"], entry["ok"]) for entry in found] == [("a/configured", True), ("b/configured", True)] and "a-epp-x by its log" in found[0]["evidence"]
-    found, _skipped = claims_stack.judge_schedulers({"msg": "x", "failures": [{"name": "b-epp", "error": "loaded another configuration"}]}, SERVICES)
-    assert [entry["ok"] for entry in found] == [True, False] and found[1]["evidence"] == "loaded another configuration" and found[1]["remedy"]
+    found, skipped = claims_stack.judge_schedulers({"msg": "x", "failures": [{"name": "b-epp", "error": "loaded another configuration"}]}, SERVICES)
+    assert [(entry["id"], entry["ok"]) for entry in found] == [("b/configured", False)] and found[0]["evidence"] == "loaded another configuration"
+    assert found[0]["remedy"] and skipped == [{"id": "a/configured", "why": "the look ended at b-epp"}]
 
 
 @pytest.mark.parametrize(("result", "ok", "evidence", "remedy"), [
