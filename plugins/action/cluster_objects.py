@@ -18,7 +18,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.changes import (
     is_secret,
     sort_out,
 )
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import one_line
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import explain, one_line
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import waitable
 from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
 
@@ -98,6 +98,8 @@ class ActionModule(InProcess):
             self._task.diff = True
             self._task.no_log = no_log or any(is_secret(item) for item in definitions)
             return self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+        except Exception as exc:  # pylint: disable=broad-except  # it cannot put into words that the API server has gone away meanwhile
+            return {"failed": True, "msg": str(explain(exc, where=f"of {args.get('kubeconfig') or 'the default kubeconfig'}"))}
         finally:
             self._task.diff, self._task.no_log = diff, no_log
 

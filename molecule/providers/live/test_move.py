@@ -85,7 +85,7 @@ def test_a_stack_without_a_gateway_is_found_well(artifacts: Path) -> None:
     play("playbooks/diagnose.yml", artifacts, **STANDALONE, diagnose_fail=True)
 
 
-def test_and_back_again(artifacts: Path) -> None:
+def test_the_stack_moves_to_another_provider_and_back(artifacts: Path) -> None:
     back = site(artifacts)
     assert back["ok"] and gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]
     assert "changed=0 " in play("site.yml", artifacts)
