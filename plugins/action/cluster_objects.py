@@ -18,12 +18,12 @@ from ansible_collections.llm_d.inference.plugins.module_utils.changes import (
     is_secret,
     sort_out,
 )
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import one_line
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import explain, one_line
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import waitable
 from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
 
 MODULE, CONTACT = "kubernetes.core.k8s", "llm_d.inference.cluster_access"
-OPTIONS = ("definitions", "state", "owned_by", "force_conflicts", "field_manager")
+OPTIONS = ("definitions", "state", "owned_by", "skip_forbidden", "force_conflicts", "field_manager")
 NOISE = "No meaningful diff was generated"
 
 
@@ -37,11 +37,16 @@ class ActionModule(InProcess):
                 "definitions": {"type": "list", "elements": "dict", "required": True},
                 "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
                 "owned_by": {"type": "dict", "default": {}},
+                "skip_forbidden": {"type": "bool", "default": False},
                 "force_conflicts": {"type": "bool", "default": True},
                 "field_manager": {"type": "str", "default": "llm_d.inference"},
                 **{name: {"type": "raw"} for name in self._task.args if name not in OPTIONS},
             },
         )
+        return self.bring(result, options, task_vars)
+
+    def bring(self, result: dict, options: dict, task_vars) -> dict:
+        """Bring the definitions to their state; the result of the task."""
         definitions = options["definitions"]
         problems = check_definitions(definitions)
         if problems:
@@ -50,7 +55,7 @@ class ActionModule(InProcess):
         done: list[Change] = []
         if options["owned_by"]:
             try:
-                existing = self._existing(order, task_vars)
+                existing = self._existing(order, options["skip_forbidden"], task_vars)
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
             done, order = sort_out(order, existing, options["owned_by"], options["state"])
@@ -62,9 +67,10 @@ class ActionModule(InProcess):
             done += changes(part, answer, options["state"], self._task.check_mode)
         return self._finish(result, done)
 
-    def _existing(self, definitions: list[dict], task_vars) -> list[dict]:
+    def _existing(self, definitions: list[dict], skip_forbidden: bool, task_vars) -> list[dict]:
         """Those of the definitions' objects that are there: what they are and their labels."""
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
+        args["skip_forbidden"] = skip_forbidden
         args["resources"] = [{key: item[key] for key in ("apiVersion", "kind", "metadata")} for item in definitions]
         answer = self._execute_module(module_name=CONTACT, module_args=args, task_vars=task_vars)
         if answer.get("failed"):
@@ -92,6 +98,8 @@ class ActionModule(InProcess):
             self._task.diff = True
             self._task.no_log = no_log or any(is_secret(item) for item in definitions)
             return self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+        except Exception as exc:  # pylint: disable=broad-except  # it cannot put into words that the API server has gone away meanwhile
+            return {"failed": True, "msg": str(explain(exc, where=f"of {args.get('kubeconfig') or 'the default kubeconfig'}"))}
         finally:
             self._task.diff, self._task.no_log = diff, no_log
 

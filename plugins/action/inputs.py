@@ -12,6 +12,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import Mistakes, explain, in_order, plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import problems as problems_of
+from ansible_collections.llm_d.inference.plugins.plugin_utils.run_files import remove_orphans
 from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import read
 
 
@@ -23,8 +24,9 @@ class ActionModule(ActionBase):
     _VALID_ARGS = frozenset()
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Changes nothing and connects to nothing."""
+        """Connects to nothing and changes nothing, but that temporary files of runs that were killed go."""
         result = super().run(tmp, task_vars)
+        remove_orphans()
         user, untemplated = read(task_vars or {}, self._templar.template)
         failed = {problem.path for problem in untemplated}
         # What could not be worked out is absent from `user`; do not call it missing as well.

@@ -28,7 +28,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: Lists C(objects) and C(services).
+  description: Lists C(objects), C(services), C(servers) and C(secured), and the C(gateway).
   type: dict
   sample:
     objects: [{api_version: apps/v1, kind: Deployment, namespace: llm-d, name: llama-8b-epp}]
@@ -48,7 +48,8 @@ def validation_targets(plan: t.Any) -> dict[str, t.Any]:
     if not isinstance(plan, dict) or "services" not in plan:
         raise AnsibleFilterError("validation_targets takes a plan")
     facts = plain(plan)
-    return {"objects": verdicts.objects(facts), "services": verdicts.targets(facts), "gateway": verdicts.gateway(facts)}
+    return {"objects": verdicts.objects(facts), "services": verdicts.targets(facts), "gateway": verdicts.gateway(facts),
+            "servers": verdicts.servers(facts), "secured": verdicts.secured(facts)}
 
 
 class FilterModule:

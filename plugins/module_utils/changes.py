@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import one_line
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, generation, mapping, text
+from ansible_collections.llm_d.inference.plugins.module_utils.failures import refusal_trouble
 
 # what the API server and controllers write by themselves: no change of ours
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
@@ -167,6 +168,8 @@ def _problem(error: dict) -> tuple[str, bool, bool]:
         words += "; create the namespace first"
     elif status.get("reason") == "Conflict":
         words += "; another manager owns these fields"
+    elif trouble := refusal_trouble(words):
+        words += f"; {trouble.remedy}"
     return words, False, no_namespace
 
 

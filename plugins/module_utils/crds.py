@@ -113,3 +113,12 @@ def decide(bundle: dict, installed: dict[str, dict], names: list[str] | None) ->
         # what an older bundle lacks by design is not missing in a newer one
         action = "repair" if missing and have == want else "keep"
     return {"action": action, "installed": found.removeprefix("v"), "missing": missing}
+
+
+def whose(metadata: dict, manager: str) -> str:
+    """Who made a definition, as far as it is not only `manager`: empty when it is ours alone. Its status is the API server's in any case."""
+    makers = [entry for entry in metadata.get("managedFields") or [] if not entry.get("subresource")]
+    others = sorted({str(entry.get("manager")) for entry in makers if entry.get("manager") != manager})
+    if not any(entry.get("manager") == manager and entry.get("operation") == "Apply" for entry in makers):
+        return ", ".join(others) or "unknown"
+    return ", ".join(others)

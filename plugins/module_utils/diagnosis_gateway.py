@@ -38,8 +38,10 @@ CONTEXT = None  # the judges of gateways look at the object alone
 
 
 def gateways(snap: Snapshot) -> c.Iterator[Finding]:
-    """GatewayClass and Gateway of the plan."""
+    """GatewayClass and Gateway of the plan, which has none where each model has an address of its own."""
     wanted = snap.plan["gateway"]
+    if not wanted["gateway_api"]:
+        return
     if snap.read("GatewayClass"):
         obj = next((entry for entry in snap.of("GatewayClass") if dig(entry, "metadata", "name") == wanted["class_name"]), None)
         if obj is None:
@@ -74,6 +76,8 @@ def routes(snap: Snapshot) -> c.Iterator[Finding]:
     gateway = snap.plan["gateway"]
     for service in snap.services:
         wanted = service["route"]
+        if not wanted["exists"]:
+            continue
         obj = snap.get("HTTPRoute", wanted["name"])
         if obj is None:
             yield found("absent", f"HTTPRoute {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the route of {service['name']} is missing")

@@ -52,6 +52,7 @@ FORMATS: dict[str, Format] = {
         "research",
     ),
     "env_name": _format(r"[A-Za-z_][A-Za-z0-9_]*\Z", "letters, digits and '_', not starting with a digit", "VLLM_LOGGING_LEVEL"),
+    "secret_key": _format(r"[-._A-Za-z0-9]{1,253}\Z", "letters, digits, '-', '_' and '.'", "HF_TOKEN"),
     "version": _format(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+][0-9A-Za-z.-]+)?\Z", "a version such as 1.29.2", "1.29.2"),
     "model_uri": _format(
         r"(hf://[\w.-]+/[\w.-]+|pvc://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/[\w.-]+)+)\Z",
@@ -144,10 +145,20 @@ def complete(value: t.Any, field: Field, path: str) -> Result:
 
 def show(value: t.Any, field: Field | None = None) -> str:
     """A value as the user would write it, on one line, shortened, and hidden when it is a secret."""
-    if field is not None and field.secret:
+    if field is not None and is_hidden(value, field):
         return REDACTED
     text = repr(str(value)) if isinstance(value, str) else json.dumps(value, default=str)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def is_hidden(value: t.Any, field: Field) -> bool:
+    """Whether what stands at this field is a secret or may have one in it: a structure anywhere below, a text where a secret is near."""
+    return _holds_secret(field, 9 if isinstance(value, (dict, list, tuple)) else 2)
+
+
+def _holds_secret(field: Field, depth: int) -> bool:
+    below = [*(field.options or {}).values(), *([field.elements] if field.elements else [])] if depth else []
+    return field.secret or any(_holds_secret(each, depth - 1) for each in below)
 
 
 def suggest(word: str, known: t.Iterable[str]) -> str | None:
@@ -173,6 +184,8 @@ def home_of(key: str, options: t.Mapping[str, Field]) -> str | None:
 
 def unknown_key(key: t.Any, known: t.Mapping[str, Field], path: str, value: t.Any = None) -> Problem:
     """Refuse a key nobody reads: name the likely one, or the block it belongs under, or all that may stand here."""
+    if any(field.secret for field in known.values()):
+        value = REDACTED  # it may be a misspelt secret
     home = home_of(key, known)
     near = suggest(key, known)
     if home is not None:
@@ -276,18 +289,19 @@ def _kind(value: t.Any) -> str:
 
 
 def _wrong_type(value: t.Any, field: Field, path: str) -> Problem:
+    hidden = is_hidden(value, field)
     reason = f"{show(value, field)} is {_kind(value)}, not {_WORDS[field.type]}."
     fix = f"Write {expectation(field)}."
     if field.type in ("int", "float") and isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", value.strip()):
         fix = f"Write it without quotes: {value.strip()} (and after a Jinja expression: | {field.type})."
     elif field.type == "str" and not isinstance(value, (dict, list)):
         fix = "Write it in quotes."
-        if not field.secret:
+        if not hidden:
             fix = f'Write it in quotes: "{str(value).lower() if isinstance(value, bool) else value}".'
     elif field.type == "bool" and isinstance(value, str):
         fix = "Write true or false, without quotes."
     elif field.type == "list" and not isinstance(value, (dict, list)):
-        fix = f"Write it as a list: [{value}]." if not field.secret else fix
+        fix = f"Write it as a list: [{value}]." if not hidden else fix
     elif field.type == "list" and isinstance(value, dict):
         fix = "Put '- ' in front of each element."
-    return Problem(path, REDACTED if field.secret else value, reason, fix)
+    return Problem(path, REDACTED if hidden else value, reason, fix)

@@ -13,10 +13,17 @@ from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform
 Facts = dict[str, t.Any]
 
 
-def missing_labels(node: Facts, labels: Facts) -> Facts:
-    """Labels that a node has not, or has with another value."""
+def missing_labels(node: Facts, labels: Facts, corrected: Facts | None = None) -> Facts:
+    """What to change of a node's labels: {name: value, None for one to take away}. corrected: values of labels that need not be there."""
     there = mapping(dig(node, "metadata", "labels"))
-    return {key: value for key, value in labels.items() if there.get(key) != value}
+    wanted = {**labels, **{key: value for key, value in (corrected or {}).items() if key in there}}
+    return {key: value for key, value in wanted.items() if there.get(key) != value}
+
+
+def our_labels(node: Facts, labels: Facts, corrected: Facts) -> Facts:
+    """The labels of a pool that a node has, whatever their value, each to be taken away: they are only for the operator that goes."""
+    there = mapping(dig(node, "metadata", "labels"))
+    return {key: None for key in {**labels, **corrected} if key in there}
 
 
 def trouble(pool: Facts, nodes: list[Facts]) -> list[str]:

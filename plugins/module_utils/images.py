@@ -14,6 +14,7 @@ def needed(plan: Facts) -> Facts:
     """{images: whole references, charts: [{release, ref, version}], definitions: paths or URLs}, each once and in order of name."""
     gateway = plan["gateway"]
     images = {gateway["proxy_image"]} | {name for chart in gateway["charts"] for name in _chart_images(chart["values"])}
+    images |= {container["image"] for test in plan["gpus"]["checks"]["pods"] for container in test["pod"]["spec"]["containers"]}
     for service in plan["services"]:
         for pod in (*service["servers"], service["scheduler"]):
             images |= {pod["image"], *(container["image"] for container in pod["init_containers"])}

@@ -12,7 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors imp
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, generation, mapping, number, text
 
 # large ones: each is fetched by name, never as a list
-HEAVY = ("CustomResourceDefinition",)
+HEAVY = ("CustomResourceDefinition", "Secret")
 # how providers label the pods of a gateway: the Gateway API's own label, then Envoy Gateway's pair
 GATEWAY_PODS = (
     "gateway.networking.k8s.io/gateway-name={name}",
@@ -62,10 +62,11 @@ def references(items: list[dict]) -> list[Ref]:
 
 
 class Observer:
-    """Reads the objects behind some Refs, and what belongs to them."""
+    """Reads the objects behind some Refs, and what belongs to them. skip_forbidden: what may not be read counts as not there."""
 
-    def __init__(self, cluster: Cluster, refs: list[Ref]):
+    def __init__(self, cluster: Cluster, refs: list[Ref], skip_forbidden: bool = False):
         self.cluster = cluster
+        self._skip_forbidden = skip_forbidden
         self.refs = refs
         self._groups: dict[tuple, list[Ref]] = {}
         for ref in refs:
@@ -89,7 +90,12 @@ class Observer:
         path = self.cluster.path(first.api_version, first.kind, first.namespace, first.name if single else None)
         if path is None:
             return {ref: [] for ref in refs}
-        answer = self.cluster.find(path, {"labelSelector": first.labels} if first.labels else None)
+        try:
+            answer = self.cluster.find(path, {"labelSelector": first.labels} if first.labels else None)
+        except ApiError as exc:
+            if exc.status != 403 or not self._skip_forbidden:
+                raise
+            answer = None
         items = [answer] if single and answer else dicts(mapping(answer).get("items"))
         for item in items:
             # items of a list do not tell what they are

@@ -7,59 +7,67 @@ from __future__ import annotations
 
 import base64
 import collections.abc as c
-import hashlib
 import json
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_options
-
 Facts = dict[str, t.Any]
 MAX_DATA = 900_000  # bytes of a ConfigMap or Secret, with room for the rest
-PROGRAM, OPTIONS, WORKLOAD = "perf.pyz", "options.json", "workload"
-_SPARE = 60.0  # seconds for what a plan does not say: the start of the container, the first look, pauses
+LABEL = "llm-d.ai/perf"
+PROGRAM, OPTIONS = "perf.pyz", "options.json"
+_FOLDER = "/perf"
+_HERE = ("url", "gateway", "service", "path", "kubeconfig", "context", "job", "baseline", "baseline_max_ratio", "artifacts", "progress_path")
 
 
-def definitions(params: Facts, program: bytes, where: c.Mapping[str, t.Any], text: str | None = None) -> list[Facts]:
-    """ConfigMap, Secret and Job. `params` are complete options, `text` that of the workload's file; `where` has name, namespace, image, and may have
-    labels, timeout (seconds), resources, image_pull_secrets. The Job prints the result as one line of JSON. Raises ValueError with all problems."""
-    if params["baseline"] or params["artifacts"] or params["ca_path"]:
-        raise ValueError("baseline, artifacts and ca_path name files, and a Job has none: compare and write with what it returns")
-    perf_options.plan(params, text)
-    files = {WORKLOAD: text} if text is not None else {}
-    options = {**params, "progress_path": None, "workload": {**params["workload"], **({"path": f"/perf/{WORKLOAD}"} if files else {})}}
-    said = json.dumps(options, sort_keys=True)
-    if max(len(said) + len(text or ""), len(program)) > MAX_DATA:
-        raise ValueError(f"workload.path: more than {MAX_DATA} bytes do not fit into a Secret; cut the file, or measure from a host")
-    # a Job cannot be changed: another measurement is another Job
-    name = f"{where['name']}-{hashlib.sha256((said + (text or '')).encode() + program).hexdigest()[:8]}"
-    about = {"name": name, "namespace": where["namespace"], "labels": dict(where.get("labels") or {})}
-    return [
+def definitions(params: c.Mapping[str, t.Any], url: str, name: str, program: bytes, texts: c.Mapping[str, str]) -> tuple[Facts, list[Facts]]:
+    """A Job that is suspended, and the ConfigMap and Secret that it needs and that shall go with it.
+
+    `params`: the module's, complete; `url`: where to send; `texts`: those of the files that `workload` and `ca` stand for. Raises ValueError.
+    """
+    where = params["job"]
+    options = {**{key: value for key, value in params.items() if key not in _HERE}, "url": url}
+    if "workload" in texts:
+        options["workload"] = {**options["workload"], "path": f"{_FOLDER}/workload"}
+    if "ca" in texts:
+        options["ca_path"] = f"{_FOLDER}/ca"
+    files = {OPTIONS: json.dumps(options, sort_keys=True), **texts}
+    if max(sum(len(text.encode()) for text in files.values()), len(program)) > MAX_DATA:
+        raise ValueError(f"workload.path: more than {MAX_DATA} bytes do not fit into a Secret; cut the file, or measure without job")
+    about = {"name": name, "namespace": where["namespace"], "labels": {**(where["labels"] or {}), LABEL: name}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": about, "spec": _job(about, params["processes"], where)}
+    return job, [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "binaryData": {PROGRAM: base64.b64encode(program).decode()}},
         # a Secret, since the options may hold a key
         {"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque",
-         "data": {key: base64.b64encode(value.encode()).decode() for key, value in {OPTIONS: said, **files}.items()}},
-        {"apiVersion": "batch/v1", "kind": "Job", "metadata": about, "spec": _job(name, about, where)},
+         "data": {key: base64.b64encode(value.encode()).decode() for key, value in files.items()}},
     ]
 
 
-def _job(name: str, about: Facts, where: c.Mapping[str, t.Any]) -> Facts:
+def owned(definition: Facts, job: c.Mapping[str, t.Any]) -> Facts:
+    """The definition as one that is deleted with a Job of the cluster."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
+    return {**definition, "metadata": {**definition["metadata"], "ownerReferences": [owner]}}
+
+
+def _job(about: Facts, processes: int, where: c.Mapping[str, t.Any]) -> Facts:
     return {
-        "backoffLimit": 0, "completions": 1, "parallelism": 1, "ttlSecondsAfterFinished": 3600,
-        "activeDeadlineSeconds": int(float(where.get("timeout") or 3600) + _SPARE),
-        "template": {"metadata": {"labels": {**about["labels"], "llm-d.ai/perf": name}}, "spec": _pod(name, where)},
+        # ttl: where its maker is killed and cannot remove it
+        "suspend": True, "backoffLimit": 0, "completions": 1, "parallelism": 1, "ttlSecondsAfterFinished": 600,
+        "activeDeadlineSeconds": int(where["timeout"]),
+        "template": {"metadata": {"labels": about["labels"]}, "spec": _pod(about["name"], processes, where)},
     }
 
 
-def _pod(name: str, where: c.Mapping[str, t.Any]) -> Facts:
+def _pod(name: str, processes: int, where: c.Mapping[str, t.Any]) -> Facts:
+    user = {"runAsUser": where["run_as_user"], "runAsGroup": where["run_as_user"]} if where["run_as_user"] else {}
     return {
         "restartPolicy": "Never", "automountServiceAccountToken": False, "enableServiceLinks": False, "terminationGracePeriodSeconds": 5,
-        "imagePullSecrets": [{"name": secret} for secret in where.get("image_pull_secrets") or ()],
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+        "imagePullSecrets": [{"name": secret} for secret in where["image_pull_secrets"]],
+        "securityContext": {"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [{
-            "name": "perf", "image": where["image"], "command": ["python3", "-I", f"/perf/{PROGRAM}", f"/perf/{OPTIONS}"],
-            "resources": where.get("resources") or {"requests": {"cpu": "1", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
+            "name": "perf", "image": where["image"], "command": ["python3", "-I", f"{_FOLDER}/{PROGRAM}", f"{_FOLDER}/{OPTIONS}", "--rows"],
+            "resources": where["resources"] or {"requests": {"cpu": str(processes), "memory": "128Mi"}, "limits": {"memory": f"{512 * processes}Mi"}},
             "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
-            "volumeMounts": [{"name": "perf", "mountPath": "/perf", "readOnly": True}],
+            "volumeMounts": [{"name": "perf", "mountPath": _FOLDER, "readOnly": True}],
         }],
         "volumes": [{"name": "perf", "projected": {"sources": [{"configMap": {"name": name}}, {"secret": {"name": name}}]}}],
     }

@@ -12,6 +12,7 @@ import datetime
 import json
 import os
 import platform
+import sys
 import time
 import typing as t
 
@@ -23,43 +24,63 @@ from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Pl
 
 Facts = dict[str, t.Any]
 PROGRESS = 2.0  # seconds between two lines
+ROWS = "requests.csv"
 
-__all__ = ["Files", "Unusable", "perform", "read"]
+__all__ = ["Files", "Unusable", "read"]
 
 
-def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str, whole: bool = False) -> Facts:
-    """Send everything, write what is to be written, and return what was found; `whole` with what plots and reports need. Raises Unusable."""
-    folder = params.get("artifacts")
-    started, begin, cpu = datetime.datetime.now(datetime.timezone.utc), time.monotonic(), time.process_time()
+def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str) -> Facts:
+    """Send everything, write what is to be written, and return the whole result. Raises Unusable."""
     with contextlib.ExitStack() as stack:
-        row = None
-        if folder:
-            os.makedirs(folder, exist_ok=True)
-            row = Rows(stack.enter_context(open(os.path.join(folder, "requests.csv"), "w", encoding="utf-8", newline="")))
-        say = _teller(params.get("progress_path"))
-        runner = Runner(plan, row, say, PROGRESS) if params["processes"] == 1 else Fleet(plan, params, nonce, params["processes"], row, say, PROGRESS)
-        asyncio.run(runner.run())
+        rows = _rows(stack, params["artifacts"]) if params.get("artifacts") else None
+        found = measure(plan, params, nonce, rows)
+    return settle(found, params, files)
+
+
+def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextIO | None = None) -> Facts:
+    """Send everything; the whole result, with what plots and reports need. `rows` gets a line of CSV for each request. Raises Unusable."""
+    started, begin, cpu = datetime.datetime.now(datetime.timezone.utc), time.monotonic(), time.process_time()
+    row, say = Rows(rows) if rows else None, teller(params.get("progress_path"))
+    runner = Runner(plan, row, say, PROGRESS) if params["processes"] == 1 else Fleet(plan, params, nonce, params["processes"], row, say, PROGRESS)
+    asyncio.run(runner.run())
     seconds = time.monotonic() - begin
     stages = [perf_result.stage(measured, plan) for measured in runner.measured]
     verdict, why = perf_result.verdict(stages, plan.ladder is not None, bool(plan.rules))
-    found: Facts = {
+    return {
         "verdict": verdict, "why": why, "best_rate": perf_result.best(stages), "limited": runner.limited, "url": plan.target.url,
         "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": round(seconds, 3), "nonce": nonce,
         "client": {"cpu": round((time.process_time() - cpu + runner.elsewhere) / seconds, 3),
                    "memory_mib": round(perf_crew.memory() + runner.memory, 1), "python": platform.python_version(),
                    "cores": os.cpu_count()},
-        "warnings": [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]] + (why if verdict == "inconclusive" else []),
+        "stages": stages, "about": about(plan, params),
     }
+
+
+def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str | None = None) -> Facts:
+    """The whole result, compared with the baseline and written. `rows`: the CSV of requests, where it is not written yet."""
+    found, stages = dict(whole), whole["stages"]
     if files.baseline is not None:
         found["comparison"] = perf_result.compare(files.baseline["stages"], stages)
         worse = perf_result.worse_than(found["comparison"], params["baseline_max_ratio"]) if params.get("baseline_max_ratio") else []
-        if worse and verdict != "invalid":
-            found |= {"verdict": "failed", "why": why + worse}
-    everything = {**found, "stages": stages, "about": about(plan, params)}
-    everything.pop("warnings")
-    if folder:
-        found["artifacts"] = _write(folder, contents(everything))
-    return everything if whole else {**found, "stages": [perf_result.brief(each) for each in stages]}
+        if worse and found["verdict"] != "invalid":
+            found |= {"verdict": "failed", "why": found["why"] + worse}
+    if folder := params.get("artifacts"):
+        os.makedirs(folder, exist_ok=True)
+        if rows is not None:
+            _write(folder, {ROWS: rows})
+        written = contents(found)
+        _write(folder, written)
+        reports = [os.path.join(folder, name) for name in written if name.startswith("benchmark_report_")]
+        found["artifacts"] = {"result": os.path.join(folder, "result.json"), "requests": os.path.join(folder, ROWS),
+                              "page": os.path.join(folder, "report.html"), "reports": reports}
+    return found
+
+
+def brief(found: Facts) -> tuple[Facts, list[str]]:
+    """What the module returns of a whole result, and its warnings."""
+    warnings = [f"{stage['label']}: {stage['why_invalid']}" for stage in found["stages"] if not stage["valid"]]
+    warnings += found["why"] if found["verdict"] == "inconclusive" else []
+    return {**{key: value for key, value in found.items() if key != "about"}, "stages": [perf_result.brief(stage) for stage in found["stages"]]}, warnings
 
 
 def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
@@ -75,23 +96,31 @@ def contents(everything: Facts) -> dict[str, str]:
     return {"result.json": _json(everything), "report.html": perf_page.page(everything), **reports}
 
 
-def _write(folder: str, files: dict[str, str]) -> Facts:
+def _rows(stack: contextlib.ExitStack, folder: str) -> t.TextIO:
+    os.makedirs(folder, exist_ok=True)
+    return stack.enter_context(open(os.path.join(folder, ROWS), "w", encoding="utf-8", newline=""))
+
+
+def _write(folder: str, files: dict[str, str]) -> None:
     for name, content in files.items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
             file.write(content)
-    return {"result": os.path.join(folder, "result.json"), "requests": os.path.join(folder, "requests.csv"), "page": os.path.join(folder, "report.html"),
-            "reports": [os.path.join(folder, name) for name in files if name.startswith("benchmark_report_")]}
 
 
 def _json(value: t.Any) -> str:
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
 
 
-def _teller(path: str | None) -> c.Callable[[str], None] | None:
+def teller(path: str | None) -> c.Callable[[str], None] | None:
+    """Appends lines to a file, or to standard error for `-`; None where there is none."""
     if not path:
         return None
 
     def say(line: str) -> None:
+        if path == "-":
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+            return
         with open(path, "a", encoding="utf-8") as file:
             file.write(line + "\n")
 

@@ -27,7 +27,7 @@ def read(params: c.Mapping[str, t.Any]) -> Files:
     earlier = None
     if baseline:
         try:
-            earlier = json.loads(_text("baseline", baseline))
+            earlier = json.loads(text("baseline", baseline))
         except ValueError as error:
             raise ValueError(str(error) if str(error).startswith("baseline") else f"baseline {baseline}: no JSON: {error}") from None
         if not isinstance(earlier, dict) or not isinstance(earlier.get("stages"), list):
@@ -38,10 +38,11 @@ def read(params: c.Mapping[str, t.Any]) -> Files:
 def workload(params: c.Mapping[str, t.Any]) -> str | None:
     """The text of the workload's file; None where there is none. Raises ValueError."""
     path = params["workload"].get("path")
-    return _text("workload.path", path) if path else None
+    return text("workload.path", path) if path else None
 
 
-def _text(name: str, path: str) -> str:
+def text(name: str, path: str) -> str:
+    """The text of the file that an option names. Raises ValueError."""
     try:
         if os.path.getsize(path) > MAX_FILE:
             raise ValueError(f"{name} {path}: more than {MAX_FILE >> 20} MiB; cut it")

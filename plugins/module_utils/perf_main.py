@@ -5,6 +5,7 @@
 
 Reads the options of the module, complete, as JSON; tells its progress on standard error and the result, as JSON, on standard output. Exit status 0
 for a result whose verdict is passed or inconclusive, 1 for any other, 2 where nothing could be measured. SIGTERM and Ctrl-C end it at once.
+With `--rows` the lines of requests.csv come before the result, as perf_told reads them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import signal
 import sys
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options, perf_tls
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options, perf_tls, perf_told
 
 
 def _stop(*_args: t.Any) -> None:
@@ -28,15 +29,19 @@ def main(arguments: list[str]) -> int:
     try:
         with open(arguments[0], encoding="utf-8") as file:
             params = json.load(file)
-        params["progress_path"] = params.get("progress_path") or "/dev/stderr"
+        params["progress_path"] = params.get("progress_path") or "-"
         nonce = params.get("nonce") or secrets.token_hex(4)
         files = perf_job.read(params)
-        result = perf_job.perform(perf_options.plan(params, files.workload, perf_tls.context(params), nonce), params, files, nonce, whole=True)
+        plan = perf_options.plan(params, files.workload, perf_tls.context(params), nonce)
+        rows = perf_told.Rows() if "--rows" in arguments[1:] else None
+        result = perf_job.measure(plan, params, nonce, rows) if rows else perf_job.perform(plan, params, files, nonce)
     except (ValueError, OSError, IndexError, perf_job.Unusable) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except KeyboardInterrupt:
         return 130
+    for line in rows.lines() if rows else ():
+        sys.stdout.write(line + "\n")
     sys.stdout.write(json.dumps(result, allow_nan=False) + "\n")
     return 0 if result["verdict"] in ("passed", "inconclusive") else 1
 

@@ -81,8 +81,9 @@ def problems(params: Options) -> list[str]:
     """What is wrong with the options, all at once, but for the stages and the objectives."""
     found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "in_flight", "max_lag", "processes") if params[name] <= 0]
     found += [f"pause: {params['pause']} must not be negative"] if params["pause"] < 0 else []
+    found += [f"path: {params['path']!r} must begin with '/'"] if params.get("path") and not params["path"].startswith("/") else []
     try:
-        base_url(params["url"])
+        base_url(params["url"] or "")
     except ValueError as error:
         found.append(f"url: {error}")
     try:

@@ -28,20 +28,33 @@ ul.why{margin:.4em 0 1em;padding-left:1.2em}td:first-child,th:first-child{text-a
 
 def page(found: c.Mapping[str, t.Any]) -> str:
     """The whole page of a result, as it stands in result.json."""
+    return _document(f"Performance of {', '.join(found['about']['models'])}", _body(found))
+
+
+def together(title: str, each: c.Sequence[tuple[str, c.Mapping[str, t.Any]]]) -> str:
+    """One page of several results, each with its name."""
+    return _document(title, "".join(f'<h2 class="part">{html.escape(name)}</h2>{_body(found)}' for name, found in each))
+
+
+def _document(title: str, body: str) -> str:
+    return "".join([
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">",
+        f"<title>{html.escape(title)}</title><style>{STYLE}{series_style()}{MORE}</style></head><body>",
+        f"<h1>{html.escape(title)}</h1>{body}</body></html>\n",
+    ])
+
+
+def _body(found: c.Mapping[str, t.Any]) -> str:
     stages = found["stages"]
     shown = spread(stages)
     labels = [stage["label"] for stage in shown]
     charts = [*_ladder(stages), *(_cdf(shown, *each) for each in CDFS), *_over_time(shown), *_servers(shown)]
     return "".join([
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">",
-        f"<title>Performance of {html.escape(', '.join(found['about']['models']))}</title><style>{STYLE}{series_style()}{MORE}</style></head><body>",
-        f"<h1>Performance of {html.escape(', '.join(found['about']['models']))}</h1>", _head(found),
-        legend(labels), f'<div class="charts">{"".join(charts)}</div>', _left_out(stages, shown),
+        _head(found), legend(labels), f'<div class="charts">{"".join(charts)}</div>', _left_out(stages, shown),
         "<h2>All numbers</h2>", _table(_rows(stages)), _objectives(stages), _comparison(found.get("comparison")),
         '<p class="soft">Latencies are those of requests that succeeded. TTFT and end to end count from when a request was due, so that waiting for a slow '
         "server is seen. Percentiles are within 0.05 %. Objectives count a failed request as one that takes for ever.</p>",
         "<h2>What was measured</h2>", definitions({"started": found["started"], "seconds": found["seconds"], "client": found["client"], **found["about"]}),
-        "</body></html>\n",
     ])
 
 
@@ -90,7 +103,7 @@ def _against(loads: c.Sequence[Facts], name: str, across: str, title: str, note:
 
 def _cdf(stages: c.Sequence[Facts], name: str, title: str, note: str) -> str:
     series = [(stage["label"], stage["cdf"][name]) for stage in stages]
-    if not any(points for _label, points in series):
+    if not any(value > 0 for _label, points in series for value, _share in points):
         return ""
     chart = plots.line_chart(title, t.cast(t.Any, series), plots.Axis("milliseconds (log)", log=True), plots.Axis("share", low=0.0, high=1.0),
                              dots=False, steps=True)
@@ -123,7 +136,7 @@ def _servers(stages: c.Sequence[Facts]) -> list[str]:
         bars = [(stage["label"], sorted(stage["servers"].values(), reverse=True)[:BARS]) for stage in stages]
         return [figure(title, "Each bar is a server, the busiest first.", plots.bar_chart(title, bars, plots.Axis("requests"), "", "group"))]
     counts = sorted(stages[0]["servers"].items(), key=lambda each: -each[1])[:BARS]
-    bars = [(name[-12:], [float(count)]) for name, count in counts]
+    bars = [(name, [float(count)]) for name, count in counts]
     return [figure(title, "By the name that servers give in their answers.", plots.bar_chart(title, bars, plots.Axis("requests")))]
 
 
@@ -131,13 +144,14 @@ def _rows(stages: c.Sequence[Facts]) -> list[list[str]]:
     head = ["load", "TTFT p50", "TTFT p90", "TTFT p99", "TPOT p50", "TPOT p90", "end to end p90", "requests/s", "output tokens/s", "good", "cache hits",
             "failed", "client CPU"]
     return [head] + [[
-        stage["label"] + ("" if stage["valid"] else " †"), *(_time(stage["ttft_from_schedule_ms"][name]) for name in ("p50", "p90", "p99")),
-        *(_time(stage["tpot_ms"][name]) for name in ("p50", "p90")), _time(stage["e2e_from_schedule_ms"]["p90"]), f"{stage['requests_per_s']:.1f}",
+        stage["label"] + ("" if stage["valid"] else " †"), *(shown_time(stage["ttft_from_schedule_ms"][name]) for name in ("p50", "p90", "p99")),
+        *(shown_time(stage["tpot_ms"][name]) for name in ("p50", "p90")), shown_time(stage["e2e_from_schedule_ms"]["p90"]), f"{stage['requests_per_s']:.1f}",
         f"{stage['output_tokens_per_s']:.0f}", percent(stage["goodput_share"]), percent(stage["hit_ratio"]), f"{stage['failed']} of {stage['requests']}",
         f"{stage['client_cpu']:.2f}"] for stage in stages]
 
 
-def _time(value: float | None) -> str:
+def shown_time(value: float | None) -> str:
+    """A latency in milliseconds for people."""
     return f"{value:.1f} ms" if value is not None and value < 100 else milliseconds(value)
 
 

@@ -22,8 +22,23 @@ WORKLOAD = {
     "format": {"type": "str", "choices": ["mooncake", "burstgpt"], "default": "mooncake"}, "block_len": {"type": "int", "default": 512},
     "speed": {"type": "float", "default": 1}, "requests": {"type": "int"},
 }
+JOB = {
+    "namespace": {"type": "str", "required": True}, "image": {"type": "str", "required": True}, "name": {"type": "str", "default": "perf"},
+    "labels": {"type": "dict", "default": {}}, "timeout": {"type": "float", "default": 3600}, "start_timeout": {"type": "float", "default": 300},
+    "resources": {"type": "dict"}, "image_pull_secrets": {"type": "list", "elements": "str", "default": [], "no_log": False},
+    "run_as_user": {"type": "int", "default": 65532},
+}
 SPEC = {
-    "url": {"type": "str", "required": True},
+    "url": {"type": "str"},
+    "gateway": {"type": "dict", "options": {
+        "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "listener": {"type": "str"}}},
+    "service": {"type": "dict", "options": {
+        "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "port": {"type": "int", "required": True}}},
+    "path": {"type": "str", "default": ""},
+    "wait": {"type": "float", "default": 30},
+    "kubeconfig": {"type": "path"},
+    "context": {"type": "str"},
+    "job": {"type": "dict", "options": JOB},
     "model": {"type": "str"},
     "models": {"type": "list", "elements": "dict", "options": {"name": {"type": "str", "required": True}, "weight": {"type": "float", "default": 1}}},
     "api": {"type": "str", "choices": ["completions", "chat_completions"], "default": "completions"},
@@ -56,8 +71,8 @@ SPEC = {
     "artifacts": {"type": "path"},
     "progress_path": {"type": "path"},
 }
-EXCLUSIVE = [("model", "models"), ("stages", "sweep", "search")]
-ONE_OF = [("model", "models")]
+EXCLUSIVE = [("url", "gateway", "service"), ("model", "models"), ("stages", "sweep", "search")]
+ONE_OF = [("url", "gateway", "service"), ("model", "models")]
 REQUIRED_BY = {"baseline_max_ratio": ["baseline"]}
 
 

@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from .fields import Problem, complete, unknown_key
+from .plan_benchmark import benchmark_problems
 from .plan_checks import name_problems, route_problems, service_problems
 from .plan_gateway import gateway as planned_gateway
 from .plan_gateway_checks import gateway_problems, platform_owns
@@ -19,6 +20,7 @@ from .plan_overrides import overridden, relocated, unknown_services
 from .plan_policies import beside
 from .plan_preflight import needs
 from .plan_scheduler import configuration, events_service, pool, scheduler
+from .plan_secrets import definitions, named, secrets
 from .plan_server import SERVICE_LABEL, route, served_name, server, startup_timeout
 from .plan_sidecars import routing_proxy
 from .schema import SERVICE, VARIABLES
@@ -78,6 +80,8 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += gpu_problems(user)
         found += gateway_problems({**user, SERVICES: own.get(SERVICES)})
     user[SERVICES], wrong = _complete_services(own.get(SERVICES), user, scalars_right)
+    if scalars_right and not wrong:
+        found += benchmark_problems(user["llm_d_benchmark"], [service["name"] for service in user[SERVICES]])
     return user, in_order(found + wrong)
 
 
@@ -106,10 +110,26 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     return services, found + unknown + name_problems(named) + ([] if alone else route_problems(right))
 
 
-def _derive(user: Facts) -> Facts:
+def secret_definitions(variables: t.Mapping[str, t.Any]) -> list[Facts]:
+    """The Secrets of the plan with their values, which must not be shown. Raises Mistakes."""
+    user, found = _complete(variables)
+    if found:
+        raise Mistakes(found)
+    return definitions(user, secrets(user, _owner(user))["present"])
+
+
+def _owner(user: Facts) -> Facts:
+    """Labels of all that is ours."""
+    return {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": user["llm_d_instance"]}
+
+
+def _derive(given: Facts) -> Facts:
+    # An administrator's half is the same whatever is served later.
+    user = named({**given, SERVICES: []} if given["llm_d_scope"] == "prerequisites" else given)
     release = {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
-    labels = {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": user["llm_d_instance"]}
+    labels = _owner(user)
     gateway = planned_gateway(user)
+    own = secrets(user, labels)
     planned = {
         "instance": user["llm_d_instance"],
         "namespace": user["llm_d_namespace"],
@@ -122,12 +142,14 @@ def _derive(user: Facts) -> Facts:
         "wait_timeout": user["llm_d_wait_timeout"],
         "servers_wait_timeout": max([user["llm_d_wait_timeout"], *(startup_timeout(service) for service in user[SERVICES])]),
         "artifacts_dir": user["llm_d_artifacts_dir"],
+        "benchmark": user["llm_d_benchmark"],
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
         "prerequisites": _prerequisites(user, release, gateway),
+        "secrets": own,
         "gateway": gateway,
         "gpus": gpus(user, labels),
-        "leftovers": leftovers(user[SERVICES], user, gateway),
+        "leftovers": leftovers(user[SERVICES], user, gateway, own["unwanted"]),
         "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
     }
     return {**planned, "preflight": needs(planned, user)}
@@ -181,7 +203,9 @@ def _proxy(service: Facts, user: Facts, release: Facts, required: Facts, role: s
 def _prerequisites(user: Facts, release: Facts, gateway: Facts) -> Facts:
     """What has to be there first: namespaces, and definitions in the order of their application."""
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
-    projects = [user["llm_d_namespace"]] if user["llm_d_request_project"] else []
+    requested = [user["llm_d_namespace"]] if user["llm_d_request_project"] else []
+    # Who requests a project is its administrator: that is for the account that will work in it.
+    projects = requested if user["llm_d_scope"] != "prerequisites" else []
     if user["llm_d_scope"] == "namespace":
         return {"namespaces": [], "projects": projects, "crds": [], "rights": []}
     crds = []
@@ -197,7 +221,7 @@ def _prerequisites(user: Facts, release: Facts, gateway: Facts) -> Facts:
     # Where the Gateway stands apart, that namespace is someone else's.
     names = [user["llm_d_namespace"], *(chart["namespace"] for chart in gateway["charts"])]
     return {
-        "namespaces": [{"name": name} for name in dict.fromkeys(names) if name not in projects],
+        "namespaces": [{"name": name} for name in dict.fromkeys(names) if name not in requested],
         "projects": projects,
         "crds": crds,
         "rights": _rights(crds),

@@ -23,7 +23,7 @@ def charts(user: Facts) -> list[Facts]:
     """The charts to install, in order: {release_name, namespace, ref, version, values}. Empty where the controller is someone else's."""
     settings = user["llm_d_gateway"]
     facts = GATEWAY_PROVIDERS[settings["provider"]]
-    if not settings["install"] or user["llm_d_scope"] != "cluster":
+    if not settings["install"] or user["llm_d_scope"] == "namespace":
         return []
     return [
         {

@@ -25,17 +25,18 @@ def gateway(user: Facts) -> Facts:
     provider = settings["provider"]
     facts = GATEWAY_PROVIDERS[provider]
     installed = charts(user)
+    wanted = facts["gateway_api"] and settings["create"] and provider != "none"
     found = {
         "provider": provider,
         "gateway_api": facts["gateway_api"],
         "pool": facts["gateway_api"] or not RELEASES[user["llm_d_release"]]["endpoint_selector"],
         "install": bool(installed),
-        "create": facts["gateway_api"] and settings["create"] and provider != "none",
+        "create": wanted and user["llm_d_scope"] != "prerequisites",
         "version": version(user),
         "name": settings["name"] or default_name(provider),
         "namespace": settings["namespace"] or user["llm_d_namespace"],
         "class_name": class_name(user),
-        "create_class": user["llm_d_scope"] == "cluster" and provider != "gke",
+        "create_class": wanted and user["llm_d_scope"] != "namespace" and provider != "gke",
         "controller_name": controller_name(user),
         "service_type": settings["service_type"],
         "proxy_image": image(user, "proxy", facts["proxy_image"]) if facts["proxy_image"] else None,
@@ -57,10 +58,11 @@ def gateway(user: Facts) -> Facts:
     found["listeners"] = [_listener(each, found) for each in [settings["listener"], *settings["listeners"]]]
     found["listener"] = found["listeners"][0]
     found["allowed_routes"] = _allowed_routes(found)
-    found["proxies"] = _proxies(found, facts)
+    found["proxies"] = _proxies(user, found, facts)
     found["parameters"] = _parameters(found, provider)
-    found["openshift_route"] = _openshift_route(settings["openshift_route"], found)
-    found["grants"] = _grants(user, found)
+    rest = user["llm_d_scope"] != "prerequisites"
+    found["openshift_route"] = _openshift_route(settings["openshift_route"], found) if rest else None
+    found["grants"] = _grants(user, found) if rest else []
     return found
 
 
@@ -119,10 +121,10 @@ def _allowed_routes(planned: Facts) -> Facts:
     return {"namespaces": {"from": "Selector", "selector": selector}}
 
 
-def _proxies(planned: Facts, facts: Facts) -> list[Facts]:
-    """References to the Deployments that a controller makes for the Gateway."""
+def _proxies(user: Facts, planned: Facts, facts: Facts) -> list[Facts]:
+    """References to the Deployments that a controller makes for the Gateway, as far as they can be seen with the rights that we have."""
     labels = facts["owning_labels"]
-    if not labels:
+    if not labels or not planned["create"] or (user["llm_d_scope"] == "namespace" and facts["proxy_namespace"] == "controller"):
         return []
     selector = {labels["name"]: planned["name"]}
     if "namespace" in labels:

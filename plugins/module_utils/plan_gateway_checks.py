@@ -21,7 +21,7 @@ _LAST_OLD_POOL = (1, 4)  # the last inference extension with pools of v1alpha2
 
 def gateway_problems(user: Facts) -> list[Problem]:
     """All that does not fit together in the gateway, with the platform and with the release line."""
-    checks = (_platform, _charts, _versions, _class, _connection, _pool, _listeners, _standalone, _route, _rule, _scope, _project, _images)
+    checks = (_platform, _charts, _versions, _class, _connection, _pool, _listeners, _standalone, _route, _rule, _project, _images)
     return [problem for check in checks for problem in check(user, user[BLOCK], GATEWAY_PROVIDERS[user[BLOCK]["provider"]])]
 
 
@@ -198,16 +198,6 @@ def _project(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
     if user["llm_d_request_project"] and user["llm_d_platform"] != "openshift":
         yield Problem(
             "llm_d_request_project", True, f"there are no projects on '{user['llm_d_platform']}'.", "Take it out, or write 'llm_d_platform: openshift'."
-        )
-
-
-def _scope(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
-    if user["llm_d_scope"] == "namespace" and settings["install"] and facts["charts"]:
-        yield Problem(
-            f"{BLOCK}.install",
-            True,
-            f"a controller such as {settings['provider']}'s needs rights to the whole cluster, and llm_d_scope is 'namespace'.",
-            "Write 'install: false' and have it installed for you, or use 'provider: standalone'.",
         )
 
 

@@ -9,6 +9,7 @@ import json
 import typing as t
 
 from .fields import Problem
+from .plan_gpu_checks import checks
 from .versions_gpus import COMPUTE_SLICES, DRIVER_THERE, MEMORY_SLICES, MIG, OPERATORS, SLICES
 
 Facts = dict[str, t.Any]
@@ -29,10 +30,12 @@ def gpus(user: Facts, owner: Facts) -> Facts:
     return {
         "operator": settings["operator"],
         "install": settings["install"] and settings["operator"] != "none",
-        "active": settings["operator"] != "none" or bool(settings["pools"]),
+        # Operators, and labels of nodes, are an administrator's.
+        "active": user["llm_d_scope"] != "namespace" and (settings["operator"] != "none" or bool(settings["pools"])),
         "namespace": facts["namespace"],
         "subscriptions": _subscriptions(settings, facts),
-        "service_versions": _service_versions(settings, facts),
+        "installed": _installed(settings, facts),
+        "approval": _approval(settings, facts),
         "namespaces": _namespaces(settings, facts, owner),
         "node_feature_discovery": settings["node_feature_discovery"] and settings["operator"] == "nvidia_olm",
         "chart": _chart(user, facts, strategy, driver, bool(shared), bool(cut)),
@@ -41,7 +44,8 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         "mig_strategy": strategy,
         "device_plugin": {"name": DEVICE_CONFIG, "data": _device_configs(settings["pools"], strategy)} if shared and configured else None,
         "mig_manager": {"name": MIG_CONFIG, "data": {"config.yaml": _mig_configs(cut)}} if cut and configured else None,
-        "pools": [_pool(pool, strategy, configured) for pool in settings["pools"]],
+        "pools": (pools := [_pool(pool, strategy, configured) for pool in settings["pools"]]),
+        "checks": checks(user, facts, pools, owner),
     }
 
 
@@ -61,7 +65,7 @@ def gpu_problems(user: Facts) -> list[Problem]:
             )
         )
     chart = facts.get("chart")
-    if chart and settings["install"] and not user["llm_d_charts"].get(chart["key"]):
+    if chart and settings["install"] and user["llm_d_scope"] != "namespace" and not user["llm_d_charts"].get(chart["key"]):
         found.append(
             Problem(
                 f"llm_d_charts.{chart['key']}",
@@ -70,10 +74,8 @@ def gpu_problems(user: Facts) -> list[Problem]:
                 f"Write the folder, archive or oci:// reference of chart {chart['name']}, or 'install: false' under {BLOCK}.",
             )
         )
-    if user["llm_d_scope"] == "namespace" and settings["install"] and settings["operator"] != "none":
-        found.append(
-            Problem(f"{BLOCK}.install", True, "an operator needs rights to the whole cluster, and llm_d_scope is 'namespace'.", "Write 'install: false'.")
-        )
+    if settings["approved"] and settings["approval"] != "Manual":
+        found.append(Problem(f"{BLOCK}.approved", settings["approved"], "is for 'approval: Manual'.", "Write that, or take it out."))
     seen: dict[str, str] = {}
     for index, pool in enumerate(settings["pools"]):
         path = f"{BLOCK}.pools[{index}]"
@@ -193,24 +195,27 @@ def mig_strategy(pools: t.Sequence[Facts]) -> str:
 
 def _pool(pool: Facts, strategy: str, configured: bool) -> Facts:
     """Labels for the nodes of a pool, and what their allocatable has to be."""
-    labels, expected = {}, []
+    expected = []
     number = pool["gpus_per_node"]
-    if pool["sharing"] == "mig":
-        labels = {"nvidia.com/mig.config": pool["name"]}
+    cut = pool["sharing"] == "mig"
+    if cut:
         for name, count in (pool["profiles"] or {}).items():
             resource = GPU if strategy == "single" else f"nvidia.com/mig-{name}"
             expected.append({"resource": resource, "count": number * count if number else None})
     else:
-        replicas = pool["replicas"] or 1
-        if pool["sharing"] != "exclusive":
-            labels = {"nvidia.com/device-plugin.config": pool["name"]}
-        expected.append({"resource": GPU, "count": number * replicas if number else None})
+        expected.append({"resource": GPU, "count": number * (pool["replicas"] or 1) if number else None})
+    # None: not there. A node that was cut is told to be whole again; one that never was needs no word.
+    labels = {
+        "nvidia.com/device-plugin.config": pool["name"] if pool["sharing"] in ("time_slicing", "mps") else None,
+        **({"nvidia.com/mig.config": pool["name"]} if cut else {}),
+    }
     return {
         "name": pool["name"],
         "selector": ",".join(f"{key}={value}" for key, value in pool["node_selector"].items()),
         "labels": labels if configured else {},
+        "corrected": {"nvidia.com/mig.config": "all-disabled"} if configured and not cut else {},
         "expected": expected,
-        "state_label": "nvidia.com/mig.config.state" if pool["sharing"] == "mig" else None,
+        "state_label": "nvidia.com/mig.config.state" if cut else None,
     }
 
 
@@ -250,17 +255,20 @@ def _subscriptions(settings: Facts, facts: Facts) -> list[Facts]:
     return found
 
 
-def _service_versions(settings: Facts, facts: Facts) -> list[Facts]:
-    """References to the operators themselves, by the label that OLM gives them."""
-    return [
-        {
-            "api_version": "operators.coreos.com/v1alpha1",
-            "kind": "ClusterServiceVersion",
-            "namespace": item["namespace"],
-            "label_selector": f"operators.coreos.com/{item['name']}.{item['namespace']}",
-        }
-        for item in _subscriptions(settings, facts)
-    ]
+def _installed(settings: Facts, facts: Facts) -> list[Facts]:
+    """References to what OLM has to report on: Subscriptions, and the operators themselves by the label that OLM gives them."""
+    version, found = "operators.coreos.com/v1alpha1", []
+    for item in _subscriptions(settings, facts):
+        label = f"operators.coreos.com/{item['name']}.{item['namespace']}"
+        found.append({"api_version": version, "kind": "Subscription", "namespace": item["namespace"], "name": item["name"]})
+        found.append({"api_version": version, "kind": "ClusterServiceVersion", "namespace": item["namespace"], "label_selector": label})
+    return found
+
+
+def _approval(settings: Facts, facts: Facts) -> Facts | None:
+    """Which Subscriptions wait for an approval, and what they may install at first; None where nothing waits."""
+    names = [{key: item[key] for key in ("namespace", "name")} for item in _subscriptions(settings, facts)]
+    return {"subscriptions": names, "approved": settings["approved"]} if names and settings["approval"] == "Manual" else None
 
 
 def _namespaces(settings: Facts, facts: Facts, owner: Facts) -> list[Facts]:

@@ -15,7 +15,7 @@ Facts = dict[str, t.Any]
 _GATEWAY_V1 = f"{GROUP}/v1"
 
 
-def leftovers(services: t.Sequence[Facts], user: Facts, gateway: Facts) -> Facts:
+def leftovers(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted: t.Sequence[Facts]) -> Facts:
     """{objects: definitions in the order of their creation, namespaces: a reference to ours, controllers: [{provider, namespace, charts}]}."""
     own = {(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for service in services for item in _present(service, user, gateway)}
     found = _classes(user, gateway) + _gateways(user, gateway)
@@ -24,7 +24,7 @@ def leftovers(services: t.Sequence[Facts], user: Facts, gateway: Facts) -> Facts
     controllers = _controllers(user, gateway)
     labels = f"{PART_OF}={user['llm_d_instance']}"
     namespaces = [{"api_version": "v1", "kind": "Namespace", "label_selector": labels}] if controllers else []
-    return {"objects": list(unique.values()), "namespaces": namespaces, "controllers": controllers}
+    return {"objects": list(unique.values()) + list(unwanted), "namespaces": namespaces, "controllers": controllers}
 
 
 def _key(item: Facts) -> tuple[str, str, str]:

@@ -15,16 +15,26 @@ Facts = dict[str, t.Any]
 KUBERNETES_MINIMUM = "1.29"  # native sidecars
 HELM_MINIMUM = "3.8.0"  # oci:// references
 LIBRARIES = {"kubernetes": "24.2.0", "yaml": "5.1"}
-_VERBS = ("get", "create", "patch", "delete")
+_VERBS = ("get", "list", "create", "patch", "delete")
 
 # What the roles write in the namespace, as (group, resource).
-_NAMESPACED = [
+_WRITTEN = [
     ("", "configmaps"),
     ("", "services"),
     ("", "serviceaccounts"),
     ("rbac.authorization.k8s.io", "roles"),
     ("rbac.authorization.k8s.io", "rolebindings"),
     ("apps", "deployments"),
+]
+# What they read there beside: pods and their logs say what became of a Deployment, and which configuration an endpoint picker has loaded;
+# its counters are read through the API server.
+_READ = [
+    ("get", "", "pods"),
+    ("list", "", "pods"),
+    ("get", "", "pods/log"),
+    ("list", "", "events"),
+    ("list", "apps", "replicasets"),
+    ("get", "", "services/proxy"),
 ]
 
 
@@ -51,7 +61,10 @@ def needs(planned: Facts, user: Facts) -> Facts:
             "gateway_api": crds.get("gateway-api", False),
             "inference_extension": crds.get("inference-extension", False),
             "controller": gateway["install"],
+            "accelerators": planned["gpus"]["active"] and planned["gpus"]["install"],
         },
+        "provider_crd": facts["crds_probe"],
+        "monitors": planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"],
         "gateway": {
             key: gateway[key]
             for key in ("provider", "gateway_api", "pool", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",
@@ -61,7 +74,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "accelerators": _accelerators(planned),
         "resources": _resources(planned),
         "secrets": _secrets(planned, user),
-        "claims": _claims(user),
+        "claims": _claims(planned, user),
         "charts": [{"name": chart["release_name"], "ref": chart["ref"]} for chart in gateway["charts"]],
         "helm": user["llm_d_helm"],
         "registry": user["llm_d_image_registry"],
@@ -118,24 +131,28 @@ def _resources(planned: Facts) -> list[Facts]:
 def _secrets(planned: Facts, user: Facts) -> list[Facts]:
     """Secrets that must be there: {name, namespace, key, path}."""
     home = planned["namespace"]
+    made = [secret["metadata"]["name"] for secret in planned["secrets"]["present"]]
+    if planned["scope"] == "prerequisites":
+        return []
     found = [
         {"name": name, "namespace": home, "key": ".dockerconfigjson", "path": f"llm_d_image_pull_secrets[{index}]"}
         for index, name in enumerate(user["llm_d_image_pull_secrets"])
     ]
     for index, service in enumerate(user["llm_d_model_services"]):
         if service["model"]["token_secret"]:
+            model = service["model"]
             found.append(
-                {"name": service["model"]["token_secret"], "namespace": home, "key": "HF_TOKEN", "path": f"llm_d_model_services[{index}].model.token_secret"}
+                {"name": model["token_secret"], "namespace": home, "key": model["token_key"], "path": f"llm_d_model_services[{index}].model.token_secret"}
             )
     for listener in planned["gateway"]["listeners"]:
         if listener["tls_secret"]:
             found.append({**listener["tls_secret"], "key": "tls.crt", "path": "llm_d_gateway.listener.tls_secret"})
-    return found
+    return [wanted for wanted in found if wanted["name"] not in made or wanted["namespace"] != home]
 
 
-def _claims(user: Facts) -> list[Facts]:
+def _claims(planned: Facts, user: Facts) -> list[Facts]:
     found = []
-    for index, service in enumerate(user["llm_d_model_services"]):
+    for index, service in enumerate(user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []):
         uri = service["model"]["uri"] or ""
         if uri.startswith("pvc://"):
             found.append({"name": uri.split("://", 1)[1].split("/", 1)[0], "path": f"llm_d_model_services[{index}].model.uri"})
@@ -144,27 +161,58 @@ def _claims(user: Facts) -> list[Facts]:
 
 def _rights(planned: Facts) -> list[Facts]:
     """Every right that the roles use, each as an access review asks for it."""
+    home, rest = planned["namespace"], planned["scope"] != "prerequisites"
+    written = _cluster_wide(planned) + (_in_namespaces(planned) if rest else [])
+    found = [(verb, group, resource, namespace) for namespace, group, resource in written for verb in _VERBS]
+    if rest:
+        found += [(verb, group, resource, home) for verb, group, resource in _READ]
+        found += _handed_on(planned)
+    rights = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
+    return rights + _secret_rights(planned)
+
+
+def _handed_on(planned: Facts) -> list[tuple[str, str, str, str]]:
+    """What an endpoint picker may do: nobody may give another account rights that he does not have."""
+    rules = planned["release"]["rules"] if planned["services"] else []
+    home = planned["namespace"]
+    return [(verb, group, resource, home) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]]
+
+
+def _secret_rights(planned: Facts) -> list[Facts]:
+    """Our own Secrets by name, and no other."""
+    found: list[Facts] = []
+    for secret in planned["secrets"]["present"]:
+        head = {"group": "", "resource": "secrets", "namespace": secret["metadata"]["namespace"]}
+        found += [{"verb": verb, **head, "name": secret["metadata"]["name"]} for verb in ("get", "patch", "delete")] + [{"verb": "create", **head}]
+    return found
+
+
+def _cluster_wide(planned: Facts) -> list[tuple[str, str, str]]:
+    return [("", "gateway.networking.k8s.io", "gatewayclasses")] if planned["gateway"]["create_class"] else []
+
+
+def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
+    """What is written outside of the cluster's own room, as (namespace, group, resource)."""
     gateway, home = planned["gateway"], planned["namespace"]
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
-    kinds = [(home, group, resource) for group, resource in _NAMESPACED]
+    kinds = [(home, group, resource) for group, resource in _WRITTEN]
     if gateway["gateway_api"]:
         kinds.append((gateway["routes_namespace"], "gateway.networking.k8s.io", "httproutes"))
     if gateway["pool"]:
         kinds.append((home, gateway["pool_group"], "inferencepools"))
     if gateway["create"]:
         kinds.append((gateway["namespace"], "gateway.networking.k8s.io", "gateways"))
-    if gateway["create"] and gateway["create_class"]:
-        kinds.append(("", "gateway.networking.k8s.io", "gatewayclasses"))
+    if gateway["parameters"]:
+        kinds.append((gateway["namespace"], gateway["parameters"]["group"], _plural(gateway["parameters"]["kind"])))
     kinds += [(grant["namespace"], "gateway.networking.k8s.io", "referencegrants") for grant in gateway["grants"]]
     if gateway["openshift_route"]:
         kinds.append((gateway["namespace"], "route.openshift.io", "routes"))
-    kinds += [(home, version.rpartition("/")[0], _plural(kind)) for version, kind in facts["policies"]]
-    found = []
-    for namespace, group, resource in dict.fromkeys(kinds):
-        found += [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb in _VERBS]
-    return found
+    places = {"EnvoyExtensionPolicy": gateway["routes_namespace"], "BackendTrafficPolicy": gateway["routes_namespace"], "EnvoyFilter": gateway["namespace"]}
+    return kinds + [(places.get(kind, home), version.rpartition("/")[0], _plural(kind)) for version, kind in facts["policies"]]
 
 
 def _plural(kind: str) -> str:
     lower = kind.lower()
+    if lower.endswith("s"):  # GatewayParameters
+        return lower
     return f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"

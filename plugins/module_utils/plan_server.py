@@ -196,7 +196,7 @@ def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
         ]
     secret = service["model"]["token_secret"]
     if secret:
-        env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret, "key": "HF_TOKEN"}}})
+        env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret, "key": service["model"]["token_key"]}}})
     own = [{"name": name, "value": value} for name, value in service["engine"]["env"].items()]
     return later_wins(env + required + own)
 

@@ -104,5 +104,5 @@ def _field(name: str, path: str) -> Facts:
 
 
 def _token(service: Facts) -> list[Facts]:
-    secret = service["model"]["token_secret"]
-    return [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret, "key": "HF_TOKEN"}}}] if secret else []
+    secret, key = service["model"]["token_secret"], service["model"]["token_key"]
+    return [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}] if secret else []

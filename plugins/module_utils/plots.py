@@ -20,7 +20,9 @@ Point = tuple[float, float]
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 78, 26, 18, 56
 TICKS = 6
-ROOM = 52  # between words along the horizontal axis
+CHARACTER = 11  # width of one on a telephone, where the letters are larger
+ROOM = 5 * CHARACTER  # between words along the horizontal axis
+ROWS = 3  # of names below bars
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +87,14 @@ def number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
+def tick(value: float) -> str:
+    """A value in at most five characters or so, for which there is room beside an axis."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= size:
+            return f"{value / (1000 if letter == 'k' else size):g}{letter}"
+    return number(value)
+
+
 def line_chart(title: str, series: c.Sequence[tuple[str, c.Sequence[Point]]], x: Axis, y: Axis, dots: bool = True, steps: bool = False) -> str:
     """Lines of (x, y) points, one per series. `steps` holds each value until the next one, as the distribution of a sample does."""
     drawn = [[point for point in points if _shown(point[0], x) and _shown(point[1], y)] for _name, points in series]
@@ -108,18 +118,19 @@ def bar_chart(title: str, bars: c.Sequence[tuple[str, c.Sequence[float]]], y: Ax
     up = scale(dataclasses.replace(y, low=0.0), (value for _name, values in bars for value in values), HEIGHT - BOTTOM, TOP)
     wide = (WIDTH - LEFT - RIGHT) / max(1, len(bars))
     parts = [_grid_y(up, y.label)]
+    names, rows = _fitted([name for name, _values in bars], wide)
     for index, (name, values) in enumerate(bars):
-        low = 20 + (18 if len(bars) > 4 and index % 2 else 0)  # many names stand in two rows
         each = wide * 0.76 / max(1, len(values))
         for place, value in enumerate(values):
             left, top = round(LEFT + wide * (index + 0.12) + each * place, 1), up(value)
             said = html.escape(f"{name}: {number(value)}{unit}")
             parts.append(f'<rect class="s{index if colours == "group" else 0}" x="{left}" y="{top}" width="{round(each * 0.9, 1)}" '
                          f'height="{round(up(0) - top, 1)}" rx="2"><title>{said}</title></rect>')
-            if len(values) == 1:
+            if len(values) == 1 and len(number(value) + unit) * CHARACTER < wide:
                 parts.append(f'<text class="value" x="{round(left + each * 0.45, 1)}" y="{top - 4}" text-anchor="middle">{number(value)}{unit}</text>')
-        middle = round(LEFT + wide * (index + 0.5), 1)
-        parts.append(f'<text class="tick" x="{middle}" y="{HEIGHT - BOTTOM + low}" text-anchor="middle">{html.escape(name)}</text>')
+        middle = round(min(LEFT + wide * (index + 0.5), WIDTH - CHARACTER * len(names[index]) / 2), 1)
+        low = HEIGHT - BOTTOM + 16 + 17 * (index % rows)
+        parts.append(f'<text class="tick" x="{middle}" y="{low}" text-anchor="middle">{html.escape(names[index])}</text>')
     return _svg(title, parts)
 
 
@@ -130,7 +141,7 @@ def _svg(title: str, parts: c.Iterable[str]) -> str:
 
 def _frame(across: Scale, up: Scale, x_label: str, y_label: str) -> str:
     bottom = HEIGHT - BOTTOM
-    places = [(across(value), number(value)) for value in across.ticks]
+    places = [(across(value), tick(value)) for value in across.ticks]
     lines = "".join(f'<line class="grid" x1="{left}" x2="{left}" y1="{TOP}" y2="{bottom}"/>' for left, _said in places)
     words = "".join(f'<text class="tick" x="{left}" y="{bottom + 20}" text-anchor="middle">{said}</text>' for left, said in _apart(places, ROOM))
     label = f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{html.escape(x_label)}</text>'
@@ -140,8 +151,15 @@ def _frame(across: Scale, up: Scale, x_label: str, y_label: str) -> str:
 def _grid_y(up: Scale, label: str) -> str:
     middle = (TOP + HEIGHT - BOTTOM) / 2
     lines = "".join(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(value)}" y2="{up(value)}"/>' for value in up.ticks)
-    words = "".join(f'<text class="tick" x="{LEFT - 8}" y="{up(value) + 4}" text-anchor="end">{number(value)}</text>' for value in up.ticks)
+    words = "".join(f'<text class="tick" x="{LEFT - 8}" y="{up(value) + 4}" text-anchor="end">{tick(value)}</text>' for value in up.ticks)
     return f'{lines}{words}<text class="label" transform="rotate(-90 14 {middle})" x="14" y="{middle}" text-anchor="middle">{html.escape(label)}</text>'
+
+
+def _fitted(names: c.Sequence[str], wide: float) -> tuple[list[str], int]:
+    """Names that do not touch each other in so many rows, the ends of those that are too long: pods differ there."""
+    rows = min(ROWS, max(1, len(names)), max(1, math.ceil(max((len(name) for name in names), default=1) * CHARACTER / wide)))
+    most = max(2, int(rows * wide / CHARACTER) - 1)
+    return [name if len(name) <= most else "…" + name[1 - most:] for name in names], rows
 
 
 def _apart(places: c.Sequence[tuple[float, str]], room: float) -> list[tuple[float, str]]:

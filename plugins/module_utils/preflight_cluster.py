@@ -73,15 +73,18 @@ def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def rights(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """The account may do what the roles will do."""
     lacking: dict[str, list[str]] = {}
+    there = mapping(facts.get("namespaces"))
+    # Who requests a project becomes its administrator: before that, nobody has rights in it.
+    coming = [name for name in needs["projects"] if not there.get(name)]
     for right in dicts(facts.get("rights")):
-        if not right.get("allowed"):
+        if not right.get("allowed") and right.get("namespace") not in coming:
             place = f" in {right['namespace']}" if right.get("namespace") else ""
-            name = right["resource"] + (f".{right['group']}" if right.get("group") else "")
+            name = right["resource"] + (f".{right['group']}" if right.get("group") else "") + (f" {right['name']}" if right.get("name") else "")
             lacking.setdefault(name + place, []).append(right["verb"])
     for name, verbs in lacking.items():
         how = "Have them granted, or use an account that has them."
         if needs["scope"] == "cluster" and " in " not in name:
-            how += " With rights to one namespace only, write 'llm_d_scope: namespace'."
+            how += " With rights to one namespace only, write 'llm_d_scope: namespace' and have an administrator run playbooks/prerequisites.yml once."
         yield Finding("rights/lacking", f"The account {text(facts.get('user')) or 'used'} may not {', '.join(verbs)} {name}.", "denied", "allowed", how)
 
 
@@ -90,9 +93,9 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
     there = mapping(facts.get("namespaces"))
     for name in needs["namespaces"]:
         found = there.get(name, "unread")
-        ours = name in needs["projects"] or (name == needs["namespace"] and needs["scope"] == "cluster")
+        ours = name in needs["projects"] or (name == needs["namespace"] and needs["scope"] != "namespace")
         if found is None and not ours:
-            how = "Have it created"
+            how = "Have it created (playbooks/prerequisites.yml)"
             if seen["name"] == "openshift":
                 how += f", or request it: oc new-project {name}"
             yield Finding("namespace/missing", f"The namespace {name} does not exist, and is not ours to create.", "none", name, f"{how}.")

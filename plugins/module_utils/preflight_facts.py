@@ -8,6 +8,7 @@ A kind that the cluster does not know is empty; what the account may not read is
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster
@@ -35,7 +36,6 @@ def collect(cluster: Cluster, needs: Facts) -> Facts:
         "claims": lambda: {claim["name"]: _one(cluster, f"/api/v1/namespaces/{home}/persistentvolumeclaims/{claim['name']}") for claim in needs["claims"]},
         "secrets": lambda: _secrets(cluster, needs["secrets"]),
         "pods": lambda: _items(cluster, "/api/v1/pods" if needs["accelerators"] else f"/api/v1/namespaces/{home}/pods"),
-        "rights": lambda: [{**right, "allowed": _allowed(cluster, right)} for right in needs["rights"]],
         "user": lambda: _user(cluster),
     }
     jobs.update(_gateway_jobs(cluster, needs["gateway"], groups))
@@ -46,8 +46,10 @@ def collect(cluster: Cluster, needs: Facts) -> Facts:
         jobs["cluster_version"] = lambda: _one(cluster, f"{root}/clusterversions/version")
         jobs["ingress_operator"] = lambda: _one(cluster, f"{root}/clusteroperators/ingress")
         jobs["infrastructure"] = lambda: _one(cluster, f"{root}/infrastructures/cluster")
-    results = cluster.parallel(lambda name: _tried(jobs[name]), list(jobs))
-    return {"version": version, "groups": groups, **{name: found for name, found in zip(jobs, results) if found is not _UNREAD}}
+    reviews = [functools.partial(_allowed, cluster, right) for right in needs["rights"]]
+    results = cluster.parallel(_tried, [*jobs.values(), *reviews])
+    rights = [{**right, "allowed": found} for right, found in zip(needs["rights"], results[len(jobs):]) if found is not _UNREAD]
+    return {"version": version, "groups": groups, **{name: found for name, found in zip(jobs, results) if found is not _UNREAD}, "rights": rights}
 
 
 def _gateway_jobs(cluster: Cluster, gateway: Facts, groups: Facts) -> dict[str, t.Callable[[], t.Any]]:
@@ -120,7 +122,7 @@ def _secrets(cluster: Cluster, wanted: list[Facts]) -> Facts:
 
 
 def _allowed(cluster: Cluster, right: Facts) -> bool:
-    attributes = {name: right[name] for name in ("verb", "group", "resource", "namespace") if right.get(name)}
+    attributes = {name: right[name] for name in ("verb", "group", "resource", "namespace", "name") if right.get(name)}
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
     answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
     return bool(dig(answer, "status", "allowed"))

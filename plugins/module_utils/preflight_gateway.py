@@ -14,7 +14,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.versions_gateways 
 
 Facts = dict[str, t.Any]
 Found = t.Iterator[Finding]
-_WHO = "An administrator installs them once; where you may, leave llm_d_scope and llm_d_crd_sources as they are and we do."
+_WHO = "An administrator installs them once (playbooks/prerequisites.yml); where you may, leave llm_d_scope and llm_d_crd_sources as they are and we do."
 
 
 def gateway_api(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -88,6 +88,33 @@ def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
+def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """The kinds that a controller of someone else's reads are known."""
+    probe, gateway = needs["provider_crd"], needs["gateway"]
+    if not probe or needs["installs"]["controller"] or _crd(facts, probe) is not None:
+        return
+    yield Finding(
+        "provider/missing",
+        f"The definitions of {gateway['provider']} are missing.",
+        "no such definition",
+        probe,
+        "An administrator installs them once (playbooks/prerequisites.yml); where you may, write 'install: true' under llm_d_gateway and we do.",
+    )
+
+
+def monitoring(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """Whoever shall be scraped can be named to Prometheus."""
+    name = "servicemonitors.monitoring.coreos.com"
+    if needs["monitors"] and _crd(facts, name) is None:
+        yield Finding(
+            "monitoring/missing",
+            "The GPUs' metrics shall be scraped (llm_d_gpus.metrics), and ServiceMonitors are not known here.",
+            "no such definition",
+            name,
+            "Install the Prometheus operator, or write 'metrics: false' under llm_d_gpus.",
+        )
+
+
 def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """A controller that we do not install is there, and new enough; one of someone else's is not installed over."""
     gateway = needs["gateway"]
@@ -109,10 +136,10 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if found is None:
         yield Finding(
             "controller/missing",
-            f"There is no controller of {gateway['provider']}, and 'install: false' says that we shall not install one.",
+            f"There is no controller of {gateway['provider']}, and we shall not install one ('install: false', or 'llm_d_scope: namespace').",
             "none",
             f"Deployment {name}",
-            "Install it, or write 'install: true' under llm_d_gateway.",
+            "Install it, write 'install: true' under llm_d_gateway, or have an administrator run playbooks/prerequisites.yml.",
         )
     version = image_version(found)
     if version and gateway["minimum"] and older(version, gateway["minimum"]):
@@ -140,7 +167,7 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """The class is ours to make, or there, accepted, and of the right controller."""
     gateway = needs["gateway"]
-    if not gateway["create"]:
+    if not gateway["create"] and not gateway["create_class"]:
         return
     found = mapping(facts.get("gateway_classes")).get(gateway["class_name"])
     if found is None:
@@ -177,7 +204,7 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """A Gateway that we shall create is not someone else's; one that we shall use is there."""
     gateway = needs["gateway"]
-    if not gateway["gateway_api"] or "gateway" not in facts:
+    if not gateway["gateway_api"] or "gateway" not in facts or needs["scope"] == "prerequisites":
         return
     found, name = facts["gateway"], f"{gateway['namespace']}/{gateway['name']}"
     if gateway["create"] and isinstance(found, dict):
@@ -203,6 +230,8 @@ def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def address(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """A load balancer that is asked for will come."""
     gateway = needs["gateway"]
+    if "load_balancers" not in facts:  # not asked for, or not ours to read
+        return
     if gateway["service_type"] != "LoadBalancer" or (gateway["gateway_api"] and not gateway["create"]) or load_balancer(facts, seen):
         return
     how = "Write 'service_type: ClusterIP' or NodePort under llm_d_gateway, or install a load balancer such as MetalLB."
@@ -212,7 +241,10 @@ def address(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def _crd(facts: Facts, name: str) -> Facts | None:
-    return mapping(facts.get("crds")).get(name)
+    """{version, owner} of a definition. Who may not read definitions still sees which groups are served, though not in which version of the bundle."""
+    if "crds" not in facts:
+        return {"version": None, "owner": None} if name.partition(".")[2] in mapping(facts.get("groups")) else None
+    return mapping(facts["crds"]).get(name)
 
 
-CHECKS = (gateway_api, inference_extension, openshift_pools, controller, gateway_class, gateway_object, address)
+CHECKS = (gateway_api, inference_extension, openshift_pools, provider, monitoring, controller, gateway_class, gateway_object, address)

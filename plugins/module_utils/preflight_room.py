@@ -25,6 +25,8 @@ def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
         resource = wanted["resource"]
         nodes = free_accelerators(facts, resource)
         mine = _own(facts, needs, resource)
+        if not nodes and needs["installs"]["accelerators"]:
+            continue  # the operator, which comes later, brings the resource
         if not nodes:
             yield Finding(
                 "accelerators/none",

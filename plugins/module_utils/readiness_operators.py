@@ -47,8 +47,11 @@ def subscription(obj: dict, context: Context) -> Verdict:
         if found.get("status") == "True":
             return Verdict(False, describe(found), remedy)
     if text(status.get("state")) == "UpgradePending" and dig(obj, "spec", "installPlanApproval") == "Manual":
+        if status.get("installedCSV"):  # it runs; the newer one waits for a person, as was asked
+            return Verdict(True, f"{text(status.get('installedCSV'))}; {text(status.get('currentCSV'))} waits for approval")
         plan = text(dig(status, "installPlanRef", "name"))
-        return Verdict(False, f"waits for approval of {text(status.get('currentCSV'))}", f"approve it: set spec.approved of InstallPlan {plan} to true")
+        how = f"name it under llm_d_gpus.approved, or set spec.approved of InstallPlan {plan} to true"
+        return Verdict(False, f"waits for approval of {text(status.get('currentCSV'))}", how)
     return Verdict(False, text(status.get("state")) or "not yet looked at")
 
 

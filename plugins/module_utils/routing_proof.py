@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import concurrent.futures
 import datetime
+import re
 import time
 import typing as t
 
@@ -33,7 +34,13 @@ def look_at_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) -> 
     path = f"/apis/gateway.networking.k8s.io/v1/namespaces/{gateway['namespace']}/gateways/{gateway['name']}"
     while True:
         try:
-            seen = read_gateway(cluster.get(path), gateway)
+            found = cluster.get(path)
+            seen = read_gateway(found, gateway)
+            inside = re.fullmatch(r"([^.]+)\.([^.]+)\.svc(\..+)?", seen["address"] or "")
+            if inside:  # Istio's word for a Service without an address outside: a name that only pods can resolve
+                service = cluster.get(f"/api/v1/namespaces/{inside.group(2)}/services/{inside.group(1)}")
+                addresses = [{"type": "IPAddress", "value": service["spec"]["clusterIP"]}]
+                seen = read_gateway({**found, "status": {**found["status"], "addresses": addresses}}, gateway)
         except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
             seen = {"name": f"{gateway['namespace']}/{gateway['name']}", "address": None, "url": None, "programmed": False, "message": str(error)}
         seen["seconds"] = round(time.monotonic() - start, 3)

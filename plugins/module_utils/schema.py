@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from .fields import Field
+from .schema_benchmark import BENCHMARK
 from .schema_gateway import GATEWAY
 from .schema_gpus import GPUS
 from .versions import ACCELERATORS, ENGINES, RELEASES
@@ -28,7 +29,8 @@ _MODEL = {
         example="llama-8b",
     ),
     "revision": Field("str", "Branch, tag or commit of the model repository. Left out, its main branch."),
-    "token_secret": Field("str", "Secret in the namespace whose key C(HF_TOKEN) opens a gated model.", format="dns_subdomain", example="llm-d-hf-token"),
+    "token_secret": Field("str", "Secret in the namespace whose key O(token_key) opens a gated model.", format="dns_subdomain", example="llm-d-hf-token"),
+    "token_key": Field("str", "Key of O(token_secret) under which the token lies.", default="HF_TOKEN", format="secret_key"),
 }
 
 _ACCELERATOR = {
@@ -209,6 +211,12 @@ _SOURCE = Field(
     "list", "Files, folders or URLs with the definitions. An empty list means that the cluster has them already.", elements=Field("str", "A path or a URL.")
 )
 
+_CREDENTIALS = {
+    "registry": Field("str", "The registry.", required=True, format="image_prefix", example="registry.example.com:5000"),
+    "username": Field("str", "The account.", required=True),
+    "password": Field("str", "Its password, or a token.", required=True, secret=True, example="{{ vault_registry_password }}"),
+}
+
 VARIABLES: dict[str, Field] = {
     "llm_d_model_services": Field("list", "The models to serve.", default=[], elements=SERVICE),
     "llm_d_scheduler_overrides": Field(
@@ -221,6 +229,7 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_gateway": Field("dict", "The gateway in front of all models.", default={}, options=GATEWAY),
     "llm_d_gpus": Field("dict", "Accelerator operator, and how GPUs are shared.", default={}, options=GPUS),
+    "llm_d_benchmark": Field("dict", "What C(playbooks/benchmark.yml) sends, and what it asks of the answers.", default={}, options=BENCHMARK),
     "llm_d_release": Field("str", "Release line of the endpoint picker.", default="scheduler-0.7", choices=tuple(RELEASES)),
     "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),
     "llm_d_instance": Field(
@@ -236,9 +245,10 @@ VARIABLES: dict[str, Field] = {
     "llm_d_scope": Field(
         "str",
         "C(namespace) where the account has rights to its namespace only: nothing outside of it is written, and namespace, definitions, GatewayClass and"
-        " controller must be there.",
+        " controller must be there. C(prerequisites) is the other half, what an administrator does once: C(playbooks/prerequisites.yml) says so by itself,"
+        " whatever the file says.",
         default="cluster",
-        choices=("cluster", "namespace"),
+        choices=("cluster", "namespace", "prerequisites"),
     ),
     "llm_d_request_project": Field(
         "bool", "On OpenShift, request the namespace as a project, as those do who may not create namespaces. It is not removed again.", default=False
@@ -263,11 +273,26 @@ VARIABLES: dict[str, Field] = {
             "tokenizer": Field("str", "The sidecar of the endpoint picker that turns prompts into tokens for precise prefix matching.", format="image"),
             "gateway": Field("str", "The controller of the gateway provider.", format="image"),
             "proxy": Field("str", "The proxy of the gateway provider.", format="image"),
+            "gpu_test": Field("str", "What a test pod of GPUs runs: its own command has to use a GPU and end.", format="image"),
         },
     ),
     "llm_d_image_pull_policy": Field("str", "When nodes pull images.", default="IfNotPresent", choices=("IfNotPresent", "Always", "Never")),
     "llm_d_image_pull_secrets": Field(
         "list", "Secrets in the namespace that open the registry.", default=[], elements=Field("str", "Name of a Secret.", format="dns_subdomain")
+    ),
+    "llm_d_image_pull_credentials": Field(
+        "list",
+        "What opens the registry, where there is no Secret yet: we make one of it, C(<llm_d_instance>-image-pull), and pods use it beside"
+        " O(llm_d_image_pull_secrets). Keep the values in a vault.",
+        default=[],
+        elements=Field("dict", "One registry.", options=_CREDENTIALS),
+    ),
+    "llm_d_model_token": Field(
+        "str",
+        "The token of the model repository, where there is no Secret with it yet: we make one, C(<llm_d_instance>-model-token), for each C(hf://) model"
+        " without a C(token_secret). Keep the value in a vault.",
+        secret=True,
+        example="{{ vault_hf_token }}",
     ),
     "llm_d_run_as_user": Field("int", "User id of our containers. C(0) leaves it to the cluster, as OpenShift wants it.", default=65532, minimum=0),
     "llm_d_crd_sources": Field(

@@ -39,8 +39,21 @@ GPUS = {
     "version": Field("str", "Version of the operator's chart. Left out, the tested one.", format="version"),
     "channel": Field("str", "Channel of the operator's Subscription. Left out, the catalogue's default.", example="v26.3"),
     "approval": Field("str", "Whether upgrades of the operator wait for a person.", default="Automatic", choices=("Automatic", "Manual")),
+    "approved": Field(
+        "list", "With C(approval: Manual), names of the ClusterServiceVersions that the first installation may bring. Others wait for a person.", default=[],
+        elements=Field("str", "The name."), example=["gpu-operator-certified.v26.3.1"],
+    ),
     "driver": Field("bool", "Whether the operator installs the driver. Left out, C(false) on GKE, EKS and AKS, whose nodes bring one."),
     "node_feature_discovery": Field("bool", "Install Node Feature Discovery too. C(false) where it is there.", default=True),
     "metrics": Field("bool", "Have Prometheus scrape DCGM's metrics; needs the ServiceMonitor's definition.", default=False),
+    "checks": Field(
+        "dict",
+        "What is verified of NVIDIA's GPUs, beyond what nodes have allocatable.",
+        default={},
+        options={
+            "pods": Field("bool", "On each pool, a pod that asks for what the pool offers has to run to its end, where one is free.", default=True),
+            "metrics": Field("bool", "DCGM's exporter has to answer on each node of the pools. With C(operator: none) it is not looked for.", default=True),
+        },
+    ),
     "pools": Field("list", "Node pools, and how the GPUs of each are shared.", default=[], elements=Field("dict", "One node pool.", options=_POOL)),
 }

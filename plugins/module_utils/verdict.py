@@ -11,7 +11,7 @@ import re
 import shlex
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import claims
+from ansible_collections.llm_d.inference.plugins.module_utils import claims, claims_stack
 
 Facts = c.Mapping[str, t.Any]
 
@@ -86,15 +86,44 @@ def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[s
 
 
 def assemble(plan: Facts, looks: Facts, collection: str) -> dict[str, t.Any]:
-    """The verdict on a plan from the registered results of the looks: {objects, routing, time}. A look that failed as a whole is a failed claim."""
+    """The verdict on a plan from the registered results of the looks: {objects, routing, schedulers, servers, security, performance, time}.
+
+    A look that failed as a whole is a failed claim.
+    """
     routing = looks.get("routing")
-    found, skipped = claims.judge_resources(looks.get("objects"))
-    ran = isinstance(routing, c.Mapping) and "claims" in routing
-    found = [*found, *(routing["claims"] if ran else [claims.unrun("routing/proven", routing)])]
-    skipped = [*skipped, *(routing["not_checked"] if ran else [])]
-    facts = routing if ran else {}
+    judged = [
+        claims.judge_resources(looks.get("objects")), _ready_made("routing/proven", routing),
+        claims_stack.judge_schedulers(looks.get("schedulers"), plan["services"]), claims_stack.judge_servers(looks.get("servers"), servers(plan)),
+        _ready_made("security/proven", looks.get("security")), claims_stack.judge_performance(looks.get("performance")),
+    ]
+    found, skipped = [entry for part in judged for entry in part[0]], [entry for part in judged for entry in part[1]]
+    facts = routing if isinstance(routing, c.Mapping) and "claims" in routing else {}
     return verdict(found, skipped, facts.get("endpoints", []), versions(plan, facts.get("kubernetes"), collection),
                    facts.get("time") or looks.get("time", ""))
+
+
+def _ready_made(name: str, result: t.Any) -> claims.Judged:
+    """The claims that a module made itself."""
+    ran = isinstance(result, c.Mapping) and "claims" in result
+    return (result["claims"], result["not_checked"]) if ran else ([claims.unrun(name, result)], [])
+
+
+def servers(plan: Facts) -> list[dict[str, t.Any]]:
+    """Each group of equal servers: the id of its claim, its model, and `replicas` as vllm_health_info wants them."""
+    return [{
+        "id": f"{service['name']}/servers" if server["role"] == "decode" else f"{service['name']}/{server['role']}-servers",
+        "model": service["model"]["served_name"],
+        "replicas": {"namespace": plan["namespace"], "label_selector": ",".join(f"{key}={value}" for key, value in server["selector"].items()),
+                     "port": str(server["port"]), "count": server["replicas"]},
+    } for service in plan["services"] for server in service["servers"] if server["replicas"]]
+
+
+def secured(plan: Facts) -> list[dict[str, t.Any]]:
+    """The services as security_proof wants them."""
+    return [{
+        "name": service["name"], "account": service["scheduler"]["service_account"], "rules": service["scheduler"]["rules"],
+        "selectors": [*(server["selector"] for server in service["servers"]), service["scheduler"]["selector"]],
+    } for service in plan["services"]]
 
 
 def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, t.Any]:

@@ -13,6 +13,8 @@ import re
 import typing as t
 
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@-]*\Z")
+# Of a longer key a reader wants to be told before that it is one.
+_LONGEST_KEY = 1000
 # Words that YAML 1.1 readers take for something else than a text.
 _TAKEN = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null", "none"})
 
@@ -27,7 +29,11 @@ def to_yaml(value: t.Any) -> str:
 def _lines(value: t.Any) -> t.Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from _entry(f"{_scalar(str(key))}:", item)
+            head = _scalar(str(key))
+            if len(head) > _LONGEST_KEY:
+                yield f"? {head}"
+                head = ""
+            yield from _entry(f"{head}:", item)
     else:
         for item in value:
             yield from _item(item)

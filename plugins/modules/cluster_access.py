@@ -41,6 +41,10 @@ options:
     type: list
     elements: dict
     default: []
+  skip_forbidden:
+    description: Whether what the account may not read counts as not there. It can be no work of this account's.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
@@ -117,9 +121,9 @@ def allowed(cluster: Cluster, right: dict) -> bool:
     return bool((answer.get("status") or {}).get("allowed"))
 
 
-def look_up(cluster: Cluster, items: list[dict]) -> list[dict]:
+def look_up(cluster: Cluster, items: list[dict], skip_forbidden: bool) -> list[dict]:
     """What exists of the objects that some definitions or references mean."""
-    observer = Observer(cluster, references(items))
+    observer = Observer(cluster, references(items), skip_forbidden)
     keep = ("name", "namespace", "labels", "generation")
     return [
         {
@@ -149,6 +153,7 @@ def main() -> None:
             **auth_spec(),
             "rights": {"type": "list", "elements": "dict", "default": [], "options": spec},
             "resources": {"type": "list", "elements": "dict", "default": []},
+            "skip_forbidden": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -164,7 +169,7 @@ def main() -> None:
         if not version:
             raise not_an_api_server(cluster.server, "no version")
         lacking = [words(right) for right, has in zip(rights, cluster.parallel(lambda right: allowed(cluster, right), rights)) if not has]
-        found = look_up(cluster, module.params["resources"])
+        found = look_up(cluster, module.params["resources"], module.params["skip_forbidden"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     if lacking:

@@ -35,6 +35,10 @@ options:
     description: Labels. An object that exists and does not bear all of them was made by someone else, and is neither changed nor deleted.
     type: dict
     default: {}
+  skip_forbidden:
+    description: With O(owned_by), whether objects that the account may not read are left out as someone else's.
+    type: bool
+    default: false
   field_manager:
     description: Name under which the fields are owned.
     type: str

@@ -14,6 +14,11 @@ description:
   - Gives each node of a pool the labels that choose how its GPUs are shared, and waits until its allocatable resources are what comes of it.
   - Node labels are written by a merge patch; no other label is touched.
 options:
+  state:
+    description: With V(absent), nodes lose the labels, whatever their value, and nothing is waited for.
+    type: str
+    choices: [present, absent]
+    default: present
   pools:
     description: Node pools, as the plan has them under C(gpus.pools).
     type: list
@@ -29,7 +34,11 @@ options:
         type: str
         required: true
       labels:
-        description: Labels to give. None where an operator is only verified.
+        description: Labels to give; one whose value is null must not be there. Empty where an operator is only verified.
+        type: dict
+        default: {}
+      corrected:
+        description: Labels to give where nodes have them with another value.
         type: dict
         default: {}
       expected:
@@ -65,7 +74,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 labelled:
-  description: Nodes that got labels.
+  description: Nodes whose labels were changed.
   returned: always
   type: list
   elements: str
@@ -89,12 +98,13 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, our_labels, trouble
 
 POOL = {
     "name": {"type": "str", "required": True},
     "selector": {"type": "str", "required": True},
     "labels": {"type": "dict", "default": {}},
+    "corrected": {"type": "dict", "default": {}},
     "expected": {"type": "list", "elements": "dict", "default": []},
     "state_label": {"type": "str"},
 }
@@ -111,26 +121,28 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **auth_spec(),
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "pools": {"type": "list", "elements": "dict", "required": True, "options": POOL},
             "timeout": {"type": "int", "default": 900},
         },
         supports_check_mode=True,
     )
-    pools = module.params["pools"]
+    pools, wanted = module.params["pools"], module.params["state"] == "present"
     before, after, problems = {}, {}, []
     try:
         cluster = connect(module)
         members = {pool["name"]: nodes_of(cluster, pool) for pool in pools}
         for pool in pools:
             for node in members[pool["name"]]:
-                lacking, name = missing_labels(node, pool["labels"]), node["metadata"]["name"]
+                lacking = (missing_labels if wanted else our_labels)(node, pool["labels"], pool["corrected"])
+                name = node["metadata"]["name"]
                 if lacking:
                     labels = node["metadata"].get("labels") or {}
                     before[name], after[name] = {key: labels.get(key) for key in lacking}, lacking
                     if not module.check_mode:
                         cluster.request("PATCH", f"/api/v1/nodes/{name}", body={"metadata": {"labels": lacking}}, content_type="application/merge-patch+json")
         deadline = time.monotonic() + module.params["timeout"]
-        while not module.check_mode:
+        while wanted and not module.check_mode:
             problems = [line for pool in pools for line in trouble(pool, nodes_of(cluster, pool))]
             if not problems or time.monotonic() >= deadline:
                 break

@@ -25,8 +25,99 @@ options:
     description:
       - Address of the server or of the gateway in front of it, without C(/v1).
       - Proxies of the environment are not honoured, since they would be measured too.
+      - Give this, O(gateway) or O(service).
     type: str
-    required: true
+  gateway:
+    description: Instead of O(url), a Gateway of the cluster. Requests go to the address in its status.
+    type: dict
+    suboptions:
+      namespace:
+        description: Its namespace.
+        type: str
+        required: true
+      name:
+        description: Its name.
+        type: str
+        required: true
+      listener:
+        description: Which of its listeners. The first one by default.
+        type: str
+  service:
+    description:
+      - Instead of O(url), a Service of the cluster. Requests go to its address outside of the cluster where it has one, else to its cluster IP, which
+        only nodes and pods reach; see O(job).
+    type: dict
+    suboptions:
+      namespace:
+        description: Its namespace.
+        type: str
+        required: true
+      name:
+        description: Its name.
+        type: str
+        required: true
+      port:
+        description: Its port.
+        type: int
+        required: true
+  path:
+    description: What goes before C(/v1), where a gateway routes by path.
+    type: str
+    default: ''
+  wait:
+    description: Seconds to wait until the Gateway or Service has an address.
+    type: float
+    default: 30
+  kubeconfig:
+    description:
+      - Kubeconfig for O(gateway), O(service) and O(job).
+      - All other settings of the connection come from the C(K8S_AUTH_*) variables of the environment, as for C(kubernetes.core).
+    type: path
+  context:
+    description: Context in the kubeconfig.
+    type: str
+  job:
+    description:
+      - Measure from inside of the cluster, by a Job, and not from the host where this runs. Everything else stays as it is.
+      - The Job, its ConfigMap with the load client and its Secret with the options are removed when it has ended, and on SIGINT and SIGTERM.
+    type: dict
+    suboptions:
+      namespace:
+        description: Where it runs.
+        type: str
+        required: true
+      image:
+        description: Any image with C(python3), from 3.11 on.
+        type: str
+        required: true
+      name:
+        description: What the names of its objects begin with.
+        type: str
+        default: perf
+      labels:
+        description: Labels of its objects.
+        type: dict
+        default: {}
+      timeout:
+        description: Seconds after which the cluster ends it.
+        type: float
+        default: 3600
+      start_timeout:
+        description: Seconds until its pod must run.
+        type: float
+        default: 300
+      resources:
+        description: Resources of its container. By default a processor core for each of O(processes).
+        type: dict
+      image_pull_secrets:
+        description: Names of Secrets for the image.
+        type: list
+        elements: str
+        default: []
+      run_as_user:
+        description: User id. V(0) leaves it to the cluster, as OpenShift wants it.
+        type: int
+        default: 65532
   model:
     description: Name under which the model is served. A LoRA adapter's name is one too. Instead of it, O(models).
     type: str
@@ -314,12 +405,23 @@ attributes:
 seealso:
   - module: llm_d.inference.vllm_health
   - module: llm_d.inference.workload_run
+requirements:
+  - kubernetes >= 24.2.0, for O(gateway), O(service) and O(job)
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""
+- name: Measure a gateway that only the cluster reaches
+  llm_d.inference.vllm_perf:
+    gateway: {namespace: llm-d, name: llm-d-gateway}
+    model: llama-8b
+    stages:
+      - {concurrency: 64, seconds: 60}
+    job: {namespace: llm-d, image: "python:3.12-slim"}
+    artifacts: artifacts/perf
+
 - name: Measure with 64 requests in flight, and fail when first tokens come late
   llm_d.inference.vllm_perf:
     url: http://10.96.0.20
@@ -582,11 +684,54 @@ stages:
 """
 
 import secrets
+import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options, perf_tls
+from ansible_collections.llm_d.inference.plugins.module_utils import (
+    perf_bundle,
+    perf_cluster,
+    perf_definitions,
+    perf_job,
+    perf_job_files,
+    perf_options,
+    perf_target,
+    perf_tls,
+)
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
+
+NOWHERE = "http://address-that-the-cluster-knows.invalid"
+
+
+def measure(params: dict[str, t.Any], files: perf_job.Files, nonce: str) -> tuple[dict[str, t.Any], list[str]]:
+    """The result and warnings; from here, or by a Job. Raises ValueError, ClusterError and perf_job.Unusable."""
+    made: list[t.Any] = []
+
+    def cluster() -> t.Any:
+        if not made:
+            made.append(perf_target.connect(params))
+        return made[0]
+
+    url = perf_target.address(params, cluster)
+    if params["job"]:
+        return by_job({**params, "nonce": nonce}, url, files, cluster())
+    plan = perf_options.plan({**params, "url": url}, files.workload, perf_tls.context(params), nonce)
+    return perf_job.brief(perf_job.perform(plan, params, files, nonce))
+
+
+def by_job(params: dict[str, t.Any], url: str, files: perf_job.Files, cluster: t.Any) -> tuple[dict[str, t.Any], list[str]]:
+    """By a Job of the cluster. The same errors."""
+    texts = {"workload": files.workload} if files.workload is not None else {}
+    if params["ca_path"]:
+        texts["ca"] = perf_job_files.text("ca_path", params["ca_path"])
+    name = f"{params['job']['name']}-{secrets.token_hex(4)}"
+    job, others = perf_definitions.definitions(params, url, name, perf_bundle.bundle(), texts)
+    told = perf_cluster.JobRun(cluster, job, others, params["job"]["start_timeout"], perf_job.teller(params["progress_path"])).run()
+    result, warnings = perf_job.brief(perf_job.settle(told.whole, params, files, told.rows))
+    if told.left_out:
+        warnings.append(f"requests.csv lacks {told.left_out} requests, since a Job's log holds no more; measure without job to have all")
+    return result, warnings
 
 
 def main() -> None:
@@ -596,16 +741,14 @@ def main() -> None:
     nonce = module.params["nonce"] or secrets.token_hex(4)
     try:
         files = perf_job.read(module.params)
-        plan = perf_options.plan(module.params, files.workload, perf_tls.context(module.params), nonce)
-    except ValueError as error:
+        perf_options.plan({**module.params, "url": (module.params["url"] or NOWHERE) + module.params["path"]}, files.workload,
+                          perf_tls.context(module.params), nonce)
+        if module.check_mode:
+            module.exit_json(changed=False, msg="check mode: nothing was sent, nothing was measured")
+        result, warnings = measure(module.params, files, nonce)
+    except (ValueError, ClusterError, perf_job.Unusable) as error:
         module.fail_json(msg=str(error))
-    if module.check_mode:
-        module.exit_json(changed=False, msg="check mode: nothing was sent, nothing was measured")
-    try:
-        result = perf_job.perform(plan, module.params, files, nonce)
-    except perf_job.Unusable as error:
-        module.fail_json(msg=str(error))
-    for line in result.pop("warnings"):
+    for line in warnings:
         module.warn(line)
     if result["verdict"] in ("failed", "invalid"):
         module.fail_json(msg=f"the run is {result['verdict']}: " + "; ".join(result["why"]), changed=False, **result)

@@ -18,7 +18,7 @@ description:
   - Bounded by O(stages) and O(request_timeout); at most 100,000 requests.
 options:
   url:
-    description: Address of a server or gateway. Instead of it, O(gateway).
+    description: Address of a server or gateway. Instead of it, O(gateway) or O(address).
     type: str
   gateway:
     description: The Gateway whose address to ask at.
@@ -35,6 +35,22 @@ options:
       listener:
         description: Name of the listener; the first one by default.
         type: str
+  address:
+    description: The Service to ask at, where there is no gateway.
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the Service.
+        type: str
+        required: true
+      name:
+        description: Name of the Service.
+        type: str
+        required: true
+      port:
+        description: Port of the Service.
+        type: int
+        required: true
   path:
     description: Prefix of the path, behind the address.
     type: str
@@ -143,7 +159,7 @@ options:
     type: float
     default: 0.1
   wait:
-    description: Seconds to wait until the gateway has an address.
+    description: Seconds to wait until the gateway or the Service has an address.
     type: float
     default: 30
   progress_path:
@@ -155,7 +171,7 @@ attributes:
 notes:
   - Proxies of the environment are not honoured, since they would be measured too.
 requirements:
-  - kubernetes >= 24.2.0, for O(gateway)
+  - kubernetes >= 24.2.0, for O(gateway) and O(address)
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
@@ -311,13 +327,15 @@ from ansible.module_utils.urls import make_context
 
 from ansible_collections.llm_d.inference.plugins.module_utils import cluster, load, load_drive, stats, workload
 from ansible_collections.llm_d.inference.plugins.module_utils.http_words import base_url
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof import look_at_gateway
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof import look_at_gateway, look_at_service
 
 STAGE = {"rate": {"type": "float", "required": True}, "seconds": {"type": "float"}, "requests": {"type": "int"}}
 SPEC = {
     "url": {"type": "str"},
     "gateway": {"type": "dict", "options": {
         "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "listener": {"type": "str"}}},
+    "address": {"type": "dict", "options": {
+        "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "port": {"type": "int", "required": True}}},
     "path": {"type": "str", "default": ""},
     "host_header": {"type": "str"},
     "model": {"type": "str", "required": True},
@@ -368,16 +386,22 @@ def tls(params: dict[str, t.Any]) -> ssl.SSLContext | None:
 
 
 def address(module: AnsibleModule) -> str:
-    """Where to send: as given, else the Gateway's address."""
-    if module.params["url"]:
-        return base_url(module.params["url"] + module.params["path"])
+    """Where to send: as given, else the address of the Gateway or the Service."""
+    url, gateway, service, wait = (module.params[name] for name in ("url", "gateway", "address", "wait"))
+    if url:
+        return base_url(url + module.params["path"])
     try:
-        found = look_at_gateway(cluster.connect(module), module.params["gateway"], module.params["wait"])
+        if service:
+            what, why = f"Service {service['namespace']}/{service['name']}", "it is not there, or waits for a load balancer"
+            url = look_at_service(cluster.connect(module), service, wait)
+        else:
+            found = look_at_gateway(cluster.connect(module), gateway, wait)
+            what, why, url = f"Gateway {found['name']}", found["message"], found["url"]
     except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
         module.fail_json(msg=str(error))
-    if not found["url"]:
-        module.fail_json(msg=f"Gateway {found['name']} has no address to send to: {found['message']}; bring it up first (playbooks/site.yml)")
-    return base_url(found["url"] + module.params["path"])
+    if not url:
+        module.fail_json(msg=f"{what} has no address to send to: {why}; bring it up first (playbooks/site.yml)")
+    return base_url(url + module.params["path"])
 
 
 def measure(params: dict[str, t.Any], url: str) -> dict[str, t.Any]:
@@ -413,8 +437,8 @@ def progress(path: str | None, stage: workload.Stage, found: dict[str, t.Any]) -
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule({**cluster.auth_spec(), **SPEC}, supports_check_mode=True, mutually_exclusive=[("url", "gateway")],
-                           required_one_of=[("url", "gateway")])
+    module = AnsibleModule({**cluster.auth_spec(), **SPEC}, supports_check_mode=True, mutually_exclusive=[("url", "gateway", "address")],
+                           required_one_of=[("url", "gateway", "address")])
     if found := problems(module.params):
         module.fail_json(msg="; ".join(found))
     if module.check_mode:

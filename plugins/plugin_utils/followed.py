@@ -9,10 +9,10 @@ import os
 import tempfile
 import threading
 
-from ansible import constants as C
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ansible_collections.llm_d.inference.plugins.plugin_utils import run_files
 from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
 
 display = Display()
@@ -44,8 +44,7 @@ class Follower:
     """Displays the lines that are appended to a file of its own, until stopped."""
 
     def __init__(self, interval: float = 0.3):
-        os.makedirs(C.DEFAULT_LOCAL_TMP, exist_ok=True)
-        handle, self.path = tempfile.mkstemp(prefix="progress-", dir=C.DEFAULT_LOCAL_TMP)
+        handle, self.path = tempfile.mkstemp(prefix="progress-", dir=run_files.folder())
         os.close(handle)
         self._file = open(self.path, encoding="utf-8")
         self._interval = interval

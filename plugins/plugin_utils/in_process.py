@@ -26,6 +26,8 @@ from ansible.module_utils import basic
 from ansible.module_utils.common.json import Direction, get_module_encoder
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.llm_d.inference.plugins.plugin_utils import run_files
+
 PROFILE = "legacy"
 
 
@@ -41,12 +43,14 @@ class InProcess(ActionBase):
     def _execute_module(self, module_name=None, module_args=None, tmp=None, task_vars=None, **options):  # pylint: disable=arguments-differ
         name = module_name or self._task.action
         variables = task_vars or {}
+        run_files.end_with_the_run()
         if options or not self._runs_here(variables):
             return super()._execute_module(module_name=name, module_args=module_args, tmp=tmp, task_vars=task_vars, **options)
         arguments = dict(self._task.args if module_args is None else module_args)
         environment: dict[str, t.Any] = {}
         self._compute_environment_string(environment)
-        with tempfile.TemporaryDirectory(prefix="llm_d-") as folder, mock.patch.dict(os.environ, {key: str(value) for key, value in environment.items()}):
+        environment = {key: str(value) for key, value in environment.items()}
+        with tempfile.TemporaryDirectory(dir=run_files.folder()) as folder, mock.patch.dict(os.environ, environment):
             self._update_module_args(name, arguments, variables)
             arguments["_ansible_tmpdir"] = folder
             answer = {"rc": 0, "stdout": call_main(name, arguments), "stderr": ""}
@@ -67,7 +71,8 @@ def call_main(name: str, arguments: dict[str, t.Any]) -> str:
     encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
     given = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
     printed = io.StringIO()
-    with mock.patch.multiple(basic, _ANSIBLE_ARGS=given, _ANSIBLE_PROFILE=PROFILE), contextlib.redirect_stdout(printed):
+    settings = mock.patch.multiple(basic, _ANSIBLE_ARGS=given, _ANSIBLE_PROFILE=PROFILE)
+    with settings, run_files.key_files(), contextlib.redirect_stdout(printed):
         try:
             module.main()
         except SystemExit:

@@ -83,4 +83,6 @@ def _failed(value: t.Any, path: str, error: Exception) -> Problem:
 def _absolute(name: str, value: t.Any) -> t.Any:
     if name in _PATHS and isinstance(value, str) and value:
         return os.path.abspath(os.path.expanduser(value))
+    if name == "llm_d_benchmark" and isinstance(value, dict) and isinstance(value.get("baseline"), str):
+        return {**value, "baseline": _absolute(_PATHS[0], value["baseline"])}
     return value

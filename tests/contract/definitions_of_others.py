@@ -19,6 +19,8 @@ import yaml
 
 Facts = dict[str, t.Any]
 WRITTEN_DOWN = Path(__file__).parent / "written_down"
+_OPENSHIFT = "github.com/openshift/api@v0.0.0-20250124212313-a770960d61e0"
+_CONFIG = "config/v1/zz_generated.crd-manifests"
 _ISTIO = ("istio.io/api@v1.29.2", ["kubernetes/customresourcedefinitions.gen.yaml"])
 MODULES: dict[str, tuple[str, list[str]]] = {
     "gateway.networking.k8s.io": ("sigs.k8s.io/gateway-api@v1.6.1", ["config/crd/standard/*.yaml"]),
@@ -27,7 +29,11 @@ MODULES: dict[str, tuple[str, list[str]]] = {
     "networking.istio.io": _ISTIO,
     "agentgateway.dev": ("github.com/agentgateway/agentgateway@v1.4.1", ["controller/install/helm/agentgateway-crds/templates/*.yaml"]),
     "gateway.envoyproxy.io": ("github.com/envoyproxy/gateway@v1.9.1", ["charts/gateway-helm/charts/crds/crds/generated/*.yaml"]),
-    "route.openshift.io": ("github.com/openshift/api@v0.0.0-20250124212313-a770960d61e0", ["route/v1/zz_generated.crd-manifests/routes-Default.crd.yaml"]),
+    "route.openshift.io": (_OPENSHIFT, ["route/v1/zz_generated.crd-manifests/routes-Default.crd.yaml"]),
+    "config.openshift.io": (
+        _OPENSHIFT,
+        [f"{_CONFIG}/*_{name}.crd.yaml" for name in ("clusteroperators", "clusterversions-Default", "infrastructures-Default")],
+    ),
     "operators.coreos.com": ("github.com/operator-framework/api@v0.34.0", ["crds/*.yaml"]),
 }
 

@@ -40,6 +40,11 @@ def test_olm_takes_the_subscriptions() -> None:
     assert all(planned["labels"].items() <= item["metadata"]["labels"].items() for item in found)
 
 
+def test_what_the_operators_read_passes_what_is_known_of_their_definitions() -> None:
+    found = [item for item in made(OLM)[1] if item["kind"] in ("ClusterPolicy", "NodeFeatureDiscovery")]
+    assert len(found) == 2 and not [problem for item in found for problem in others.problems(item)]
+
+
 def test_the_policy_names_configurations_that_are_there() -> None:
     _planned, found = made(OLM)
     configs = {item["metadata"]["name"]: item["data"] for item in found if item["kind"] == "ConfigMap"}

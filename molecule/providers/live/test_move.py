@@ -1,28 +1,48 @@
-"""Another provider on the running stack: the new gateway serves, the old one goes, and back again. Needs `make site` first."""
+"""Another provider on the running stack: check mode shows the move, the new gateway serves, the old one goes, and back again. Needs `make site` first."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import typing as t
 from pathlib import Path
 
+import pytest
 from kubernetes import client, config
 
 ROOT = Path(__file__).resolve().parents[3]
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+STANDALONE = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
+# A few seconds for each preset, of short prompts.
+SHORT: dict[str, t.Any] = {
+    "compare_presets": ["round_robin", "prefix_aware"],
+    "compare_workload": {"groups": 2, "prompts_per_group": 2, "system_prompt_len": 64, "output_len": 4},
+    "compare_warmup": {"rate": 20, "requests": 8},
+    "compare_stages": [{"rate": 10, "requests": 40}],
+}
 
 
-def site(artifacts: Path, **gateway: str) -> dict[str, object]:
-    """The verdict after site.yml with that gateway; nothing given: with that of the file."""
-    given: dict[str, object] = {"llm_d_artifacts_dir": str(artifacts)}
-    if gateway:
-        given["llm_d_gateway"] = gateway
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventories/local", "site.yml", "-e", json.dumps(given)]
+@pytest.fixture(scope="module", name="artifacts")
+def _artifacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("artifacts")
+
+
+def play(playbook: str, artifacts: Path, *options: str, **given: t.Any) -> str:
+    """The output of a play that ends well."""
+    variables = json.dumps({"llm_d_artifacts_dir": str(artifacts), **given})
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventories/local", playbook, "-e", variables, *options]
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+    return done.stdout
+
+
+def site(artifacts: Path, **given: t.Any) -> dict[str, t.Any]:
+    """The verdict after site.yml; nothing given: with the gateway of the file."""
+    play("site.yml", artifacts, **given)
     return json.loads((artifacts / "verdict.json").read_text(encoding="utf-8"))
 
 
@@ -33,13 +53,39 @@ def gateway_objects() -> list[str]:
     for group, kind in (("gateway.networking.k8s.io", "gateways"), ("gateway.networking.k8s.io", "httproutes")):
         found += [item["metadata"]["name"] for item in client.CustomObjectsApi().list_namespaced_custom_object(group, "v1", "llm-d", kind)["items"]]
     found += [item.metadata.name for item in client.AppsV1Api().list_namespaced_deployment("envoy-gateway-system").items]
-    return [name for name in found if name in ("llm-d-gateway", "sim", "envoy-gateway")]
+    return sorted(name for name in found if name in ("llm-d-gateway", "sim", "envoy-gateway"))
 
 
-def test_the_stack_moves_to_another_provider_and_back(tmp_path: Path) -> None:
-    assert sorted(gateway_objects()) == ["envoy-gateway", "llm-d-gateway", "sim"]
-    moved = site(tmp_path, provider="standalone", service_type="ClusterIP")
+def test_check_mode_shows_the_move_and_makes_none(artifacts: Path) -> None:
+    out = play("site.yml", artifacts, "--check", "--diff", **STANDALONE)
+    gone, come = (re.findall(rf"^\{sign}+ *kind: *(\w+)$", out, re.MULTILINE) for sign in "-+")
+    assert {"Gateway", "HTTPRoute", "EnvoyExtensionPolicy"} <= set(gone), out
+    assert "Service" in come and "Gateway" not in come, out
+    assert gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]
+
+
+def test_the_stack_moves_to_another_provider(artifacts: Path) -> None:
+    before = site(artifacts)
+    moved = site(artifacts, **STANDALONE)
     assert moved["ok"] and gateway_objects() == []
-    back = site(tmp_path)
-    assert back["ok"] and sorted(gateway_objects()) == ["envoy-gateway", "llm-d-gateway", "sim"]
-    assert moved["endpoint"] != back["endpoint"]
+    assert moved["endpoint"] != before["endpoint"]
+
+
+def test_presets_are_compared_without_a_gateway(artifacts: Path) -> None:
+    play("playbooks/compare_scorers.yml", artifacts, **STANDALONE, **SHORT)
+    for preset in SHORT["compare_presets"]:
+        run = json.loads((artifacts / f"compare/runs/{preset}.json").read_text(encoding="utf-8"))
+        assert run["total"]["ok"] == run["total"]["requests"] == 40, run["total"]
+        assert len(run["total"]["servers"]) > 1 or preset != "round_robin", run["total"]
+    assert (artifacts / "compare/results.json").is_file() and not (artifacts / "compare/restore.json").exists()
+    assert "changed=0 " in play("site.yml", artifacts, **STANDALONE)
+
+
+def test_a_stack_without_a_gateway_is_found_well(artifacts: Path) -> None:
+    play("playbooks/diagnose.yml", artifacts, **STANDALONE, diagnose_fail=True)
+
+
+def test_the_stack_moves_to_another_provider_and_back(artifacts: Path) -> None:
+    back = site(artifacts)
+    assert back["ok"] and gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]
+    assert "changed=0 " in play("site.yml", artifacts)

@@ -74,7 +74,6 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
         "llm_d_gateway.destination_rule.session_header",
         "Take out one of the two",
     ),
-    ("a controller without rights", {}, {"llm_d_scope": "namespace"}, "llm_d_gateway.install", "'install: false'"),
     ("a digest for agentgateway", {"provider": "agentgateway"}, {"llm_d_images": {"proxy": "r/a@sha256:0"}}, "llm_d_images.proxy", "registry/repository:tag"),
     (
         "fail-open standalone",
@@ -110,7 +109,8 @@ def test_what_the_platform_brings_is_not_written(platform: str) -> None:
 
 
 def test_a_namespace_only_plan_touches_nothing_outside() -> None:
-    planned = plan({"llm_d_scope": "namespace", "llm_d_gateway": {"install": False}})
+    planned = plan({"llm_d_scope": "namespace"})
+    assert not planned["gateway"]["charts"] and not planned["gateway"]["proxies"] and planned["gateway"]["create"]
     assert planned["prerequisites"] == {"namespaces": [], "projects": [], "crds": [], "rights": []}
     assert not planned["gateway"]["create_class"] and not planned["leftovers"]["controllers"]
     assert all(item["metadata"].get("namespace") for item in planned["leftovers"]["objects"])

@@ -6,6 +6,7 @@ import typing as t
 
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan_gpus import compute_slices, memory_slices
 from ansible_collections.llm_d.inference.plugins.module_utils.versions_gpus import MIG, SLICES
@@ -61,7 +62,6 @@ def test_what_cannot_be_is_refused_with_the_reason(pool: Facts, path: str, words
         ({**file_of(), "llm_d_charts": {"envoy_gateway": "/c"}}, "llm_d_charts.gpu_operator"),
         (file_of(PLAIN, {**PLAIN, "name": "other"}), "llm_d_gpus.pools[1].node_selector"),
         (file_of(PLAIN, {**SLICED, "name": "whole"}), "llm_d_gpus.pools[1].name"),
-        ({"llm_d_scope": "namespace", "llm_d_gateway": {"install": False}, **file_of()}, "llm_d_gpus.install"),
         ({"llm_d_platform": "openshift", **file_of(SLICED, operator="amd")}, "llm_d_gpus.pools[0].sharing"),
         (
             {
@@ -109,12 +109,13 @@ def test_configurations_are_what_the_operators_read() -> None:
 def test_nodes_get_the_labels_that_choose_the_configuration_and_have_what_comes_of_it() -> None:
     gpus = plan(file_of(A100, SLICED, PLAIN))["gpus"]
     pools = {pool["name"]: pool for pool in gpus["pools"]}
-    assert pools["cut"]["labels"] == {"nvidia.com/mig.config": "cut"} and pools["cut"]["state_label"] == "nvidia.com/mig.config.state"
+    assert pools["cut"]["labels"] == {"nvidia.com/mig.config": "cut", "nvidia.com/device-plugin.config": None}
+    assert pools["cut"]["state_label"] == "nvidia.com/mig.config.state"
     assert pools["cut"]["expected"] == [{"resource": "nvidia.com/mig-3g.40gb", "count": 8}, {"resource": "nvidia.com/mig-1g.10gb", "count": 32}]
     assert pools["sliced"]["labels"] == {"nvidia.com/device-plugin.config": "sliced"} and pools["sliced"]["expected"] == [
         {"resource": "nvidia.com/gpu", "count": 12}
     ]
-    assert pools["whole"]["labels"] == {} and pools["whole"]["expected"] == [{"resource": "nvidia.com/gpu", "count": 8}]
+    assert pools["whole"]["labels"] == {"nvidia.com/device-plugin.config": None} and pools["whole"]["expected"] == [{"resource": "nvidia.com/gpu", "count": 8}]
 
 
 def test_equal_slices_count_as_gpus() -> None:
@@ -158,3 +159,36 @@ def test_olm_gets_two_subscriptions_with_channel_and_approval() -> None:
         "migManager",
         "validator",
     } == set(gpus["cluster_policy"])
+
+
+def test_each_resource_of_a_pool_is_tried_where_it_is() -> None:
+    checks = plan(file_of(A100, SLICED))["gpus"]["checks"]
+    tried = {test["pod"]["metadata"]["name"]: (test["resource"], test["pod"]["spec"]) for test in checks["pods"]}
+    assert {name: resource for name, (resource, _spec) in tried.items()} == {
+        "gpu-test-cut-mig-3g-40gb": "nvidia.com/mig-3g.40gb",
+        "gpu-test-cut-mig-1g-10gb": "nvidia.com/mig-1g.10gb",
+        "gpu-test-sliced-gpu": "nvidia.com/gpu",
+    }
+    for resource, spec in tried.values():
+        assert spec["containers"][0]["resources"] == {"limits": {resource: "1"}} and spec["restartPolicy"] == "Never"
+    assert tried["gpu-test-sliced-gpu"][1]["nodeSelector"] == {"pool": "l40s"}
+    assert checks["metrics"]["namespace"] == "gpu-operator" and [pool["cut"] for pool in checks["metrics"]["pools"]] == [True, False]
+
+
+def test_each_check_can_be_left_out() -> None:
+    assert plan(file_of(A100, checks={"pods": False, "metrics": False}))["gpus"]["checks"] == {"pods": [], "metrics": None}
+    assert plan(file_of(PLAIN, operator="none"))["gpus"]["checks"]["metrics"] is None
+    openshift = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}}
+    assert plan({**openshift, "llm_d_gpus": {"operator": "amd", "pools": [PLAIN]}})["gpus"]["checks"] == {"pods": [], "metrics": None}
+
+
+def test_the_image_of_test_pods_is_listed_and_can_be_another() -> None:
+    assert "r.example.com/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0" in needed(plan({**file_of(PLAIN), "llm_d_image_registry": "r.example.com"}))["images"]
+    assert "acme/gpu:1" in needed(plan({**file_of(PLAIN), "llm_d_images": {"gpu_test": "acme/gpu:1"}}))["images"]
+
+
+def test_only_a_manual_approval_has_names() -> None:
+    openshift = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}}
+    assert [problem.path for problem in problems({**openshift, "llm_d_gpus": {"operator": "nvidia_olm", "approved": ["x.1"]}})] == ["llm_d_gpus.approved"]
+    approval = plan({**openshift, "llm_d_gpus": {"operator": "nvidia_olm", "approval": "Manual", "approved": ["x.1"]}})["gpus"]["approval"]
+    assert approval["approved"] == ["x.1"] and [item["name"] for item in approval["subscriptions"]] == ["nfd", "gpu-operator-certified"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import typing as t
+from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
@@ -53,6 +55,7 @@ HEALTHY: Facts = {
     "crds": {
         "gateways.gateway.networking.k8s.io": {"version": "1.6.1", "owner": "llm_d.inference"},
         "inferencepools.inference.networking.k8s.io": {"version": "1.4.0", "owner": "llm_d.inference"},
+        "destinationrules.networking.istio.io": {"version": None, "owner": "helm"},
     },
     "nodes": [NODE],
     "pods": [],
@@ -180,6 +183,12 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("inference_extension/missing", {**NO_SOURCES, **ADOPTED}, crds(pool=None)),
     ("inference_extension/version", {**NO_SOURCES, **ADOPTED}, crds(pool="1.0.2")),
     ("inference_extension/group", {**NO_SOURCES, **ADOPTED}, {"groups": {V1: ["v1alpha2"], "metallb.io": ["v1"]}}),
+    ("provider/missing", ADOPTED, {"crds": {name: entry for name, entry in HEALTHY["crds"].items() if "istio" not in name}}),
+    (
+        "monitoring/missing",
+        {"llm_d_gpus": {"operator": "nvidia_helm", "metrics": True}, "llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}},
+        {},
+    ),
     ("controller/missing", ADOPTED, {"controllers": {"istio-system/istiod": None}}),
     (
         "controller/version",
@@ -228,6 +237,47 @@ def test_each_finding_is_provoked_alone(wanted: str, user: Facts, seen: Facts) -
     assert set(found) <= {wanted, "load_balancer/none"} or wanted.startswith(("platform", "openshift")), found
 
 
+def test_every_finding_is_provoked(root: Path) -> None:
+    """A finding that no row of the table provokes fails here; so does a row of a finding that is no more."""
+    known: set[str] = set()
+    for path in (root / "plugins/module_utils").glob("preflight_*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
+                assert isinstance(node.args[0], ast.Constant), f"{path.name}:{node.lineno}: the id of a finding has to be written out"
+                known.add(node.args[0].value)
+    assert len(known) > 30
+    assert {row[0] for row in TABLE} == known
+
+
+def test_who_may_not_read_definitions_sees_groups() -> None:
+    unread = ("crds", "nodes", "pods", "namespaces", "gateway_classes", "controllers", "secrets", "load_balancers")
+    restricted = {key: value for key, value in HEALTHY.items() if key not in unread}
+    user = {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "istio"}, "llm_d_model_services": []}
+
+    def seen(**groups: list[str]) -> list[str]:
+        served = {**HEALTHY["groups"], "metallb.io": [], "networking.istio.io": ["v1"], **groups}
+        facts = {**restricted, "groups": {name: versions for name, versions in served.items() if versions}}
+        return [finding.id for finding in judge(facts, plan({**FILE, **user})["preflight"])]
+
+    assert seen() == []
+    assert seen(**{"networking.istio.io": []}) == ["provider/missing"]
+    assert seen(**{"gateway.networking.k8s.io": []}) == ["gateway_api/missing"]
+    assert seen(**{"inference.networking.k8s.io": []}) == ["inference_extension/missing"]
+
+
+def test_accelerators_that_the_operator_will_bring_are_not_missed() -> None:
+    bare = {"nodes": [{**NODE, "status": {"allocatable": {"cpu": "4"}}}]}
+    charts = {"llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
+    assert findings({**charts, "llm_d_gpus": {"operator": "nvidia_helm"}}, bare) == []
+    assert findings({**charts, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, bare) == ["accelerators/none"]
+
+
+def test_an_administrator_is_not_asked_for_what_the_rest_needs() -> None:
+    facts = {**HEALTHY, "nodes": [], "secrets": {"llm-d/hf": None}, "gateway": GATEWAY, "namespaces": {"llm-d": None}}
+    assert not judge(facts, plan({**FILE, "llm_d_scope": "prerequisites"})["preflight"])
+    assert judge(facts, plan(FILE)["preflight"])
+
+
 @pytest.mark.parametrize("user", [{}, ADOPTED, {"llm_d_gateway": {"provider": "standalone"}}, {"llm_d_model_services": []}])
 def test_a_cluster_that_is_well_has_no_findings(user: Facts) -> None:
     assert not findings(user, {})
@@ -272,6 +322,24 @@ def test_a_replica_does_not_span_two_nodes() -> None:
 def test_two_services_do_not_count_the_same_accelerator_twice() -> None:
     services = [{**LLAMA, "replicas": 3}, {**LLAMA, "name": "other", "replicas": 2, "route": {"path": "/other"}}]
     assert findings({"llm_d_model_services": services}, {}) == ["accelerators/taken"]
+
+
+def test_definitions_that_may_not_be_read_are_there_if_they_are_served() -> None:
+    seen = {key: value for key, value in openshift("4.21.3", V1).items() if key not in ("crds", "cluster_version", "gateway_classes")}
+    facts = {key: value for key, value in {**copy.deepcopy(HEALTHY), **seen}.items() if key in {*seen, *HEALTHY} - {"crds", "nodes", "gateway_classes"}}
+    user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_model_services": []}
+    assert [finding.id for finding in judge(facts, plan(user)["preflight"])] == []
+    del facts["groups"]["gateway.networking.k8s.io"], facts["groups"][V1]
+    assert [finding.id for finding in judge(facts, plan(user)["preflight"])] == ["gateway_api/missing", "inference_extension/missing"]
+
+
+def test_rights_in_a_project_come_with_it() -> None:
+    user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
+    rights = [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": False}]
+    seen = openshift("4.21.3", V1, rights=rights, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}})
+    assert "rights/lacking" in findings(user, seen)
+    assert "rights/lacking" not in findings(user, {**seen, "namespaces": {"llm-d": None}})
+    assert "rights/lacking" in findings({**user, "llm_d_request_project": False}, {**seen, "namespaces": {"llm-d": None}})
 
 
 def test_all_findings_come_at_once_and_say_what_found_needed_how() -> None:

@@ -31,6 +31,7 @@ def test_it_reads_back(value: t.Any) -> None:
         ({"seed": "42", "on": True, "x": None, "e": {}, "l": []}, 'seed: "42"\n"on": true\nx: null\ne: {}\nl: []\n'),
         ({"z": 1, "a": 0.5, "tiny": 1e-07}, "z: 1\na: 0.5\ntiny: 1.0e-07\n"),
         ([], "[]\n"),
+        ([{"k" * 1001: {"a": 1}}], f"- ? {'k' * 1001}\n  :\n    a: 1\n"),
     ],
 )
 def test_its_form(value: t.Any, text: str) -> None:

@@ -38,7 +38,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    do_GET = do_POST = _serve
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
 
     def log_message(self, *args: t.Any) -> None:
         """Silence."""

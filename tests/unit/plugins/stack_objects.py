@@ -31,10 +31,11 @@ inference_pool_ready_pods{name="sim"} 4
 """
 
 
-def planned(**service: t.Any) -> dict[str, t.Any]:
+def planned(gateway: dict[str, t.Any] | None = None, **service: t.Any) -> dict[str, t.Any]:
     """The plan of a file with one simulated service."""
     wanted = {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "replicas": 2, "engine": {"type": "simulator", "block_size": 16}, **service}
-    return plan({"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_gateway": {"service_type": "ClusterIP"}, "llm_d_model_services": [wanted]})
+    return plan({"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_gateway": {"service_type": "ClusterIP", **(gateway or {})},
+                 "llm_d_model_services": [wanted]})
 
 
 def pod_of(deployment: dict[str, t.Any], number: int) -> dict[str, t.Any]:

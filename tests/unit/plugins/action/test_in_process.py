@@ -35,7 +35,7 @@ PLAY = """
 def play(root, tmp_path, interpreter: str, *options: str) -> dict:
     """Run the play with an interpreter; return what its modules answered."""
     (tmp_path / "play.yml").write_text(PLAY % {"path": tmp_path / "file"}, encoding="utf-8")
-    (tmp_path / "hosts").write_text(f"localhost ansible_connection=local ansible_python_interpreter={interpreter}\n", encoding="utf-8")
+    (tmp_path / "hosts").write_text(f"localhost ansible_connection=local ansible_python_interpreter=\"{interpreter}\"\n", encoding="utf-8")
     command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml"), *options]
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -49,7 +49,7 @@ def test_in_the_worker_and_sent_off_are_the_same(root, tmp_path, options):
     """A link to the interpreter under another name is sent off; the interpreter itself is not."""
     (tmp_path / "python").symlink_to(sys.executable)
     answers = []
-    for interpreter in (sys.executable, str(tmp_path / "python")):
+    for interpreter in ("{{ ansible_playbook_python }}", str(tmp_path / "python")):
         (tmp_path / "file").unlink(missing_ok=True)
         answers.append(play(root, tmp_path, interpreter, *options))
     here, sent = answers

@@ -80,6 +80,10 @@ def test_on_a_fresh_cluster_check_mode_says_created(item):
     (status(403, "Forbidden", 'configmaps "cm" is forbidden: User "weak" cannot patch'), 'configmaps "cm" is forbidden: User "weak" cannot patch'),
     (status(422, "Invalid", "spec.replicas: Invalid value: -1"), "spec.replicas: Invalid value: -1"),
     (status(409, "Conflict", 'conflict with "kubectl": .data.color'), "another manager owns these fields"),
+    (status(500, "InternalError", 'Internal error occurred: failed calling webhook "no.example.com": connect: connection refused'), "then run again"),
+    (status(400, "BadRequest", 'admission webhook "policy.example.com" denied the request: no team label'), "a policy of this cluster refuses it"),
+    (status(422, "Invalid", 'deployments.apps "sim" is forbidden: ValidatingAdmissionPolicy \'no\' with binding \'no\' denied request: no'), "a policy of"),
+    (status(403, "Forbidden", 'configmaps "cm" is forbidden: User "weak" cannot patch resource'), "have that right granted"),
     ({"error": {"msg": "Failed to apply object: Max retries\n exceeded"}}, "Max retries exceeded"),
 ])
 def test_a_refusal_is_one_line(item, said):

@@ -123,3 +123,22 @@ def test_the_filter_returns_all_forms_and_refuses_others():
 def test_one_rate_makes_no_ladder():
     page = comparison_page.page(comparison.results([run("round_robin", measured(8, 800)), run("queue", measured(8, 700))], {}))
     assert "by rate" not in page and len(re.findall("<figure>", page)) == 3
+
+
+@pytest.mark.parametrize(("count", "length"), [(1, 60), (4, 12), (7, 15), (16, 40)])
+def test_names_below_bars_neither_touch_nor_leave_the_picture(count, length):
+    names = [f"{'x' * (length - 2)}{index:02d}" for index in range(count)]
+    drawn = plots.bar_chart("t", [(name, [1234567.0]) for name in names], plots.Axis("requests"))
+    words = [(float(x), int(y), said) for x, y, said in re.findall(r'<text class="tick" x="([\d.]+)" y="(\d+)" text-anchor="middle">([^<]+)', drawn)]
+    assert len(words) == count and len({said for _x, _y, said in words}) == count
+    assert all(said[-2:] == name[-2:] for (_x, _y, said), name in zip(words, names))
+    wide = 10  # of a character at 390 px, where letters are 18 units high
+    for x, y, said in words:
+        assert 0 <= x - wide * len(said) / 2 and x + wide * len(said) / 2 <= plots.WIDTH and y <= plots.HEIGHT - 4
+        assert all(abs(x - other) >= wide * (len(said) + len(beside)) / 2 for other, row, beside in words if row == y and other != x)
+    values = [float(x) for x in re.findall(r'<text class="value" x="([\d.]+)"', drawn)]
+    assert all(second - first > wide * len("1,234,567") for first, second in zip(values, values[1:]))
+
+
+def test_numbers_beside_an_axis_have_room():
+    assert [plots.tick(value) for value in (0.05, 500, 5000, 20000, 1500000, 2e9)] == ["0.05", "500", "5,000", "20k", "1.5M", "2G"]

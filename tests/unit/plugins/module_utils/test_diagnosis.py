@@ -594,6 +594,12 @@ def test_no_preset_is_a_finding(preset):
     assert diagnosis.diagnose(healthy(planned(scheduler={"preset": preset}))) == []
 
 
+def test_a_stack_without_a_gateway_is_not_missing_one():
+    snap = healthy(planned({"provider": "standalone"}))
+    snap.objects.update({kind: [] for kind in ("Gateway", "GatewayClass", "HTTPRoute", "EnvoyExtensionPolicy", "BackendTrafficPolicy", "EnvoyProxy")})
+    assert diagnosis.diagnose(snap) == []
+
+
 def test_a_stack_under_full_load_has_no_finding():
     snap = healthy()
     for index in range(len(snap.servers)):

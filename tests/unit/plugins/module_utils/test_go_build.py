@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -137,8 +138,13 @@ exec sleep 60
 """, encoding="utf-8")  # fmt: skip
     slow.chmod(0o755)
     builder.go = str(slow)
-    with pytest.raises(KeyboardInterrupt):
-        builder.build(binary, "1 of 1")
+    # a shell starts what runs in its background with this signal ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            builder.build(binary, "1 of 1")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert not builder.path("hello").exists() and builder.stale_binaries([binary]) == [binary]
     assert not Path("/proc", (tmp_path / "pid").read_text(encoding="utf-8").strip()).exists()
     builder.go = GO

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.gpu_checks import free, missing_series, port, verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, our_labels, trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.install_plans import refusals, waiting
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import judge
 
 POOL = {
@@ -65,6 +67,12 @@ def test_ready_is_no_proof_of_gpus(state, conditions, ok, words):
             "waits for approval",
         ),
         (
+            {"installPlanApproval": "Manual"},
+            {"state": "UpgradePending", "currentCSV": "nfd.4.21", "installedCSV": "nfd.4.20", "installPlanRef": {"name": "install-y"}},
+            True,
+            "nfd.4.20; nfd.4.21 waits for approval",
+        ),
+        (
             {},
             {
                 "conditions": [
@@ -107,5 +115,92 @@ def test_an_unknown_number_is_any_number_but_none():
     assert not trouble(pool, [node(**{"1g_10gb": "3"})]) and trouble(pool, [node()])
 
 
+def test_another_way_to_share_takes_the_labels_of_the_old_one_away():
+    whole = {"nvidia.com/device-plugin.config": None}
+    corrected = {"nvidia.com/mig.config": "all-disabled"}
+    sliced = {"metadata": {"labels": {"nvidia.com/device-plugin.config": "sliced"}}}
+    assert missing_labels(sliced, whole, corrected) == {"nvidia.com/device-plugin.config": None}
+    assert missing_labels(node(), whole, corrected) == corrected
+    assert missing_labels({"metadata": {}}, whole, corrected) == {}
+    assert our_labels(node(), {**POOL["labels"], **whole}, {}) == our_labels(node(), whole, corrected) == {"nvidia.com/mig.config": None}
+    assert our_labels(node(), {}, {}) == {}
+
+
 def test_only_missing_labels_are_written():
     assert missing_labels(node(), POOL["labels"]) == {} and missing_labels({"metadata": {}}, POOL["labels"]) == POOL["labels"]
+
+
+def install_plan(*names, approved=False):
+    return {"metadata": {"namespace": "openshift-nfd", "name": "install-x"}, "spec": {"approved": approved, "clusterServiceVersionNames": list(names)}}
+
+
+@pytest.mark.parametrize(
+    ("status", "plan", "refused"),
+    [
+        ({}, install_plan("nfd.4.21"), False),
+        ({}, install_plan("nfd.4.21", "other.1"), True),  # an operator that someone else asked for in the same namespace
+        ({}, install_plan("other.1"), True),
+        ({}, install_plan("other.1", approved=True), False),
+        ({"installedCSV": "nfd.4.20"}, install_plan("nfd.4.22"), False),  # an upgrade waits, and is nobody's fault
+        ({}, None, False),
+    ],
+)
+def test_only_what_was_named_is_approved(status, plan, refused):
+    found = refusals({"status": status}, plan, ["nfd.4.21"])
+    assert bool(found) is refused
+    assert not refused or "write other.1 under llm_d_gpus.approved" in found[0]
+
+
+def test_the_manager_is_waited_for_until_it_has_said_something():
+    assert waiting({}, None)
+    failed = {"type": "ResolutionFailed", "status": "True", "reason": "ConstraintsNotSatisfiable", "message": ""}
+    assert not waiting({"status": {"conditions": [failed]}}, None)
+    assert not waiting({"status": {"installedCSV": "nfd.4.21"}}, None) and not waiting({}, install_plan("nfd.4.21"))
+
+
+TEST = {"pool": "cut", "resource": "nvidia.com/mig-1g.10gb"}
+PAGE = '# HELP x\nDCGM_FI_DEV_GPU_TEMP{gpu="0",Hostname="gpu-1"} 34\n'
+
+
+def ended(**terminated):
+    return {"phase": "Failed", "containerStatuses": [{"state": {"terminated": terminated}}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ({"phase": "Succeeded"}, ""),
+        (ended(exitCode=1, reason="Error", message="no CUDA-capable device"), "failed (exit code 1): Error no CUDA-capable device; look at driver"),
+        ({"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "request for 2 devices"}, "failed: UnexpectedAdmissionError request for 2"),
+        ({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes"}]}, "finds no node: 0/4 nodes; check the pool"),
+        ({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}, "(Pending, ImagePullBackOff); check that nodes"),
+        ({}, "did not end in time (no phase)"),
+    ],
+)
+def test_a_test_pod_says_why_it_did_not_do_what_it_was_for(status, words):
+    found = verdict({"spec": {"nodeName": "gpu-1"}, "status": status}, TEST)
+    assert words in found and (found == "" or found.startswith("pool cut: the test pod for nvidia.com/mig-1g.10gb "))
+    assert bool(found) is (status.get("phase") != "Succeeded")
+
+
+@pytest.mark.parametrize(
+    ("page", "cut", "words"),
+    [
+        (PAGE, False, ""),
+        (PAGE, True, "no DCGM_FI_PROF_GR_ENGINE_ACTIVE"),
+        (PAGE + 'DCGM_FI_PROF_GR_ENGINE_ACTIVE{GPU_I_ID="7"} 0.1\n', True, ""),
+        ("<html>login</html>", False, "without any DCGM_FI_* series"),
+    ],
+)
+def test_metrics_of_a_node(page, cut, words):
+    found = missing_series("gpu-1", page, cut)
+    assert words in found and bool(found) is bool(words)
+
+
+def test_the_port_is_the_pods_own_or_the_usual_one():
+    assert port({"spec": {"containers": [{"ports": [{"name": "metrics", "containerPort": 9500}]}]}}) == 9500 and port({"spec": {}}) == 9400
+
+
+def test_only_nodes_of_the_pool_have_room_for_it():
+    nodes = [{"labels": {"pool": "a"}, "free": 0, "cordoned": False}, {"labels": {"pool": "b"}, "free": 3, "cordoned": False}]
+    assert free(nodes, {"pool": "a"}) == 0 and free(nodes, {"pool": "b"}) == 3 and free([{**nodes[1], "cordoned": True}], {"pool": "b"}) == 0

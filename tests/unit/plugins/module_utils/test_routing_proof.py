@@ -94,6 +94,13 @@ def test_a_gateway_is_waited_for(monkeypatch):
     assert cluster.asked[0] == "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/gateways/llm-d-gateway"
 
 
+def test_a_name_that_only_pods_resolve_is_the_address_of_its_service():
+    gateway = changed(addresses=[{"type": "Hostname", "value": "llm-d-gateway-istio.llm-d.svc.cluster.local"}])
+    cluster = Cluster(gateway, {"spec": {"clusterIP": "10.216.9.9"}})
+    assert proofs.look_at_gateway(cluster, ASKED, 0)["url"] == "http://10.216.9.9"
+    assert cluster.asked[1] == "/api/v1/namespaces/llm-d/services/llm-d-gateway-istio"
+
+
 def test_a_gateway_that_never_comes():
     seen = proofs.look_at_gateway(Cluster(OSError("gateways llm-d-gateway not found")), ASKED, 0)
     [claim], skipped = proofs.claims.judge_gateway(seen)

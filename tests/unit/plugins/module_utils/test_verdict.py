@@ -20,6 +20,14 @@ ROUTING = {
     "claims": [{"id": "llama-8b/serving", "ok": True, "evidence": "seen", "remedy": "", "seconds": 0.2}],
     "not_checked": [{"id": "llama-8b/spread", "why": "there is one replica"}],
 }
+SERVER = {"server": "Pod llm-d/a", "healthy": True, "checks": [{"name": "health", "ok": True, "evidence": "200", "remedy": ""}]}
+HEALTHY = {"healthy": True, "engine": "vllm", "version": "0.33.0", "findings": [], "waited": 0.1}
+OTHERS = {
+    "schedulers": {"schedulers": [{"name": f"{name}-epp", "pods": [{"pod": f"{name}-epp-x", "by": "log"}]} for name in ("llama-8b", "qwen")]},
+    "servers": {"results": [{**HEALTHY, "servers": [SERVER, SERVER]}, {**HEALTHY, "servers": [SERVER]}]},
+    "security": {"claims": [{"id": "llama-8b/rights", "ok": True, "evidence": "few", "remedy": "", "seconds": 0.1}], "not_checked": []},
+}
+ALL = ["objects/ready", "llama-8b/serving", "llama-8b/configured", "qwen/configured", "llama-8b/servers", "qwen/servers", "llama-8b/rights"]
 OBJECTS = {"changed": False, "waited": 0.5, "resources": [{"kind": "Deployment"}]}
 
 
@@ -68,9 +76,9 @@ def test_promises(scorer, sticky):
 
 
 def test_a_verdict(plan):
-    found = verdict.assemble(plan, {"objects": OBJECTS, "routing": ROUTING, "time": "now"}, "0.1.0")
+    found = verdict.assemble(plan, {**OTHERS, "objects": OBJECTS, "routing": ROUTING, "time": "now"}, "0.1.0")
     assert found["ok"] is True and found["endpoint"] == "http://10.216.7.20" and found["time"] == "2026-11-21T08:00:00Z"
-    assert [entry["id"] for entry in found["claims"]] == ["objects/ready", "llama-8b/serving"]
+    assert [entry["id"] for entry in found["claims"]] == ALL
     assert found["not_checked"] == ROUTING["not_checked"]
     versions = found["versions"]
     assert (versions["collection"], versions["release"], versions["kubernetes"]) == ("0.1.0", "scheduler-0.7", "v1.34.4")
@@ -83,12 +91,27 @@ def test_a_verdict(plan):
     ({}, ["objects/ready", "routing/proven"]),
     ({"objects": OBJECTS, "routing": {"failed": False, "msg": "boom", "exception": "..."}}, ["routing/proven"]),
     ({"objects": {"msg": "no API server"}, "routing": ROUTING}, ["objects/ready"]),
+    ({"objects": OBJECTS, "routing": ROUTING, "security": {"msg": "no"}}, ["security/proven"]),
+    ({"objects": OBJECTS, "routing": ROUTING, "servers": {"results": [], "msg": "no"}}, ["servers/healthy"]),
+    ({"objects": OBJECTS, "routing": ROUTING, "schedulers": {"msg": "no"}}, ["schedulers/configured"]),
     ({"objects": OBJECTS, "routing": {**ROUTING, "claims": [{"id": "x", "ok": False, "evidence": "e", "remedy": "r", "seconds": 0}]}}, ["x"]),
 ])
 def test_what_was_not_seen_is_not_ok(plan, looks, wrong):
-    found = verdict.assemble(plan, {**looks, "time": "now"}, "0.1.0")
+    found = verdict.assemble(plan, {**OTHERS, **looks, "time": "now"}, "0.1.0")
     assert found["ok"] is False and [entry["id"] for entry in found["claims"] if not entry["ok"]] == wrong
     assert found["time"]
+
+
+def test_each_group_of_servers_is_looked_at(plan):
+    llama, qwen = verdict.servers(plan)
+    assert llama["id"] == "llama-8b/servers" and llama["model"] == "acme/tiny" and llama["replicas"]["count"] == 2 and llama["replicas"]["port"] == "8000"
+    assert "llm-d.ai/role=decode" in llama["replicas"]["label_selector"] and qwen["replicas"]["count"] == 1
+
+
+def test_what_is_secured(plan):
+    llama, _qwen = verdict.secured(plan)
+    assert llama["account"] == "llama-8b-epp" and len(llama["selectors"]) == 2
+    assert {"pods", "inferencepools"} <= {resource for rule in llama["rules"] for resource in rule["resources"]}
 
 
 def test_no_claims_are_no_proof():
@@ -96,11 +119,11 @@ def test_no_claims_are_no_proof():
 
 
 def test_the_table(plan):
-    lines = verdict.table(verdict.assemble(plan, {"objects": OBJECTS, "routing": ROUTING}, "0.1.0"))
+    lines = verdict.table(verdict.assemble(plan, {**OTHERS, "objects": OBJECTS, "routing": ROUTING}, "0.1.0"))
     assert lines[0].startswith("ok    objects/ready      ") and "0.50 s  ready: 1 Deployment" in lines[0]
-    assert lines[2].startswith("-     llama-8b/spread") and lines[2].endswith("not checked: there is one replica")
-    assert lines[3] == "OK: 2 of 2 claims hold"
-    assert lines[4].startswith("curl -si ")
+    assert lines[7].startswith("-     llama-8b/spread") and lines[7].endswith("not checked: there is one replica")
+    assert lines[8] == "OK: 7 of 7 claims hold"
+    assert lines[9].startswith("curl -si ")
 
 
 def test_the_table_of_a_failure():

@@ -79,7 +79,7 @@ def test_all_that_is_missing_is_told_at_once_and_nothing_is_changed(call, api):
     assert found["failed"] and "prerequisites are missing. Nothing has been touched.\n" in found["msg"]
     ids = [finding["id"] for finding in found["findings"]]
     assert {"rights/lacking", "host/chart"} <= set(ids) <= {"rights/lacking", "host/chart", "host/helm"}
-    assert "may not get, create, patch, delete inferencepools" in found["msg"] and "The account jane" in found["msg"]
+    assert "may not get, list, create, patch, delete, watch inferencepools" in found["msg"] and "The account jane" in found["msg"]
     assert {method for method, path in api[1] if not re.search("reviews$", path)} == {"GET"}
     assert found["platform"] == {"name": "kubernetes", "flavour": "kubernetes", "version": "v1.34.4"}
     assert found["facts"]["crds"] == {"gateways.gateway.networking.k8s.io": "1.6.1"}

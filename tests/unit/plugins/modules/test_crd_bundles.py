@@ -8,14 +8,11 @@ from __future__ import annotations
 import json
 
 import kubernetes
-import local_servers
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from local_servers import free_port, serve
 
 from ansible_collections.llm_d.inference.plugins.modules import crd_bundles
-
-local_servers.Handler.do_PATCH = local_servers.Handler._serve
 
 CRD = """\
 apiVersion: apiextensions.k8s.io/v1

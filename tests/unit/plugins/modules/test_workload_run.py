@@ -81,3 +81,20 @@ def test_all_mistakes_at_once(call):
 @pytest.mark.parametrize("where", [{}, {"url": "http://127.0.0.1:1", "gateway": {"namespace": "a", "name": "b"}}])
 def test_one_place_to_send_to(call, where):
     assert call(workload_run, model="m", stages=STAGES, **where)["failed"] is True
+
+
+def test_without_a_gateway_the_service_is_asked(call):
+    server = Server()
+
+    def answer(handler, method, path, body):
+        if method == "POST":
+            return server(handler, method, path, body)
+        assert path == "/api/v1/namespaces/llm-d/services/sim-gateway"
+        return 200, {}, json.dumps({"kind": "Service", "spec": {"type": "ClusterIP", "clusterIP": "127.0.0.1"}, "status": {}})
+
+    with serve(answer) as url:
+        address = {"namespace": "llm-d", "name": "sim-gateway", "port": int(url.rsplit(":", 1)[1])}
+        result = call(workload_run, host=url, api_key="sesame-open", address=address, **OPTIONS)
+        missing = call(workload_run, host=url, api_key="sesame-open", address={**address, "name": "other"}, wait=0, **OPTIONS)
+    assert result["total"]["ok"] == len(server.prompts) == 15 and result["url"] == url
+    assert missing["failed"] and "Service llm-d/other has no address" in missing["msg"] and "bring it up first" in missing["msg"]

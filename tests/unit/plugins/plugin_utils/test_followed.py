@@ -17,7 +17,7 @@ from ansible_collections.llm_d.inference.plugins.plugin_utils import followed
 def lines_shown(monkeypatch, tmp_path):
     lines = []
     monkeypatch.setattr(followed.display, "display", lines.append)
-    monkeypatch.setattr(followed.C, "DEFAULT_LOCAL_TMP", str(tmp_path / "not" / "yet"))
+    monkeypatch.setattr(followed.run_files, "folder", lambda: str(tmp_path))
     return lines
 
 

@@ -1,0 +1,18 @@
+"""What the live tests share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from stack import Stack  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+    """The running stack."""
+    return Stack(tmp_path_factory.mktemp("artifacts"))

@@ -1,0 +1,112 @@
+"""The running stack as these tests see it: plays on it, its API server, its Helm releases."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import types
+import typing as t
+from pathlib import Path
+
+from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
+
+ROOT = Path(__file__).resolve().parents[3]
+_AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()  # the checkout is the collection
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect  # noqa: E402
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError  # noqa: E402
+
+Object = dict[str, t.Any]
+NAMESPACE = "llm-d"
+CACHE, HOME = Path("/var/cache/llm-d-local"), Path("/var/lib/llm-d-local")
+SIM = {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "engine": {"type": "simulator", "block_size": 16}}
+
+
+class Stack:
+    """One gateway and the service `sim`."""
+
+    def __init__(self, artifacts: Path) -> None:
+        self.kubeconfig = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+        self.cluster = connect(types.SimpleNamespace(params={"kubeconfig": self.kubeconfig}))
+        self.artifacts = artifacts
+
+    def start(self, playbook: str = "site.yml", **variables: t.Any) -> subprocess.Popen[str]:
+        """Begin a play; given variables go before those of the inventory."""
+        given = {"llm_d_artifacts_dir": str(self.artifacts), **variables}
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventories/local", playbook, "-e", json.dumps(given)]
+        environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def play(self, playbook: str = "site.yml", **variables: t.Any) -> tuple[int, str]:
+        """(exit status, output) of a whole play."""
+        with self.start(playbook, **variables) as run:
+            out, _err = run.communicate()
+        return run.returncode, out
+
+    def converges(self, **variables: t.Any) -> str:
+        """Run site.yml, which must end with a good verdict; its output."""
+        status, out = self.play(**variables)
+        assert status == 0, out[-6000:]
+        assert json.loads((self.artifacts / "verdict.json").read_text(encoding="utf-8"))["ok"]
+        return out
+
+    def settled(self) -> None:
+        """A run of site.yml has nothing to change."""
+        assert "changed=0 " in self.converges()
+
+    def versions(self) -> dict[str, str]:
+        """resourceVersion of what the roles write, by kind and name."""
+        kinds = {"Deployment": "apps/v1", "ConfigMap": "v1", "Service": "v1", "ServiceAccount": "v1", "Role": "rbac.authorization.k8s.io/v1",
+                 "Gateway": "gateway.networking.k8s.io/v1", "HTTPRoute": "gateway.networking.k8s.io/v1", "InferencePool": "inference.networking.k8s.io/v1"}
+        found = {}
+        for kind, version in kinds.items():
+            for item in self.cluster.get(self.cluster.path(version, kind, NAMESPACE) or "")["items"]:
+                # status is no work of ours
+                said = item["metadata"].get("generation", item["metadata"]["resourceVersion"])
+                found[f"{kind} {item['metadata']['name']}"] = f"{item['metadata']['uid']} {said}"
+        return found
+
+    def create(self, api_version: str, made: Object) -> str:
+        """Create an object; its path."""
+        path = self.cluster.path(api_version, made["kind"], made["metadata"].get("namespace"))
+        assert path, made["kind"]
+        self.cluster.request("POST", path, body={"apiVersion": api_version, **made})
+        return f"{path}/{made['metadata']['name']}"
+
+    def delete(self, path: str) -> None:
+        self.cluster.request("DELETE", path)
+
+    def helm(self, *arguments: str) -> list[str]:
+        """A helm command on the cluster."""
+        return [str(CACHE / "bin/helm"), "--kubeconfig", self.kubeconfig, "--namespace", "envoy-gateway-system", *arguments]
+
+    def helm_records(self) -> list[tuple[str, str]]:
+        """(name, status) of Helm's records of the gateway's controller."""
+        found = self.cluster.get("/api/v1/namespaces/envoy-gateway-system/secrets", {"labelSelector": "owner=helm,name=envoy-gateway"})["items"]
+        return sorted((item["metadata"]["name"], item["metadata"]["labels"]["status"]) for item in found)
+
+    def answers(self) -> bool:
+        """Whether the API server is ready."""
+        try:
+            return self.cluster.request("GET", "/readyz", raw=True, timeout=5) == "ok"
+        except ClusterError:
+            return False
+
+
+def until(what: t.Callable[[], t.Any], seconds: float) -> t.Any:
+    """The first true value."""
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, f"not in {seconds} s"
+        time.sleep(0.1)
+    return found
+
+
+def tells(out: str, *words: str) -> None:
+    """A play failed as it should: with these words, and without a traceback."""
+    folded = " ".join(out.split())
+    assert not [word for word in words if word not in folded], out[-6000:]
+    assert "Traceback" not in out, out[-6000:]

@@ -1,0 +1,82 @@
+"""An admission webhook that does not answer, and a policy that refuses: told as such, and the run after they are gone changes nothing."""
+
+from __future__ import annotations
+
+import socket
+import time
+import typing as t
+
+import pytest
+from stack import NAMESPACE, SIM, Object, Stack, tells, until
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError
+
+RULES = [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["deployments"]}]
+HERE = {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}
+
+
+def webhook(port: int) -> Object:
+    """One that nobody serves."""
+    hook = {
+        "name": "closed.faults.example.com", "rules": RULES, "namespaceSelector": HERE, "failurePolicy": "Fail", "sideEffects": "None",
+        "admissionReviewVersions": ["v1"], "timeoutSeconds": 2, "clientConfig": {"url": f"https://127.0.0.1:{port}/"},
+    }
+    return {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "faults-closed"}, "webhooks": [hook]}
+
+
+POLICY: list[Object] = [
+    {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": "faults-freeze"}, "spec": {
+        "failurePolicy": "Fail", "matchConstraints": {"namespaceSelector": HERE, "resourceRules": RULES},
+        "validations": [{"expression": "false", "message": "nothing changes on a Friday"}]}},
+    {"kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "faults-freeze"}, "spec": {
+        "policyName": "faults-freeze", "validationActions": ["Deny"]}},
+]
+
+
+@pytest.fixture(name="refusing")
+def _refusing(stack: Stack) -> t.Iterator[t.Callable[[list[Object]], None]]:
+    """Gives what makes the API server refuse Deployments; afterwards it takes them again."""
+    made: list[str] = []
+
+    def refuse(objects: list[Object]) -> None:
+        made.extend(stack.create("admissionregistration.k8s.io/v1", item) for item in objects)
+        until(lambda: not taken(stack), 30)
+
+    yield refuse
+    for path in reversed(made):
+        stack.delete(path)
+    until(lambda: taken(stack), 30)
+
+
+def taken(stack: Stack) -> bool:
+    """Whether the API server takes a change of a Deployment."""
+    body = {"metadata": {"annotations": {"faults": str(time.time())}}}
+    try:
+        path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/sim-epp"
+        stack.cluster.request("PATCH", path, {"dryRun": "All"}, body, content_type="application/merge-patch+json")
+    except ApiError:
+        return False
+    return True
+
+
+def test_a_webhook_that_does_not_answer(stack: Stack, refusing: t.Callable[[list[Object]], None]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    before = stack.versions()
+    refusing([webhook(port)])
+    status, out = stack.play(llm_d_model_services=[{**SIM, "replicas": 2}])
+    assert status != 0
+    tells(out, "Deployment llm-d/sim-epp", "closed.faults.example.com", "connection refused", "then run again")
+    assert stack.versions()["Deployment sim-decode"] == before["Deployment sim-decode"]
+
+
+def test_a_policy_that_refuses(stack: Stack, refusing: t.Callable[[list[Object]], None]) -> None:
+    refusing(POLICY)
+    status, out = stack.play()
+    assert status != 0
+    tells(out, "Deployment llm-d/sim-epp", "nothing changes on a Friday", "a policy of this cluster refuses it")
+
+
+def test_when_nobody_refuses_any_more_the_next_run_converges(stack: Stack) -> None:
+    stack.converges()
+    stack.settled()

@@ -1,0 +1,61 @@
+"""A Helm that is killed leaves its release pending, for Helm, for ever. The next run takes it up."""
+
+from __future__ import annotations
+
+import subprocess
+import typing as t
+
+import pytest
+from stack import CACHE, Stack, until
+
+CHART = str(CACHE / "assets/charts/gateway-helm")
+CONFIG = "/api/v1/namespaces/envoy-gateway-system/configmaps/envoy-gateway-config"
+# Seconds after which a Helm is taken for dead, and that any other wait of these runs may take.
+PATIENCE = 30
+# An image that no registry has: what waits for it never ends by itself.
+STUCK = ("--set", "global.images.envoyGateway.image=127.0.0.1:5215/no/such:image", "--set", "crds.enabled=false", "--skip-crds", "--wait", "--timeout", "10m")
+
+
+def killed(stack: Stack, status: str, *arguments: str) -> None:
+    """Kill a helm command as soon as its record bears the status."""
+    with subprocess.Popen(stack.helm(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as helm:
+        try:
+            until(lambda: status in [found for _name, found in stack.helm_records()], 60)
+        finally:
+            helm.kill()
+    assert status in [found for _name, found in stack.helm_records()]
+
+
+def finalizers(stack: Stack, names: list[str]) -> None:
+    stack.cluster.request("PATCH", CONFIG, body={"metadata": {"finalizers": names}}, content_type="application/merge-patch+json")
+
+
+def upgrade(stack: Stack) -> None:
+    killed(stack, "pending-upgrade", "upgrade", "envoy-gateway", CHART, *STUCK)
+
+
+def install(stack: Stack) -> None:
+    subprocess.run(stack.helm("uninstall", "envoy-gateway", "--wait"), check=True, capture_output=True)
+    killed(stack, "pending-install", "install", "envoy-gateway", CHART, "--no-hooks", *STUCK)
+
+
+def uninstall(stack: Stack) -> None:
+    finalizers(stack, ["faults.example.com/held"])
+    try:
+        killed(stack, "uninstalling", "uninstall", "envoy-gateway", "--wait")
+    finally:
+        finalizers(stack, [])
+
+
+@pytest.mark.parametrize("interrupted", [upgrade, install, uninstall])
+def test_the_next_run_takes_up_a_release_that_was_left(stack: Stack, interrupted: t.Callable[[Stack], None]) -> None:
+    interrupted(stack)
+    out = stack.converges(llm_d_wait_timeout=PATIENCE)
+    assert "another Helm is at work, or was killed" in out
+    records = stack.helm_records()
+    assert [status for _name, status in records].count("deployed") == 1 and records[-1][1] == "deployed", records
+    assert not [status for _name, status in records if status not in ("deployed", "superseded", "failed")], records
+
+
+def test_then_nothing_is_left_to_change(stack: Stack) -> None:
+    stack.settled()

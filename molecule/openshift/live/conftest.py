@@ -1,0 +1,52 @@
+"""The cluster in OpenShift's shape, and playbooks on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
+
+ROOT = Path(__file__).resolve().parents[3]
+_AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()  # the checkout is the collection
+sys.path[:0] = [str(ROOT / "molecule/openshift/standin"), str(ROOT / "tests")]
+
+from api import Api  # noqa: E402
+
+KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+Facts = dict[str, t.Any]
+
+
+class Done(t.NamedTuple):
+    """How a playbook ended."""
+
+    ok: bool
+    unchanged: bool
+    text: str
+
+
+@pytest.fixture(scope="session")
+def api() -> Api:
+    return Api(KUBECONFIG)
+
+
+@pytest.fixture(scope="session")
+def play(tmp_path_factory: pytest.TempPathFactory) -> t.Callable[..., Done]:
+    """Run a playbook with the scenario's inventory, some variables said otherwise."""
+    folder = tmp_path_factory.mktemp("artifacts")
+
+    def run(playbook: str, **variables: t.Any) -> Done:
+        given = {"llm_d_artifacts_dir": str(folder), "gpu_operator_timeout": 40, **variables}
+        tool = str(Path(sys.executable).parent / "ansible-playbook")
+        command = [tool, "-i", "molecule/openshift/inventory", playbook, "-e", json.dumps(given)]
+        environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
+        text = done.stdout + done.stderr
+        return Done(done.returncode == 0, "changed=0" in text, text)
+
+    return run

@@ -1,0 +1,124 @@
+"""The GPU operator by the Operator Lifecycle Manager: installed, verified, shared otherwise, broken, removed. Nothing here skips a wait."""
+
+from __future__ import annotations
+
+import typing as t
+
+import gpus
+import olm
+import pytest
+from api import Api
+
+Facts = dict[str, t.Any]
+PLAY = "molecule/openshift/gpus.yml"
+A100 = {"name": "cut", "node_selector": {"pool": "a100"}, "product": "A100-80GB", "gpus_per_node": 8, "sharing": "mig",
+        "profiles": {"3g.40gb": 1, "1g.10gb": 4}}
+H100 = {"name": "parallel", "node_selector": {"pool": "h100"}, "product": "H100-80GB", "gpus_per_node": 8, "sharing": "mps", "replicas": 4}
+L40S = {"name": "sliced", "node_selector": {"pool": "l40s"}, "product": "L40S", "gpus_per_node": 4, "sharing": "time_slicing", "replicas": 3}
+WHOLE = {"sharing": "exclusive", "replicas": None, "profiles": None}
+CSV = ["nfd.4.21.0-202601", "gpu-operator-certified.v26.3.1"]
+
+
+def wanted(*pools: Facts, **more: t.Any) -> Facts:
+    return {"llm_d_gpus": {"operator": "nvidia_olm", "pools": list(pools), **more}}
+
+
+def allocatable(api: Api, node: str) -> Facts:
+    found = api.call("GET", f"/api/v1/nodes/{node}")["status"]["allocatable"]
+    return {key.partition("/")[2]: int(value) for key, value in found.items() if key.startswith("nvidia.com/")}
+
+
+def removed(play: t.Callable[..., t.Any], **variables: t.Any) -> None:
+    done = play(PLAY, gpu_operator_state="absent", **variables)
+    assert done.ok, done.text[-3000:]
+
+
+def test_each_pool_shares_its_gpus_in_its_own_way(api: Api, play: t.Callable[..., t.Any]) -> None:
+    done = play(PLAY, **wanted(A100, H100, L40S))
+    assert done.ok, done.text[-3000:]
+    assert allocatable(api, "gpu-a100") == {"mig-3g.40gb": 8, "mig-1g.10gb": 32}
+    assert allocatable(api, "gpu-h100") == {"gpu": 32} and allocatable(api, "gpu-l40s") == {"gpu": 12}
+    where = {item["involvedObject"]["name"]: item["message"] for item in api.items("/api/v1/namespaces/llm-d/events") if item["reason"] == "Scheduled"}
+    tried = {"cut-mig-3g-40gb": "a100", "cut-mig-1g-10gb": "a100", "parallel-gpu": "h100", "sliced-gpu": "l40s"}
+    assert all(where[f"gpu-test-{name}"].endswith(f"to gpu-{node}") for name, node in tried.items()), "the scheduler found a node for each test pod"
+    assert not [pod for pod in api.items("/api/v1/namespaces/llm-d/pods") if pod["metadata"]["name"].startswith("gpu-test-")]
+    again = play(PLAY, **wanted(A100, H100, L40S))
+    assert again.ok and again.unchanged, again.text[-3000:]
+
+
+def test_another_way_to_share_takes_the_old_one_back(api: Api, play: t.Callable[..., t.Any]) -> None:
+    pools = ({**A100, **WHOLE}, {**H100, **WHOLE}, {**L40S, "sharing": "mps", "replicas": 2})
+    done = play(PLAY, **wanted(*pools))
+    assert done.ok, done.text[-3000:]
+    assert [allocatable(api, name) for name in ("gpu-a100", "gpu-h100", "gpu-l40s")] == [{"gpu": 8}, {"gpu": 8}, {"gpu": 8}]
+    again = play(PLAY, **wanted(*pools))
+    assert again.ok and again.unchanged, again.text[-3000:]
+
+
+def test_a_number_that_no_node_has_is_told(play: t.Callable[..., t.Any]) -> None:
+    done = play(PLAY, gpu_operator_timeout=6, **wanted({**L40S, "gpus_per_node": 8}))
+    assert not done.ok and "node gpu-l40s: allocatable nvidia.com/gpu is 12, not 24" in done.text, done.text[-3000:]
+
+
+def test_a_driver_that_does_not_come_up_is_told(api: Api, play: t.Callable[..., t.Any]) -> None:
+    api.merge("/api/v1/nodes/gpu-l40s", {"metadata": {"labels": {gpus.BROKEN: "true"}}})
+    try:
+        done = play(PLAY, gpu_operator_timeout=6, gpu_operator_state="verify", **wanted(L40S))
+    finally:
+        api.merge("/api/v1/nodes/gpu-l40s", {"metadata": {"labels": {gpus.BROKEN: None}}})
+    assert not done.ok and "DriverNotReady" in done.text and "the first start builds or pulls it" in done.text, done.text[-3000:]
+
+
+def test_a_test_pod_that_fails_is_told(api: Api, play: t.Callable[..., t.Any]) -> None:
+    api.merge("/api/v1/nodes/gpu-l40s", {"metadata": {"labels": {gpus.FAILING: "true"}}})
+    try:
+        done = play(PLAY, **wanted(L40S))
+        unchecked = play(PLAY, **wanted(L40S, checks={"pods": False}))
+    finally:
+        api.merge("/api/v1/nodes/gpu-l40s", {"metadata": {"labels": {gpus.FAILING: None}}})
+    assert not done.ok and "failed (exit code 1): Error no CUDA-capable device is detected" in done.text, done.text[-3000:]
+    assert unchecked.ok, unchecked.text[-3000:]
+
+
+def test_a_node_without_metrics_is_told(api: Api, play: t.Callable[..., t.Any]) -> None:
+    pod = "/api/v1/namespaces/nvidia-gpu-operator/pods/nvidia-dcgm-exporter-gpu-l40s"
+    api.merge(pod, {"metadata": {"labels": {"app": "lost"}}})
+    try:
+        done = play(PLAY, gpu_operator_timeout=8, **wanted(L40S))
+    finally:
+        api.merge(pod, {"metadata": {"labels": {"app": "nvidia-dcgm-exporter"}}})
+    assert not done.ok and "node gpu-l40s: no pod of DCGM's exporter runs on it" in done.text, done.text[-3000:]
+
+
+def test_absent_leaves_nothing_behind(api: Api, play: t.Callable[..., t.Any]) -> None:
+    removed(play, **wanted(A100, H100, L40S))
+    assert not api.items("/apis/nvidia.com/v1/clusterpolicies") and not api.items(f"{olm.ROOT}/clusterserviceversions")
+    assert not api.find("/api/v1/namespaces/nvidia-gpu-operator") and not api.find("/api/v1/namespaces/openshift-nfd")
+    for node in gpus.NODES:
+        labels = api.call("GET", f"/api/v1/nodes/{node}")["metadata"]["labels"]
+        assert not {"nvidia.com/mig.config", "nvidia.com/device-plugin.config"} & labels.keys()
+
+
+@pytest.mark.parametrize(
+    ("channel", "words"),
+    [
+        ("broken", "install timeout: deployment gpu-operator not ready before timeout"),
+        ("v99", "no operators found in channel v99"),
+    ],
+)
+def test_an_operator_that_does_not_come_up_is_told(play: t.Callable[..., t.Any], channel: str, words: str) -> None:
+    done = play(PLAY, gpu_operator_timeout=8, **wanted(channel=channel))
+    assert not done.ok and words in done.text, done.text[-3000:]
+    removed(play, **wanted(channel=channel))
+
+
+def test_what_waits_for_a_person_is_installed_when_it_was_named(api: Api, play: t.Callable[..., t.Any]) -> None:
+    done = play(PLAY, **wanted(L40S, approval="Manual"))
+    assert not done.ok and all(f"write {name} under llm_d_gpus.approved" in done.text for name in CSV), done.text[-3000:]
+    assert not api.items(f"{olm.ROOT}/clusterserviceversions")
+    done = play(PLAY, **wanted(L40S, approval="Manual", approved=CSV))
+    assert done.ok, done.text[-3000:]
+    assert all(item["spec"]["approval"] == "Manual" and item["spec"]["approved"] for item in api.items(f"{olm.ROOT}/installplans"))
+    assert allocatable(api, "gpu-l40s") == {"gpu": 12}
+    again = play(PLAY, **wanted(L40S, approval="Manual", approved=CSV))
+    assert again.ok and again.unchanged, again.text[-3000:]

@@ -1,0 +1,62 @@
+"""Definitions are removed by an act of its own: refused while a stack uses them, done when none does, and put back by the next run. Needs `make site` first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from kubernetes import client, config
+
+ROOT = Path(__file__).resolve().parents[3]
+KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+THEIRS = "things.example.com"
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": THEIRS},
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Thing", "plural": "things"},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+    },
+}
+
+
+def play(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A playbook on the local inventory."""
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventories/local", name, *arguments]
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
+
+
+def definitions() -> set[str]:
+    """Names of all definitions of the cluster."""
+    config.load_kube_config(KUBECONFIG)
+    return {item.metadata.name for item in client.ApiextensionsV1Api().list_custom_resource_definition().items}
+
+
+def test_refused_in_use_done_unused_and_back_again() -> None:
+    before = definitions()
+    client.ApiextensionsV1Api().create_custom_resource_definition(CRD)
+    try:
+        refused = play("playbooks/remove_crds.yml")
+        assert refused.returncode != 0 and "inferencepools.inference.networking.k8s.io llm-d/sim" in refused.stdout
+        assert definitions() == before | {THEIRS}
+        assert play("playbooks/teardown.yml").returncode == 0
+        assert definitions() == before | {THEIRS}
+        looked = play("playbooks/remove_crds.yml", "--check", "--diff")
+        assert looked.returncode == 0 and "-inferencepools.inference.networking.k8s.io" in looked.stdout, looked.stdout
+        assert definitions() == before | {THEIRS}
+        done = play("playbooks/remove_crds.yml")
+        assert done.returncode == 0, done.stdout
+        assert definitions() == {THEIRS}
+        again = play("playbooks/remove_crds.yml")
+        assert again.returncode == 0 and "changed=0 " in again.stdout
+    finally:
+        client.ApiextensionsV1Api().delete_custom_resource_definition(THEIRS)
+    site = play("site.yml")
+    assert site.returncode == 0, site.stdout[-4000:]
+    assert definitions() == before

@@ -1,0 +1,161 @@
+"""Two phases, two accounts: an administrator once, then one with rights to its namespace only brings up a stack that serves. Needs `make site` first.
+
+The rights are those that playbooks/list_rights.yml prints. The stack has a namespace of its own, with Secrets made of values that nothing may show.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from kubernetes import client, config
+
+ROOT = Path(__file__).resolve().parents[3]
+KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+HOME, ACCOUNT = "llm-d-restricted", "deployer"
+TOKEN, PASSWORD = "hf_" + "q7" * 12, "s3same-" + "z9" * 8
+HIDDEN = [TOKEN, PASSWORD, *(base64.b64encode(text.encode()).decode() for text in (TOKEN, PASSWORD, f"robot:{PASSWORD}"))]
+USER = {
+    "llm_d_namespace": HOME,
+    "llm_d_instance": HOME,
+    "llm_d_model_token": TOKEN,
+    "llm_d_image_pull_credentials": [{"registry": "registry.example.com", "username": "robot", "password": PASSWORD}],
+}
+
+
+def play(name: str, folder: Path, *arguments: str, **variables: t.Any) -> subprocess.CompletedProcess[str]:
+    """A playbook on the local inventory, with a file of variables for the namespace of its own."""
+    given = folder / "vars.json"
+    given.write_text(json.dumps({**USER, "llm_d_artifacts_dir": str(folder / "artifacts"), **variables}), encoding="utf-8")
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventories/local", name, "-e", f"@{given}", *arguments]
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
+    with (folder / "output").open("a", encoding="utf-8") as kept:
+        kept.write(done.stdout + done.stderr)
+    return done
+
+
+def well(done: subprocess.CompletedProcess[str]) -> str:
+    """What a playbook that went well has said."""
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Path]:
+    """Where all output goes; the namespace goes at the end."""
+    config.load_kube_config(KUBECONFIG)
+    yield tmp_path_factory.mktemp("restricted")
+    client.CoreV1Api().delete_namespace(HOME)
+
+
+def listed(folder: Path, **variables: t.Any) -> dict[str, t.Any]:
+    """The one Role that list_rights.yml prints for an account with rights to the namespace only."""
+    said = well(play("playbooks/list_rights.yml", folder, llm_d_scope="namespace", **variables))
+    roles = json.loads(re.search(r"\"msg\": (\[.*\])\s*\}", said, re.DOTALL).group(1))
+    assert [(role["kind"], role["metadata"]["namespace"]) for role in roles] == [("Role", HOME)]
+    return roles[0]
+
+
+@pytest.fixture(scope="module")
+def account(folder: Path) -> Path:
+    """The administrator's half, and a kubeconfig with the account whose Role list_rights.yml has printed."""
+    well(play("playbooks/prerequisites.yml", folder))
+    role = listed(folder)
+    core, rbac = client.CoreV1Api(), client.RbacAuthorizationV1Api()
+    core.create_namespaced_service_account(HOME, {"metadata": {"name": ACCOUNT}})
+    rbac.create_namespaced_role(HOME, role)
+    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": HOME}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"]}
+    rbac.create_namespaced_role_binding(HOME, {"metadata": {"name": ACCOUNT}, "roleRef": reference, "subjects": [subject]})
+    token = core.create_namespaced_service_account_token(ACCOUNT, HOME, {"spec": {"expirationSeconds": 3600}}).status.token
+    found = yaml.safe_load(Path(KUBECONFIG).read_text(encoding="utf-8"))
+    found["users"] = [{"name": entry["name"], "user": {"token": token}} for entry in found["users"]]
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(found), encoding="utf-8")
+    return path
+
+
+def mine(account: Path) -> dict[str, str]:
+    """What the account's file says beside."""
+    return {"llm_d_kubeconfig": str(account), "llm_d_scope": "namespace"}
+
+
+def test_the_account_may_do_nothing_outside_of_its_namespace(account: Path, folder: Path) -> None:
+    done = play("playbooks/prerequisites.yml", folder, llm_d_kubeconfig=str(account))
+    assert done.returncode != 0 and f"The account system:serviceaccount:{HOME}:{ACCOUNT} may not" in done.stdout
+    assert "customresourcedefinitions.apiextensions.k8s.io" in done.stdout and "Nothing has been touched" in done.stdout
+
+
+def test_the_account_brings_up_a_stack_that_serves(account: Path, folder: Path) -> None:
+    well(play("site.yml", folder, "-vvv", "--diff", **mine(account)))
+    verdict = json.loads((folder / "artifacts/verdict.json").read_text(encoding="utf-8"))
+    assert verdict["ok"] and len(verdict["claims"]) == 7
+    found = client.CoreV1Api().read_namespaced_secret(f"{HOME}-model-token", HOME)
+    assert base64.b64decode(found.data["HF_TOKEN"]).decode() == TOKEN
+    pods = client.CoreV1Api().list_namespaced_pod(HOME).items
+    assert pods and all([secret.name for secret in pod.spec.image_pull_secrets] == [f"{HOME}-image-pull"] for pod in pods)
+
+
+def test_once_more_and_in_check_mode_nothing_changes(account: Path, folder: Path) -> None:
+    for arguments in ((), ("--check", "--diff", "-vvv")):
+        assert re.search(r"changed=0 ", well(play("site.yml", folder, *arguments, **mine(account))))
+
+
+@pytest.mark.parametrize(
+    "resource", ["httproutes", "inferencepools", "deployments", "secrets", "services/proxy", "pods/log", "replicasets", "envoyproxies"]
+)
+def test_the_preflight_names_what_is_missing(account: Path, folder: Path, resource: str) -> None:
+    rbac = client.RbacAuthorizationV1Api()
+    role = rbac.list_namespaced_role(HOME, field_selector="metadata.name=llm-d-deployer").items[0]
+    whole = [client.V1PolicyRule(**{key: getattr(rule, key) for key in rule.attribute_map}) for rule in role.rules]
+    for rule in role.rules:
+        rule.resources = [name for name in rule.resources if name != resource]
+    role.rules = [rule for rule in role.rules if rule.resources]
+    rbac.replace_namespaced_role(role.metadata.name, HOME, role)
+    try:
+        done = play("playbooks/preflight.yml", folder, **mine(account))
+    finally:
+        role = rbac.read_namespaced_role(role.metadata.name, HOME)
+        role.rules = whole
+        rbac.replace_namespaced_role(role.metadata.name, HOME, role)
+    assert done.returncode != 0 and re.search(rf"may not [a-z, ]+ {resource}[a-z.0-9 -]* in {HOME}", done.stdout), done.stdout[-3000:]
+    assert len(set(re.findall(r"may not [a-z, ]+ ([a-z/]+)", done.stdout))) == 1
+
+
+def test_the_account_takes_its_stack_away_and_nothing_else(account: Path, folder: Path) -> None:
+    well(play("playbooks/teardown.yml", folder, "-vvv", **mine(account)))
+    assert not client.AppsV1Api().list_namespaced_deployment(HOME).items
+    assert not client.CoreV1Api().list_namespaced_secret(HOME).items and not client.CoreV1Api().list_namespaced_service(HOME).items
+    custom = client.CustomObjectsApi()
+    kinds = (("gateway.networking.k8s.io", "gateways"), ("gateway.networking.k8s.io", "httproutes"), ("inference.networking.k8s.io", "inferencepools"))
+    for group, plural in kinds:
+        assert not custom.list_namespaced_custom_object(group, "v1", HOME, plural)["items"]
+    assert custom.get_cluster_custom_object("gateway.networking.k8s.io", "v1", "gatewayclasses", "envoy-gateway")
+    assert client.CoreV1Api().read_namespace(HOME).status.phase == "Active"
+
+
+def test_another_provider_with_the_rights_for_it(account: Path, folder: Path) -> None:
+    """Without rights to what the first one had: nobody stumbles over kinds that the account may not even read."""
+    gateway = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
+    role = listed(folder, **gateway)
+    assert not [rule for rule in role["rules"] if {"gateways", "httproutes", "envoyproxies"} & set(rule["resources"])]
+    client.RbacAuthorizationV1Api().replace_namespaced_role(role["metadata"]["name"], HOME, role)
+    well(play("site.yml", folder, **mine(account), **gateway))
+    assert json.loads((folder / "artifacts/verdict.json").read_text(encoding="utf-8"))["ok"]
+    well(play("playbooks/teardown.yml", folder, **mine(account), **gateway))
+    assert not client.AppsV1Api().list_namespaced_deployment(HOME).items
+
+
+def test_no_output_and_no_artifact_shows_a_secret(folder: Path) -> None:
+    for path in [folder / "output", *(path for path in (folder / "artifacts").rglob("*") if path.is_file())]:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        assert text and not [value for value in HIDDEN if value in text], path

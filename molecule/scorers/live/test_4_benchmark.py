@@ -1,0 +1,121 @@
+"""playbooks/benchmark.yml on the running stack, from this host and from a Job in the cluster, which leaves nothing behind, also after Ctrl-C."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import pytest
+from kubernetes import client
+from python_image import NAME, push
+from stack import NAMESPACE, ROOT, Stack, until
+
+LABEL = "llm-d.ai/perf"
+LOAD = {"services": ["sim"], "concurrency": [2], "rates": [4], "seconds": 4, "warmup_seconds": 1, "slo": {"error_rate_max": 0}}
+RESOURCES = {"requests": {"cpu": "100m", "memory": "64Mi"}}
+
+
+@pytest.fixture(name="image", scope="session")
+def python_image(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return push(tmp_path_factory.mktemp("image"))
+
+
+def command(folder: Path, wanted: dict[str, t.Any], *arguments: str) -> list[str]:
+    given = {"llm_d_artifacts_dir": str(folder), "llm_d_benchmark": {**LOAD, **wanted}}
+    program = str(Path(sys.executable).parent / "ansible-playbook")
+    return [program, "-i", "molecule/scorers/inventory", "playbooks/benchmark.yml", "-e", json.dumps(given), *arguments]
+
+
+def play(folder: Path, wanted: dict[str, t.Any], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(folder, wanted, *arguments), cwd=ROOT, capture_output=True, text=True, env=environment(), check=False)
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+
+
+def left(stack: Stack) -> list[str]:
+    found = [client.BatchV1Api().list_namespaced_job(NAMESPACE, label_selector=LABEL)]
+    found += [look(NAMESPACE, label_selector=LABEL) for look in (
+        stack.core.list_namespaced_pod, stack.core.list_namespaced_config_map, stack.core.list_namespaced_secret)]
+    return [each.metadata.name for listed in found for each in listed.items]
+
+
+def versions(stack: Stack) -> dict[str, str]:
+    """What a change of the stack would change."""
+    found = [*stack.core.list_namespaced_config_map(NAMESPACE).items, *stack.core.list_namespaced_service(NAMESPACE).items,
+             *stack.core.list_namespaced_secret(NAMESPACE).items]
+    deployments = client.AppsV1Api().list_namespaced_deployment(NAMESPACE).items
+    return {**{each.metadata.uid: each.metadata.resource_version for each in found}, **{each.metadata.uid: each.metadata.generation for each in deployments}}
+
+
+def test_a_job_gives_the_same_report_as_this_host_and_leaves_nothing(stack: Stack, image: str, tmp_path: Path) -> None:
+    before = versions(stack)
+    here = play(tmp_path / "here", {})
+    assert here.returncode == 0, here.stdout
+    there = play(tmp_path / "there", {"job": {"image": image, "resources": RESOURCES}, "baseline": str(tmp_path / "here" / "benchmark")})
+    assert there.returncode == 0, there.stdout + there.stderr
+    assert left(stack) == [] and versions(stack) == before
+    assert "in flight" in there.stdout and "rate 4" in there.stdout and "changed=0" in there.stdout
+    folders = [tmp_path / name / "benchmark" for name in ("here", "there")]
+    files = [sorted(str(file.relative_to(folder)) for file in folder.rglob("*")) for folder in folders]
+    assert files[0] == files[1] and {"report.html", "report.json", "sim/requests.csv", "sim/result.json"} <= set(files[0])
+    first, second = (json.loads((folder / "report.json").read_text())["services"][0] for folder in folders)
+    assert set(second) - set(first) == {"comparison"} and {row["label"] for row in second["comparison"]} == {"concurrency 2", "rate 4"}
+    assert first["url"] == second["url"] == stack.gateway and first["client"] != second["client"]
+    pods = set(stack.servers("sim"))
+    for one, other in zip(first["stages"], second["stages"], strict=True):
+        assert set(one) == set(other) and one["label"] == other["label"] and one["failed"] == other["failed"] == 0
+        assert one["output_tokens"] == 16 * one["ok"] and other["output_tokens"] == 16 * other["ok"] and set(other["servers"]) <= pods
+    rows = list(csv.DictReader((folders[1] / "sim" / "requests.csv").open()))
+    assert len(rows) == sum(stage["requests"] for stage in second["stages"]) and {row["server"] for row in rows} <= pods
+
+
+def test_a_missed_objective_fails_and_is_reported(stack: Stack, tmp_path: Path) -> None:
+    done = play(tmp_path, {"slo": {"ttft_from_schedule_p50_ms": 0.01}, "concurrency": [1], "rates": [], "services": None})
+    assert done.returncode != 0
+    assert "sim: concurrency 1: ttft_from_schedule_p50_ms" in done.stdout and "table: concurrency 1: ttft_from_schedule_p50_ms" in done.stdout, done.stdout
+    report = json.loads((tmp_path / "benchmark" / "report.json").read_text())
+    assert not report["ok"] and [each["name"] for each in report["services"]] == ["sim", "table"]
+    assert report["services"][1]["url"] == f"{stack.gateway}/table" and report["services"][1]["stages"][0]["ok"] > 0
+
+
+def test_check_mode_sends_and_makes_nothing(stack: Stack, tmp_path: Path) -> None:
+    done = play(tmp_path, {"job": {"image": "acme/nothing:1"}}, "--check")
+    assert done.returncode == 0 and "Check mode sends no request" in done.stdout, done.stdout
+    assert left(stack) == [] and not (tmp_path / "benchmark").exists()
+
+
+def test_quick_asks_each_server(tmp_path: Path) -> None:
+    done = play(tmp_path, {"quick": True, "slo": {}})
+    assert done.returncode == 0 and "changed=0" in done.stdout, done.stdout
+
+
+def test_an_image_that_is_not_there_is_named(stack: Stack, image: str, tmp_path: Path) -> None:
+    done = play(tmp_path, {"job": {"image": image.replace(NAME, "llm-d-local/no-such-python:1"), "resources": RESOURCES}})
+    assert done.returncode != 0 and "the Job's pod does not run" in done.stdout, done.stdout
+    assert left(stack) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_play_takes_its_job_along(stack: Stack, image: str, tmp_path: Path, number: int) -> None:
+    given = command(tmp_path, {"seconds": 120, "job": {"image": image, "resources": RESOURCES}})
+    process = subprocess.Popen(given, cwd=ROOT, env=environment(), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def runs() -> bool:
+        assert process.poll() is None
+        return any(pod.status.phase == "Running" for pod in stack.core.list_namespaced_pod(NAMESPACE, label_selector=LABEL).items)
+
+    try:
+        until(runs, 60, "the Job's pod runs")
+        os.killpg(process.pid, number)
+        assert process.wait(60) != 0
+    finally:
+        process.kill()
+    until(lambda: left(stack) == [], 30, "nothing of the Job is left")

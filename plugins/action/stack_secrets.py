@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Applies the Secrets of the user's values, which only this action knows."""
+
+from __future__ import annotations
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.llm_d.inference.plugins.action.cluster_objects import OPTIONS
+from ansible_collections.llm_d.inference.plugins.action.cluster_objects import ActionModule as ClusterObjects
+from ansible_collections.llm_d.inference.plugins.module_utils.fields import Problem
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import Mistakes, explain, secret_definitions
+from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import read
+
+
+class ActionModule(ClusterObjects):
+    """What cluster_objects does, with definitions that are no argument."""
+
+    def run(self, tmp=None, task_vars=None):
+        result = ActionBase.run(self, tmp, task_vars)
+        self.validate_argument_spec(argument_spec={name: {"type": "raw"} for name in self._task.args if name not in OPTIONS})
+        user, problems = read(task_vars or {}, self._templar.template)
+        try:
+            definitions = [] if problems else secret_definitions(user)
+        except Mistakes as mistakes:
+            problems: list[Problem] = mistakes.problems
+        if problems:
+            return {**result, "failed": True, "msg": explain(problems)}
+        labels = definitions[0]["metadata"]["labels"] if definitions else {}
+        options = {
+            "definitions": definitions, "state": "present", "owned_by": labels, "skip_forbidden": False,
+            "force_conflicts": True, "field_manager": "llm_d.inference",
+        }
+        return self.bring(result, options, task_vars)

@@ -1,0 +1,223 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gpu_checks
+short_description: Run a test pod on each pool of GPUs and look for their metrics
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Creates one pod for each resource that a pool of nodes offers, waits until it has ended well, and deletes it, however that ended.
+  - A pool that has none of the resource free gets no pod, and is named under RV(untested).
+  - Reads the page of DCGM's exporter on each node of the pools through the API server.
+  - Changes nothing that stays.
+options:
+  tests:
+    description: Test pods, as the plan has them under C(gpus.checks.pods).
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      pool:
+        description: Name of the pool.
+        type: str
+        required: true
+      resource:
+        description: The resource that the pod asks for.
+        type: str
+        required: true
+      labels:
+        description: Labels of the pool's nodes.
+        type: dict
+        required: true
+      pod:
+        description: The pod.
+        type: dict
+        required: true
+  metrics:
+    description: Where DCGM's exporters are; left out, metrics are not looked for.
+    type: dict
+    suboptions:
+      namespace:
+        description: Namespace of the exporters.
+        type: str
+        required: true
+      selector:
+        description: Label selector of their pods.
+        type: str
+        required: true
+      pools:
+        description: Pools of nodes, each with C(selector), and C(cut) for those whose GPUs are cut into slices.
+        type: list
+        elements: dict
+        required: true
+        suboptions:
+          selector:
+            description: Label selector of the nodes.
+            type: str
+            required: true
+          cut:
+            description: Whether the GPUs are cut into slices.
+            type: bool
+            default: false
+  timeout:
+    description: Seconds for all that to be as it should.
+    type: int
+    default: 300
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - ansible.builtin.action_common_attributes
+attributes:
+  check_mode:
+    description: Does nothing.
+    support: full
+  diff_mode:
+    description: There is no difference to show.
+    support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
+requirements:
+  - python >= 3.11
+  - kubernetes >= 24.2.0
+"""
+
+EXAMPLES = r"""
+- name: Try the GPUs of each pool
+  llm_d.inference.gpu_checks:
+    tests: "{{ lookup('llm_d.inference.plan').gpus.checks.pods }}"
+    metrics: "{{ lookup('llm_d.inference.plan').gpus.checks.metrics }}"
+"""
+
+RETURN = r"""
+tested:
+  description: What ran.
+  returned: always
+  type: list
+  elements: str
+  sample: ["pool cut: nvidia.com/mig-1g.10gb on gpu-a100"]
+untested:
+  description: What had no room to run.
+  returned: always
+  type: list
+  elements: str
+  sample: ["pool whole: no nvidia.com/gpu is free"]
+problems:
+  description: What is not as it should be, each with what to do.
+  returned: always
+  type: list
+  elements: str
+  sample: ["node gpu-1: no pod of DCGM's exporter runs on it; look at its DaemonSet"]
+"""
+
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.gpu_checks import ENDED, free, missing_series, port, verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import free_accelerators
+
+PAUSE = 1.0
+TEXT = {"type": "str", "required": True}
+TEST = {"pool": TEXT, "resource": TEXT, "labels": {"type": "dict", "required": True}, "pod": {"type": "dict", "required": True}}
+POOL = {"selector": TEXT, "cut": {"type": "bool", "default": False}}
+METRICS = {"namespace": TEXT, "selector": TEXT, "pools": {"type": "list", "elements": "dict", "required": True, "options": POOL}}
+
+
+def remove(cluster: Cluster, path: str) -> None:
+    """Delete a pod, and wait until its name is free again."""
+    while cluster.find(path):
+        try:
+            cluster.request("DELETE", path, body={"gracePeriodSeconds": 0})
+        except ApiError as error:
+            if error.status != 404:
+                raise
+        time.sleep(PAUSE)
+
+
+def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str], list[str]]:
+    """Run all test pods at once; (what ran, what went wrong)."""
+    paths = {}
+    try:
+        for test in tests:
+            metadata = test["pod"]["metadata"]
+            root = f"/api/v1/namespaces/{metadata['namespace']}/pods"
+            remove(cluster, f"{root}/{metadata['name']}")  # of a run that was killed
+            cluster.request("POST", root, body=test["pod"])
+            paths[f"{root}/{metadata['name']}"] = test
+        while True:
+            found = {path: cluster.find(path) or {} for path in paths}
+            if all((pod.get("status") or {}).get("phase") in ENDED for pod in found.values()) or time.monotonic() >= deadline:
+                break
+            time.sleep(PAUSE)
+        wrong = [line for path, test in paths.items() if (line := verdict(found[path], test))]
+        well = [f"pool {test['pool']}: {test['resource']} on {found[path]['spec'].get('nodeName')}" for path, test in paths.items()
+                if not verdict(found[path], test)]
+        return well, wrong
+    finally:
+        for path in paths:
+            remove(cluster, path)
+
+
+def look(cluster: Cluster, metrics: dict) -> list[str]:
+    """What the exporters of the pools' nodes lack."""
+    pods = cluster.get(f"/api/v1/namespaces/{metrics['namespace']}/pods", {"labelSelector": metrics["selector"]}).get("items") or []
+    there = {pod["spec"].get("nodeName"): pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"}
+    found = []
+    for pool in metrics["pools"]:
+        for node in cluster.get("/api/v1/nodes", {"labelSelector": pool["selector"]}).get("items") or []:
+            name = node["metadata"]["name"]
+            if name not in there:
+                found.append(f"node {name}: no pod of DCGM's exporter runs on it; look at its DaemonSet")
+                continue
+            pod = there[name]
+            path = f"/api/v1/namespaces/{metrics['namespace']}/pods/{pod['metadata']['name']}:{port(pod)}/proxy/metrics"
+            try:
+                found.append(missing_series(name, cluster.request("GET", path, raw=True), pool["cut"]))
+            except ClusterError as error:
+                found.append(f"node {name}: DCGM's exporter does not answer: {error}")
+    return [line for line in found if line]
+
+
+def main() -> None:
+    """Entry of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **auth_spec(),
+            "tests": {"type": "list", "elements": "dict", "default": [], "options": TEST},
+            "metrics": {"type": "dict", "options": METRICS},
+            "timeout": {"type": "int", "default": 300},
+        },
+        supports_check_mode=True,
+    )
+    if module.check_mode:
+        module.exit_json(changed=False, tested=[], untested=[], problems=[])
+    tests, metrics, untested = module.params["tests"], module.params["metrics"], []
+    deadline = time.monotonic() + module.params["timeout"]
+    try:
+        cluster = connect(module)
+        facts = {kind: cluster.get(f"/api/v1/{kind}").get("items") or [] for kind in ("nodes", "pods")} if tests else {}
+        room = [test for test in tests if free(free_accelerators(facts, test["resource"]), test["labels"])]
+        untested = [f"pool {test['pool']}: no {test['resource']} is free" for test in tests if test not in room]
+        tested, problems = run(cluster, room, deadline)
+        lacking = look(cluster, metrics) if metrics else []
+        while lacking and time.monotonic() < deadline:
+            time.sleep(PAUSE)
+            lacking = look(cluster, metrics)
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc), tested=[], untested=untested, problems=[])
+    result = {"changed": False, "tested": tested, "untested": untested, "problems": problems + lacking}
+    if result["problems"]:
+        module.fail_json(msg="the GPUs do not work as asked:\n" + "\n".join(f"- {line}" for line in result["problems"]), **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: helm_release
+short_description: Read a Helm release, once no Helm is at work on it
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Reads what Helm has noted of a release from the API server itself, in a tenth of the time that starting Helm takes.
+  - While Helm installs, upgrades or uninstalls a release, it marks its record as C(pending-install), C(pending-upgrade), C(pending-rollback) or
+    C(uninstalling), and refuses to touch one so marked. A Helm that is killed leaves the mark for ever.
+  - Waits until the mark is gone. One that is older than O(timeout) is taken for one that was left, and the release is marked as C(failed), which is what
+    Helm itself writes when it is interrupted in order. From there it can be upgraded or uninstalled.
+  - Reads and writes the Secrets that Helm keeps its records in by default.
+options:
+  release_name:
+    description: Name of the release.
+    type: str
+    required: true
+  release_namespace:
+    description: Namespace of the release.
+    type: str
+    required: true
+  timeout:
+    description: Seconds that a Helm may be at work.
+    type: int
+    default: 300
+  progress_path:
+    description: File to which lines about the progress are appended. The action plugin sets it; there is no need to.
+    type: path
+extends_documentation_fragment:
+  - llm_d.inference.attributes
+  - kubernetes.core.k8s_auth_options
+attributes:
+  check_mode:
+    description: Looks once, and says whether the release is marked.
+  diff_mode:
+    description: The difference is the status alone.
+    support: none
+requirements:
+  - python >= 3.11
+  - kubernetes >= 24.2.0
+"""
+
+EXAMPLES = r"""
+- name: Read the release
+  llm_d.inference.helm_release:
+    release_name: envoy-gateway
+    release_namespace: envoy-gateway-system
+"""
+
+RETURN = r"""
+before:
+  description: The status that was found, V(absent) where there is no release.
+  returned: success
+  type: str
+  sample: pending-install
+status:
+  description: The status in the end.
+  returned: success
+  type: str
+  sample: failed
+revision:
+  description: Number of the last revision, 0 where there is no release.
+  returned: success
+  type: int
+  sample: 2
+version:
+  description: Version of the chart, without a C(v) before it; empty where there is no release.
+  returned: success
+  type: str
+  sample: 1.9.1
+values:
+  description: The values that the release was given, without the chart's own. They are not hidden.
+  returned: success
+  type: dict
+  sample:
+    deployment: {replicas: 1}
+"""
+
+import time
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils import helm_records as records
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dig
+
+INTERVAL = 1.0
+BEAT = 10.0
+
+
+class Release:
+    """Helm's records of one release."""
+
+    def __init__(self, cluster: Cluster, params: dict[str, t.Any]):
+        self.cluster, self.params = cluster, params
+        self.title = f"the Helm release {params['release_namespace']}/{params['release_name']}"
+        self._path = f"/api/v1/namespaces/{params['release_namespace']}/secrets"
+
+    def look(self) -> dict[str, t.Any] | None:
+        """The record of the last revision."""
+        found = self.cluster.get(self._path, {"labelSelector": f"owner=helm,name={self.params['release_name']}"})
+        return records.newest(found.get("items") or [])
+
+    def facts(self, record: dict[str, t.Any] | None) -> dict[str, t.Any]:
+        """What the module returns of a record."""
+        try:
+            return records.facts(record)
+        except ValueError as error:
+            raise self._unreadable(record, error) from error
+
+    def settle(self, record: dict[str, t.Any]) -> bool:
+        """Mark the release as failed; False when someone else has just written it."""
+        try:
+            body = records.failed(record)
+        except ValueError as error:
+            raise self._unreadable(record, error) from error
+        try:
+            self.cluster.request("PUT", f"{self._path}/{record['metadata']['name']}", body=body)
+        except ApiError as error:
+            if error.status in (404, 409):
+                return False
+            raise
+        return True
+
+    def _unreadable(self, record: dict[str, t.Any] | None, error: ValueError) -> ClusterError:
+        return ClusterError(f"{self.title}: its record {dig(record, 'metadata', 'name')} cannot be read ({error}); delete that Secret")
+
+    def wait(self) -> dict[str, t.Any]:
+        """Result of the module."""
+        before, told, changed = "", 0.0, False
+        while True:
+            record = self.look()
+            status = records.status(record)
+            before = before or status
+            if record is None or status not in records.AT_WORK:
+                return {"changed": changed, "before": before, **self.facts(record)}
+            age = records.age(record, time.time())
+            if age > self.params["timeout"]:
+                changed = self.settle(record)
+                continue
+            if time.monotonic() - told > BEAT:
+                told = time.monotonic()
+                self._tell(f"{self.title} is {status} since {age:.0f} s: another Helm is at work, or was killed; at {self.params['timeout']} s it is taken up")
+            time.sleep(INTERVAL)
+
+    def _tell(self, line: str) -> None:
+        if self.params["progress_path"]:
+            with open(self.params["progress_path"], "a", encoding="utf-8") as file:
+                file.write(line + "\n")
+
+
+def main() -> None:
+    """Entry of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            **auth_spec(),
+            "release_name": {"type": "str", "required": True},
+            "release_namespace": {"type": "str", "required": True},
+            "timeout": {"type": "int", "default": 300},
+            "progress_path": {"type": "path"},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        release = Release(connect(module), module.params)
+        if module.check_mode:
+            record = release.look()
+            facts = release.facts(record)
+            module.exit_json(changed=facts["status"] in records.AT_WORK, before=facts["status"], **facts)
+        result = release.wait()
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: install_plans
+short_description: Approve what the Operator Lifecycle Manager would install
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Waits until the manager has said, for each Subscription that installs nothing unless approved, what it would install, and approves that if it is named.
+  - An InstallPlan that holds anything else is not approved. An operator that is installed is left as it is, and so is a newer version of it that waits.
+options:
+  subscriptions:
+    description: The Subscriptions, each with C(namespace) and C(name).
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      namespace:
+        description: Its namespace.
+        type: str
+        required: true
+      name:
+        description: Its name.
+        type: str
+        required: true
+  approved:
+    description: Names of the ClusterServiceVersions that may be installed.
+    type: list
+    elements: str
+    required: true
+  timeout:
+    description: Seconds to wait for the manager's word.
+    type: int
+    default: 120
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - ansible.builtin.action_common_attributes
+attributes:
+  check_mode:
+    description: Looks once, and says what would be approved.
+    support: full
+  diff_mode:
+    description: There is no difference to show.
+    support: none
+  platform:
+    description: Works on hosts of these systems.
+    support: full
+    platforms: posix
+requirements:
+  - python >= 3.11
+  - kubernetes >= 24.2.0
+"""
+
+EXAMPLES = r"""
+- name: Approve two operators
+  llm_d.inference.install_plans:
+    subscriptions:
+      - {namespace: openshift-nfd, name: nfd}
+      - {namespace: nvidia-gpu-operator, name: gpu-operator-certified}
+    approved: [nfd.4.21.0-202601, gpu-operator-certified.v26.3.1]
+"""
+
+RETURN = r"""
+approved:
+  description: InstallPlans that were approved, or would be.
+  returned: always
+  type: list
+  elements: str
+  sample: [nvidia-gpu-operator/install-x7k2p]
+"""
+
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.install_plans import refusals, waiting
+
+ROOT = "/apis/operators.coreos.com/v1alpha1"
+PAUSE = 1.0
+
+
+def plans(cluster: Cluster, subscription: dict) -> tuple[dict, dict | None]:
+    """A Subscription, and the InstallPlan that it names."""
+    home = f"{ROOT}/namespaces/{subscription['namespace']}"
+    found = cluster.find(f"{home}/subscriptions/{subscription['name']}") or {}
+    name = ((found.get("status") or {}).get("installPlanRef") or {}).get("name")
+    return found, cluster.find(f"{home}/installplans/{name}") if name else None
+
+
+def main() -> None:
+    """Entry of the module."""
+    names = {key: {"type": "str", "required": True} for key in ("namespace", "name")}
+    module = AnsibleModule(
+        argument_spec={
+            **auth_spec(),
+            "subscriptions": {"type": "list", "elements": "dict", "required": True, "options": names},
+            "approved": {"type": "list", "elements": "str", "required": True},
+            "timeout": {"type": "int", "default": 120},
+        },
+        supports_check_mode=True,
+    )
+    params, done = module.params, []
+    try:
+        cluster = connect(module)
+        deadline = time.monotonic() + params["timeout"]
+        while True:
+            found = [plans(cluster, subscription) for subscription in params["subscriptions"]]
+            silent = [each for each in found if waiting(*each)]
+            if not silent or module.check_mode or time.monotonic() >= deadline:
+                break
+            time.sleep(PAUSE)
+        problems = [line for subscription, plan in found for line in refusals(subscription, plan, params["approved"])]
+        if problems:
+            module.fail_json(msg="what would be installed is not what was approved:\n" + "\n".join(f"- {line}" for line in problems), approved=[])
+        for subscription, plan in found:
+            if plan and not plan["spec"].get("approved") and not (subscription.get("status") or {}).get("installedCSV"):
+                path = f"{plan['metadata']['namespace']}/{plan['metadata']['name']}"
+                if not module.check_mode:
+                    where = f"{ROOT}/namespaces/{plan['metadata']['namespace']}/installplans/{plan['metadata']['name']}"
+                    cluster.request("PATCH", where, body={"spec": {"approved": True}}, content_type="application/merge-patch+json")
+                done.append(path)
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc), approved=done)
+    module.exit_json(changed=bool(done), approved=done)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# The action plugin of the same name does the work; this file is its documentation.
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: stack_secrets
+short_description: Create the Secrets of the user's values
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Makes Secrets of C(llm_d_model_token) and C(llm_d_image_pull_credentials) in C(llm_d_namespace), and brings them up to date.
+  - It reads these variables of the host itself. Their values are no argument of the task, and appear neither in its result, nor in its diff, nor in an error.
+  - A Secret of the same name that someone else made is left alone.
+extends_documentation_fragment:
+  - llm_d.inference.attributes
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - kubernetes >= 24.2.0
+attributes:
+  check_mode:
+    description: Asks the API server by a dry run. A Secret whose namespace is not there yet counts as created.
+  diff_mode:
+    description: Shows the parts that differ, with all values hidden.
+"""
+
+EXAMPLES = r"""
+- name: Create the secrets
+  llm_d.inference.stack_secrets:
+"""
+
+RETURN = r"""
+objects:
+  description: What became of each Secret, as with M(llm_d.inference.cluster_objects).
+  returned: success, and on refusal of some
+  type: list
+  elements: dict
+  sample:
+    - {action: created, api_version: v1, generation: 0, kind: Secret, name: llm-d-model-token, namespace: llm-d, waitable: false}
+"""

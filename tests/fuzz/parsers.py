@@ -1,0 +1,77 @@
+"""Targets of tests/run-fuzz: parsers.py TARGET CORPUS [options of libFuzzer]. Each raises when a parser breaks a promise of its own."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import atheris
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
+
+with atheris.instrument_imports(include=["ansible_collections"]):
+    from ansible_collections.llm_d.inference.plugins.module_utils import load_wire, prometheus_text, sse
+
+SEEDS = {
+    "sse": [b"data: {\"a\": 1}\n\ndata: [DONE]\n\n", b"event: error\r\ndata: x\r\ndata: y\r\n\r\n", b": ping\rdata:\xff\r\r", b"\xef\xbb\xbfid: 1\ndata"],
+    "metrics": [b"# TYPE a gauge\na{b=\"c\\\"d\\n\"} 1 170\na NaN\n", b"x_bucket{le=\"+Inf\"} 3e5\nx +Inf\n"],
+    "wire": [b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"],
+}
+
+
+def cut(data: bytes) -> list[bytes]:
+    """The rest of the data in pieces, whose lengths its first bytes say."""
+    count, body = (data[0] % 8, data[1:]) if data else (0, b"")
+    lengths, body = body[:count], body[count:]
+    pieces = []
+    for length in lengths:
+        pieces.append(body[:length])
+        body = body[length:]
+    return [*pieces, body]
+
+
+def check_sse(data: bytes) -> None:
+    """However the bytes are cut, the events are the same."""
+    pieces, parser = cut(data), sse.SseParser()
+    events = [event for piece in pieces for event in parser.feed(piece)] + parser.close()
+    assert events == sse.parse(b"".join(pieces)), pieces
+
+
+def check_metrics(data: bytes) -> None:
+    """Any text gives samples of which sums can be made."""
+    samples = prometheus_text.parse(data.decode("utf-8", "replace"))
+    for sample in samples:
+        assert sample.name and isinstance(sample.value, float)
+        total = prometheus_text.total(samples, sample.name)
+        assert total is None or math.isfinite(total) or math.isinf(total)
+        for label in sample.labels:
+            prometheus_text.by_label(samples, sample.name, label)
+
+
+def check_wire(data: bytes) -> None:
+    """An answer or a WireError, however it is cut; never more bytes than came."""
+    outcomes = []
+    for pieces in (cut(data), [b"".join(cut(data))]):
+        parser, found = load_wire.ResponseParser(), b""
+        try:
+            for piece in pieces:
+                found += b"".join(parser.feed(piece))
+            outcomes.append(found)
+        except load_wire.WireError:
+            outcomes.append(None)
+        assert len(found) <= sum(map(len, pieces))
+    assert outcomes[0] == outcomes[1], (data, outcomes)
+
+
+def main() -> None:
+    """Run one target."""
+    target, corpus = sys.argv[1], Path(sys.argv[2])
+    for index, seed in enumerate(SEEDS[target]):
+        (corpus / f"seed-{index}").write_bytes((b"" if target == "metrics" else b"\x02\x05\x07") + seed)
+    atheris.Setup([sys.argv[0], str(corpus), *sys.argv[3:]], {"sse": check_sse, "metrics": check_metrics, "wire": check_wire}[target])
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The two halves of a deployment, each with its own rights, and the Roles that grant them."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.rights import roles
+from ansible_collections.llm_d.inference.plugins.module_utils.versions_gateways import GATEWAY_PROVIDERS
+
+Facts = dict[str, t.Any]
+CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway", "gpu_operator")}
+SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
+ADMINISTERED = ("namespaces", "gatewayclasses", "customresourcedefinitions")
+
+
+def rights(provider: str, scope: str, **more: t.Any) -> list[Facts]:
+    facts = GATEWAY_PROVIDERS[provider]
+    user = {
+        "llm_d_charts": CHARTS,
+        "llm_d_platform": (facts["platforms"] or ["kubernetes"])[0],
+        "llm_d_gateway": {"provider": provider, "name": "mine" if provider == "none" else None, "service_type": facts["service_types"][0]},
+        "llm_d_model_services": [SIM],
+        "llm_d_scope": scope,
+        **more,
+    }
+    return plan(user)["preflight"]["rights"]
+
+
+def test_the_role_in_the_documentation_is_the_one_that_is_asked_for(root: Path) -> None:
+    text = (root / "docs/platforms.md").read_text(encoding="utf-8")
+    printed = yaml.safe_load(re.search(r"```yaml\n(apiVersion: rbac.*?)```", text, re.DOTALL).group(1))
+    user = yaml.safe_load((root / "inventories/local/group_vars/all/llm_d.yml").read_text(encoding="utf-8"))
+    known = {name: value for name, value in user.items() if "{{" not in str(value)}
+    assert roles(plan({**known, "llm_d_scope": "namespace"})["preflight"]["rights"]) == [printed]
+
+
+@pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
+def test_the_halves_share_no_right_and_are_the_whole(provider: str) -> None:
+    half, rest, whole = ({tuple(sorted(right.items())) for right in rights(provider, scope)} for scope in ("prerequisites", "namespace", "cluster"))
+    assert half | rest == whole and not half & rest
+    assert all(dict(right).get("namespace") for right in rest)
+    assert {dict(right)["resource"] for right in half} <= set(ADMINISTERED)
+
+
+@pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
+def test_an_administrator_prepares_and_serves_nothing(provider: str) -> None:
+    facts = GATEWAY_PROVIDERS[provider]
+    user = {
+        "llm_d_charts": CHARTS,
+        "llm_d_platform": (facts["platforms"] or ["kubernetes"])[0],
+        "llm_d_gateway": {"provider": provider, "name": "mine" if provider == "none" else None, "service_type": facts["service_types"][0]},
+        "llm_d_model_services": [{**SIM, "model": {"uri": "hf://o/m", "token_secret": "theirs"}, "engine": {}}],
+        "llm_d_image_pull_secrets": ["theirs"],
+    }
+    half, whole, rest = (plan({**user, "llm_d_scope": scope}) for scope in ("prerequisites", "cluster", "namespace"))
+    assert half["services"] == [] and not half["gateway"]["create"] and not half["gateway"]["grants"]
+    assert half["prerequisites"] == whole["prerequisites"] and half["gateway"]["charts"] == whole["gateway"]["charts"]
+    assert half["gateway"]["create_class"] == whole["gateway"]["create_class"] and not rest["gateway"]["create_class"]
+    for demand in ("secrets", "accelerators", "claims", "resources"):
+        assert half["preflight"][demand] == []
+    assert rest["services"] == whole["services"]
+
+
+def test_gpus_are_the_administrators() -> None:
+    user = {"llm_d_charts": CHARTS, "llm_d_gpus": {"operator": "nvidia_helm"}}
+    assert [plan({**user, "llm_d_scope": scope})["gpus"]["active"] for scope in ("prerequisites", "namespace", "cluster")] == [True, False, True]
+
+
+def test_a_project_is_requested_by_who_works_in_it() -> None:
+    user = {"llm_d_platform": "openshift", "llm_d_request_project": True, "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP"}}
+    half, rest = (plan({**user, "llm_d_scope": scope})["prerequisites"] for scope in ("prerequisites", "namespace"))
+    assert (half["projects"], half["namespaces"]) == ([], []) and rest["projects"] == ["llm-d"]
+
+
+def test_kinds_elsewhere_are_granted_elsewhere() -> None:
+    gateway = {"provider": "istio", "namespace": "edge", "routes_namespace": "routes", "connection": "ext_proc"}
+    found = roles(rights("istio", "namespace", llm_d_gateway=gateway))
+    places = {role["metadata"]["namespace"]: {name for rule in role["rules"] for name in rule["resources"]} for role in found}
+    assert "httproutes" in places["routes"] and {"gateways", "envoyfilters"} <= places["edge"] and "referencegrants" in places["llm-d"]
+    assert "deployments" not in places["edge"] | places["routes"]
+
+
+def test_only_our_own_secrets_are_opened() -> None:
+    found = roles(rights("standalone", "namespace", llm_d_model_token="hf_x"))[0]["rules"]
+    assert [rule for rule in found if "secrets" in rule["resources"]] == [
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["llm-d-model-token"], "verbs": ["get", "patch", "delete"]},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+    ]

@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Secrets applied by a real play against a server that keeps them: no value in any output, whatever is turned on to see more."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+from local_servers import serve
+
+TOKEN, PASSWORD = "hf_" + "q7" * 12, "s3same-" + "z9" * 8
+VALUES = [TOKEN, PASSWORD, *(base64.b64encode(text.encode()).decode() for text in (TOKEN, f"robot:{PASSWORD}"))]
+FILE = {
+    "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"},
+    "llm_d_model_token": TOKEN,
+    "llm_d_image_pull_credentials": [{"registry": "registry.example.com:5000", "username": "robot", "password": PASSWORD}],
+}
+SECRETS = {"kind": "APIResourceList", "groupVersion": "v1", "resources": [
+    {"name": "secrets", "singularName": "secret", "namespaced": True, "kind": "Secret", "verbs": ["create", "delete", "get", "list", "patch"]}]}
+FIXED = {
+    "/version": {"major": "1", "minor": "34", "gitVersion": "v1.34.4"},
+    "/api": {"kind": "APIVersions", "versions": ["v1"]},
+    "/apis": {"kind": "APIGroupList", "groups": []},
+    "/api/v1": SECRETS,
+}
+ROOM = "/api/v1/namespaces/llm-d/secrets/"
+
+
+class Store:
+    """An API server that keeps Secrets; `refusal` is what it says to every write."""
+
+    def __init__(self):
+        self.kept, self.refusal = {}, None
+
+    def answer(self, _handler, method, path, body):
+        """Status, headers and body for a request."""
+        plain, _mark, query = path.partition("?")
+        if plain in FIXED:
+            return 200, {"Content-Type": "application/json"}, json.dumps(FIXED[plain])
+        if method == "PATCH" and self.refusal:
+            return self.refusal["code"], {"Content-Type": "application/json"}, json.dumps({"kind": "Status", "status": "Failure", **self.refusal})
+        if method == "PATCH":
+            given = json.loads(body)
+            found = {**given, "metadata": {**given["metadata"], "uid": "u", "resourceVersion": "1"}}
+            if "dryRun" not in query:
+                self.kept[plain] = found
+            return 200, {"Content-Type": "application/json"}, json.dumps(found)
+        if plain in self.kept:
+            return 200, {"Content-Type": "application/json"}, json.dumps(self.kept[plain])
+        status = {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"}
+        return 404, {"Content-Type": "application/json"}, json.dumps(status)
+
+
+@pytest.fixture(name="store")
+def _store():
+    store = Store()
+    with serve(store.answer) as store.url:
+        yield store
+
+
+@pytest.fixture(name="play")
+def _play(root, tmp_path, store):
+    def run(*arguments, interpreter="{{ ansible_playbook_python }}", **variables):
+        """The play, seen with all that shows more; its exit status and everything that it has written."""
+        log, artifacts = tmp_path / "ansible.log", tmp_path / "artifacts"
+        artifacts.unlink(missing_ok=True)
+        connection = {"host": store.url, "api_key": "sesame-open"}
+        tasks = [
+            {"name": "Create the secrets", "llm_d.inference.stack_secrets": connection, "register": "done"},
+            {"name": "Show", "ansible.builtin.debug": {"msg": "{{ [done, lookup('llm_d.inference.plan')] }}"}},
+            {"name": "Keep", "ansible.builtin.copy": {"content": "{{ done }}", "dest": str(artifacts)}},
+        ]
+        play = [{"hosts": "all", "gather_facts": False, "tasks": tasks}]
+        (tmp_path / "play.yml").write_text(yaml.safe_dump(play), encoding="utf-8")
+        host = {"ansible_connection": "local", "ansible_python_interpreter": interpreter, **FILE, **variables}
+        (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": {"localhost": host}}}), encoding="utf-8")
+        environment = {
+            **os.environ, "ANSIBLE_COLLECTIONS_PATH": ":".join([str(root / "collections"), *sys.path]), "ANSIBLE_LOG_PATH": str(log),
+            "ANSIBLE_DISPLAY_ARGS_TO_STDOUT": "1", "HOME": str(tmp_path), "ANSIBLE_NOCOLOR": "1",
+        }
+        command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-i", str(tmp_path / "hosts.yml"), str(tmp_path / "play.yml")]
+        done = subprocess.run([*command, "-vvvv", "--diff", *arguments], capture_output=True, text=True, env=environment, check=False, cwd=tmp_path)
+        kept = "".join(path.read_text(encoding="utf-8") for path in (log, artifacts) if path.exists())
+        return done.returncode, done.stdout + done.stderr, done.stdout + done.stderr + kept
+
+    return run
+
+
+def shown(text):
+    return [value for value in VALUES if value in text]
+
+
+def test_they_are_made_once_and_no_value_is_shown(play, store):
+    rc, said, everything = play()
+    assert rc == 0, said
+    assert base64.b64decode(store.kept[ROOM + "llm-d-model-token"]["data"]["HF_TOKEN"]).decode() == TOKEN
+    assert sorted(store.kept) == [ROOM + "llm-d-image-pull", ROOM + "llm-d-model-token"]
+    assert "Secret llm-d/llm-d-model-token (created)" in said and "(hidden)" in said
+    assert shown(everything) == []
+    rc, said, everything = play()
+    assert rc == 0 and '"action": "unchanged"' in said and not re.search(r'"action": "(created|changed)"', said), said
+    assert shown(everything) == []
+
+
+def test_another_value_is_a_change_without_either_value(play, store):
+    play()
+    rc, said, everything = play(llm_d_model_token="hf_" + "other" * 4)
+    assert rc == 0 and "Secret llm-d/llm-d-model-token (changed)" in said and "(hidden, another value)" in said
+    assert shown(everything) == [] and "hf_other" not in everything
+    assert base64.b64decode(store.kept[ROOM + "llm-d-model-token"]["data"]["HF_TOKEN"]).decode() == "hf_" + "other" * 4
+
+
+def test_check_mode_writes_nothing(play, store):
+    rc, said, everything = play("--check")
+    assert rc == 0 and "(created)" in said and store.kept == {} and shown(everything) == []
+
+
+def test_what_is_sent_off_to_another_interpreter_shows_nothing_either(play, store, tmp_path):
+    (tmp_path / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    (tmp_path / "python").chmod(0o755)
+    rc, said, everything = play(interpreter=str(tmp_path / "python"))
+    assert rc == 0, said
+    assert "AnsiballZ_k8s.py" in said and len(store.kept) == 2 and shown(everything) == []
+
+
+def test_a_refusal_says_why_and_not_what(play, store):
+    store.refusal = {"code": 403, "reason": "Forbidden", "message": 'secrets "llm-d-model-token" is forbidden: User "weak" cannot patch resource'}
+    rc, said, everything = play()
+    assert rc != 0 and "is forbidden: User" in said and shown(everything) == []
+
+
+def test_someone_elses_secret_is_left_alone(play, store):
+    theirs = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "llm-d-model-token", "namespace": "llm-d", "labels": {}}, "data": {"HF_TOKEN": "eA=="}}
+    store.kept[ROOM + "llm-d-model-token"] = theirs
+    rc, said, _everything = play()
+    assert rc == 0, said
+    assert store.kept[ROOM + "llm-d-model-token"] == theirs and ROOM + "llm-d-image-pull" in store.kept
+
+
+def test_a_mistake_in_the_file_shows_no_value(play, store):
+    rc, said, everything = play(llm_d_image_pull_credentials=[{"registry": "r.example.com", "usrname": "robot", "password": PASSWORD}])
+    assert rc != 0 and "usrname" in said and store.kept == {} and shown(everything) == []

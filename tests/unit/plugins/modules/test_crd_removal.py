@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Definitions go when they are ours and unused, all or none, and nobody else's ever."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from local_servers import serve
+
+from ansible_collections.llm_d.inference.plugins.module_utils.crds import whose
+from ansible_collections.llm_d.inference.plugins.modules import crd_removal
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+OURS = {"manager": "llm_d.inference", "operation": "Apply"}
+STATUS = {"manager": "kube-apiserver", "operation": "Update", "subresource": "status"}
+POOLS, GATEWAYS, CLASSES = "inferencepools.inference.networking.k8s.io", "gateways.gateway.networking.k8s.io", "gatewayclasses.gateway.networking.k8s.io"
+
+
+class Api:
+    """An API server with three definitions of ours, one that a platform took over, and objects."""
+
+    def __init__(self):
+        self.managers = {
+            POOLS: [OURS, STATUS], CLASSES: [OURS, STATUS], GATEWAYS: [OURS, STATUS],
+            "httproutes.gateway.networking.k8s.io": [OURS, {"manager": "ingress-operator", "operation": "Update"}, STATUS],
+            "things.example.com": [{"manager": "helm", "operation": "Update"}, STATUS],
+        }
+        self.objects, self.more, self.unserved, self.deleted = {}, 0, (), []
+
+    def answer(self, _handler, method, path, _body):
+        plain = path.split("?")[0]
+        if plain == CRDS:
+            items = [{"metadata": {"name": name, "managedFields": found}} for name, found in self.managers.items()]
+            return 200, {}, json.dumps({"kind": "PartialObjectMetadataList", "items": items})
+        name = plain.removeprefix(f"{CRDS}/")
+        if name in self.managers:
+            if method == "DELETE":
+                self.deleted.append(name)
+                del self.managers[name]
+            return 200, {}, json.dumps({"kind": "PartialObjectMetadata"})
+        parts = plain.removeprefix("/apis/").split("/")
+        served = [known for known in self.managers if known.partition(".")[2] == parts[0] and known not in self.unserved]
+        if plain.startswith("/apis/") and len(parts) == 1 and served:
+            return 200, {}, json.dumps({"versions": [{"version": "v1", "groupVersion": f"{parts[0]}/v1"}]})
+        if plain.startswith("/apis/") and len(parts) == 2:
+            return 200, {}, json.dumps({"resources": [{"name": known.partition(".")[0]} for known in served]})
+        if plain.startswith("/apis/") and len(parts) == 3:
+            found = self.objects.get(f"{parts[2]}.{parts[0]}", [])
+            return 200, {}, json.dumps({"metadata": {"remainingItemCount": self.more} if self.more and found else {}, "items": found})
+        return 404, {}, json.dumps({"kind": "Status", "reason": "NotFound", "code": 404, "message": "not found"})
+
+
+@pytest.fixture(name="api")
+def _api():
+    api = Api()
+    with serve(api.answer) as api.url:
+        yield api
+
+
+def test_what_is_ours_and_unused_goes(call, api):
+    found = call(crd_removal, host=api.url, api_key="sesame-open")
+    assert found["changed"] and found["removed"] == sorted([POOLS, GATEWAYS, CLASSES]) == sorted(api.deleted)
+    assert sorted(api.managers) == ["httproutes.gateway.networking.k8s.io", "things.example.com"]
+    again = call(crd_removal, host=api.url, api_key="sesame-open")
+    assert not again["changed"] and again["removed"] == []
+
+
+def test_nothing_goes_while_there_are_objects_and_they_are_listed(call, api):
+    api.objects = {POOLS: [{"metadata": {"name": "sim", "namespace": "llm-d"}}], CLASSES: [{"metadata": {"name": "envoy-gateway"}}]}
+    api.more = 7
+    found = call(crd_removal, host=api.url, api_key="sesame-open")
+    assert found["failed"] and api.deleted == [] and "Nothing has been removed" in found["msg"]
+    assert found["objects"] == [f"{CLASSES} envoy-gateway", f"{CLASSES}: 7 more", f"{POOLS} llm-d/sim", f"{POOLS}: 7 more"]
+
+
+def test_check_mode_removes_nothing(call, api):
+    found = call(crd_removal, host=api.url, api_key="sesame-open", check=True, _ansible_diff=True)
+    assert found["changed"] and len(found["removed"]) == 3 and api.deleted == []
+    assert POOLS in found["diff"]["before"]
+
+
+def test_what_is_not_served_is_not_removed_blindly(call, api):
+    api.unserved = (POOLS,)
+    found = call(crd_removal, host=api.url, api_key="sesame-open")
+    assert found["failed"] and POOLS in found["msg"] and api.deleted == []
+
+
+@pytest.mark.parametrize(
+    ("managers", "said"),
+    [
+        ([OURS, STATUS], ""),
+        ([STATUS], "unknown"),
+        ([{"manager": "llm_d.inference", "operation": "Update"}], "unknown"),
+        ([OURS, {"manager": "Go-http-client", "operation": "Update"}, STATUS], "Go-http-client"),
+        ([{"manager": "kubectl", "operation": "Apply"}], "kubectl"),
+    ],
+)
+def test_whose_a_definition_is(managers, said):
+    assert whose({"managedFields": managers}, "llm_d.inference") == said

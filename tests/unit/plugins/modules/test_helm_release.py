@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A release is read as Helm has noted it.
+
+A Helm at work is waited for; one that is no more is taken up, and what it wrote in the meantime is never overwritten.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import gzip
+import json
+import time
+import urllib.parse
+
+import pytest
+from local_servers import serve
+
+from ansible_collections.llm_d.inference.plugins.module_utils import helm_records as records
+from ansible_collections.llm_d.inference.plugins.modules import helm_release
+
+
+def record(version: int, status: str, age: float = 0) -> dict:
+    """A Secret as Helm writes it."""
+    release = {"name": "eg", "version": version, "info": {"status": status, "description": "Initial install underway"}, "manifest": "---\n",
+               "chart": {"metadata": {"name": "gateway-helm", "version": f"v1.{version}.0"}}, "config": {"replicas": version}}
+    packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
+    labels = {"owner": "helm", "name": "eg", "version": str(version), "status": status, "createdAt": str(int(time.time() - age))}
+    return {
+        "apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1", "data": {"release": base64.b64encode(packed).decode()},
+        "metadata": {"name": f"sh.helm.release.v1.eg.v{version}", "namespace": "eg", "labels": labels, "resourceVersion": "7"},
+    }
+
+
+class Server:
+    """An API server that holds records; `meanwhile` changes them at each look."""
+
+    def __init__(self, *found: dict):
+        self.records = {item["metadata"]["name"]: item for item in found}
+        self.meanwhile = lambda: None
+
+    def answer(self, _handler, method, path, body):
+        url = urllib.parse.urlsplit(path)
+        if method == "GET":
+            assert url.query == "labelSelector=owner%3Dhelm%2Cname%3Deg"
+            items = copy.deepcopy(list(self.records.values()))
+            self.meanwhile()
+            return 200, {}, json.dumps({"items": items})
+        sent, name = json.loads(body), url.path.rsplit("/", 1)[1]
+        if sent["metadata"]["resourceVersion"] != self.records[name]["metadata"]["resourceVersion"]:
+            return 409, {}, json.dumps({"kind": "Status", "message": "changed", "reason": "Conflict"})
+        self.records[name] = sent
+        return 200, {}, json.dumps(sent)
+
+
+@pytest.fixture(name="settle")
+def _settle(call, monkeypatch, tmp_path):
+    """Runs the module against a server; gives its result and what it told."""
+    monkeypatch.setattr(helm_release, "INTERVAL", 0.01)
+
+    def run(server: Server, **more):
+        with serve(server.answer) as url:
+            found = call(helm_release, host=url, api_key="sesame-open", release_name="eg", release_namespace="eg", progress_path=str(tmp_path / "told"), **more)
+        return found, (tmp_path / "told").read_text(encoding="utf-8") if (tmp_path / "told").exists() else ""
+
+    return run
+
+
+@pytest.mark.parametrize("status", records.AT_WORK)
+def test_what_a_killed_helm_left_is_marked_as_failed(settle, status):
+    server = Server(record(1, "superseded", 900), record(10, status, 400), record(9, "deployed", 800))
+    found, _told = settle(server)
+    assert found.get("changed"), found
+    assert (found["before"], found["status"]) == (status, "failed")
+    last = server.records["sh.helm.release.v1.eg.v10"]
+    release = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(last["data"]["release"]))))
+    assert last["metadata"]["labels"]["status"] == release["info"]["status"] == "failed"
+    assert release["manifest"] == "---\n" and status in release["info"]["description"]
+    assert records.status(server.records["sh.helm.release.v1.eg.v9"]) == "deployed"
+
+
+def test_a_helm_at_work_is_waited_for(settle):
+    server, looks = Server(record(1, "pending-install", 5)), []
+
+    def meanwhile():
+        looks.append(1)
+        if len(looks) == 3:
+            server.records = {"sh.helm.release.v1.eg.v1": record(1, "deployed")}
+    server.meanwhile = meanwhile
+    found, told = settle(server)
+    assert not found["changed"] and (found["before"], found["status"]) == ("pending-install", "deployed")
+    assert told.count("eg/eg is pending-install since") == 1
+
+
+def test_who_has_ended_between_look_and_mark_is_not_overwritten(settle):
+    server = Server(record(1, "pending-install", 400))
+    done = record(1, "deployed")
+    done["metadata"]["resourceVersion"] = "8"
+    server.meanwhile = lambda: server.records.update({"sh.helm.release.v1.eg.v1": done})
+    found, _told = settle(server)
+    assert not found["changed"] and found["status"] == "deployed" and server.records["sh.helm.release.v1.eg.v1"] == done
+
+
+@pytest.mark.parametrize(("there", "status"), [([], "absent"), ([record(1, "deployed")], "deployed"), ([record(1, "failed", 900)], "failed")])
+def test_nothing_to_do(settle, there, status):
+    found, told = settle(Server(*there))
+    assert not found["changed"] and found["status"] == found["before"] == status and not told
+
+
+def test_what_was_released(settle):
+    found, _told = settle(Server(record(1, "superseded"), record(2, "deployed")))
+    assert (found["revision"], found["version"], found["values"]) == (2, "1.2.0", {"replicas": 2})
+    found, _told = settle(Server())
+    assert (found["status"], found["revision"], found["version"], found["values"]) == ("absent", 0, "", {})
+
+
+def test_check_mode_only_looks(settle):
+    server = Server(record(1, "pending-install", 400))
+    found, _told = settle(server, check=True)
+    assert found["changed"] and found["status"] == "pending-install" and records.status(server.records["sh.helm.release.v1.eg.v1"]) == "pending-install"
+
+
+def test_a_record_that_cannot_be_read_is_named(settle):
+    broken = record(1, "pending-install", 400)
+    broken["data"]["release"] = base64.b64encode(b"no such thing").decode()
+    found, _told = settle(Server(broken))
+    assert found["failed"] and "sh.helm.release.v1.eg.v1" in found["msg"] and "delete that Secret" in found["msg"]

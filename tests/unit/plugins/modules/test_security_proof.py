@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The security_proof module against an API server on loopback that knows who may do what."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.modules import security_proof
+from job_cluster import kubeconfig
+from local_servers import JSON, serve
+
+RULES = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}, {"apiGroups": ["x.io"], "resources": ["pools/status"], "verbs": ["patch"]}]
+SERVICE = {"name": "sim", "account": "sim-epp", "rules": RULES, "selectors": [{"app": "sim"}, {"app": "sim-epp"}]}
+SAFE = {"allowPrivilegeEscalation": False}
+NEEDED = {("get", "pods"), ("list", "pods"), ("patch", "pools/status")}
+
+
+class Server:
+    """`may` are the rights of the account; `pods` what runs; `status` of reviews."""
+
+    def __init__(self, may=frozenset(NEEDED), pods=None, status=201):
+        self.may, self.status, self.asked = may, status, []
+        self.pods = [{"metadata": {"name": "sim-1"}, "spec": {"containers": [{"name": "server", "securityContext": SAFE}]}}] if pods is None else pods
+
+    def __call__(self, _handler, method, path, body):
+        if method == "POST":
+            spec = json.loads(body)["spec"]
+            self.asked.append(spec)
+            right = spec["resourceAttributes"]
+            name = right["resource"] + ("/" + right["subresource"] if right.get("subresource") else "")
+            return self.status, {"Content-Type": JSON}, json.dumps(
+                {"status": {"allowed": (right["verb"], name) in self.may}} if self.status == 201 else {"kind": "Status", "message": "may not review"})
+        return 200, {"Content-Type": JSON}, json.dumps({"items": self.pods if "app%3Dsim&" in path + "&" else []})
+
+
+@pytest.fixture(name="prove")
+def proof(call, tmp_path):
+    def prove(server, check=False):
+        with serve(server) as api:
+            return call(security_proof, check=check, kubeconfig=kubeconfig(tmp_path, api), namespace="llm-d", services=[SERVICE])
+
+    return prove
+
+
+def test_what_is_well(prove):
+    server = Server()
+    found = prove(server)
+    assert [(entry["id"], entry["ok"]) for entry in found["claims"]] == [("sim/rights", True), ("sim/unprivileged", True)] and found["not_checked"] == []
+    assert "secrets" in found["claims"][0]["evidence"] and {spec["user"] for spec in server.asked} == {"system:serviceaccount:llm-d:sim-epp"}
+    assert all(spec["resourceAttributes"]["namespace"] == "llm-d" for spec in server.asked)
+
+
+@pytest.mark.parametrize(("may", "said"), [
+    (NEEDED | {("list", "secrets")}, "may list secrets"), (NEEDED | {("create", "pods/exec")}, "may create pods/exec"),
+    (NEEDED - {("list", "pods")}, "lacks list pods"), (NEEDED - {("patch", "pools/status")}, "lacks patch pools/status"),
+])
+def test_rights_that_are_wrong(prove, may, said):
+    rights, pods = prove(Server(may))["claims"]
+    assert not rights["ok"] and said in rights["evidence"] and rights["remedy"] and pods["ok"]
+
+
+@pytest.mark.parametrize(("spec", "said"), [
+    ({"hostNetwork": True, "containers": []}, "sim-1: hostNetwork"),
+    ({"containers": [{"name": "c", "securityContext": {"privileged": True}}]}, "container c is privileged"),
+    ({"containers": [{"name": "c"}]}, "container c may gain privileges"),
+    ({"containers": [{"name": "c", "securityContext": SAFE}], "initContainers": [{"name": "i"}]}, "container i may gain privileges"),
+])
+def test_pods_that_are_privileged(prove, spec, said):
+    rights, pods = prove(Server(pods=[{"metadata": {"name": "sim-1"}, "spec": spec}]))["claims"]
+    assert rights["ok"] and not pods["ok"] and said in pods["evidence"]
+
+
+def test_no_pod_is_no_proof(prove):
+    assert [entry["ok"] for entry in prove(Server(pods=[]))["claims"]] == [True, False]
+
+
+def test_what_may_not_be_asked_is_not_claimed(prove):
+    found = prove(Server(status=403))
+    assert [entry["id"] for entry in found["claims"]] == ["sim/unprivileged"] and found["not_checked"][0]["id"] == "sim/rights"
+
+
+def test_check_mode_asks_nothing(prove):
+    server = Server()
+    assert "claims" not in prove(server, check=True) and server.asked == []

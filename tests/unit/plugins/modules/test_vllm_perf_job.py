@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A measurement as a Job: what it is made of runs and is followed, its result comes back, nothing of it stays. molecule/scorers/live has the real cluster."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_cluster, perf_told
+from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
+from job_cluster import Cluster, kubeconfig
+from local_servers import SSE, chunk, serve, stream
+from recorded import recorded
+
+USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 1}}
+OPTIONS = {"model": "acme/tiny", "workload": {"output_len": 1}, "max_lag": 1, "pause": 0}
+JOB = {"namespace": "llm-d", "image": "python:3.12-slim", "labels": {"app": "x"}}
+
+
+def answer(*_args):
+    return 200, {"Content-Type": SSE, "x-inference-pod": "pod-a"}, stream(chunk("To", "length"), USAGE)
+
+
+def gateway_at(url):
+    host, port = url.removeprefix("http://").split(":")
+    return {"metadata": {"namespace": "llm-d", "name": "gw", "generation": 1}, "spec": {"listeners": [{"name": "http", "port": int(port), "protocol": "HTTP"}]},
+            "status": {"addresses": [{"value": host}], "conditions": [{"type": "Programmed", "status": "True", "observedGeneration": 1}]}}
+
+
+@pytest.fixture(name="quick", autouse=True)
+def quick_looks(monkeypatch):
+    monkeypatch.setattr(perf_cluster, "POLL", 0.05)
+
+
+def test_a_job_gives_the_same_as_this_host_and_leaves_nothing(call, tmp_path):
+    asked = []
+
+    def server(_handler, _method, path, body):
+        asked.append(path)
+        return answer()
+
+    with serve(server) as url:
+        cluster = Cluster(tmp_path, gateway_at(url))
+        with serve(cluster) as api:
+            told = tmp_path / "progress"
+            options = {**OPTIONS, "kubeconfig": kubeconfig(tmp_path, api), "gateway": {"namespace": "llm-d", "name": "gw"}, "path": "/team",
+                       "stages": [{"concurrency": 2, "requests": 12}], "api_key": "sk-secret", "slo": {"error_rate_max": 0}}
+            here = call(vllm_perf, artifacts=str(tmp_path / "here"), **options)
+            there = call(vllm_perf, artifacts=str(tmp_path / "there"), job=JOB, progress_path=str(told), **options)
+    assert here["url"] == there["url"] == url + "/team" and set(asked) == {"/team/v1/completions"}
+    assert set(here) - {"invocation"} == set(there) - {"invocation"} and set(here["stages"][0]) == set(there["stages"][0])
+    assert there["verdict"] == "passed" and there["stages"][0]["ok"] == 12 and there["stages"][0]["servers"] == {"pod-a": 12}
+    assert sorted(file.name for file in (tmp_path / "here").iterdir()) == sorted(file.name for file in (tmp_path / "there").iterdir())
+    rows = [list(csv.DictReader((tmp_path / where / "requests.csv").open())) for where in ("here", "there")]
+    assert len(rows[1]) == 12 and set(rows[0][0]) == set(rows[1][0]) and {row["server"] for row in rows[1]} == {"pod-a"}
+    assert "12 ended" in told.read_text() and '"rows"' not in told.read_text()
+    job = next(body for method, kind, body in cluster.seen if (method, kind) == ("POST", "jobs"))
+    config = next(body for method, kind, body in cluster.seen if (method, kind) == ("POST", "configmaps"))
+    assert "sk-secret" not in json.dumps([job, config, there]) and job["metadata"]["labels"]["app"] == "x"
+    assert cluster.left() == []
+
+
+def test_the_pod_keeps_to_the_restricted_standard(call, tmp_path):
+    cluster = Cluster(tmp_path, pod=({"phase": "Succeeded"}, ""))
+    with serve(cluster) as api:
+        call(vllm_perf, url="http://127.0.0.1:1", stages=[{"rate": 1, "requests": 1}], processes=3, kubeconfig=kubeconfig(tmp_path, api),
+             job={**JOB, "run_as_user": 0, "timeout": 90}, **OPTIONS)
+    spec = next(body for method, kind, body in cluster.seen if (method, kind) == ("POST", "jobs"))["spec"]
+    pod = spec["template"]["spec"]
+    assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert pod["containers"][0]["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+    assert pod["automountServiceAccountToken"] is False and pod["restartPolicy"] == "Never" and pod["containers"][0]["resources"]["requests"]["cpu"] == "3"
+    assert spec["activeDeadlineSeconds"] == 90 and spec["backoffLimit"] == 0 and spec["ttlSecondsAfterFinished"]
+
+
+def test_files_go_along(call, tmp_path):
+    (tmp_path / "prompts").write_text("Say hello.\n")
+    cluster = Cluster(tmp_path)
+    asked = []
+    with serve(lambda _handler, _method, _path, body: asked.append(json.loads(body)["prompt"]) or answer()) as url, serve(cluster) as api:
+        result = call(vllm_perf, url=url, job=JOB, kubeconfig=kubeconfig(tmp_path, api), stages=[{"concurrency": 1, "requests": 2}],
+                      **{**OPTIONS, "workload": {"kind": "prompts", "path": str(tmp_path / "prompts"), "output_len": 1}})
+    assert result.get("verdict") == "passed" and set(asked[1:]) == {"Say hello."}, result
+
+
+@pytest.mark.parametrize(("pod", "more", "said"), [
+    ({"pod": (recorded("pod_bad_image")["status"], "")}, {}, "the Job's pod does not run"),
+    ({"pod": (recorded("pod_unsched")["status"], "")}, {"start_timeout": 0.2}, "the Job's pod does not run"),
+    ({"job_status": {"conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long"}]}}, {}, "job.timeout"),
+    ({"job_status": {"active": 0}, "events": [{"type": "Warning", "message": "pods x is over: exceeded quota"}]}, {"start_timeout": 0.2}, "exceeded quota"),
+    ({"pod": ({"phase": "Failed", "containerStatuses": [{"name": "perf", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]},
+              "concurrency 2: 4 s\n")}, {}, "it said last: concurrency 2: 4 s"),
+    ({"pod": ({"phase": "Failed", "containerStatuses": [{"name": "perf", "state": {"terminated": {"exitCode": 2}}}]},
+              "http://gw: connection refused\n")}, {}, "http://gw: connection refused"),
+])
+def test_a_job_that_tells_nothing_says_why(call, tmp_path, pod, more, said):
+    cluster = Cluster(tmp_path, **pod)
+    with serve(cluster) as api:
+        result = call(vllm_perf, url="http://127.0.0.1:1", stages=[{"rate": 1, "requests": 1}], job={**JOB, **more}, kubeconfig=kubeconfig(tmp_path, api),
+                      **OPTIONS)
+    assert result["failed"] and said in result["msg"], result["msg"]
+    assert cluster.left() == []
+
+
+def test_what_cannot_be(call, tmp_path):
+    with serve(Cluster(tmp_path)) as api:
+        config = kubeconfig(tmp_path, api)
+        known = {"stages": [{"rate": 1, "requests": 1}], "kubeconfig": config, "wait": 0, **OPTIONS}
+        assert "Gateway llm-d/gw has no address" in call(vllm_perf, gateway={"namespace": "llm-d", "name": "gw"}, **known)["msg"]
+        assert "Service llm-d/x is not there" in call(vllm_perf, service={"namespace": "llm-d", "name": "x", "port": 8000}, **known)["msg"]
+        assert "path: 'team' must begin with '/'" in call(vllm_perf, url="http://x", path="team", **known)["msg"]
+        assert "mutually exclusive" in call(vllm_perf, url="http://x", gateway={"namespace": "llm-d", "name": "gw"}, **known)["msg"]
+        (tmp_path / "prompts").write_text("word " * 200_000)
+        large = {**known, "workload": {"kind": "prompts", "path": str(tmp_path / "prompts")}}
+        assert "cut the file" in call(vllm_perf, url="http://x", job=JOB, **large)["msg"]
+
+
+def test_check_mode_makes_nothing(call, tmp_path):
+    cluster = Cluster(tmp_path)
+    with serve(cluster) as api:
+        result = call(vllm_perf, check=True, gateway={"namespace": "llm-d", "name": "gw"}, stages=[{"rate": 1, "requests": 1}], job=JOB,
+                      kubeconfig=kubeconfig(tmp_path, api), **OPTIONS)
+    assert not result.get("failed") and cluster.seen == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_takes_the_job_along(tmp_path, root, number):
+    cluster = Cluster(tmp_path)
+    with serve(answer) as url, serve(cluster) as api:
+        options = {"url": url, "job": JOB, "kubeconfig": kubeconfig(tmp_path, api), "stages": [{"rate": 5, "seconds": 60}], **OPTIONS}
+        code = ("import json, sys\nfrom ansible.module_utils.testing import patch_module_args\n"
+                "from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder\n"
+                f"_AnsibleCollectionFinder(paths=[{str(root / 'collections')!r}])._install()\n"
+                "from ansible_collections.llm_d.inference.plugins.modules import vllm_perf\n"
+                "with patch_module_args(json.loads(sys.argv[1])): vllm_perf.main()\n")
+        module = subprocess.Popen([sys.executable, "-c", code, json.dumps(options)], start_new_session=True, stderr=subprocess.DEVNULL)
+        late = time.monotonic() + 30
+        while not (cluster.process and "ended" in (tmp_path / "log").read_text()):
+            assert time.monotonic() < late and module.poll() is None
+            time.sleep(0.05)
+        os.killpg(module.pid, number)
+        assert module.wait(20) != 0
+        assert cluster.left() == [] and cluster.process.poll() is not None
+
+
+def test_more_requests_than_a_log_holds_are_counted():
+    rows = perf_told.Rows(most=2000)
+    for index in range(60000):
+        rows.write(f"{index},{index * 7919 % 10007}\n")
+    told = perf_told.read("noise\n" + "\n".join(rows.lines()) + "\n" + json.dumps({"about": {}, "stages": [], "verdict": "passed"}) + "\n")
+    kept = told.rows.splitlines()
+    assert kept[1] == "1,7919" and len(kept) + told.left_out == 60000 and 0 < len(kept) < 60000

@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nothing of a run stays on the host: not its keys, not its folders, not its workers, however it ends. Real plays, really killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils import pki
+from ansible_collections.llm_d.inference.plugins.plugin_utils import run_files
+
+HOSTS = 'localhost ansible_connection=local ansible_python_interpreter="{{ ansible_playbook_python }}"\n'
+WAIT = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Wait
+      llm_d.inference.resource_ready:
+        kubeconfig: %(kubeconfig)s
+        timeout: 1
+        resources: [{api_version: v1, kind: Node, name: local}]
+      ignore_errors: true
+"""
+
+
+@pytest.fixture(name="silent")
+def _silent():
+    """The address of a server that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"https://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture(name="play")
+def _play(root, tmp_path):
+    """Gives what starts a play that asks a server, with a temporary folder of its own."""
+    (tmp_path / "tmp").mkdir()
+
+    def start(server: str) -> subprocess.Popen:
+        authority = pki.Authority(str(tmp_path / "pki"), "test")
+        authority.authority()
+        authority.certificate("admin", "admin", [], [])
+        authority.kubeconfig("admin", str(tmp_path / "kubeconfig"), server, "test")
+        (tmp_path / "play.yml").write_text(WAIT % {"kubeconfig": tmp_path / "kubeconfig"}, encoding="utf-8")
+        (tmp_path / "hosts").write_text(HOSTS, encoding="utf-8")
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml")]
+        environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(tmp_path / "tmp")}
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+
+    return start
+
+
+def left(tmp_path: Path) -> list[str]:
+    """Files below the play's temporary folder, but for the list of kinds that kubernetes.core keeps between runs."""
+    return [str(path) for path in (tmp_path / "tmp").rglob("*") if path.is_file() and not path.name.startswith("k8srcp-")]
+
+
+def keys(tmp_path: Path) -> list[str]:
+    return [path for path in left(tmp_path) if "PRIVATE KEY" in Path(path).read_text(encoding="utf-8", errors="replace")]
+
+
+def until(what, seconds: float = 20.0):
+    """The first true value."""
+    end = time.monotonic() + seconds
+    while not (found := what()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+def test_a_run_leaves_no_key_of_the_kubeconfig(play, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        closed = f"https://127.0.0.1:{server.getsockname()[1]}"
+    with play(closed) as run:
+        out, _err = run.communicate(timeout=60)
+    assert "connection refused" in out, out
+    assert left(tmp_path) == []
+
+
+def test_a_killed_run_takes_its_workers_along_and_the_next_one_its_files(play, silent, tmp_path, monkeypatch):
+    with play(silent) as run:
+        assert until(lambda: keys(tmp_path)), "the worker never asked"
+        folder = Path(keys(tmp_path)[0]).parent
+        worker = int(folder.name.split("-")[1])
+        os.kill(worker, 0)
+        os.killpg(run.pid, signal.SIGKILL)  # the worker has a session of its own: this does not reach it
+    assert until(lambda: not Path(f"/proc/{worker}").exists() or "State:\tZ" in Path(f"/proc/{worker}/status").read_text(encoding="utf-8"))
+    assert keys(tmp_path)
+    until(lambda: not Path(f"/proc/{worker}").exists())
+    monkeypatch.setattr(run_files.tempfile, "tempdir", str(tmp_path / "tmp"))
+    assert run_files.remove_orphans() == [str(folder)]
+    assert left(tmp_path) == []
+
+
+def test_what_is_not_an_orphan_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_files.tempfile, "tempdir", str(tmp_path))
+    done = subprocess.Popen(["true"])
+    done.wait()
+    for name in (f"llm_d-{os.getpid()}-a", "llm_d-settings", f"other-{done.pid}-a", f"llm_d-{done.pid}-a"):
+        (tmp_path / name).mkdir()
+    assert run_files.remove_orphans() == [str(tmp_path / f"llm_d-{done.pid}-a")]
+
+
+def test_the_inputs_role_takes_away_what_killed_runs_left(root, tmp_path):
+    done = subprocess.Popen(["true"])
+    done.wait()
+    orphan = tmp_path / f"llm_d-{done.pid}-a"
+    orphan.mkdir()
+    play = [{"hosts": "localhost", "gather_facts": False, "vars": {"llm_d_model_services": []}, "roles": ["llm_d.inference.inputs"]}]
+    (tmp_path / "play.yml").write_text(yaml.safe_dump(play), encoding="utf-8")
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", str(tmp_path / "play.yml")]
+    environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(tmp_path)}
+    subprocess.run(command, env=environment, capture_output=True, check=False)
+    assert not orphan.exists()
