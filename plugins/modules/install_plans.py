@@ -38,19 +38,14 @@ options:
     type: int
     default: 120
 extends_documentation_fragment:
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-  - ansible.builtin.action_common_attributes
 attributes:
   check_mode:
     description: Looks once, and says what would be approved.
-    support: full
   diff_mode:
     description: There is no difference to show.
     support: none
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 requirements:
   - python >= 3.11
   - kubernetes >= 24.2.0

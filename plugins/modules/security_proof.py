@@ -44,21 +44,14 @@ options:
         elements: dict
         required: true
 extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-  - ansible.builtin.action_common_attributes
 requirements:
   - kubernetes >= 24.2.0
 attributes:
   check_mode:
     description: Looks at nothing, since nothing was applied.
-    support: full
-  diff_mode:
-    description: Changes nothing.
-    support: none
-  platform:
-    description: Works on hosts of these systems.
-    support: full
-    platforms: posix
 """
 
 EXAMPLES = r"""
