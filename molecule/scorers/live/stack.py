@@ -68,7 +68,10 @@ class Stack:
 
     def switch(self, service: str, block: dict[str, t.Any], **variables: t.Any) -> subprocess.CompletedProcess[str]:
         """Run playbooks/scorers.yml with another scheduler block for one service."""
-        given = {"llm_d_scheduler_overrides": {service: block}, **variables}
+        return self.as_written(llm_d_scheduler_overrides={service: block}, **variables)
+
+    def as_written(self, **given: t.Any) -> subprocess.CompletedProcess[str]:
+        """Run playbooks/scorers.yml: what the user's file says, but for these variables."""
         command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "molecule/scorers/inventory", "playbooks/scorers.yml", "-e", json.dumps(given)]
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, check=False)
 
