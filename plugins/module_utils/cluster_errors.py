@@ -27,6 +27,10 @@ class ApiError(ClusterError):
         self.message = message
 
 
+class CutError(ClusterError):
+    """A connection that ended before the answer did."""
+
+
 _LIBRARY = "the Python library '{name}' is missing for {python}: install it there (pip install {package}) or point ansible_python_interpreter elsewhere"
 _NETWORK = (
     # class names of urllib3 (any may be wrapped in another), what to say, what to do
@@ -69,7 +73,7 @@ def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterErr
         return ClusterError(f"{prefix}: {_tls(str(exc))}")
     for wanted, what, remedy in _NETWORK:
         if names & set(wanted):
-            return ClusterError(f"{prefix}: {what}; {remedy}")
+            return (CutError if "RemoteDisconnected" in wanted else ClusterError)(f"{prefix}: {what}; {remedy}")
     return ClusterError(f"{prefix}: {_socket(exc)}")
 
 

@@ -21,6 +21,7 @@ import urllib.request
 
 from ansible.module_utils.urls import make_context
 
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import CutError
 from ansible_collections.llm_d.inference.plugins.module_utils.http_words import AGENT, base_url, excerpt
 
 MAX_BODY = 32 << 20  # bytes that are read of one answer
@@ -241,7 +242,11 @@ class ServiceTransport:
 
     def _send(self, got: list, *args: t.Any) -> None:
         try:
-            got.append(self._cluster.send(args[0], args[1], None, args[2], args[3]))
+            try:
+                got.append(self._cluster.send(args[0], args[1], None, args[2], args[3]))
+            except CutError:
+                # A server may close an idle connection just when the API server takes it for this request. It repeats a GET by itself, and no POST.
+                got.append(self._cluster.send(args[0], args[1], None, args[2], args[3]))
         except Exception as error:  # pylint: disable=broad-except  # whatever the client library throws is one clear error
             got.append(error)
 

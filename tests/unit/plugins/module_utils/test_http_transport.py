@@ -18,6 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from ansible_collections.llm_d.inference.plugins.module_utils import cluster_errors
 from ansible_collections.llm_d.inference.plugins.module_utils import http_transport as transport
 from ansible_collections.llm_d.inference.plugins.module_utils import http_words
 from local_servers import Handler, Server, drip, free_port, raw, serve
@@ -324,3 +325,23 @@ def test_a_pod_through_the_api_server():
     api = Api({"status": 200, "headers": {}, "data": b"ok"})
     answer = transport.ServiceTransport(api, "llm-d", "pod-a", 8000, "https", "Pod").request("GET", "/health")
     assert api.sent[0][1] == "/api/v1/namespaces/llm-d/pods/https:pod-a:8000/proxy/health" and "Pod llm-d/pod-a:8000" in answer.request
+
+
+@pytest.mark.parametrize("cuts", [1, 2])
+def test_a_connection_that_was_cut_is_tried_once_more(cuts):
+    """As when a server closes an idle connection just when the API server takes it."""
+    asked = []
+
+    def send(method, path, query, body, options):
+        asked.append(body)
+        if len(asked) <= cuts:
+            raise cluster_errors.CutError("the connection was cut")
+        return types.SimpleNamespace(status=200, headers={}, data=b"{}")
+
+    service = transport.ServiceTransport(types.SimpleNamespace(send=send), "llm-d", "pod-a", 8000, kind="Pod")
+    if cuts == 1:
+        assert service.request("POST", "/v1/completions", b"once").status == 200
+    else:
+        with pytest.raises(transport.Trouble, match="was cut"):
+            service.request("POST", "/v1/completions", b"once")
+    assert asked == [b"once", b"once"]
