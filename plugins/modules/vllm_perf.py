@@ -253,7 +253,7 @@ options:
     type: list
     elements: dict
     default: []
-    suboptions:
+    suboptions: &stage
       concurrency:
         description: Requests in flight at once. The next leaves when one has ended.
         type: int
@@ -272,22 +272,7 @@ options:
   warmup:
     description: A stage before the others that is sent and not measured, so that caches are as full as they stay.
     type: dict
-    suboptions:
-      concurrency:
-        description: Requests in flight at once.
-        type: int
-      rate:
-        description: Mean number of requests per second.
-        type: float
-      to_rate:
-        description: Then the rate grows or falls evenly from C(rate) to this.
-        type: float
-      seconds:
-        description: How long to send.
-        type: float
-      requests:
-        description: Number of requests.
-        type: int
+    suboptions: *stage
   sweep:
     description: Instead of O(stages), rate after rate until the server is saturated, that is, until it answers less than 85 % of them in the time.
     type: dict
