@@ -1,0 +1,27 @@
+"""tests/what-failed: the end of a failed run's log says which test or task it was."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+JUNIT = """<testsuites><testsuite><testcase classname="live.test_1" name="test_good"/>
+<testcase classname="live.test_1" name="test_bad"><failure message="AssertionError: 3 requests lost&#10;assert 3 == 0">traceback
+live/test_1.py:9: AssertionError</failure></testcase></testsuite></testsuites>"""
+LOG = "  \x1b[2m│\x1b[0m TASK [Apply]\n  \x1b[2m│\x1b[0m [ERROR]: Task failed: the\n  \x1b[2m│\x1b[0m   pool has no server\n"
+
+
+def said(root: Path, log: Path, junit: Path) -> list[str]:
+    return subprocess.run([root / "tests/what-failed", log, junit], check=True, capture_output=True, text=True).stdout.split("\n")
+
+
+def test_a_failed_test_is_named_with_its_reason_and_place(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(LOG, encoding="utf-8")
+    (tmp_path / "junit.xml").write_text(JUNIT, encoding="utf-8")
+    lines = said(root, tmp_path / "log", tmp_path / "junit.xml")
+    assert lines[2:] == ["live.test_1::test_bad", "  AssertionError: 3 requests lost", "  assert 3 == 0", "  live/test_1.py:9: AssertionError", ""]
+
+
+def test_where_no_test_failed_it_was_a_task(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(LOG, encoding="utf-8")
+    assert said(root, tmp_path / "log", tmp_path / "none")[2] == "[ERROR]: Task failed: the pool has no server"
