@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import random
 import secrets
@@ -14,11 +15,12 @@ import typing as t
 from ansible_collections.llm_d.inference.plugins.module_utils import health, prometheus_text
 from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import Transport, excerpt
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_answers import require_ok
-from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client, Trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client, Reply, Trouble
 
 SERVER_HEADER = "x-inference-pod"
 SCHEDULER_HEADER = "x-went-into-resp-headers"
 SERVER_LABELS = ("pod_name", "endpoint_name")  # of scheduler_attempts: gateway-api-inference-extension 1.5, llm-d-router
+_COUNTED = ("requests", "scheduler_attempts")
 _WORDS = ("river", "stone", "green", "light", "table", "music", "seven", "cloud", "paper", "north", "quiet", "apple", "storm", "glass", "field", "early")
 
 
@@ -76,10 +78,11 @@ class Prober:
 
     def run(self) -> dict[str, t.Any]:
         """Health first; traffic only against a healthy service."""
+        first = self._timed("counted", self._read)
         found = self._timed("serving", self._health)
         if not found.healthy:
             return self.seen
-        before = self._timed("counted", self._read)
+        before = self._timed("counted", lambda: self._arrive(first))
         middle = self._timed("sticky", lambda: self._sticky(before))
         self._timed("spread", lambda: self._spread(middle))
         self._timed("counted", lambda: self._count(before))
@@ -101,6 +104,20 @@ class Prober:
         self.seen["health"] = {"healthy": found.healthy, "level": found.reached, "version": found.version, "waited": found.waited, "looks": found.looks,
                                "checks": [dataclasses.asdict(check) for check in found.checks]}
         return found
+
+    def _arrive(self, first: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
+        """Waits until the endpoint picker whose counters are read is the one that is asked: for a moment after a change the gateway still asks
+        the one before. It was when its counters have moved since `first`; where they never do, the claims will tell. Returns the counters now.
+        """
+        deadline = time.monotonic() + self._limits.settle
+        now = self._read()
+        first = first or now
+        while now and first and not any((now[key] or 0) > (first[key] or 0) for key in _COUNTED) and time.monotonic() < deadline:
+            with contextlib.suppress(Trouble):
+                self._complete("Who picks?")
+            time.sleep(self._limits.gap)
+            now = self._read()
+        return now
 
     def _sticky(self, before: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
         servers: dict[str, int] = {}
@@ -148,8 +165,7 @@ class Prober:
     def _send(self, prompt: str, servers: dict[str, int]) -> bool:
         self.seen["sent"] += 1
         try:
-            reply = self._client.complete(self._service["model"], prompt, max_tokens=1, api=self._service.get("api") or "completions",
-                                          timeout=self._limits.request_timeout)
+            reply = self._complete(prompt)
         except Trouble as trouble:
             self.seen["failures"].append({"request": self.seen["sent"], "evidence": str(trouble), "remedy": trouble.remedy})
             return False
@@ -159,6 +175,10 @@ class Prober:
         if server:
             servers[server] = servers.get(server, 0) + 1
         return True
+
+    def _complete(self, prompt: str) -> Reply:
+        return self._client.complete(self._service["model"], prompt, max_tokens=1, api=self._service.get("api") or "completions",
+                                     timeout=self._limits.request_timeout)
 
     def _read(self) -> dict[str, t.Any] | None:
         if self._counters is None:
@@ -175,7 +195,7 @@ class Prober:
         """Reads until the counters moved by what was sent, or the time to settle is over."""
         deadline = time.monotonic() + self._limits.settle
         while before is not None and (after := self._read()) is not None:
-            moved = {key: None if after[key] is None else int(after[key] - (before[key] or 0)) for key in ("requests", "scheduler_attempts")}
+            moved = {key: None if after[key] is None else int(after[key] - (before[key] or 0)) for key in _COUNTED}
             self.seen["counters"] = {"moved": moved, "sent": self.seen["sent"]}
             if all(value is not None and value >= self.seen["sent"] for value in moved.values()) or time.monotonic() > deadline:
                 return

@@ -34,6 +34,10 @@ BENCHMARK: dict[str, Field] = {
     "api_key": Field("str", "Key that the gateway asks for.", secret=True),
     "validate_certs": Field("bool", "Whether the gateway's certificate must be trusted.", default=True),
     "request_timeout": Field("float", "Seconds that one request may take.", default=300, minimum=0.001),
+    "max_lag": Field(
+        "float", "Seconds within which 99 % of the requests of a stage must leave after their time. Above, the stage is invalid, and the play fails: "
+        "this host was too busy for its numbers to say anything about the servers.", default=0.1, minimum=0.001,
+    ),
     "processes": Field("int", "Processes that send together, where one core is not enough for the load.", default=1, minimum=1, maximum=256),
     "slo": Field(
         "map", "Objectives, as C(slo) of M(llm_d.inference.vllm_perf). The play fails when a stage of any service misses one.", default={}, elements=_BOUND,

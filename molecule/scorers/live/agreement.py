@@ -13,8 +13,9 @@ from stack import Stack, call
 from ansible_collections.llm_d.inference.plugins.module_utils.epp_explain import explain
 
 CONTEXT = {"engine": "simulator", "model": "llm-d/simulated-table", "block_size": 16}
-# The simulator shows a new state at once, the endpoint picker reads it every 50 ms.
-SETTLE = 0.4
+# Seconds for the endpoint picker to read a state that the simulators show at once: it does so every 50 ms, unless the host is busy. Nothing says that it has,
+# so a state in which it chose otherwise is set up once more, with time for all; what is wrong with `explain` is wrong again then.
+SETTLE, AGAIN = 0.4, 4.0
 # Each with a preset: a block without one would be laid over that of the file.
 BLOCKS: tuple[dict[str, t.Any], ...] = (
     {"preset": "balanced"},
@@ -26,11 +27,12 @@ BLOCKS: tuple[dict[str, t.Any], ...] = (
 
 @dataclasses.dataclass
 class Agreement:
-    """Requests asked, those that went to a predicted winner, those with only one possible winner, and what went elsewhere."""
+    """Requests asked, those that went to a predicted winner, those with only one possible winner, states set up twice, and what went elsewhere."""
 
     asked: int = 0
     agreed: int = 0
     clear: int = 0
+    repeated: int = 0
     wrong: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
 
 
@@ -50,21 +52,36 @@ def measure(stack: Stack, block: dict[str, t.Any], rounds: int, seed: int = 4) -
     """Switch the service `table` to a scheduler block, then ask twice in each of some states: a prompt that one server knows, and a new one."""
     done = stack.switch("table", block)
     assert done.returncode == 0, done.stdout + done.stderr
-    chance, servers, result = random.Random(seed), stack.servers("table"), Agreement()
+    stack.obeyed("table")
+    chance, result = random.Random(seed), Agreement()
     for _number in range(rounds):
-        prompt = f"{uuid.uuid4()} " + "the same words again and again " * 60
-        home = stack.ask("table", prompt)
-        states = {name: drawn(chance) for name in servers}
-        for name, state in states.items():
-            show(servers[name], state)
-        time.sleep(SETTLE)
-        for text, knows in ((prompt, home), (f"{uuid.uuid4()} " + "other words " * 60, None)):
-            table = [{"name": name, **state, "matched_blocks": int(name == knows), "total_blocks": 1} for name, state in states.items()]
-            predicted = explain(block, "scheduler-0.7", table, {"model": CONTEXT["model"]}, CONTEXT).winners
-            actual = stack.ask("table", text)
-            result.asked += 1
-            result.agreed += actual in predicted
-            result.clear += len(predicted) == 1
-            if actual not in predicted:
-                result.wrong.append({"predicted": predicted, "actual": actual, "knows": knows, "servers": table})
+        states = [drawn(chance) for _server in stack.servers("table")]
+        found = ask_twice(stack, block, states, SETTLE)
+        if found.wrong:
+            found = ask_twice(stack, block, states, AGAIN)
+            result.repeated += 1
+        result.asked += found.asked
+        result.agreed += found.asked - len(found.wrong)
+        result.clear += found.clear
+        result.wrong += found.wrong
+    return result
+
+
+def ask_twice(stack: Stack, block: dict[str, t.Any], states: list[dict[str, t.Any]], settle: float) -> Agreement:
+    """One state: the first is that of the server that knows the prompt."""
+    servers, result = stack.servers("table"), Agreement()
+    prompt = f"{uuid.uuid4()} " + "the same words again and again " * 60
+    home = stack.ask("table", prompt)
+    shown = dict(zip(sorted(servers, key=lambda name: name != home), states, strict=True))
+    for name, state in shown.items():
+        show(servers[name], state)
+    time.sleep(settle)
+    for text, knows in ((prompt, home), (f"{uuid.uuid4()} " + "other words " * 60, None)):
+        table = [{"name": name, **state, "matched_blocks": int(name == knows), "total_blocks": 1} for name, state in shown.items()]
+        predicted = explain(block, "scheduler-0.7", table, {"model": CONTEXT["model"]}, CONTEXT).winners
+        actual = stack.ask("table", text)
+        result.asked += 1
+        result.clear += len(predicted) == 1
+        if actual not in predicted:
+            result.wrong.append({"predicted": predicted, "actual": actual, "knows": knows, "servers": table})
     return result

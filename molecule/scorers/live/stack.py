@@ -18,6 +18,8 @@ from kubernetes import client, config
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 _AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()  # the checkout is the collection
 
+from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence  # noqa: E402
+
 NAMESPACE = "llm-d"
 MODELS = {"sim": "llm-d/simulated-8b", "table": "llm-d/simulated-table"}
 SERIES = "inference_extension_plugin_duration_seconds"
@@ -65,6 +67,22 @@ class Stack:
         status, headers, content = call(f"{self.url(service)}/v1/completions", body)
         assert status == 200, content
         return headers["x-inference-pod"]
+
+    def picks(self, address: str) -> float:
+        """How often an endpoint picker has picked."""
+        page = call(f"http://{address}:9090/metrics")[2].decode()
+        return sum(count for (point, _name), count in epp_evidence.plugin_runs(page, SERIES).items() if point == "Picker")
+
+    def obeyed(self, service: str) -> None:
+        """Wait until the gateway asks the endpoint picker that is there: for a moment after a switch it still asks the one before."""
+        address = self.picker(service)
+
+        def picked() -> bool:
+            before = self.picks(address)
+            self.ask(service, "who picks?")
+            return self.picks(address) > before
+
+        until(lambda: all(picked() for _number in range(3)), 30, f"the gateway asks the new endpoint picker of {service}")
 
     def switch(self, service: str, block: dict[str, t.Any], **variables: t.Any) -> subprocess.CompletedProcess[str]:
         """Run playbooks/scorers.yml with another scheduler block for one service."""

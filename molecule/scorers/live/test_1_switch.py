@@ -6,10 +6,8 @@ import json
 import os
 import time
 
-from stack import MODELS, SERIES, Stack, call
+from stack import MODELS, Stack, call, until
 from steady_load import SteadyLoad
-
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence
 
 RATE = 50.0
 # Neighbours differ, so that each switch is one. To and from precise prefix and prefill servers, model servers are replaced as well.
@@ -45,15 +43,16 @@ def test_a_switch_under_load_loses_nothing(stack: Stack) -> None:
     assert set(stack.servers("sim")) <= set(load.report.pods)
 
 
-def test_an_answer_of_a_minute_survives_a_switch(stack: Stack) -> None:
-    with SteadyLoad(stack.url("sim"), MODELS["sim"], 1.0, timeout=120, long_every=1, long_tokens=9000) as load:
-        time.sleep(2.5)  # three answers of 45 seconds are under way
+def test_a_long_answer_survives_a_switch(stack: Stack) -> None:
+    """What is promised is 60 seconds from the switch on; a busy host's simulator takes longer for its tokens than it should."""
+    with SteadyLoad(stack.url("sim"), MODELS["sim"], 1.0, timeout=120, long_every=1, long_tokens=7000) as load:
+        time.sleep(2.5)  # three answers of 35 seconds are under way
         load._end.set()  # and no more are sent
         done = stack.switch("sim", {"preset": "queue"})
         assert done.returncode == 0, done.stdout + done.stderr
     print(load.report)
     assert load.report.lost == []
-    assert load.report.sent >= 3
+    assert load.report.sent >= 3 and min(load.report.latencies) > 30
 
 
 def test_what_the_endpoint_picker_refuses_is_taken_back(stack: Stack) -> None:
@@ -84,21 +83,18 @@ def test_two_endpoint_pickers_share_the_requests(stack: Stack) -> None:
         assert done.returncode == 0, done.stdout
         pickers = stack.pickers("sim")
         assert len(pickers) == 2
-        before = {name: picks(address) for name, address in pickers.items()}
-        time.sleep(5)
-        moved = {name: picks(address) - before[name] for name, address in pickers.items()}
+        before = {name: stack.picks(address) for name, address in pickers.items()}
+
+        def moved() -> dict[str, float]:
+            return {name: stack.picks(address) - before[name] for name, address in pickers.items()}
+
+        until(lambda: min(moved().values()) > 10, 30, "both endpoint pickers pick")
+        shares = moved()
         done = stack.switch("sim", {"replicas": 1})
         assert done.returncode == 0, done.stdout
         time.sleep(5)
-    print(load.report, moved)
+    print(load.report, shares)
     assert load.report.lost == []
-    assert min(moved.values()) > 10, moved
-
-
-def picks(address: str) -> float:
-    """How often an endpoint picker has picked."""
-    page = call(f"http://{address}:9090/metrics")[2].decode()
-    return sum(count for (point, _name), count in epp_evidence.plugin_runs(page, SERIES).items() if point == "Picker")
 
 
 def test_another_service_is_left_alone(stack: Stack) -> None:

@@ -20,6 +20,7 @@ GIE = "gateway-api-inference-extension/epp"
 def switched(stack: Stack, preset: str, release: str) -> None:
     done = stack.switch("sim", {"preset": preset}, llm_d_release=release)
     assert done.returncode == 0, done.stdout + done.stderr
+    stack.obeyed("sim")
 
 
 @pytest.mark.parametrize("release", ["gie-1.5", "scheduler-0.7"])

@@ -13,6 +13,6 @@ from stack import Stack
 def test_explain_agrees_with_the_endpoint_picker(stack: Stack, block: dict[str, t.Any]) -> None:
     assert len(stack.servers("table")) == 4
     found = measure(stack, block, 30)
-    print(f"explain: {found.agreed} of {found.asked} agree, {found.clear} of them with one possible winner")
+    print(f"explain: {found.agreed} of {found.asked} agree, {found.clear} of them with one possible winner; {found.repeated} states were set up twice")
     assert found.wrong == []
     assert found.clear > found.asked / 3

@@ -31,7 +31,7 @@ def as_written(stack: Stack) -> None:
 def validate(folder: Path, slo: dict[str, float]) -> tuple[int, dict[str, dict[str, t.Any]], str]:
     """The exit status, the claims by id, and what was shown."""
     given = {"llm_d_artifacts_dir": str(folder), "validation_performance": True, "validation_performance_seconds": 3, "validation_wait": 5,
-             "llm_d_benchmark": {"services": ["sim"], "concurrency": [2], "slo": slo}}
+             "llm_d_benchmark": {"services": ["sim"], "concurrency": [2], "max_lag": 5, "slo": slo}}
     command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "molecule/scorers/inventory", "playbooks/validate.yml", "-e", json.dumps(given)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, check=False)
     verdict = json.loads((folder / "verdict.json").read_text())

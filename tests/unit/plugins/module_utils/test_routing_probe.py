@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import pytest
@@ -111,6 +112,31 @@ def test_a_picker_that_restarted():
             return super().complete(request)
     found, skipped = judged(Restarted())
     assert found["counted"][0] is False and "requests by -" in found["counted"][1] and "restarted" in found["counted"][2]
+
+
+def test_a_gateway_that_still_asks_the_picker_before():
+    class Late(InferenceGateway):
+        """The requests of health and two more are decided by an endpoint picker that nobody reads."""
+
+        def complete(self, request):
+            counted, attempts = self.counted, dict(self.attempts)
+            answer = super().complete(request)
+            if len(self.prompts) <= 4:
+                self.counted, self.attempts = counted, attempts
+            return answer
+    gateway = Late()
+    assert all(ok for ok, _evidence, _remedy in judged(gateway, limits=dataclasses.replace(LIMITS, settle=5.0))[0].values())
+    assert gateway.prompts.count("Who picks?") == 3
+
+
+def test_a_picker_that_is_never_asked_is_not_waited_for_without_end():
+    class Past(InferenceGateway):
+        def complete(self, request):
+            answer = super().complete(request)
+            self.counted, self.attempts = 7, dict.fromkeys(self.attempts, 7)
+            return answer
+    found, skipped = judged(Past(), limits=dataclasses.replace(LIMITS, gap=0.05))
+    assert found["counted"][0] is False and "requests by 0" in found["counted"][1]
 
 
 def test_metric_names_of_another_release():
