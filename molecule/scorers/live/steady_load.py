@@ -71,7 +71,8 @@ class SteadyLoad:
     async def _one(self, number: int) -> None:
         start, streamed = time.monotonic(), number % 2 == 0
         tokens = self._long_tokens if self._long_every and number % self._long_every == 0 else 4
-        body = {"model": self._model, "prompt": f"Story {number % 7} of the river. " * 8, "max_tokens": tokens, "ignore_eos": True, "stream": streamed}
+        story = number if number % 5 == 0 else number % 7  # some that nobody has told: those that have been told stay where they were
+        body = {"model": self._model, "prompt": f"Story {story} of the river. " * 8, "max_tokens": tokens, "ignore_eos": True, "stream": streamed}
         try:
             status, headers, content = await asyncio.wait_for(self._exchange(json.dumps(body).encode()), self._timeout)
             self.report.statuses[status] += 1
