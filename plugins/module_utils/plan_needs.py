@@ -11,6 +11,7 @@ import typing as t
 from .epp_presets import SIDECAR_SERVER_PORT
 from .epp_rules import flags_of
 from .fields import Problem
+from .plan_nodes import scheduler_problems
 from .plan_server import served_name, vendor
 
 Facts = dict[str, t.Any]
@@ -41,6 +42,7 @@ def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
 def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:
     """What the scheduler's configuration requires (see scorers_requires) and this service cannot give."""
     return [
+        *scheduler_problems(service, path, required),
         *_roles(service, path, required),
         *_events(service, path, required),
         *_required_arguments(service, path, required),
@@ -81,7 +83,7 @@ def _engine_arguments(service: Facts, path: str) -> list[Problem]:
 
 def _parallel(service: Facts, path: str) -> list[Problem]:
     """Tensor, pipeline and data parallelism together take exactly the accelerators of one replica."""
-    if service["engine"]["type"] != "vllm" or vendor(service) == "none":
+    if service["engine"]["type"] != "vllm" or vendor(service) == "none" or service["accelerator"]["nodes"] > 1:  # node_problems refuses them there
         return []
     arguments, wanted = service["engine"]["args"], service["accelerator"]["per_replica"]
     theirs = flags_of(arguments)
