@@ -14,8 +14,8 @@ from .plan_checks import name_problems, route_problems, service_problems
 from .plan_gateway import gateway as planned_gateway
 from .plan_gateway_checks import gateway_problems, platform_owns
 from .plan_gpus import gpu_problems, gpus
-from .plan_leader_workers import leader_worker_problems, leader_worker_set, retired
-from .plan_leftovers import leftovers
+from .plan_leader_workers import leader_worker_problems, leader_worker_set, retired, trial_rights
+from .plan_leftovers import leftovers, own_namespaces
 from .plan_nodes import other_kind, spread
 from .plan_overrides import VARIABLE as OVERRIDES
 from .plan_overrides import overridden, relocated, unknown_services
@@ -188,7 +188,7 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
 
 def _leftovers(service: Facts, servers: list[Facts], required: Facts) -> list[Facts]:
     """What another scheduler of this service, or another number of nodes, would have had and this one has not."""
-    found = [other_kind(server) for server in servers]
+    found = [other_kind(servers[0])]  # prefill servers are of one node always
     if "prefill" not in [server["role"] for server in servers]:
         found.append({"api_version": "apps/v1", "kind": "Deployment", "name": f"{service['name']}-prefill"})
     return found + ([] if required["epp"]["ports"] else [{"api_version": "v1", "kind": "Service", "name": events_service(service)}])
@@ -215,7 +215,7 @@ def _prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | 
     # Who requests a project is its administrator: that is for the account that will work in it.
     projects = requested if user["llm_d_scope"] != "prerequisites" else []
     if user["llm_d_scope"] == "namespace":
-        return {"namespaces": [], "projects": projects, "crds": [], "rights": [], "leader_worker_set": groups, "retired": []}
+        return {"namespaces": [], "projects": projects, "crds": [], "rights": [], "leader_worker_set": groups, "retired": [], "own_namespaces": []}
     crds = []
     if gateway["gateway_api"]:
         if not platform_owns(user, "gateway-api"):
@@ -236,10 +236,11 @@ def _prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | 
         "namespaces": [{"name": name} for name in dict.fromkeys(names) if name not in requested],
         "projects": projects,
         "crds": crds,
-        "rights": _rights(crds),
+        "rights": _rights(crds) + trial_rights(groups),
         "leader_worker_set": groups,
         # What goes with the rest even when it is wanted no more, if its namespace is ours.
         "retired": retired(user, None),
+        "own_namespaces": own_namespaces(user),
     }
 
 

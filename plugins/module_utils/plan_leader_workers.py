@@ -39,6 +39,14 @@ def leader_worker_set(user: Facts, services: t.Sequence[Facts], labels: Facts) -
     }
 
 
+def trial_rights(planned: Facts | None) -> list[Facts]:
+    """What it takes to apply the trial."""
+    if not planned or not planned["install"]:
+        return []
+    head = {"group": LEADER_WORKER_SET["group"], "resource": LEADER_WORKER_SET["crd"].partition(".")[0], "namespace": planned["controller"]["namespace"]}
+    return [{"verb": verb, **head} for verb in ("get", "create", "patch")]
+
+
 def retired(user: Facts, planned: Facts | None) -> list[Facts]:
     """What to remove of an earlier installation: {provider, namespace, charts}; nothing while it is of use, or where we may not write."""
     if planned or user["llm_d_scope"] == "namespace":

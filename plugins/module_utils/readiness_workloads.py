@@ -61,9 +61,10 @@ def leader_worker_set(obj: dict, context: Context) -> Verdict:
     status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
     ready, updated = number(status.get("readyReplicas")), number(status.get("updatedReplicas"))
     found = _replicas(obj, context, want, min(ready, updated), number(status.get("replicas")) - updated)
-    # The two numbers may be of different groups; only the condition is of each group's own.
-    words = unmet(status, ("Available",), generation(obj)) if found.ready else ""
-    return Verdict(False, words) if words else found
+    # The two numbers may be of different groups; only the condition counts groups of which both are true. What it says when it is false is no reason.
+    if found.ready and unmet(status, ("Available",), generation(obj)):
+        return Verdict(False, f"{found.reason}, others being replaced")
+    return found
 
 
 def _replicas(obj: dict, context: Context, want: int, done: int, old: int) -> Verdict:
