@@ -11,7 +11,7 @@ import typing as t
 from .epp_presets import SIDECAR_SERVER_PORT
 from .epp_rules import flags_of
 from .fields import Problem
-from .plan_nodes import scheduler_problems
+from .plan_nodes import PARALLEL_FLAGS, scheduler_problems
 from .plan_server import served_name, vendor
 
 Facts = dict[str, t.Any]
@@ -83,10 +83,17 @@ def _engine_arguments(service: Facts, path: str) -> list[Problem]:
 
 def _parallel(service: Facts, path: str) -> list[Problem]:
     """Tensor, pipeline and data parallelism together take exactly the accelerators of one replica."""
-    if service["engine"]["type"] != "vllm" or vendor(service) == "none" or service["accelerator"]["nodes"] > 1:  # node_problems refuses them there
+    if service["engine"]["type"] != "vllm" or vendor(service) == "none":
         return []
     arguments, wanted = service["engine"]["args"], service["accelerator"]["per_replica"]
     theirs = flags_of(arguments)
+    if service["accelerator"]["nodes"] > 1:
+        fix = "Take it out; see accelerator.per_replica, accelerator.nodes and accelerator.across_nodes."
+        return [
+            Problem(place_of(arguments, flag, f"{path}.engine.args"), theirs[flag], f"--{flag} follows from the rest of the plan for several nodes.", fix)
+            for flag in PARALLEL_FLAGS
+            if flag in theirs
+        ]
     given: dict[str, str] = {}
     for flag, short in _PARALLEL.items():
         for word in (flag, short):

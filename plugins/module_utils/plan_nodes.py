@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import typing as t
 
-from .epp_rules import flags_of
 from .fields import Problem
 from .plan_server import SERVING_LABEL, vendor
 from .versions import LEADER_WORKER_SET
@@ -20,7 +19,7 @@ LONGEST_NAME = 63 - len("-decode-999-0123456789")
 _DEPLOYMENT: Facts = {"api_version": "apps/v1", "kind": "Deployment"}
 _GROUPS: Facts = {"api_version": LEADER_WORKER_SET["api_version"], "kind": LEADER_WORKER_SET["kind"]}
 # What vLLM is told of parallelism, which follows from the accelerators here.
-_OWN_FLAGS = (
+PARALLEL_FLAGS = (
     *("tensor-parallel-size", "tp", "pipeline-parallel-size", "pp", "data-parallel-size", "dp", "data-parallel-size-local", "dpl"),
     *("data-parallel-start-rank", "dpr", "data-parallel-address", "dpa", "data-parallel-rpc-port", "dpp", "data-parallel-backend", "dpb"),
     *("data-parallel-hybrid-lb", "dph", "data-parallel-external-lb", "dpe", "enable-expert-parallel", "ep", "distributed-executor-backend"),
@@ -72,10 +71,6 @@ def node_problems(service: Facts, path: str) -> list[Problem]:
     if len(service["name"]) > LONGEST_NAME:
         fix = f"Write a name of at most {LONGEST_NAME} characters, such as {service['name'][:LONGEST_NAME].rstrip('-')}."
         found.append(Problem(f"{path}.name", service["name"], "is too long for servers of several nodes, whose pods are numbered.", fix))
-    theirs = flags_of(service["engine"]["args"])
-    for flag in (flag for flag in _OWN_FLAGS if flag in theirs):
-        fix = "Take it out; see accelerator.per_replica, accelerator.nodes and accelerator.across_nodes."
-        found.append(Problem(f"{path}.engine.args", f"--{flag}", "follows from the rest of the plan for servers of several nodes.", fix))
     return found
 
 
