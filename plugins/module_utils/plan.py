@@ -253,4 +253,4 @@ def _rights(crds: list[Facts]) -> list[Facts]:
     """Rights that the first contact asks for."""
     verbs = ("get", "patch", "create") if any(bundle["sources"] for bundle in crds) else ("get",) if crds else ()
     found: list[Facts] = [{"verb": verb, "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions"} for verb in verbs]
-    return found + [{"verb": verb, "resource": "namespaces"} for verb in ("create", "delete")]
+    return found + [{"verb": verb, "resource": "namespaces"} for verb in ("list", "create", "delete")]

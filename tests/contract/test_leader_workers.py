@@ -98,8 +98,9 @@ def test_a_mirror_is_told_of_all_of_it() -> None:
 def started(part: Facts, folder: Path, **env: str) -> list[list[str]]:
     """What a container's command calls, in order, with stand-ins for vllm and ray that write down how they were called. As Kubernetes would run it."""
     log = folder / "calls"
-    for name, script in (("vllm", "exit 0"), ("ray", "[ \"$1\" != health-check ] || [ $(grep -c health-check $CALLS) -ge 2 ]"), ("sleep", "exit 0")):
-        (folder / name).write_text(f'#!/bin/bash\n/usr/bin/env python3 -c "import json, sys; print(json.dumps(sys.argv[1:]))" {name} "$@" >> $CALLS\n{script}\n')
+    write = '/usr/bin/env python3 -c "import json, sys; print(json.dumps(sys.argv[1:]))"'
+    for name, script in (("vllm", "exit 0"), ("ray", '[ "$1" != health-check ] || [ $(grep -c health-check $CALLS) -ge 2 ]'), ("sleep", "exit 0")):
+        (folder / name).write_text(f'#!/bin/bash\n{write} {name} "$@" >> $CALLS\n{script}\n', encoding="utf-8")
         (folder / name).chmod(0o755)
     known = {"POD_IP": "10.0.0.7", "LWS_LEADER_ADDRESS": "big-decode-0.big-decode.llm-d", **env}
     words = [*part["command"], *part["args"]]

@@ -746,8 +746,9 @@ def grouped():
         "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 2, "leaderTemplate": leader}}, "status": {"observedGeneration": 1},
     }
     worker = recorded("pod_bad_image")
-    worker["metadata"].update(name="big-decode-0-1", namespace="llm-d", labels={**server["worker"]["labels"], "leaderworkerset.sigs.k8s.io/name": "big-decode"},
-                              ownerReferences=[{"kind": "StatefulSet", "name": "big-decode-0", "uid": "x"}])
+    labels = {**server["worker"]["labels"], "leaderworkerset.sigs.k8s.io/name": "big-decode"}
+    owner = {"kind": "StatefulSet", "name": "big-decode-0", "uid": "x"}
+    worker["metadata"].update(name="big-decode-0-1", namespace="llm-d", labels=labels, ownerReferences=[owner])
     return Snapshot(made, {"Deployment": [], "LeaderWorkerSet": [groups], "Pod": [worker], "ConfigMap": [], "Event": []})
 
 
