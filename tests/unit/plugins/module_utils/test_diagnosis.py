@@ -16,6 +16,7 @@ from stack_objects import CONTROLLER, NAMESPACE, broken_server, healthy, planned
 from test_failure_catalogue import ANSWERED, LOG_LINES, REFUSED
 
 from ansible_collections.llm_d.inference.plugins.module_utils import diagnosis, diagnosis_pods, diagnosis_scheduling
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_collect import Collector
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_model import Snapshot, option
 from ansible_collections.llm_d.inference.plugins.module_utils.failure_catalogue import CATALOGUE
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
@@ -775,3 +776,9 @@ def test_groups_that_drifted_are_told():
     assert [entry.where for entry in diagnosis_scheduling.servers(snap)] == ["LeaderWorkerSet llm-d/big-decode"]
     snap.objects["LeaderWorkerSet"][0]["metadata"]["generation"] = 2
     assert [entry.code for entry in diagnosis_pods.stale(snap)] == ["F43"]
+
+
+def test_groups_are_collected_where_the_plan_has_some():
+    wanted = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "llm-d", {}, "")
+    assert wanted in list(Collector(None, grouped().plan, {})._wanted())
+    assert "LeaderWorkerSet" not in [kind for _version, kind, *_rest in Collector(None, planned(), {})._wanted()], "no right is asked for in vain"
