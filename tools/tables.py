@@ -10,7 +10,7 @@ import typing as t
 from plugins.module_utils.epp_presets import PRESETS, ROUND_ROBIN_NOTE
 from plugins.module_utils.failure_catalogue import CATALOGUE, LAYERS
 from plugins.module_utils.schema import VARIABLES
-from plugins.module_utils.versions import ACCELERATORS, ENGINES, RELEASES
+from plugins.module_utils.versions import ACCELERATORS, ENGINES, LEADER_WORKER_SET, RELEASES
 from plugins.module_utils.versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS
 
 AREAS = {
@@ -98,6 +98,8 @@ def versions() -> str:
             for name, facts in GATEWAY_PROVIDERS.items()
         ],
     )
+    groups = LEADER_WORKER_SET
+    lines += [f"Model servers that span several nodes stand on LeaderWorkerSet {groups['version']}; {groups['minimum']} is the oldest that will do.", ""]
     lines += ["## Engines (`engine.type`)", ""]
     lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINES.items()])
     lines += ["## Accelerators (`accelerator.vendor`)", ""]

@@ -78,7 +78,9 @@ class Collector:
         """(API version, kind, namespace, query, Accept) of every list."""
         plan = self.snap.plan
         pools = {(service["pool"]["api_version"], "InferencePool") for service in self.snap.services}
-        for api_version, kind in [*NAMESPACED, *sorted(pools)]:
+        made = {(server.get("api_version", "apps/v1"), server.get("kind", "Deployment")) for service in self.snap.services
+                for server in service.get("servers") or [service["server"]]}
+        for api_version, kind in [*NAMESPACED, *sorted(pools), *sorted(made - {("apps/v1", "Deployment")})]:
             yield api_version, kind, plan["namespace"], {"limit": "1000"} if kind == "Event" else {}, ""
         gateway, controller = plan["gateway"], mapping(plan["gateway"].get("controller"))
         others = {gateway["namespace"], controller.get("namespace") or plan["namespace"]} - {plan["namespace"]}

@@ -37,6 +37,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.failures import (
     shorten,
     when,
 )
+from ansible_collections.llm_d.inference.plugins.module_utils.observer import GROUPS
 
 # trouble of a pod that says that it ends, and not why: its log may
 BARE = ("crash", "failed")
@@ -46,28 +47,31 @@ PLAIN = ("starting", "unschedulable", "create", "crash", "failed")
 
 
 def workloads(snap: Snapshot) -> c.Iterator[dict[str, t.Any]]:
-    """The Deployments that the plan wants: {namespace, name, replicas (None: any), part, service, labels}."""
+    """What runs pods by the plan: {kind, namespace, name, replicas (None: any), part, service}."""
     gateway = snap.plan["gateway"]
     if gateway.get("install") and gateway.get("controller"):
         controller = gateway["controller"]
-        yield {"namespace": controller["namespace"], "name": controller["name"], "replicas": None, "part": "gateway controller", "service": ""}
+        yield {"kind": "Deployment", "namespace": controller["namespace"], "name": controller["name"], "replicas": None, "part": "gateway controller",
+               "service": ""}
     for service in snap.services:
         epp = service["scheduler"]
-        yield {"namespace": snap.namespace, "name": epp["name"], "replicas": epp["replicas"], "part": "endpoint picker", "service": service["name"]}
+        yield {"kind": "Deployment", "namespace": snap.namespace, "name": epp["name"], "replicas": epp["replicas"], "part": "endpoint picker",
+               "service": service["name"]}
         for server in service.get("servers") or [service["server"]]:
             role = f"{server.get('role') or 'model'} servers"
-            yield {"namespace": snap.namespace, "name": server["name"], "replicas": server["replicas"], "part": role, "service": service["name"]}
+            yield {"kind": server.get("kind") or "Deployment", "namespace": snap.namespace, "name": server["name"], "replicas": server["replicas"],
+                   "part": role, "service": service["name"]}
 
 
 def missing(snap: Snapshot) -> c.Iterator[Finding]:
-    """Deployments that are not there or have fewer replicas than planned."""
-    if not snap.read("Deployment"):
-        return
+    """What is planned to run pods and is not there, or has fewer replicas than planned."""
     scaled_by = {text(dig(hpa, "spec", "scaleTargetRef", "name")) for hpa in snap.of("HorizontalPodAutoscaler", snap.namespace)}
     for wanted in workloads(snap):
-        where, part = f"Deployment {wanted['namespace']}/{wanted['name']}", wanted["part"]
+        if not snap.read(wanted["kind"]) and wanted["kind"] not in snap.absent:
+            continue
+        where, part = f"{wanted['kind']} {wanted['namespace']}/{wanted['name']}", wanted["part"]
         of = f" of {wanted['service']}" if wanted["service"] else ""
-        obj = snap.get("Deployment", wanted["name"], wanted["namespace"])
+        obj = snap.get(wanted["kind"], wanted["name"], wanted["namespace"])
         controller = part == "gateway controller"
         if obj is None:
             yield found("controller" if controller else "absent", where, ["not there"], CONTROLLER if controller else MISSING, f"the {part}{of} is missing")
@@ -91,7 +95,7 @@ def refusals(snap: Snapshot) -> c.Iterator[Finding]:
 
 def stale(snap: Snapshot) -> c.Iterator[Finding]:
     """Objects whose controller has not seen their present generation."""
-    for obj in snap.of("Deployment", snap.namespace):
+    for obj in [*snap.of("Deployment", snap.namespace), *snap.of("LeaderWorkerSet", snap.namespace)]:
         seen = dig(obj, "status", "observedGeneration")
         if isinstance(seen, int) and seen < generation(obj):
             yield found("F43", name_of(obj), [f"observedGeneration {seen}, generation {generation(obj)}"], SUSPECT)
@@ -137,6 +141,9 @@ def _ours(snap: Snapshot, pod: dict) -> bool:
 def owner(pod: dict) -> str:
     """The name of what created the pod, without the hash of the template."""
     first = next(iter(dicts(dig(pod, "metadata", "ownerReferences"))), {})
+    group = text(dig(pod, "metadata", "labels", f"{GROUPS}/name"))
+    if group:  # of a LeaderWorkerSet, whose StatefulSets are numbered
+        return group
     return re.sub(r"-[a-z0-9]{6,10}$", "", text(first.get("name"))) or text(dig(pod, "metadata", "name"))
 
 

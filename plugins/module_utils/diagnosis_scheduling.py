@@ -181,8 +181,9 @@ def servers(snap: Snapshot) -> c.Iterator[Finding]:
     """The arguments and images of the model servers against the plan."""
     for service in snap.services:
         for server in service.get("servers") or [service["server"]]:
-            obj = snap.get("Deployment", server["name"])
-            parts = dicts(dig(obj, "spec", "template", "spec", "containers"))
+            obj = snap.get(server.get("kind") or "Deployment", server["name"])
+            template = dig(obj, "spec", "template") or dig(obj, "spec", "leaderWorkerTemplate", "leaderTemplate")
+            parts = dicts(dig(template, "spec", "containers"))
             container = next((part for part in parts if part.get("name") == "server"), None)
             if container is None:
                 continue

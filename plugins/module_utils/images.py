@@ -13,12 +13,13 @@ Facts = dict[str, t.Any]
 def needed(plan: Facts) -> Facts:
     """{images: whole references, charts: [{release, ref, version}], definitions: paths or URLs}, each once and in order of name."""
     gateway = plan["gateway"]
-    images = {gateway["proxy_image"]} | {name for chart in gateway["charts"] for name in _chart_images(chart["values"])}
+    groups = plan["prerequisites"]["leader_worker_set"] or {"chart": None}
+    charts = [*gateway["charts"], *(chart for chart in (groups["chart"], plan["gpus"]["chart"]) if chart)]
+    images = {gateway["proxy_image"]} | {name for chart in charts for name in _chart_images(chart["values"])}
     images |= {container["image"] for test in plan["gpus"]["checks"]["pods"] for container in test["pod"]["spec"]["containers"]}
     for service in plan["services"]:
         for pod in (*service["servers"], service["scheduler"]):
             images |= {pod["image"], *(container["image"] for container in pod["init_containers"])}
-    charts = [*gateway["charts"], *([plan["gpus"]["chart"]] if plan["gpus"]["chart"] else [])]
     return {
         "images": sorted(name for name in images if name),
         "charts": [{"release": chart["release_name"], "ref": chart["ref"], "version": chart["version"]} for chart in charts],
@@ -30,7 +31,8 @@ def _chart_images(values: t.Any) -> set[str]:
     """Images in the values of a chart: whole, or in parts."""
     if not isinstance(values, dict):
         return set()
-    if {"registry", "repository", "tag"} <= set(values):
-        return {f"{values['registry']}/{values['repository']}:{values['tag']}"}
+    if {"repository", "tag"} <= set(values):
+        registry = f"{values['registry']}/" if "registry" in values else ""
+        return {f"{registry}{values['repository']}:{values['tag']}"}
     found = {value for key, value in values.items() if key == "image" and isinstance(value, str)}
     return found.union(*(_chart_images(value) for value in values.values()))

@@ -19,6 +19,9 @@ GATEWAY_PODS = (
     "gateway.envoyproxy.io/owning-gateway-name={name},gateway.envoyproxy.io/owning-gateway-namespace={namespace}",
 )
 REVISION = "deployment.kubernetes.io/revision"
+# labels that LeaderWorkerSet gives to all that it makes
+GROUPS = "leaderworkerset.sigs.k8s.io"
+GROUP_REVISION = f"{GROUPS}/template-revision-hash"
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,8 @@ class Observer:
             return [obj]
         if kind == "Gateway":
             return self._gateway_pods(text(dig(obj, "metadata", "name")), namespace)
+        if kind == "LeaderWorkerSet":
+            return self._group_pods(obj, namespace)
         selector = selector_text(mapping(dig(obj, "spec", "selector")))
         if not selector or not namespace or kind not in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"):
             return []
@@ -131,6 +136,15 @@ class Observer:
             revision = dig(obj, "status", "updateRevision")
             return [pod for pod in pods if dig(pod, "metadata", "labels", "controller-revision-hash") == revision]
         return [pod for pod in pods if owned(pod, obj)]
+
+    def _group_pods(self, obj: dict, namespace: str) -> list[dict]:
+        """Leaders and workers of the present revision, which the StatefulSet of the leaders tells; it bears the name of the LeaderWorkerSet."""
+        if number(dig(obj, "status", "observedGeneration")) < generation(obj):
+            return []
+        name = text(dig(obj, "metadata", "name"))
+        sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/statefulsets", f"{GROUPS}/name={name}")
+        revision = next((dig(entry, "metadata", "labels", GROUP_REVISION) for entry in sets if dig(entry, "metadata", "name") == name), None)
+        return self._list(f"/api/v1/namespaces/{namespace}/pods", f"{GROUPS}/name={name},{GROUP_REVISION}={revision}") if revision else []
 
     def _gateway_pods(self, name: str, namespace: str) -> list[dict]:
         for selector in GATEWAY_PODS:

@@ -14,7 +14,9 @@ from .plan_checks import name_problems, route_problems, service_problems
 from .plan_gateway import gateway as planned_gateway
 from .plan_gateway_checks import gateway_problems, platform_owns
 from .plan_gpus import gpu_problems, gpus
-from .plan_leftovers import leftovers
+from .plan_leader_workers import leader_worker_problems, leader_worker_set, retired, trial_rights
+from .plan_leftovers import leftovers, own_namespaces
+from .plan_nodes import other_kind, spread
 from .plan_overrides import VARIABLE as OVERRIDES
 from .plan_overrides import overridden, relocated, unknown_services
 from .plan_policies import beside
@@ -81,6 +83,7 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += gateway_problems({**user, SERVICES: own.get(SERVICES)})
     user[SERVICES], wrong = _complete_services(own.get(SERVICES), user, scalars_right)
     if scalars_right and not wrong:
+        found += leader_worker_problems(user, user[SERVICES])
         found += benchmark_problems(user["llm_d_benchmark"], [service["name"] for service in user[SERVICES]])
     return user, in_order(found + wrong)
 
@@ -130,6 +133,7 @@ def _derive(given: Facts) -> Facts:
     labels = _owner(user)
     gateway = planned_gateway(user)
     own = secrets(user, labels)
+    groups = leader_worker_set(user, given[SERVICES], labels)
     planned = {
         "instance": user["llm_d_instance"],
         "namespace": user["llm_d_namespace"],
@@ -145,11 +149,11 @@ def _derive(given: Facts) -> Facts:
         "benchmark": user["llm_d_benchmark"],
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
-        "prerequisites": _prerequisites(user, release, gateway),
+        "prerequisites": _prerequisites(user, release, gateway, groups),
         "secrets": own,
         "gateway": gateway,
         "gpus": gpus(user, labels),
-        "leftovers": leftovers(user[SERVICES], user, gateway, own["unwanted"]),
+        "leftovers": leftovers(user[SERVICES], user, gateway, own["unwanted"], retired(user, groups)),
         "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
     }
     return {**planned, "preflight": needs(planned, user)}
@@ -159,7 +163,9 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
     labels = {**plan_labels, SERVICE_LABEL: service["name"]}
     built = configuration(service, release["name"])
     roles = sorted(built.requires["roles"] or ["decode"])  # decode first: it is there whatever the scheduler
-    servers = [server(service, user, labels, built.requires, role, _proxy(service, user, release, built.requires, role)) for role in roles]
+    servers = [
+        spread(service, server(service, user, labels, built.requires, role, _proxy(service, user, release, built.requires, role))) for role in roles
+    ]
     decode = servers[0]
     planned_pool = pool(service, user, release, gateway)
     return {
@@ -169,7 +175,7 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "engine": service["engine"]["type"],
         "server": decode,
         "servers": servers,
-        "leftovers": _leftovers(service, roles, built.requires),
+        "leftovers": _leftovers(service, servers, built.requires),
         "switched": _switched(service, user),
         # By number: while sidecars come or go, old and new pods give the same port different names.
         "service": {"name": service["name"], "port": decode["port"], "selector": decode["selector"], "target_port": decode["port"]},
@@ -180,9 +186,11 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
     }
 
 
-def _leftovers(service: Facts, roles: list[str], required: Facts) -> list[Facts]:
-    """What another scheduler of this service would have had and this one has not."""
-    found = [] if "prefill" in roles else [{"api_version": "apps/v1", "kind": "Deployment", "name": f"{service['name']}-prefill"}]
+def _leftovers(service: Facts, servers: list[Facts], required: Facts) -> list[Facts]:
+    """What another scheduler of this service, or another number of nodes, would have had and this one has not."""
+    found = [other_kind(servers[0])]  # prefill servers are of one node always
+    if "prefill" not in [server["role"] for server in servers]:
+        found.append({"api_version": "apps/v1", "kind": "Deployment", "name": f"{service['name']}-prefill"})
     return found + ([] if required["epp"]["ports"] else [{"api_version": "v1", "kind": "Service", "name": events_service(service)}])
 
 
@@ -200,14 +208,14 @@ def _proxy(service: Facts, user: Facts, release: Facts, required: Facts, role: s
     return routing_proxy(service, user, release, wanted) if wanted else None
 
 
-def _prerequisites(user: Facts, release: Facts, gateway: Facts) -> Facts:
+def _prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | None) -> Facts:
     """What has to be there first: namespaces, and definitions in the order of their application."""
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
     requested = [user["llm_d_namespace"]] if user["llm_d_request_project"] else []
     # Who requests a project is its administrator: that is for the account that will work in it.
     projects = requested if user["llm_d_scope"] != "prerequisites" else []
     if user["llm_d_scope"] == "namespace":
-        return {"namespaces": [], "projects": projects, "crds": [], "rights": []}
+        return {"namespaces": [], "projects": projects, "crds": [], "rights": [], "leader_worker_set": groups, "retired": [], "own_namespaces": []}
     crds = []
     if gateway["gateway_api"]:
         if not platform_owns(user, "gateway-api"):
@@ -218,13 +226,21 @@ def _prerequisites(user: Facts, release: Facts, gateway: Facts) -> Facts:
         crds.append(_definitions(user, "inference-extension", release["crds_version"], annotation, probe, release["crds_sources"]))
     if gateway["install"] and facts["crds_name"]:
         crds.append(_definitions(user, facts["crds_name"], gateway["version"], None, facts["crds_probe"], facts["crds_sources"]))
+    charts = list(gateway["charts"])
+    if groups and groups["install"]:
+        crds.append(_definitions(user, "leader-worker-set", groups["version"], None, groups["crd"], groups["sources"]))
+        charts.append(groups["chart"])
     # Where the Gateway stands apart, that namespace is someone else's.
-    names = [user["llm_d_namespace"], *(chart["namespace"] for chart in gateway["charts"])]
+    names = [user["llm_d_namespace"], *(chart["namespace"] for chart in charts)]
     return {
         "namespaces": [{"name": name} for name in dict.fromkeys(names) if name not in requested],
         "projects": projects,
         "crds": crds,
-        "rights": _rights(crds),
+        "rights": _rights(crds) + trial_rights(groups),
+        "leader_worker_set": groups,
+        # What goes with the rest even when it is wanted no more, if its namespace is ours.
+        "retired": retired(user, None),
+        "own_namespaces": own_namespaces(user),
     }
 
 
@@ -237,4 +253,4 @@ def _rights(crds: list[Facts]) -> list[Facts]:
     """Rights that the first contact asks for."""
     verbs = ("get", "patch", "create") if any(bundle["sources"] for bundle in crds) else ("get",) if crds else ()
     found: list[Facts] = [{"verb": verb, "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions"} for verb in verbs]
-    return found + [{"verb": verb, "resource": "namespaces"} for verb in ("create", "delete")]
+    return found + [{"verb": verb, "resource": "namespaces"} for verb in ("list", "create", "delete")]

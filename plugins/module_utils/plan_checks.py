@@ -9,6 +9,7 @@ import typing as t
 
 from .fields import Problem
 from .plan_needs import argument_problems, needs_problems, place_of
+from .plan_nodes import node_problems
 from .plan_scheduler import configuration
 from .plan_server import SERVICE_LABEL, served_name, vendor
 from .versions import ACCELERATORS
@@ -28,6 +29,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     found += _model_problems(service, path)
     found += _engine_problems(service, path)
     found += _accelerator_problems(service, path)
+    found += node_problems(service, path)
     found += _label_problems(service, path)
     found += _storage_problems(service, path, user)
     contradictions = argument_problems(service, path, user)
@@ -156,7 +158,7 @@ def _storage_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     if not (service["model"]["uri"] or "").startswith("pvc://"):
         return [Problem(f"{path}.storage.access_mode", mode, "is of use only for a model from pvc://.", "Take it out.")]
     prefill = service["prefill"]["replicas"] if "prefill" in configuration(service, user["llm_d_release"]).requires["roles"] else 0
-    servers = service["replicas"] + prefill
+    servers = (service["replicas"] + prefill) * service["accelerator"]["nodes"]
     if mode.startswith("ReadWriteOnce") and servers > 1:
         return [
             Problem(

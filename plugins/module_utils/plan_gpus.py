@@ -10,6 +10,7 @@ import typing as t
 
 from .fields import Problem
 from .plan_gpu_checks import checks
+from .versions import ACCELERATORS
 from .versions_gpus import COMPUTE_SLICES, DRIVER_THERE, MEMORY_SLICES, MIG, OPERATORS, SLICES
 
 Facts = dict[str, t.Any]
@@ -27,6 +28,7 @@ def gpus(user: Facts, owner: Facts) -> Facts:
     strategy = mig_strategy(cut)
     driver = settings["driver"] if settings["driver"] is not None else user["llm_d_platform"] not in DRIVER_THERE
     configured = settings["install"] and settings["operator"] in ("nvidia_olm", "nvidia_helm")
+    wanted = [name for name, used in ((DEVICE_CONFIG, shared), (MIG_CONFIG, cut)) if used]
     return {
         "operator": settings["operator"],
         "install": settings["install"] and settings["operator"] != "none",
@@ -44,7 +46,9 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         "mig_strategy": strategy,
         "device_plugin": {"name": DEVICE_CONFIG, "data": _device_configs(settings["pools"], strategy)} if shared and configured else None,
         "mig_manager": {"name": MIG_CONFIG, "data": {"config.yaml": _mig_configs(cut)}} if cut and configured else None,
-        "pools": (pools := [_pool(pool, strategy, configured) for pool in settings["pools"]]),
+        # What pools that were shared in another way have left.
+        "unwanted": [_config_map(name, facts) for name in (DEVICE_CONFIG, MIG_CONFIG) if configured and name not in wanted],
+        "pools": (pools := [_pool(pool, strategy, configured, ACCELERATORS[facts["vendor"]]["resource"]) for pool in settings["pools"]]),
         "checks": checks(user, facts, pools, owner),
     }
 
@@ -193,8 +197,12 @@ def mig_strategy(pools: t.Sequence[Facts]) -> str:
     return "single" if all(len(pool["profiles"] or {}) == 1 for pool in pools) else "mixed"
 
 
-def _pool(pool: Facts, strategy: str, configured: bool) -> Facts:
-    """Labels for the nodes of a pool, and what their allocatable has to be."""
+def _config_map(name: str, facts: Facts) -> Facts:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": facts["namespace"]}}
+
+
+def _pool(pool: Facts, strategy: str, configured: bool, whole: str | None) -> Facts:
+    """Labels for the nodes of a pool, and what their allocatable has to be. whole: the resource of an accelerator that is not cut."""
     expected = []
     number = pool["gpus_per_node"]
     cut = pool["sharing"] == "mig"
@@ -203,7 +211,7 @@ def _pool(pool: Facts, strategy: str, configured: bool) -> Facts:
             resource = GPU if strategy == "single" else f"nvidia.com/mig-{name}"
             expected.append({"resource": resource, "count": number * count if number else None})
     else:
-        expected.append({"resource": GPU, "count": number * (pool["replicas"] or 1) if number else None})
+        expected.append({"resource": whole, "count": number * (pool["replicas"] or 1) if number else None})
     # None: not there. A node that was cut is told to be whole again; one that never was needs no word.
     labels = {
         "nvidia.com/device-plugin.config": pool["name"] if pool["sharing"] in ("time_slicing", "mps") else None,

@@ -15,16 +15,23 @@ Facts = dict[str, t.Any]
 _GATEWAY_V1 = f"{GROUP}/v1"
 
 
-def leftovers(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted: t.Sequence[Facts]) -> Facts:
-    """{objects: definitions in the order of their creation, namespaces: a reference to ours, controllers: [{provider, namespace, charts}]}."""
+def leftovers(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted: t.Sequence[Facts], retired: t.Sequence[Facts]) -> Facts:
+    """{objects: definitions in the order of their creation, namespaces: a reference to ours, controllers: [{provider, namespace, charts}]}.
+
+    unwanted: further objects, retired: further controllers.
+    """
     own = {(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for service in services for item in _present(service, user, gateway)}
     found = _classes(user, gateway) + _gateways(user, gateway)
     found += [item for service in services for item in _of_service(service, user, gateway)]
     unique = {(item["apiVersion"], *_key(item)): item for item in found if _key(item) not in own}
-    controllers = _controllers(user, gateway)
-    labels = f"{PART_OF}={user['llm_d_instance']}"
-    namespaces = [{"api_version": "v1", "kind": "Namespace", "label_selector": labels}] if controllers else []
+    controllers = _controllers(user, gateway) + (list(retired) if user["llm_d_scope"] == "cluster" else [])
+    namespaces = own_namespaces(user) if controllers else []
     return {"objects": list(unique.values()) + list(unwanted), "namespaces": namespaces, "controllers": controllers}
+
+
+def own_namespaces(user: Facts) -> list[Facts]:
+    """A reference to all namespaces that bear our label."""
+    return [{"api_version": "v1", "kind": "Namespace", "label_selector": f"{PART_OF}={user['llm_d_instance']}"}]
 
 
 def _key(item: Facts) -> tuple[str, str, str]:

@@ -11,6 +11,7 @@ import typing as t
 from .epp_presets import SIDECAR_SERVER_PORT
 from .epp_rules import flags_of
 from .fields import Problem
+from .plan_nodes import PARALLEL_FLAGS, scheduler_problems
 from .plan_server import served_name, vendor
 
 Facts = dict[str, t.Any]
@@ -41,6 +42,7 @@ def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
 def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:
     """What the scheduler's configuration requires (see scorers_requires) and this service cannot give."""
     return [
+        *scheduler_problems(service, path, required),
         *_roles(service, path, required),
         *_events(service, path, required),
         *_required_arguments(service, path, required),
@@ -85,6 +87,13 @@ def _parallel(service: Facts, path: str) -> list[Problem]:
         return []
     arguments, wanted = service["engine"]["args"], service["accelerator"]["per_replica"]
     theirs = flags_of(arguments)
+    if service["accelerator"]["nodes"] > 1:
+        fix = "Take it out; see accelerator.per_replica, accelerator.nodes and accelerator.across_nodes."
+        return [
+            Problem(place_of(arguments, flag, f"{path}.engine.args"), theirs[flag], f"--{flag} follows from the rest of the plan for several nodes.", fix)
+            for flag in PARALLEL_FLAGS
+            if flag in theirs
+        ]
     given: dict[str, str] = {}
     for flag, short in _PARALLEL.items():
         for word in (flag, short):

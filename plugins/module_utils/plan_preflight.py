@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .versions import ACCELERATORS
+from .versions import ACCELERATORS, LEADER_WORKER_SET
 from .versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 
 Facts = dict[str, t.Any]
@@ -43,6 +43,8 @@ def needs(planned: Facts, user: Facts) -> Facts:
     gateway = planned["gateway"]
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
     crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
+    groups = planned["prerequisites"]["leader_worker_set"]
+    charts = gateway["charts"] + ([groups["chart"]] if groups and groups["chart"] else [])
     minimum = {"kubernetes": KUBERNETES_MINIMUM, "helm": HELM_MINIMUM, "libraries": dict(LIBRARIES)}
     if gateway["gateway_api"]:
         minimum["gateway_api"] = GATEWAY_API["minimum"]
@@ -75,15 +77,27 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "resources": _resources(planned),
         "secrets": _secrets(planned, user),
         "claims": _claims(planned, user),
-        "charts": [{"name": chart["release_name"], "ref": chart["ref"]} for chart in gateway["charts"]],
+        "leader_worker_set": _leader_worker_set(planned, crds),
+        "charts": [{"name": chart["release_name"], "ref": chart["ref"]} for chart in charts],
         "helm": user["llm_d_helm"],
         "registry": user["llm_d_image_registry"],
         "rights": planned["prerequisites"]["rights"] + _rights(planned),
     }
 
 
+def _leader_worker_set(planned: Facts, crds: Facts) -> Facts | None:
+    """What is asked of LeaderWorkerSet; None where it is not needed."""
+    groups = planned["prerequisites"]["leader_worker_set"]
+    if not groups:
+        return None
+    return {
+        **{key: groups[key] for key in ("install", "version", "minimum", "crd", "controller")},
+        "brings_crd": crds.get("leader-worker-set", False),
+    }
+
+
 def _accelerators(planned: Facts) -> list[Facts]:
-    """What the model servers ask for: {service, resource, per_replica, replicas, node_selector, tolerations}."""
+    """What the model servers ask for: {service, resource, per_replica (of one pod), replicas (pods), nodes (pods of one replica), labels, tolerations}."""
     found = []
     for service in planned["services"]:
         for server in service["servers"]:
@@ -95,7 +109,8 @@ def _accelerators(planned: Facts) -> list[Facts]:
                             "service": service["name"],
                             "resource": resource,
                             "per_replica": int(limits[resource]),
-                            "replicas": server["replicas"],
+                            "replicas": server["replicas"] * server["nodes"],
+                            "nodes": server["nodes"],
                             "labels": _labels(server),
                             "tolerations": server["tolerations"],
                         }
@@ -120,7 +135,7 @@ def _resources(planned: Facts) -> list[Facts]:
             found.append(
                 {
                     "name": part["name"],
-                    "replicas": part["replicas"],
+                    "replicas": part["replicas"] * part.get("nodes", 1),
                     "requests": {key: str(value) for key, value in part["resources"].get("requests", {}).items()},
                     "limits": {key: str(value) for key, value in part["resources"].get("limits", {}).items()},
                 }
@@ -166,9 +181,15 @@ def _rights(planned: Facts) -> list[Facts]:
     found = [(verb, group, resource, namespace) for namespace, group, resource in written for verb in _VERBS]
     if rest:
         found += [(verb, group, resource, home) for verb, group, resource in _READ]
+        found += [("list", "apps", "statefulsets", home)] if _grouped(planned) else []  # which pods of a group are the new ones
         found += _handed_on(planned)
     rights = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
     return rights + _secret_rights(planned)
+
+
+def _grouped(planned: Facts) -> bool:
+    """Whether some servers span several nodes."""
+    return any(server["nodes"] > 1 for service in planned["services"] for server in service["servers"])
 
 
 def _handed_on(planned: Facts) -> list[tuple[str, str, str, str]]:
@@ -196,6 +217,8 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
     gateway, home = planned["gateway"], planned["namespace"]
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
     kinds = [(home, group, resource) for group, resource in _WRITTEN]
+    if _grouped(planned):
+        kinds.append((home, LEADER_WORKER_SET["group"], "leaderworkersets"))
     if gateway["gateway_api"]:
         kinds.append((gateway["routes_namespace"], "gateway.networking.k8s.io", "httproutes"))
     if gateway["pool"]:

@@ -234,7 +234,8 @@ def _volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
 
 def _accelerators(service: Facts) -> Facts:
     resource = service["accelerator"]["resource"] or ACCELERATORS[vendor(service)]["resource"]
-    return {resource: service["accelerator"]["per_replica"]} if resource and vendor(service) != "none" else {}
+    one_pod = service["accelerator"]["per_replica"] // service["accelerator"]["nodes"]
+    return {resource: one_pod} if resource and vendor(service) != "none" else {}
 
 
 def _resources(service: Facts) -> Facts:

@@ -39,6 +39,8 @@ def collect(cluster: Cluster, needs: Facts) -> Facts:
         "user": lambda: _user(cluster),
     }
     jobs.update(_gateway_jobs(cluster, needs["gateway"], groups))
+    if needs["leader_worker_set"]:
+        jobs["leader_worker_set"] = functools.partial(_leader_worker_set, cluster, needs["leader_worker_set"]["controller"])
     if needs["gateway"]["service_type"] == "LoadBalancer":
         jobs["load_balancers"] = lambda: [item for item in _items(cluster, "/api/v1/services") if dig(item, "spec", "type") == "LoadBalancer"]
     if "config.openshift.io" in groups:
@@ -63,6 +65,15 @@ def _gateway_jobs(cluster: Cluster, gateway: Facts, groups: Facts) -> dict[str, 
         where, name = gateway["controller"]["namespace"], gateway["controller"]["name"]
         jobs["controllers"] = lambda: {f"{where}/{name}": _one(cluster, f"/apis/apps/v1/namespaces/{where}/deployments/{name}")}
     return jobs
+
+
+def _leader_worker_set(cluster: Cluster, controller: Facts) -> Facts:
+    """{namespace, controller}: the objects, None for one that is not there."""
+    name = controller["namespace"]
+    return {
+        "namespace": _one(cluster, f"/api/v1/namespaces/{name}"),
+        "controller": _one(cluster, f"/apis/apps/v1/namespaces/{name}/deployments/{controller['name']}"),
+    }
 
 
 def _tried(job: t.Callable[[], t.Any]) -> t.Any:

@@ -21,7 +21,7 @@ def gateway_api(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """The Gateway API is there, or will be, in a version that can route to pools."""
     if not needs["gateway"]["gateway_api"]:
         return
-    crd = _crd(facts, "gateways.gateway.networking.k8s.io")
+    crd = crd_of(facts, "gateways.gateway.networking.k8s.io")
     if crd is None:
         if not needs["installs"]["gateway_api"]:
             yield Finding("gateway_api/missing", "The Gateway API is missing.", "no such definitions", needs["minimum"]["gateway_api"], _gateway_api_how(seen))
@@ -45,7 +45,7 @@ def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
     gateway = needs["gateway"]
     if not gateway["pool"] or needs["installs"]["inference_extension"]:
         return
-    crd = _crd(facts, f"inferencepools.{gateway['pool_group']}")
+    crd = crd_of(facts, f"inferencepools.{gateway['pool_group']}")
     if crd is None:
         yield Finding(
             "inference_extension/missing",
@@ -91,7 +91,7 @@ def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """The kinds that a controller of someone else's reads are known."""
     probe, gateway = needs["provider_crd"], needs["gateway"]
-    if not probe or needs["installs"]["controller"] or _crd(facts, probe) is not None:
+    if not probe or needs["installs"]["controller"] or crd_of(facts, probe) is not None:
         return
     yield Finding(
         "provider/missing",
@@ -105,7 +105,7 @@ def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def monitoring(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """Whoever shall be scraped can be named to Prometheus."""
     name = "servicemonitors.monitoring.coreos.com"
-    if needs["monitors"] and _crd(facts, name) is None:
+    if needs["monitors"] and crd_of(facts, name) is None:
         yield Finding(
             "monitoring/missing",
             "The GPUs' metrics shall be scraped (llm_d_gpus.metrics), and ServiceMonitors are not known here.",
@@ -171,7 +171,7 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
         return
     found = mapping(facts.get("gateway_classes")).get(gateway["class_name"])
     if found is None:
-        if not gateway["create_class"] and "gateway_classes" in facts and _crd(facts, "gateways.gateway.networking.k8s.io") is not None:
+        if not gateway["create_class"] and "gateway_classes" in facts and crd_of(facts, "gateways.gateway.networking.k8s.io") is not None:
             yield Finding(
                 "class/missing",
                 f"There is no GatewayClass {gateway['class_name']}.",
@@ -240,7 +240,7 @@ def address(facts: Facts, needs: Facts, seen: Facts) -> Found:
     yield Finding("load_balancer/none", "Nothing here gives addresses to Services of type LoadBalancer.", seen["flavour"], "a load balancer", how)
 
 
-def _crd(facts: Facts, name: str) -> Facts | None:
+def crd_of(facts: Facts, name: str) -> Facts | None:
     """{version, owner} of a definition. Who may not read definitions still sees which groups are served, though not in which version of the bundle."""
     if "crds" not in facts:
         return {"version": None, "owner": None} if name.partition(".")[2] in mapping(facts.get("groups")) else None

@@ -17,7 +17,7 @@ Found = t.Iterator[Finding]
 
 
 def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Free accelerators of the right product are there for every replica; whole nodes count, since a replica does not span two."""
+    """Free accelerators of the right product are there for every replica, or every part of one: each on one node."""
     if "nodes" not in facts:
         return
     taken: dict[tuple[str, str], int] = {}
@@ -69,11 +69,16 @@ def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
             free = ", ".join(f"{node['node']} {node['free']} of {node['allocatable']}" for node in usable)
             yield Finding(
                 "accelerators/taken",
-                f"There is room for {room} of {wanted['replicas']} replicas of {wanted['service']}.",
+                f"There is room for {room} of {wanted['replicas']} {_pods(wanted)} of {wanted['service']}.",
                 f"free: {free}",
                 f"{wanted['per_replica']} of {resource} on one node, {wanted['replicas']} times",
                 "Lower replicas, free accelerators, or add nodes.",
             )
+
+
+def _pods(wanted: Facts) -> str:
+    """What there has to be room for, in words."""
+    return "replicas" if wanted["nodes"] == 1 else f"parts ({wanted['nodes']} for each replica)"
 
 
 def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:

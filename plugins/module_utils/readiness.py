@@ -25,7 +25,6 @@ from ansible_collections.llm_d.inference.plugins.module_utils.conditions import 
 # conditions that other kinds use to say that all is well; and kinds that will set one, so that its absence means "not yet"
 GENERIC = ("Ready", "Available")
 EXPECTED = {
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): ("Available",),
     ("keda.sh", "ScaledObject"): ("Ready",),
     ("apiregistration.k8s.io", "APIService"): ("Available",),
     ("cert-manager.io", "Certificate"): ("Ready",),
@@ -113,6 +112,7 @@ JUDGES = {
     ("apps", "StatefulSet"): workloads.statefulset,
     ("apps", "DaemonSet"): workloads.daemonset,
     ("apps", "ReplicaSet"): workloads.replicaset,
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): workloads.leader_worker_set,
     ("batch", "Job"): workloads.job,
     ("", "Pod"): workloads.pod,
     ("", "Service"): workloads.service,

@@ -15,6 +15,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.conditions import 
     mapping,
     number,
     text,
+    unmet,
 )
 from ansible_collections.llm_d.inference.plugins.module_utils.failures import doing, pod_trouble, refused, shorten
 
@@ -53,6 +54,17 @@ def replicaset(obj: dict, context: Context) -> Verdict:
     """Seen and every replica available."""
     status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
     return _replicas(obj, context, want, number(status.get("availableReplicas")), number(status.get("replicas")) - want)
+
+
+def leader_worker_set(obj: dict, context: Context) -> Verdict:
+    """Seen, every group of the present revision and ready as a whole. A group is ready with its leader and all of its workers."""
+    status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
+    ready, updated = number(status.get("readyReplicas")), number(status.get("updatedReplicas"))
+    found = _replicas(obj, context, want, min(ready, updated), number(status.get("replicas")) - updated)
+    # The two numbers may be of different groups; only the condition counts groups of which both are true. What it says when it is false is no reason.
+    if found.ready and unmet(status, ("Available",), generation(obj)):
+        return Verdict(False, f"{found.reason}, others being replaced")
+    return found
 
 
 def _replicas(obj: dict, context: Context, want: int, done: int, old: int) -> Verdict:

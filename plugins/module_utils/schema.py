@@ -40,6 +40,20 @@ _ACCELERATOR = {
     "product": Field("str", "Run only on nodes whose accelerator product label has this value.", format="label_value", example="NVIDIA-L40S"),
     "resource": Field("str", "Extended resource to ask for, where it is not the vendor's usual one, such as C(nvidia.com/mig-3g.20gb).", format="label_key"),
     "per_replica": Field("int", "Accelerators of one replica. More than one turns on tensor parallelism over all of them.", default=1, minimum=1, maximum=64),
+    "nodes": Field(
+        "int",
+        "Nodes that one replica spans, each with an equal part of its accelerators. With more than one, a replica is a group of servers, of which one"
+        " answers and the others work for it: a LeaderWorkerSet, see O(llm_d_leader_worker_set).",
+        default=1,
+        minimum=1,
+        maximum=64,
+    ),
+    "across_nodes": Field(
+        "str",
+        "How a model lies on several nodes. C(pipeline): each node has some of the layers, split over its accelerators (pipeline and tensor parallelism, by"
+        " Ray). C(expert): each accelerator takes requests of its own and has some of the experts (data and expert parallelism). Left out, C(pipeline).",
+        choices=("pipeline", "expert"),
+    ),
 }
 
 _SIMULATOR = {
@@ -229,6 +243,19 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_gateway": Field("dict", "The gateway in front of all models.", default={}, options=GATEWAY),
     "llm_d_gpus": Field("dict", "Accelerator operator, and how GPUs are shared.", default={}, options=GPUS),
+    "llm_d_leader_worker_set": Field(
+        "dict",
+        "LeaderWorkerSet, by which one model server spans several nodes (O(llm_d_model_services[].accelerator.nodes)).",
+        default={},
+        options={
+            "install": Field(
+                "bool",
+                "Install its definitions and its controller. Left out, C(true) while a model service spans several nodes, except on OpenShift, whose"
+                " catalogue has the operator C(leader-worker-set). C(false): it is there, is verified, and is not changed.",
+            ),
+            "version": Field("str", "Its version. Left out, the tested one.", format="version"),
+        },
+    ),
     "llm_d_benchmark": Field("dict", "What C(playbooks/benchmark.yml) sends, and what it asks of the answers.", default={}, options=BENCHMARK),
     "llm_d_release": Field("str", "Release line of the endpoint picker.", default="scheduler-0.7", choices=tuple(RELEASES)),
     "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),
@@ -273,6 +300,7 @@ VARIABLES: dict[str, Field] = {
             "tokenizer": Field("str", "The sidecar of the endpoint picker that turns prompts into tokens for precise prefix matching.", format="image"),
             "gateway": Field("str", "The controller of the gateway provider.", format="image"),
             "proxy": Field("str", "The proxy of the gateway provider.", format="image"),
+            "leader_worker_set": Field("str", "The controller of LeaderWorkerSet.", format="image"),
             "gpu_test": Field("str", "What a test pod of GPUs runs: its own command has to use a GPU and end.", format="image"),
         },
     ),
@@ -306,6 +334,7 @@ VARIABLES: dict[str, Field] = {
             "istio": _SOURCE,
             "agentgateway": _SOURCE,
             "kgateway": _SOURCE,
+            "leader_worker_set": _SOURCE,
         },
     ),
     "llm_d_charts": Field(
@@ -319,6 +348,7 @@ VARIABLES: dict[str, Field] = {
             "agentgateway": Field("str", "The chart C(agentgateway)."),
             "kgateway": Field("str", "The chart C(kgateway)."),
             "gpu_operator": Field("str", "The chart C(gpu-operator) of NVIDIA."),
+            "leader_worker_set": Field("str", "The chart C(lws) of LeaderWorkerSet."),
         },
     ),
 }

@@ -63,9 +63,12 @@ def objects(plan: Facts) -> list[dict[str, str]]:
     if gateway.get("install"):
         controller = gateway["controller"]
         found.append(_reference("apps/v1", controller["kind"], controller["namespace"], controller["name"]))
+    groups = plan["prerequisites"]["leader_worker_set"]
+    if groups and groups["install"]:
+        found.append(_reference(*(groups["controller"][key] for key in ("api_version", "kind", "namespace", "name"))))
     for service in plan["services"]:
         found += [
-            *(_reference("apps/v1", "Deployment", namespace, server["name"]) for server in service["servers"]),
+            *(_reference(server["api_version"], server["kind"], namespace, server["name"]) for server in service["servers"]),
             _reference("apps/v1", "Deployment", namespace, service["scheduler"]["name"]),
         ]
         if service["pool"]["exists"]:
@@ -122,7 +125,9 @@ def secured(plan: Facts) -> list[dict[str, t.Any]]:
     """The services as security_proof wants them."""
     return [{
         "name": service["name"], "account": service["scheduler"]["service_account"], "rules": service["scheduler"]["rules"],
-        "selectors": [*(server["selector"] for server in service["servers"]), service["scheduler"]["selector"]],
+        "selectors": [
+            *(part["selector"] for server in service["servers"] for part in (server, server["worker"]) if part), service["scheduler"]["selector"],
+        ],
     } for service in plan["services"]]
 
 

@@ -129,3 +129,25 @@ ACCELERATORS: dict[str, dict[str, str | None]] = {
     "google": {"resource": "google.com/tpu", "product_label": "cloud.google.com/gke-tpu-accelerator"},
     "none": {"resource": None, "product_label": None},
 }
+
+# LeaderWorkerSet, by which one model server spans several nodes (platforms.md section 3.1). Controllers before 0.9 do not say which generation of an
+# object they have seen, so that nobody can tell a new group that is ready from an old one; and to upgrade a release up to 0.7 may delete its definition.
+_LWS_GROUP = "leaderworkerset.x-k8s.io"
+_LWS_CRDS = "https://github.com/kubernetes-sigs/lws/raw/v{version}/config/crd/bases"
+LEADER_WORKER_SET: dict[str, t.Any] = {
+    "version": "0.9.0",
+    "minimum": "0.9.0",
+    "group": _LWS_GROUP,
+    "api_version": f"{_LWS_GROUP}/v1",
+    "kind": "LeaderWorkerSet",
+    "crd": f"leaderworkersets.{_LWS_GROUP}",
+    # The controller looks for DisaggregatedSets too and does not start without their definition.
+    "sources": [f"{_LWS_CRDS}/{name}.yaml" for name in ("disaggregatedset.x-k8s.io_disaggregatedsets", f"{_LWS_GROUP}_leaderworkersets")],
+    "image": "lws/lws:v{version}",
+    "chart": "lws",
+    "release_name": "lws",
+    "namespace": "lws-system",
+    "controller": "lws-controller-manager",
+    # OpenShift has an operator of its own in its catalogue, for which an administrator signs.
+    "platform_namespaces": {"openshift": "openshift-lws-operator"},
+}

@@ -59,3 +59,15 @@ def test_nothing_is_made_where_nothing_is_asked() -> None:
 
 def test_an_adopted_operator_is_not_written() -> None:
     assert made({**OLM, "llm_d_gpus": {**OLM["llm_d_gpus"], "install": False}})[1] == []
+
+
+def test_what_was_made_for_other_sharing_is_unwanted_by_name_and_place() -> None:
+    shared, whole = OLM, {**OLM, "llm_d_gpus": {**OLM["llm_d_gpus"], "pools": [{"name": "a", "node_selector": {"pool": "a"}}]}}
+
+    def keys(items: list[Facts]) -> set[tuple[str, str, str, str]]:
+        return {(item["apiVersion"], item["kind"], item["metadata"]["name"], item["metadata"]["namespace"]) for item in items}
+
+    before = keys([item for item in made(shared)[1] if item["kind"] == "ConfigMap"])
+    planned, found = made(whole)
+    assert len(before) == 2 and keys(planned["gpus"]["unwanted"]) == before and not [item for item in found if item["kind"] == "ConfigMap"]
+    assert made(shared)[0]["gpus"]["unwanted"] == []

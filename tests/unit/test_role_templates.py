@@ -17,11 +17,12 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 TEMPLATES = [ROOT / "roles/gaie_scheduler/templates/scheduler.yml.j2", ROOT / "roles/model_service/templates/servers.yml.j2"]
 
 services_of_any_kind = st.builds(
-    lambda name, simulated, preset, port, hostnames, size: {
+    lambda name, simulated, preset, port, hostnames, size, nodes: {
         "name": name,
         "model": {"served_name": f"org/{name}", "uri": None if simulated else "hf://org/model"},
         "engine": {"type": "simulator" if simulated else "vllm", "port": port, "env": {"ODD": "{{ x }}: 'quoted' \"twice\" #\n- yes"}},
         "scheduler": {"preset": preset},
+        "accelerator": {} if simulated else nodes,
         "route": {"path": f"/{name}", "hostnames": hostnames},
         "storage": {"size": None if simulated else size},
         "tolerations": [{"key": "gpu", "operator": "Exists"}],
@@ -32,12 +33,13 @@ services_of_any_kind = st.builds(
     st.integers(1024, 65535),
     st.lists(st.sampled_from(["a.example.com", "*.example.com"]), unique=True),
     st.sampled_from([None, "50Gi", 5]),
+    st.sampled_from([{}, {"nodes": 2, "per_replica": 8}, {"nodes": 3, "per_replica": 3, "across_nodes": "expert"}]),
 )
 
 
 def file_of(found: list[Facts], **more: t.Any) -> Facts:
     """A user's file with these services."""
-    return {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_model_services": found, "llm_d_image_pull_secrets": ["pull"], **more}
+    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": found, "llm_d_image_pull_secrets": ["pull"], **more}
 
 
 files = st.lists(services_of_any_kind, min_size=1, max_size=4, unique_by=lambda service: service["name"]).map(file_of).filter(lambda made: not problems(made))
@@ -65,20 +67,28 @@ def test_every_reference_resolves(made: Facts) -> None:
         assert item["metadata"]["namespace"] == planned["namespace"]
         assert planned["labels"].items() <= item["metadata"]["labels"].items()
         if kind == "Deployment":
-            _check_deployment(item, named)
+            assert item["spec"]["selector"]["matchLabels"].items() <= item["spec"]["template"]["metadata"]["labels"].items()
+        for template in _templates(item):
+            _check_pod(template["spec"], named)
+        if kind == "LeaderWorkerSet":
+            leader, worker = _templates(item)
+            selecting = [found["spec"]["selector"] for (what, _name), found in named.items() if what == "Service"]
+            selecting += [found["spec"]["selector"]["matchLabels"] for (what, _name), found in named.items() if what == "InferencePool"]
+            assert not [selector for selector in selecting if selector.items() <= worker["metadata"]["labels"].items()], "a worker answers nobody"
+            assert [selector for selector in selecting if selector.items() <= leader["metadata"]["labels"].items()]
         elif kind == "RoleBinding":
             assert ("Role", item["roleRef"]["name"]) in named
             assert all(("ServiceAccount", subject["name"]) in named and subject["namespace"] == planned["namespace"] for subject in item["subjects"])
         elif kind == "InferencePool":
             picker = item["spec"]["endpointPickerRef"]
             assert ports(named[("Service", picker["name"])])[picker["port"]["number"]] == "grpc"
-            assert [found["metadata"]["name"] for found in _selected(item["spec"]["selector"]["matchLabels"], named)] in (
+            assert [name for name, _template in _selected(item["spec"]["selector"]["matchLabels"], named)] in (
                 [f"{name}-decode"],
                 [f"{name}-decode", f"{name}-prefill"],
             )
         elif kind == "Service":
             assert len(_selected(item["spec"]["selector"], named)) == 1
-            pod = _selected(item["spec"]["selector"], named)[0]["spec"]["template"]["spec"]
+            pod = _selected(item["spec"]["selector"], named)[0][1]["spec"]
             listening = [port for container in (*pod.get("initContainers", []), *pod["containers"]) for port in container.get("ports", [])]
             assert {port["targetPort"] for port in item["spec"]["ports"]} <= {port[key] for port in listening for key in ("name", "containerPort")}
         elif kind in ("EnvoyExtensionPolicy", "BackendTrafficPolicy"):
@@ -89,13 +99,21 @@ def test_every_reference_resolves(made: Facts) -> None:
             assert backend["port"] in ports(named[(backend["kind"], backend["name"])])
 
 
-def _selected(selector: Facts, named: dict[tuple[str, str], Facts]) -> list[Facts]:
-    return [item for (kind, name), item in named.items() if kind == "Deployment" and selector.items() <= item["spec"]["template"]["metadata"]["labels"].items()]
+def _templates(item: Facts) -> list[Facts]:
+    """The pod templates of an object, that of a leader before that of its workers."""
+    if item["kind"] == "LeaderWorkerSet":
+        return [item["spec"]["leaderWorkerTemplate"][part] for part in ("leaderTemplate", "workerTemplate")]
+    return [item["spec"]["template"]] if item["kind"] == "Deployment" else []
 
 
-def _check_deployment(item: Facts, named: dict[tuple[str, str], Facts]) -> None:
-    pod, container = item["spec"]["template"]["spec"], item["spec"]["template"]["spec"]["containers"][0]
-    assert item["spec"]["selector"]["matchLabels"].items() <= item["spec"]["template"]["metadata"]["labels"].items()
+def _selected(selector: Facts, named: dict[tuple[str, str], Facts]) -> list[tuple[str, Facts]]:
+    """(name of the owner, template) of each pod template with these labels."""
+    found = [(name, template) for (_kind, name), item in named.items() for template in _templates(item)]
+    return [(name, template) for name, template in found if selector.items() <= template["metadata"]["labels"].items()]
+
+
+def _check_pod(pod: Facts, named: dict[tuple[str, str], Facts]) -> None:
+    container = pod["containers"][0]
     account = named[("ServiceAccount", pod["serviceAccountName"])]
     assert account["imagePullSecrets"] == [{"name": "pull"}]
     containers = (*pod.get("initContainers", []), container)
@@ -109,7 +127,7 @@ def _check_deployment(item: Facts, named: dict[tuple[str, str], Facts]) -> None:
         if "configMap" in volume:
             assert list(named[("ConfigMap", volume["configMap"]["name"])]["data"]) == ["config.yaml"]
     named_ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe") if container["ports"] else ():  # a worker has neither
         check = container[probe].get("httpGet") or container[probe]["grpc"]
         assert check["port"] in named_ports or check["port"] in named_ports.values()
 
@@ -117,9 +135,9 @@ def _check_deployment(item: Facts, named: dict[tuple[str, str], Facts]) -> None:
 @settings(max_examples=20, deadline=None)
 @given(files)
 def test_pods_keep_the_restricted_profile(made: Facts) -> None:
-    for (kind, name), item in objects(plan(made)).items():
-        if kind == "Deployment":
-            pod = item["spec"]["template"]["spec"]
+    for item in objects(plan(made)).values():
+        for template in _templates(item):
+            pod = template["spec"]
             assert pod["securityContext"]["runAsNonRoot"] is True and pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
             for container in (*pod.get("initContainers", []), *pod["containers"]):
                 context = container["securityContext"]

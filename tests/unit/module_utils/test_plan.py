@@ -395,5 +395,5 @@ def test_what_a_scheduler_needed_before_is_known_to_be_left_over() -> None:
         preset: [(item["kind"], item["name"]) for item in plan(user({**SIMULATOR, "scheduler": {"preset": preset}}))["services"][0]["leftovers"]]
         for preset in ("queue", "precise_prefix", "disaggregated")
     }
-    prefill, events = ("Deployment", "sim-prefill"), ("Service", "sim-events")
-    assert leftovers == {"queue": [prefill, events], "precise_prefix": [prefill], "disaggregated": [events]}
+    groups, prefill, events = ("LeaderWorkerSet", "sim-decode"), ("Deployment", "sim-prefill"), ("Service", "sim-events")
+    assert leftovers == {"queue": [groups, prefill, events], "precise_prefix": [groups, prefill], "disaggregated": [groups, events]}

@@ -6,6 +6,7 @@ import typing as t
 
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import trouble
 from ansible_collections.llm_d.inference.plugins.module_utils.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan_gpus import compute_slices, memory_slices
@@ -121,6 +122,30 @@ def test_nodes_get_the_labels_that_choose_the_configuration_and_have_what_comes_
 def test_equal_slices_count_as_gpus() -> None:
     gpus = plan(file_of({**A100, "profiles": {"1g.10gb": 7}}))["gpus"]
     assert gpus["mig_strategy"] == "single" and gpus["pools"][0]["expected"] == [{"resource": "nvidia.com/gpu", "count": 56}]
+
+
+@pytest.mark.parametrize(("operator", "resource"), [("nvidia_olm", "nvidia.com/gpu"), ("amd", "amd.com/gpu"), ("gaudi", "habana.ai/gaudi")])
+def test_each_vendor_counts_accelerators_by_its_own_name(operator: str, resource: str) -> None:
+    gpus = plan({"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": operator, "pools": [PLAIN]}})["gpus"]
+    assert gpus["pools"][0]["expected"] == [{"resource": resource, "count": 8}]
+
+
+def test_a_node_is_judged_by_what_its_vendor_counts() -> None:
+    amd = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": "amd", "pools": [PLAIN]}}
+    pool = plan(amd)["gpus"]["pools"][0]
+    node = {"metadata": {"name": "n", "labels": {}}, "status": {"allocatable": {"amd.com/gpu": "8"}}}
+    assert trouble(pool, [node]) == []
+    found = trouble(pool, [{**node, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}])
+    assert len(found) == 1 and "allocatable amd.com/gpu is 0, not 8" in found[0]
+
+
+def test_configurations_that_no_pool_uses_are_unwanted() -> None:
+    def unwanted(*pools: Facts, **more: t.Any) -> list[str]:
+        return [item["metadata"]["name"] for item in plan(file_of(*pools, **more))["gpus"]["unwanted"]]
+
+    device, mig = "llm-d-device-plugin", "llm-d-mig-parted"
+    assert unwanted(A100, SLICED) == [] and unwanted(A100) == [device] and unwanted(MPS) == [mig] and unwanted(PLAIN) == unwanted() == [device, mig]
+    assert unwanted(install=False) == unwanted(PLAIN, operator="none") == [], "what is adopted is not changed"
 
 
 @pytest.mark.parametrize(("platform", "driver"), [("kubernetes", True), ("gke", False), ("eks", False), ("aks", False)])

@@ -135,6 +135,29 @@ QUOTA = {
 GATEWAY = {"metadata": {"name": "llm-d-gateway", "labels": {"app": "other"}}, "spec": {"gatewayClassName": "istio"}}
 
 
+SPANNING: Facts = {
+    "llm_d_charts": {**CHARTS, "leader_worker_set": "/charts/lws"},
+    "llm_d_model_services": [{**LLAMA, "accelerator": {**LLAMA["accelerator"], "per_replica": 2, "nodes": 2}}],
+}
+SPANNING_ADOPTED: Facts = {**SPANNING, "llm_d_leader_worker_set": {"install": False}}
+LWS = "leaderworkersets.leaderworkerset.x-k8s.io"
+
+
+def lws(version: str | None = None, image: str | None = "0.9.0", **namespace: str) -> Facts:
+    """A cluster with LeaderWorkerSet: version, as our mark on its definition says; image: of its controller; namespace: labels of its namespace."""
+    controller = {"spec": {"template": {"spec": {"containers": [{"name": "manager", "image": f"registry.example.com/lws/lws:v{image}"}]}}}}
+    there = {"metadata": {"name": "lws-system", "labels": namespace}, "status": {"phase": "Active"}}
+    return {
+        "crds": {**HEALTHY["crds"], LWS: {"version": version, "owner": "kubectl"}},
+        "leader_worker_set": {"namespace": there, "controller": controller if image else None},
+    }
+
+
+def our_lws(version: str) -> Facts:
+    """The same, as we installed it."""
+    return lws(version, version, **plan(FILE)["labels"])
+
+
 def with_group(seen: Facts, group: str) -> Facts:
     """The same cluster, with one API group more."""
     return {**seen, "groups": {**seen["groups"], group: ["v2"]}}
@@ -222,6 +245,14 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("accelerators/tainted", {}, {"nodes": [tainted(GPU)]}),
     ("accelerators/tainted", {}, {"nodes": [{**NODE, "spec": {"unschedulable": True}}]}),
     ("accelerators/taken", {}, {"pods": [busy(3)]}),
+    ("leader_worker_set/missing", SPANNING_ADOPTED, {}),
+    ("leader_worker_set/version", SPANNING_ADOPTED, lws(image="0.8.0")),
+    ("leader_worker_set/controller", SPANNING_ADOPTED, lws(image=None)),
+    ("leader_worker_set/foreign", SPANNING, lws()),
+    ("leader_worker_set/foreign", SPANNING, {**lws(), "crds": HEALTHY["crds"]}),
+    ("leader_worker_set/foreign", SPANNING, {"crds": lws()["crds"], "leader_worker_set": {"namespace": None, "controller": None}}),
+    ("leader_worker_set/newer", SPANNING, our_lws("0.11.2")),
+    ("leader_worker_set/no_source", {**SPANNING, "llm_d_crd_sources": {"leader_worker_set": []}}, {}),
     ("quota/exceeded", {}, {"quotas": [QUOTA]}),
     ("limit_range/max", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "max": {"memory": "4Gi"}}]}}]}),
     ("limit_range/min", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"cpu": "1500m"}}]}}]}),
@@ -309,6 +340,42 @@ def test_our_own_pods_make_room_for_what_comes() -> None:
     ours = busy(4)
     ours["metadata"] = {"name": "llama-decode-x", "namespace": "llm-d", "labels": plan(FILE)["labels"]}
     assert not findings({}, {"pods": [ours]})
+
+
+@pytest.mark.parametrize(
+    ("user", "seen"),
+    [
+        (SPANNING, {"leader_worker_set": {"namespace": None, "controller": None}}),  # nothing there: we install it
+        (SPANNING, our_lws("0.9.0")),
+        (SPANNING, {**our_lws("0.9.0"), "leader_worker_set": {"namespace": None, "controller": None}}),  # removed again, the definitions stayed
+        ({**SPANNING, "llm_d_crd_sources": {"leader_worker_set": []}}, {"crds": lws()["crds"]}),
+        (SPANNING_ADOPTED, lws()),
+        (SPANNING_ADOPTED, lws(image="0.10.0")),
+        (SPANNING_ADOPTED, {"crds": lws()["crds"]}),  # the controller may not be looked at
+        ({}, lws(image="0.2.0")),  # nobody needs it
+    ],
+)
+def test_a_leader_worker_set_that_will_do_is_no_finding(user: Facts, seen: Facts) -> None:
+    assert findings(user, seen) == []
+
+
+def test_what_is_missing_says_what_found_needed_and_how() -> None:
+    facts = {**copy.deepcopy(HEALTHY), **lws(image="0.7.0")}
+    lines = report(judge(facts, plan({**FILE, **SPANNING_ADOPTED})["preflight"]))
+    assert lines == ["error  leader_worker_set/version: LeaderWorkerSet is too old. Found: 0.7.0. Needed: 0.9.0 or newer. Have it upgraded."]
+    openshift_file = {**SPANNING, **OPENSHIFT_FILE}
+    seen = openshift("4.21.3", V1, nodes=[NODE])
+    found = judge({**copy.deepcopy(HEALTHY), **seen}, plan({**FILE, **openshift_file})["preflight"])
+    assert [finding.id for finding in found] == ["leader_worker_set/missing"] and "from the catalogue" in found[0].how
+
+
+def test_each_part_of_a_group_needs_room_on_a_node() -> None:
+    four = {**LLAMA, "replicas": 1, "accelerator": {**LLAMA["accelerator"], "per_replica": 6, "nodes": 2}}
+    user, well = {**SPANNING_ADOPTED, "llm_d_model_services": [four]}, lws()
+    second = {**NODE, "metadata": {**NODE["metadata"], "name": "gpu-2"}}
+    assert findings(user, {**well, "nodes": [NODE, second]}) == []
+    facts = {**copy.deepcopy(HEALTHY), **well, "nodes": [NODE]}
+    assert "There is room for 1 of 2 parts (2 for each replica) of llama." in report(judge(facts, plan({**FILE, **user})["preflight"]))[0]
 
 
 def test_a_replica_does_not_span_two_nodes() -> None:

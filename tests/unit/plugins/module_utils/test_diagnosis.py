@@ -15,9 +15,11 @@ from recorded import condition, recorded
 from stack_objects import CONTROLLER, NAMESPACE, broken_server, healthy, planned, pod_of, server
 from test_failure_catalogue import ANSWERED, LOG_LINES, REFUSED
 
-from ansible_collections.llm_d.inference.plugins.module_utils import diagnosis
+from ansible_collections.llm_d.inference.plugins.module_utils import diagnosis, diagnosis_pods, diagnosis_scheduling
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_collect import Collector
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_model import Snapshot, option
 from ansible_collections.llm_d.inference.plugins.module_utils.failure_catalogue import CATALOGUE
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
 
 DECODE, EPP = "sim-decode", "sim-epp"
 
@@ -732,3 +734,51 @@ def test_a_young_pod_is_a_note_and_a_replaced_one_is_nothing():
     assert [entry.code for entry in diagnosis.diagnose(snap)] == ["starting"]
     pod["status"].update(phase="Failed", reason="Evicted")
     assert diagnosis.diagnose(snap) == []
+
+
+def grouped():
+    """What is seen of a service that spans two nodes: its leader runs, its worker does not."""
+    service = {"name": "big", "model": {"uri": "hf://org/big"}, "accelerator": {"per_replica": 16, "nodes": 2}}
+    made = plan({"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [service]})
+    server = made["services"][0]["server"]
+    leader = {"metadata": {"labels": server["labels"]}, "spec": {"containers": [{"name": "server", "image": server["image"], "args": server["args"]}]}}
+    groups = {
+        "apiVersion": server["api_version"], "kind": server["kind"], "metadata": {"name": "big-decode", "namespace": "llm-d", "generation": 1},
+        "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 2, "leaderTemplate": leader}}, "status": {"observedGeneration": 1},
+    }
+    worker = recorded("pod_bad_image")
+    labels = {**server["worker"]["labels"], "leaderworkerset.sigs.k8s.io/name": "big-decode"}
+    owner = {"kind": "StatefulSet", "name": "big-decode-0", "uid": "x"}
+    worker["metadata"].update(name="big-decode-0-1", namespace="llm-d", labels=labels, ownerReferences=[owner])
+    return Snapshot(made, {"Deployment": [], "LeaderWorkerSet": [groups], "Pod": [worker], "ConfigMap": [], "Event": []})
+
+
+def test_groups_of_servers_are_looked_for_by_their_kind():
+    snap = grouped()
+    assert not [entry for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where]
+    snap.objects["LeaderWorkerSet"] = []
+    assert [entry.what for entry in diagnosis_pods.missing(snap) if entry.where == "LeaderWorkerSet llm-d/big-decode"] == ["the decode servers of big is missing"]
+    del snap.objects["LeaderWorkerSet"]
+    assert not [entry for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where], "what was not read is not missed"
+    snap.absent.append("LeaderWorkerSet")
+    assert [entry.code for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where] == ["absent"], "nobody can have made one"
+
+
+def test_a_worker_that_cannot_run_is_told_with_its_service():
+    found = [entry for entry in diagnosis_pods.pods(grouped()) if "big-decode-0-1" in entry.where]
+    assert len(found) == 1 and found[0].what.startswith("decode servers of big: ")
+
+
+def test_groups_that_drifted_are_told():
+    snap = grouped()
+    assert not list(diagnosis_scheduling.servers(snap))
+    snap.objects["LeaderWorkerSet"][0]["spec"]["leaderWorkerTemplate"]["leaderTemplate"]["spec"]["containers"][0]["image"] = "other:1"
+    assert [entry.where for entry in diagnosis_scheduling.servers(snap)] == ["LeaderWorkerSet llm-d/big-decode"]
+    snap.objects["LeaderWorkerSet"][0]["metadata"]["generation"] = 2
+    assert [entry.code for entry in diagnosis_pods.stale(snap)] == ["F43"]
+
+
+def test_groups_are_collected_where_the_plan_has_some():
+    wanted = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "llm-d", {}, "")
+    assert wanted in list(Collector(None, grouped().plan, {})._wanted())
+    assert "LeaderWorkerSet" not in [kind for _version, kind, *_rest in Collector(None, planned(), {})._wanted()], "no right is asked for in vain"

@@ -53,6 +53,55 @@ def test_a_deployment_without_replicas_on_purpose_is_ready():
     assert judge(changed(changed(recorded("deployment"), "spec.replicas", 0), "status", status)) == Verdict(True, "0/0 ready")
 
 
+# LeaderWorkerSet: a status as the controller of 0.9.0 writes it, of three groups of two
+
+GROUPS = {
+    "apiVersion": "leaderworkerset.x-k8s.io/v1",
+    "kind": "LeaderWorkerSet",
+    "metadata": {"name": "llama-decode", "namespace": "llm-d", "generation": 4, "uid": "5d0f"},
+    "spec": {"replicas": 3, "startupPolicy": "LeaderCreated", "leaderWorkerTemplate": {"size": 2}},
+    "status": {
+        "observedGeneration": 4, "replicas": 3, "readyReplicas": 3, "updatedReplicas": 3,
+        "hpaPodSelector": "leaderworkerset.sigs.k8s.io/name=llama-decode,leaderworkerset.sigs.k8s.io/worker-index=0",
+        "conditions": [
+            {"type": "Progressing", "status": "False", "reason": "GroupsProgressing", "message": "Replicas are progressing", "observedGeneration": 4},
+            {"type": "Available", "status": "True", "reason": "AllGroupsReady", "message": "All replicas are ready", "observedGeneration": 4},
+        ],
+    },
+}
+
+
+def test_groups_that_are_all_ready_are_ready():
+    assert judge(GROUPS) == Verdict(True, "3/3 ready") and waitable(GROUPS)
+
+
+@pytest.mark.parametrize("path, value, reason", [
+    ("metadata.generation", 5, "not yet seen by its controller"),
+    ("status", {}, "not yet seen by its controller"),
+    ("status.observedGeneration", None, "not yet seen by its controller"),  # older than 0.9, which never says
+    ("status.updatedReplicas", 1, "1/3 ready"),
+    ("status.readyReplicas", 2, "2/3 ready"),
+    ("status.replicas", 4, "3/3 ready, 1 old still there"),
+    ("spec.replicas", 5, "3/5 ready"),
+    ("status.conditions.1.status", "False", "3/3 ready, others being replaced"),
+    ("status.conditions.1.observedGeneration", 3, "3/3 ready, others being replaced"),
+    ("status.conditions", [], "3/3 ready, others being replaced"),
+])
+def test_groups_in_the_middle_of_a_rollout_are_not_ready(path, value, reason):
+    verdict = judge(changed(GROUPS, path, value))
+    assert (verdict.ready, verdict.reason, verdict.terminal) == (False, reason, False)
+
+
+def test_a_worker_that_cannot_run_is_the_reason_of_its_group():
+    verdict = judge(changed(GROUPS, "status.readyReplicas", 2), Context(pods=[recorded("pod_ready"), recorded("pod_bad_image")]))
+    assert not verdict.ready and verdict.reason.startswith("2/3 ready (") and "image" in verdict.reason
+
+
+def test_no_groups_on_purpose_are_ready():
+    none = changed(changed(changed(GROUPS, "spec.replicas", 0), "status.replicas", 0), "status.readyReplicas", 0)
+    assert judge(changed(none, "status.updatedReplicas", 0)) == Verdict(True, "0/0 ready")
+
+
 def test_a_paused_rollout_says_so():
     obj = changed(changed(recorded("deployment"), "spec.paused", True), "status.updatedReplicas", 0)
     assert judge(obj).reason == "its rollout is paused" and "resume" in judge(obj).remedy
@@ -199,8 +248,8 @@ def test_any_other_kind_is_judged_by_its_usual_conditions(conditions, observed, 
 
 
 def test_a_kind_that_will_report_is_waited_for():
-    obj = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {"name": "l"}}
-    assert judge(obj) == Verdict(False, "Available is not reported yet") and waitable(obj)
+    obj = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "l"}}
+    assert judge(obj) == Verdict(False, "Ready is not reported yet") and waitable(obj)
 
 
 def test_what_is_not_there():

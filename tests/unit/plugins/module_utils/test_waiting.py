@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import types
+import urllib.parse
 
 import kubernetes
 import pytest
@@ -105,6 +106,38 @@ def test_one_request_for_all_objects_of_a_kind():
         found = Observer(cluster(url), [Ref("apps/v1", "Deployment", "n", name) for name in names]).fetch()
     assert len(api.asked) == 2 and sum(len(objects) for objects in found.values()) == 50
     assert found[Ref("apps/v1", "Deployment", "n", "7")][0]["kind"] == "Deployment" and found[Ref("apps/v1", "Deployment", "n", "x")] == []
+
+
+LWS = "leaderworkerset.sigs.k8s.io"
+
+
+def group_api():
+    """An API server with one LeaderWorkerSet of two groups of two, in the middle of a rollout: the second has new pods. It understands selectors."""
+    def labelled(name, revision, **more):
+        labels = {f"{LWS}/name": "big-decode", f"{LWS}/template-revision-hash": revision, **more}
+        return {"metadata": {"name": name, "namespace": "n", "labels": labels}}
+
+    sets = [labelled("big-decode-0", "old"), labelled("big-decode", "new"), labelled("big-decode-1", "new")]
+    pods = [labelled(f"big-decode-{group}{worker}", revision) for group, revision in ((0, "old"), (1, "new")) for worker in ("", "-1")]
+    lists = {"/apis/apps/v1/namespaces/n/statefulsets": sets, "/api/v1/namespaces/n/pods": [*pods, {"metadata": {"name": "other", "labels": {}}}]}
+
+    def answer(handler, method, path, body):
+        path, _mark, query = path.partition("?")
+        if path not in lists:
+            return 404, {}, "{}"
+        pairs = dict(pair.split("=") for pair in urllib.parse.parse_qs(query)["labelSelector"][0].split(","))
+        return 200, {}, json.dumps({"items": [item for item in lists[path] if pairs.items() <= item["metadata"]["labels"].items()]})
+
+    return answer
+
+
+def test_pods_of_groups_are_leaders_and_workers_of_the_new_revision():
+    groups = {"kind": "LeaderWorkerSet", "metadata": {"name": "big-decode", "namespace": "n", "generation": 2}, "status": {"observedGeneration": 2}}
+    with serve(group_api()) as url:
+        observer = Observer(cluster(url), [])
+        assert [pod["metadata"]["name"] for pod in observer.pods(groups)] == ["big-decode-1", "big-decode-1-1"]
+        assert observer.pods(changed(groups, "metadata.generation", 3)) == [], "nobody can tell yet which are new"
+        assert observer.pods(changed(groups, "metadata.name", "elsewhere")) == []
 
 
 # waiting
