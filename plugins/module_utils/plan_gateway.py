@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .plan_charts import charts
+from .plan_charts import charts, provider_facts
 from .plan_server import image
 from .versions import RELEASES
 from .versions_gateways import GATEWAY_PROVIDERS, POOL_GROUPS
@@ -23,7 +23,7 @@ def gateway(user: Facts) -> Facts:
     """All about the gateway that is not of one service."""
     settings = user["llm_d_gateway"]
     provider = settings["provider"]
-    facts = GATEWAY_PROVIDERS[provider]
+    facts = provider_facts(user)
     installed = charts(user)
     wanted = facts["gateway_api"] and settings["create"] and provider != "none"
     found = {
@@ -37,7 +37,7 @@ def gateway(user: Facts) -> Facts:
         "namespace": settings["namespace"] or user["llm_d_namespace"],
         "class_name": class_name(user),
         "create_class": wanted and user["llm_d_scope"] != "namespace" and provider != "gke",
-        "controller_name": controller_name(user),
+        "controller_name": facts["controller_name"],
         "service_type": settings["service_type"],
         "proxy_image": image(user, "proxy", facts["proxy_image"]) if facts["proxy_image"] else None,
         "connection": connection(user),
@@ -50,6 +50,7 @@ def gateway(user: Facts) -> Facts:
         "route_timeouts": facts["route_timeouts"],
         "routes_namespace": settings["routes_namespace"] or user["llm_d_namespace"],
         "controller": {**facts["controller"], "namespace": facts["namespace"]} if facts["controller"] else None,
+        "crds": {key: facts[f"crds_{key}"] for key in ("name", "probe", "sources")},
         "charts": installed,
         "chart": installed[-1] if installed else {"version": version(user)},
         "warnings": list(facts["warnings"]),
@@ -72,26 +73,13 @@ def default_name(provider: str) -> str:
 
 
 def version(user: Facts) -> str | None:
-    """The version of the provider's controller: as given, else as tested; kgateway's Envoy class has one of its own."""
-    settings = user["llm_d_gateway"]
-    if settings["version"]:
-        return settings["version"]
-    if settings["provider"] == "kgateway" and settings["class_name"] == "kgateway":
-        return "2.1.2"
-    return GATEWAY_PROVIDERS[settings["provider"]]["version"]
+    """The version of the provider's controller: as given, else as tested."""
+    return user["llm_d_gateway"]["version"] or provider_facts(user)["version"]
 
 
 def class_name(user: Facts) -> str | None:
     """The GatewayClass: as given, else the usual one; GKE's inner load balancer is a class of its own."""
-    settings = user["llm_d_gateway"]
-    return settings["class_name"] or GATEWAY_PROVIDERS[settings["provider"]]["class_name"]
-
-
-def controller_name(user: Facts) -> str | None:
-    """Who serves the class."""
-    if user["llm_d_gateway"]["provider"] == "kgateway" and class_name(user) == "kgateway":
-        return "kgateway.dev/kgateway"
-    return GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]["controller_name"]
+    return user["llm_d_gateway"]["class_name"] or provider_facts(user)["class_name"]
 
 
 def connection(user: Facts) -> str:

@@ -116,7 +116,11 @@ def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
         {
             "provider": provider,
             "namespace": facts["namespace"],
-            "charts": [{"release_name": chart["release_name"], "namespace": facts["namespace"]} for chart in reversed(facts["charts"])],
+            "charts": [
+                {"release_name": chart["release_name"], "namespace": facts["namespace"]}
+                for row in (facts, *facts["by_class"].values())
+                for chart in reversed(row["charts"])
+            ],
         }
         for provider, facts in _others(gateway)
         if facts["charts"]

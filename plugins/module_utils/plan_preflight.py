@@ -63,7 +63,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
             "controller": gateway["install"],
             "accelerators": planned["gpus"]["active"] and planned["gpus"]["install"],
         },
-        "provider_crd": facts["crds_probe"],
+        "provider_crd": gateway["crds"]["probe"],
         "monitors": planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"],
         "gateway": {
             key: gateway[key]
