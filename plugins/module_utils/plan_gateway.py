@@ -62,9 +62,16 @@ def gateway(user: Facts) -> Facts:
     found["proxies"] = _proxies(user, found, facts)
     found["parameters"] = _parameters(found, provider)
     rest = user["llm_d_scope"] != "prerequisites"
+    # What the whole cluster has one of: taken away only when nobody else uses it.
+    found["shared"] = [{**shared(facts), "class_name": found["class_name"]}] if found["install"] or found["create_class"] else []
     found["openshift_route"] = _openshift_route(settings["openshift_route"], found) if rest else None
     found["grants"] = _grants(user, found) if rest else []
     return found
+
+
+def shared(facts: Facts) -> Facts:
+    """A provider's controller, as the module controller_use wants it."""
+    return {"name": facts["controller_name"], "namespace": facts["namespace"], "classes": list(facts["default_classes"])}
 
 
 def default_name(provider: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .plan_gateway import GROUP, PART_OF, default_name
+from .plan_gateway import GROUP, PART_OF, default_name, shared
 from .plan_policies import beside
 from .versions_gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 
@@ -16,7 +16,8 @@ _GATEWAY_V1 = f"{GROUP}/v1"
 
 
 def leftovers(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted: t.Sequence[Facts]) -> Facts:
-    """{objects: definitions in the order of their creation, namespaces: a reference to ours, controllers: [{provider, namespace, charts}]}."""
+    """{objects: definitions in the order of their creation, namespaces: a reference to ours, controllers: [{provider, names, classes, namespace, charts}],
+    shared: these controllers as the module controller_use wants them}."""
     own = {(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for service in services for item in _present(service, user, gateway)}
     found = _classes(user, gateway) + _gateways(user, gateway)
     found += [item for service in services for item in _of_service(service, user, gateway)]
@@ -24,7 +25,8 @@ def leftovers(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted
     controllers = _controllers(user, gateway)
     labels = f"{PART_OF}={user['llm_d_instance']}"
     namespaces = [{"api_version": "v1", "kind": "Namespace", "label_selector": labels}] if controllers else []
-    return {"objects": list(unique.values()) + list(unwanted), "namespaces": namespaces, "controllers": controllers}
+    found = list(unique.values()) + list(unwanted)
+    return {"objects": found, "namespaces": namespaces, "controllers": controllers, "shared": _shared(gateway) if controllers else []}
 
 
 def _key(item: Facts) -> tuple[str, str, str]:
@@ -115,13 +117,26 @@ def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
     return [
         {
             "provider": provider,
+            "names": [row["controller_name"] for row in _rows(facts)],
+            "classes": [name for row in _rows(facts) for name in row["default_classes"] if name != gateway["class_name"]],
             "namespace": facts["namespace"],
             "charts": [
                 {"release_name": chart["release_name"], "namespace": facts["namespace"]}
-                for row in (facts, *facts["by_class"].values())
+                for row in _rows(facts)
                 for chart in reversed(row["charts"])
             ],
         }
         for provider, facts in _others(gateway)
         if facts["charts"]
     ]
+
+
+def _shared(gateway: Facts) -> list[Facts]:
+    """Their controllers to look after. One of the present name is served by the present one, which takes over its classes."""
+    rows = [row for _provider, facts in _others(gateway) if facts["charts"] for row in _rows(facts)]
+    return [{**shared(row), "class_name": row["class_name"]} for row in rows if row["controller_name"] != gateway["controller_name"]]
+
+
+def _rows(facts: Facts) -> list[Facts]:
+    """A provider's row of the table as it is for each of its classes."""
+    return [facts, *({**facts, **more, "class_name": name} for name, more in facts["by_class"].items())]
