@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.versions_charts import CHART_WRITES
 
 from . import definitions_of_others as others
 
@@ -58,6 +59,19 @@ def test_the_chart_makes_the_controller_that_is_waited_for_and_of_the_image_that
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_no_chart_brings_definitions(provider: str) -> None:
     assert "CustomResourceDefinition" not in {item["kind"] for item in rendered(provider)[1]}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_the_preflight_asks_for_what_the_chart_writes_and_for_nothing_else(provider: str) -> None:
+    planned, found = rendered(provider)
+    namespace = planned["gateway"]["chart"]["namespace"]
+    made = {(item["metadata"].get("namespace", ""), item["apiVersion"].rpartition("/")[0], f"{item['kind'].lower()}s") for item in found}
+    writes = CHART_WRITES[provider]
+    told = {(namespace, *kind) for kind in writes["namespaced"]} | {("", *kind) for kind in writes["cluster"]}
+    assert told == made
+    asked = {(right["namespace"], right["group"], right["resource"], right["verb"]) for right in planned["preflight"]["rights"] if "namespace" in right}
+    assert {(*kind, verb) for kind in made for verb in ("get", "create", "patch", "delete")} <= asked
+    assert {(namespace, "", "secrets", verb) for verb in ("list", "create", "update", "delete")} <= asked, "Helm's records"
 
 
 def test_istio_leaves_out_each_of_its_definitions() -> None:
