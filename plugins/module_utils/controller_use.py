@@ -33,7 +33,7 @@ def judge(seen: Seen, controllers: c.Sequence[Facts], labels: Facts, own_namespa
     where it bears our labels and stands in `own_namespace`; none is where that is empty.
     """
     gateways = [item for item in seen.gateways if not (own_namespace and bears(item, labels) and dig(item, "metadata", "namespace") == own_namespace)]
-    found: Facts = {"used": [], "classes": sorted({text(dig(item, "spec", "gatewayClassName")) for item in gateways}), "namespaces": [], "made": [], "lines": []}
+    found: Facts = {"used": [], "classes": sorted({_class(item) for item in gateways}), "namespaces": [], "made": [], "lines": []}
     there = {text(dig(item, "metadata", "name")): item for item in seen.classes}
     for controller in controllers:
         users = _users(controller, gateways, there, seen.namespaces, labels)
