@@ -56,6 +56,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "secrets": _secrets(planned, user),
         "claims": _claims(planned, user),
         "charts": [{"name": chart["release_name"], "ref": chart["ref"]} for chart in gateway["charts"]],
+        "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": bundle["sources"]} for bundle in planned["prerequisites"]["crds"]],
         "helm": user["llm_d_helm"],
         "registry": user["llm_d_image_registry"],
         "rights": rights(planned, user),
