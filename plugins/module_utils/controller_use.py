@@ -44,9 +44,10 @@ def judge(seen: Seen, controllers: c.Sequence[Facts], labels: Facts, own_namespa
         else:
             found["made"] += [name for name in controller["classes"] if name in there and _serves(controller, there[name])]
     for namespace, workloads in seen.workloads.items():
-        if workloads:
+        there_too = [*workloads, *(item for item in gateways if dig(item, "metadata", "namespace") == namespace)]
+        if there_too:
             found["namespaces"].append(namespace)
-            found["lines"].append(f"the namespace {namespace} stays: {_listed([_whose(item) for item in workloads])}")
+            found["lines"].append(f"the namespace {namespace} stays: {_listed([_whose(item) for item in there_too])}")
     return found
 
 

@@ -14,7 +14,7 @@ description:
   - A controller, its GatewayClass and its namespace are one for the whole cluster. Whoever installed them may not take them away while others use them.
   - A controller is in use while a Gateway of one of its classes is there that is not about to go, while someone else has made a class for it, or where
     another instance of this collection has made its namespace.
-  - A namespace is in use while workloads of another instance are in it.
+  - A namespace is in use while workloads of another instance, or anyone else's Gateway, are in it.
 options:
   controllers:
     description: The controllers.

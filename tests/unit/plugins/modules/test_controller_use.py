@@ -132,6 +132,13 @@ def test_a_namespace_with_workloads_of_another_instance_stays(look):
     assert found["namespaces"] == ["shared"] and found["lines"] == ["the namespace shared stays: Deployment shared/llama-decode of instance b"]
 
 
+def test_a_namespace_with_a_gateway_of_anyone_else_stays(look):
+    assert look(ENVOY, namespaces=["a"])["namespaces"] == [], "our own"
+    look.lists[GATEWAYS].append(gateway("a", "front", "nginx"))
+    found = look(ENVOY, namespaces=["a"])
+    assert found["used"] == [] and found["namespaces"] == ["a"] and found["lines"] == ["the namespace a stays: Gateway a/front"]
+
+
 def test_a_cluster_without_the_gateway_api_has_no_users(look):
     del look.lists[GATEWAYS], look.lists[CLASSES]
     assert look(ENVOY)["used"] == []
