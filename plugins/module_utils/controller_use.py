@@ -29,8 +29,8 @@ class Seen:
 def judge(seen: Seen, controllers: c.Sequence[Facts], labels: Facts, own_namespace: str) -> Facts:
     """{used: names of controllers, classes and namespaces: names of those that must stay, made: names of classes to clear away, lines: why}.
 
-    controllers: {name, namespace or None, class_name: the one that we use, classes: those that it makes by itself}. A Gateway is ours, and going,
-    where it bears our labels and stands in `own_namespace`; none is where that is empty.
+    controllers: {name, namespace or None, class_name: the one that we use, classes: those that it makes by itself, with who serves each}. A Gateway is
+    ours, and going, where it bears our labels and stands in `own_namespace`; none is where that is empty.
     """
     gateways = [item for item in seen.gateways if not (own_namespace and bears(item, labels) and dig(item, "metadata", "namespace") == own_namespace)]
     found: Facts = {"used": [], "classes": sorted({_class(item) for item in gateways}), "namespaces": [], "made": [], "lines": []}
@@ -42,7 +42,7 @@ def judge(seen: Seen, controllers: c.Sequence[Facts], labels: Facts, own_namespa
             found["namespaces"] += [controller["namespace"]] if controller["namespace"] else []
             found["lines"].append(f"the controller {controller['name']} stays, and with it what it needs: {_listed(users)}")
         else:
-            found["made"] += [name for name in controller["classes"] if name in there and _serves(controller, there[name])]
+            found["made"] += [name for name, server in controller["classes"].items() if name in there and _server(there[name]) == server]
     for namespace, workloads in seen.workloads.items():
         there_too = [*workloads, *(item for item in gateways if dig(item, "metadata", "namespace") == namespace)]
         if there_too:
@@ -53,12 +53,12 @@ def judge(seen: Seen, controllers: c.Sequence[Facts], labels: Facts, own_namespa
 
 def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[str, Facts], namespaces: c.Sequence[Facts], labels: Facts) -> list[str]:
     """Everything of others that needs a controller, in words."""
-    served = {name for name, item in classes.items() if _serves(controller, item)}
-    served |= {name for name in (*controller["classes"], controller["class_name"]) if name and name not in classes}
+    own = {controller["class_name"]: controller["name"], **controller["classes"]}
+    served = {name for name, item in classes.items() if _server(item) in (controller["name"], own.get(name))} | {name for name in own if name not in classes}
     found = [f"{_whose(item)} is of class {_class(item)}" for item in gateways if _class(item) in served]
     for name, item in classes.items():
         made = name in controller["classes"] and MANAGED_BY not in mapping(dig(item, "metadata", "labels"))
-        if _serves(controller, item) and not made and not bears(item, labels):
+        if _server(item) == controller["name"] and not made and not bears(item, labels):
             found.append(f"{_whose(item)} is another's")
     for item in namespaces:
         theirs = mapping(dig(item, "metadata", "labels"))
@@ -67,8 +67,8 @@ def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[st
     return found
 
 
-def _serves(controller: Facts, item: Facts) -> bool:
-    return dig(item, "spec", "controllerName") == controller["name"]
+def _server(item: Facts) -> str:
+    return text(dig(item, "spec", "controllerName"))
 
 
 def _class(item: Facts) -> str:

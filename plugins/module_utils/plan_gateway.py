@@ -71,7 +71,7 @@ def gateway(user: Facts) -> Facts:
 
 def shared(facts: Facts) -> Facts:
     """A provider's controller, as the module controller_use wants it."""
-    return {"name": facts["controller_name"], "namespace": facts["namespace"], "classes": list(facts["default_classes"])}
+    return {"name": facts["controller_name"], "namespace": facts["namespace"], "classes": dict(facts["default_classes"])}
 
 
 def default_name(provider: str) -> str:

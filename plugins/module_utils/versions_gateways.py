@@ -63,7 +63,7 @@ def _provider(**facts: t.Any) -> Facts:
         "crds_probe": None,
         "crds_sources": [],
         "crds_in_chart": [],  # definitions that the chart would write, were it not told to leave them out
-        "default_classes": [],  # that the controller makes by itself, and makes anew while it runs
+        "default_classes": {},  # that the controller makes by itself, and makes anew while it runs, with who serves each
         "by_class": {},  # what is different for one of the classes
         "parameters": [],  # kinds that hang on the Gateway under its name
         "policies": [],  # kinds that stand beside each endpoint picker, under its name
@@ -130,7 +130,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         crds_probe="destinationrules.networking.istio.io",
         crds_sources=["https://github.com/istio/istio/raw/1.29.2/manifests/charts/base/files/crd-all.gen.yaml"],
         crds_in_chart=_ISTIO_DEFINITIONS,
-        default_classes=["istio", "istio-remote"],
+        default_classes={"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"},
         parameters=[("v1", "ConfigMap")],
         policies=_ISTIO_KINDS,
         warnings=[
@@ -155,7 +155,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
             f"agentgateway.dev_agentgateway{kind}.yaml"
             for kind in ("parameters", "backends", "policies", "models")
         ],
-        default_classes=["agentgateway"],
+        default_classes={"agentgateway": "agentgateway.dev/agentgateway"},
         parameters=[("agentgateway.dev/v1alpha1", "AgentgatewayParameters")],
     ),
     # Since 2.2 there are two charts: `kgateway` serves Envoy's class alone, `agentgateway` the other (release notes of 2.2.0, kgateway pull 13062).
@@ -176,7 +176,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
             f"{_KGATEWAY}/v2.2.1/install/helm/agentgateway-crds/templates/agentgateway.dev_agentgateway{kind}.yaml"
             for kind in ("parameters", "backends", "policies")
         ],
-        default_classes=["agentgateway"],
+        default_classes={"agentgateway": "agentgateway.dev/agentgateway"},
         by_class={
             "kgateway": {
                 "version": "2.1.2",
@@ -192,7 +192,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
                         "trafficpolicies",
                     )
                 ],
-                "default_classes": ["kgateway", "kgateway-waypoint"],
+                "default_classes": {"kgateway": "kgateway.dev/kgateway", "kgateway-waypoint": "kgateway.dev/kgateway"},
             },
         },
         parameters=[("gateway.kgateway.dev/v1alpha1", "GatewayParameters"), ("agentgateway.dev/v1alpha1", "AgentgatewayParameters")],

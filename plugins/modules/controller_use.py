@@ -33,10 +33,9 @@ options:
         description: The class that our Gateway is of.
         type: str
       classes:
-        description: Names of the classes that it makes by itself.
-        type: list
-        elements: str
-        default: []
+        description: Names of the classes that it makes by itself, each with its C(controllerName).
+        type: dict
+        default: {}
   namespaces:
     description: Names of namespaces to look into.
     type: list
@@ -139,7 +138,7 @@ def main() -> None:
         "name": {"type": "str", "required": True},
         "namespace": {"type": "str"},
         "class_name": {"type": "str"},
-        "classes": {"type": "list", "elements": "str", "default": []},
+        "classes": {"type": "dict", "default": {}},
     }
     module = AnsibleModule(
         argument_spec={

@@ -143,11 +143,12 @@ def test_what_one_controller_takes_over_from_another_is_not_taken_for_someone_el
     """kgateway's agentgateway and agentgateway itself bear one name: the new one serves every Gateway of the class."""
     user = {"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "agentgateway"}}
     planned = plan(user)
+    name = "agentgateway.dev/agentgateway"
     assert planned["gateway"]["shared"] == [
-        {"name": "agentgateway.dev/agentgateway", "namespace": "agentgateway-system", "class_name": "agentgateway", "classes": ["agentgateway"]}
+        {"name": name, "namespace": "agentgateway-system", "class_name": "agentgateway", "classes": {"agentgateway": name}}
     ]
     looked_at = {entry["name"]: entry for entry in planned["leftovers"]["shared"]}
-    assert "agentgateway.dev/agentgateway" not in looked_at and looked_at["istio.io/gateway-controller"]["classes"] == ["istio", "istio-remote"]
+    assert name not in looked_at and list(looked_at["istio.io/gateway-controller"]["classes"]) == ["istio", "istio-remote"]
     old = next(entry for entry in planned["leftovers"]["controllers"] if entry["provider"] == "kgateway")
     assert "agentgateway" not in old["classes"] and set(old["names"]) == {"agentgateway.dev/agentgateway", "kgateway.dev/kgateway"}
     assert plan({**user, "llm_d_scope": "namespace"})["leftovers"]["shared"] == [] == plan({**user, "llm_d_scope": "namespace"})["gateway"]["shared"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The end of playbooks/teardown.yml as an administrator runs it: the controller goes with its last user, not before."""
+"""The end of playbooks/teardown.yml as an administrator runs it, and of a change of the provider: a controller goes with its last user, not before."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def _api():
 
 @pytest.fixture(name="teardown")
 def _teardown(root, tmp_path, api):
-    def run(*arguments):
-        """The playbook; the process, and what Helm was called with."""
+    def run(roles=("gateway_provider", "prerequisites"), **variables):
+        """The roles; the exit status, what was said, and what Helm was called with."""
         called = tmp_path / "helm.called"
         called.unlink(missing_ok=True)
         helm = tmp_path / "helm"
@@ -108,13 +108,13 @@ def _teardown(root, tmp_path, api):
                   "users": [{"name": "u", "user": {"token": "sesame-open"}}], "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}]}
         (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config), encoding="utf-8")
         user = {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "llm_d_helm": str(helm),
-                "llm_d_scope": "prerequisites", "llm_d_state": "absent", "llm_d_wait_timeout": 5}
-        roles = [{"role": f"llm_d.inference.{name}"} for name in ("gateway_provider", "prerequisites")]
-        (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "roles": roles}]), encoding="utf-8")
+                "llm_d_scope": "prerequisites", "llm_d_state": "absent", "llm_d_wait_timeout": 5, **variables}
+        play = {"hosts": "all", "gather_facts": False, "roles": [{"role": f"llm_d.inference.{name}"} for name in roles]}
+        (tmp_path / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
         (tmp_path / "user.yml").write_text(yaml.safe_dump(user), encoding="utf-8")
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1", "no_proxy": "*",
                        "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml"}
-        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", "-e", "@user.yml", *arguments,
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", "-e", "@user.yml",
                    "-e", f"ansible_python_interpreter={sys.executable}", "play.yml"]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
         return done.returncode, done.stdout + done.stderr, called.read_text(encoding="utf-8") if called.exists() else ""
@@ -142,3 +142,19 @@ def test_the_last_user_takes_the_controller_along_and_no_namespace_of_others(tea
     assert rc == 0, said
     assert "the namespace llm-d stays: Deployment llm-d/llama-decode of instance b" in said and f"{NAMESPACES}/llm-d" in api.kept
     assert f"{NAMESPACES}/{CONTROLLER}" not in api.kept
+
+
+def test_a_move_away_leaves_the_old_controller_to_others(teardown, api):
+    """Standalone after Envoy Gateway: its class and controller stay while somebody's Gateway is of the class, and go after that."""
+    theirs = f"{ROOT}/namespaces/shop/gateways/front"
+    api.kept[theirs] = {"metadata": {"namespace": "shop", "name": "front"}, "spec": {"gatewayClassName": "envoy-gateway"}}
+    moved = {"roles": ["gateway_provider"], "gateway_provider_state": "leftovers", "llm_d_state": "present", "llm_d_scope": "cluster",
+             "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
+    rc, said, helm = teardown(**moved)
+    assert rc == 0 and helm == "", said
+    assert "the controller gateway.envoyproxy.io/gatewayclass-controller stays" in said and "Gateway shop/front is of class envoy-gateway" in said
+    assert {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway"} <= set(api.kept)
+    del api.kept[theirs], api.kept[RECORD]
+    rc, said, _helm = teardown(**moved)
+    assert rc == 0, said
+    assert not {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway"} & set(api.kept) and f"{NAMESPACES}/llm-d" in api.kept

@@ -16,7 +16,7 @@ from ansible_collections.llm_d.inference.plugins.modules import controller_use
 MANAGED, PART = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 OURS, THEIRS = ({MANAGED: "llm_d.inference", PART: name} for name in ("a", "b"))
 ENVOY = {"name": "gateway.envoyproxy.io/gatewayclass-controller", "namespace": "envoy-gateway-system", "class_name": "envoy-gateway"}
-ISTIO = {"name": "istio.io/gateway-controller", "namespace": "istio-system", "class_name": "istio", "classes": ["istio", "istio-remote"]}
+ISTIO = {"name": "istio.io/gateway-controller", "namespace": "istio-system", "class_name": "istio", "classes": {"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"}}
 GATEWAYS, CLASSES = (f"/apis/gateway.networking.k8s.io/v1/{plural}" for plural in ("gateways", "gatewayclasses"))
 
 
@@ -117,10 +117,14 @@ def test_other_controllers_and_their_gateways_do_not_matter(look):
 def test_classes_that_a_controller_makes_by_itself_are_cleared_away_with_it(look):
     look.lists[CLASSES] += [of(ISTIO, "istio"), {"metadata": {"name": "istio-remote"}, "spec": {"controllerName": "istio.io/unmanaged-gateway"}}]
     found = look(ISTIO)
-    assert found["used"] == [] and [item["metadata"]["name"] for item in found["made"]] == ["istio"]
-    look.lists[GATEWAYS].append(gateway("b", "g", "istio", THEIRS))
-    found = look(ISTIO)
-    assert found["used"] == [ISTIO["name"]] and found["made"] == []
+    assert found["used"] == [] and [item["metadata"]["name"] for item in found["made"]] == ["istio", "istio-remote"]
+    look.lists[CLASSES][-1]["spec"]["controllerName"] = "someone.else/controller"
+    assert [item["metadata"]["name"] for item in look(ISTIO)["made"]] == ["istio"]
+    for class_name in ("istio", "istio-remote"):
+        look.lists[CLASSES][-1]["spec"]["controllerName"] = "istio.io/unmanaged-gateway"
+        look.lists[GATEWAYS][1:] = [gateway("b", "g", class_name, THEIRS)]
+        found = look(ISTIO)
+        assert found["used"] == [ISTIO["name"]] and found["made"] == []
 
 
 def test_a_namespace_with_workloads_of_another_instance_stays(look):
