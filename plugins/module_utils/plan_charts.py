@@ -44,7 +44,8 @@ def provider_facts(user: Facts) -> Facts:
 
 def _envoy_gateway(user: Facts, facts: Facts) -> Facts:
     controller = {"image": image(user, "gateway", facts["controller_image"]), "pullPolicy": user["llm_d_image_pull_policy"]}
-    return {"crds": {"enabled": False}, "global": {"images": {"envoyGateway": controller}}}
+    pull = [{"name": name} for name in user["llm_d_image_pull_secrets"]]
+    return {"crds": {"enabled": False}, "global": {"images": {"envoyGateway": controller}, **({"imagePullSecrets": pull} if pull else {})}}
 
 
 def _istio_base(user: Facts, facts: Facts) -> Facts:

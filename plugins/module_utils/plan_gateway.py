@@ -60,7 +60,7 @@ def gateway(user: Facts) -> Facts:
     found["listener"] = found["listeners"][0]
     found["allowed_routes"] = _allowed_routes(found)
     found["proxies"] = _proxies(user, found, facts)
-    found["parameters"] = _parameters(found, provider)
+    found["parameters"] = _parameters(found, provider, bool(user["llm_d_image_pull_secrets"]))
     rest = user["llm_d_scope"] != "prerequisites"
     # What the whole cluster has one of: taken away only when nobody else uses it.
     found["shared"] = [{**shared(facts), "class_name": found["class_name"]}] if found["install"] or found["create_class"] else []
@@ -128,18 +128,18 @@ def _proxies(user: Facts, planned: Facts, facts: Facts) -> list[Facts]:
     return [{"api_version": "apps/v1", "kind": "Deployment", "namespace": namespace, "label_selector": selector}]
 
 
-def _parameters(planned: Facts, provider: str) -> Facts | None:
-    """What the Gateway's infrastructure.parametersRef names; None where the defaults will do."""
+def _parameters(planned: Facts, provider: str, pull: bool) -> Facts | None:
+    """What the Gateway's infrastructure.parametersRef names; None where the defaults will do. pull: whether the proxy's image needs credentials."""
     if not planned["create"]:
         return None
     if provider == "envoy_gateway":
         return {"group": "gateway.envoyproxy.io", "kind": "EnvoyProxy", "name": planned["name"]}
+    if (pull or planned["service_type"] != "LoadBalancer") and planned["controller_name"] == "agentgateway.dev/agentgateway":
+        return {"group": "agentgateway.dev", "kind": "AgentgatewayParameters", "name": planned["name"]}
     if planned["service_type"] == "LoadBalancer":
         return None
     if provider in ("istio", "openshift"):
         return {"group": "", "kind": "ConfigMap", "name": planned["name"]}
-    if provider == "agentgateway" or (provider == "kgateway" and planned["class_name"] != "kgateway"):
-        return {"group": "agentgateway.dev", "kind": "AgentgatewayParameters", "name": planned["name"]}
     if provider == "kgateway":
         return {"group": "gateway.kgateway.dev", "kind": "GatewayParameters", "name": planned["name"]}
     return None
