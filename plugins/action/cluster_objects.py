@@ -20,9 +20,11 @@ from ansible_collections.llm_d.inference.plugins.module_utils.changes import (
 )
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import explain, one_line
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import waitable
+from ansible_collections.llm_d.inference.plugins.module_utils.secret_checksums import annotated, read_by
+from ansible_collections.llm_d.inference.plugins.modules import secret_checksums  # noqa: F401  # pylint: disable=unused-import  # likewise
 from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
 
-MODULE, CONTACT = "kubernetes.core.k8s", "llm_d.inference.cluster_access"
+MODULE, CONTACT, CHECKSUMS = "kubernetes.core.k8s", "llm_d.inference.cluster_access", "llm_d.inference.secret_checksums"
 OPTIONS = ("definitions", "state", "owned_by", "skip_forbidden", "force_conflicts", "field_manager")
 NOISE = "No meaningful diff was generated"
 
@@ -59,6 +61,11 @@ class ActionModule(InProcess):
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
             done, order = sort_out(order, existing, options["owned_by"], options["state"])
+        if options["state"] == "present":
+            try:
+                order = self._with_checksums(order, task_vars)
+            except AnsibleActionFail as exc:
+                return {**result, "failed": True, "msg": str(exc)}
         for part in batches(order):
             answer = self._call(part, options, task_vars)
             if answer.get("failed"):
@@ -76,6 +83,22 @@ class ActionModule(InProcess):
         if answer.get("failed"):
             raise AnsibleActionFail(answer.get("msg"))
         return answer["found"]
+
+    def _with_checksums(self, definitions: list[dict], task_vars) -> list[dict]:
+        """The definitions; those that read Secrets are annotated so that a new value replaces their pods."""
+        reading = [index for index, item in enumerate(definitions) if read_by(item)]
+        if not reading:
+            return definitions
+        args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
+        answer = self._execute_module(
+            module_name=CHECKSUMS, module_args={**args, "definitions": [definitions[index] for index in reading]}, task_vars=task_vars
+        )
+        if answer.get("failed"):
+            raise AnsibleActionFail(answer.get("msg"))
+        made = list(definitions)
+        for index, found in zip(reading, answer["checksums"]):
+            made[index] = annotated(made[index], {tuple(entry["path"]): entry["value"] for entry in found})
+        return made
 
     def _why(self, answer: dict, task_vars) -> str:
         """One line for a call that failed as a whole: what the first contact says, else the module's own words."""

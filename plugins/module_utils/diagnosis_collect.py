@@ -23,7 +23,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.health_targets imp
 from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import Answer, ServiceTransport, Trouble, UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.observer import Observer
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import PATHS, Client
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof import url_of
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof import read_service, url_of
 
 THREADS = 12
 MAX_LOGS, MAX_SERVERS = 40, 64
@@ -200,30 +200,44 @@ class Collector:
         return pages[0] != pages[1] if pages[0] else None
 
     def _answer(self, service: c.Mapping[str, t.Any]) -> None:
-        gateway, route = self.snap.plan["gateway"], service["route"]
-        obj = self.snap.get("Gateway", gateway["name"], gateway["namespace"])
-        if obj is None or keyed(service):
+        if keyed(service):
             return
-        hosts = [name for name in (*(route.get("hostnames") or []), gateway["listener"].get("hostname")) if name]
-        host = hosts[0].replace("*", "diagnosis") if hosts else None
+        proxy, path = service["scheduler"].get("proxy"), service["route"]["path"]
         payload = {"model": service["model"]["served_name"], "prompt": health.PROMPT, "max_tokens": 1, "temperature": 0}
         tried = []
-        for where, client in self._ways(obj, gateway, host):
-            prefix = "" if route["path"] == "/" else route["path"].rstrip("/")
+        for where, client in self._ways_alone(proxy) if proxy else self._ways(service["route"]):
+            prefix = "" if path == "/" else path.rstrip("/")
             try:
                 answer = client.post(prefix + PATHS["completions"], payload, self.limits["request_timeout"])
             except Trouble as trouble:
                 tried.append((where, trouble))
                 continue
-            self.snap.answers.append(self._judged(service["name"], where, answer))
+            self.snap.answers.append({**self._judged(service["name"], where, answer), "way": "proxy" if proxy else "route"})
             return
         if tried:
             evidence = "; ".join(str(trouble) for _where, trouble in tried)
             self.snap.answers.append({"service": service["name"], "url": tried[0][0], "status": tried[0][1].status, "body": "", "ok": False,
-                                      "evidence": evidence, "remedy": tried[0][1].remedy, "kind": tried[0][1].kind})
+                                      "evidence": evidence, "remedy": tried[0][1].remedy, "kind": tried[0][1].kind, "way": "proxy" if proxy else "route"})
 
-    def _ways(self, obj: dict, gateway: c.Mapping[str, t.Any], host: str | None) -> c.Iterator[tuple[str, Client]]:
+    def _ways_alone(self, proxy: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, Client]]:
+        """Without a Gateway: the address of the Service before the proxy in the picker's own pod; then the same Service through the API server."""
+        namespace = self.snap.namespace
+        obj = self.snap.get("Service", proxy["name"])
+        if obj is None:
+            return
+        url = read_service(obj, proxy["port"])
+        if url:
+            yield url, Client(UrlTransport(url))
+        yield f"Service {namespace}/{proxy['name']}", Client(ServiceTransport(self.cluster, namespace, proxy["name"], proxy["port"]))
+
+    def _ways(self, route: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, Client]]:
         """The gateway's own address first; then its Service through the API server, for where its address cannot be reached from here."""
+        gateway = self.snap.plan["gateway"]
+        obj = self.snap.get("Gateway", gateway["name"], gateway["namespace"])
+        if obj is None:
+            return
+        hosts = [name for name in (*(route.get("hostnames") or []), gateway["listener"].get("hostname")) if name]
+        host = hosts[0].replace("*", "diagnosis") if hosts else None
         address = text(next(iter(dicts(dig(obj, "status", "addresses"))), {}).get("value"))
         if address:
             url = url_of(address, dict(gateway["listener"]))

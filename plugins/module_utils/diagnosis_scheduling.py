@@ -102,7 +102,9 @@ def services(snap: Snapshot) -> c.Iterator[Finding]:
     if not snap.read("Service"):
         return
     for service in snap.services:
-        for wanted, what in ((service["service"], "Service of the servers"), ({"name": service["scheduler"]["name"]}, "Service of the endpoint picker")):
+        epp, proxy = service["scheduler"], service["scheduler"].get("proxy")
+        pairs = [(service["service"], "Service of the servers"), ({"name": epp["name"]}, "Service of the endpoint picker")]
+        for wanted, what in pairs + ([(proxy, "Service of the proxy")] if proxy else []):
             obj = snap.get("Service", wanted["name"])
             if obj is None:
                 yield found("absent", f"Service {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the {what} is missing")

@@ -65,31 +65,40 @@ def differences(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def answers(snap: Snapshot) -> c.Iterator[Finding]:
-    """Requests through the gateway that failed: mostly the symptom of something else."""
+    """Requests through the gateway, or a proxy without one, that failed: mostly the symptom of something else."""
     for entry in snap.answers:
         if entry["ok"]:
             continue
         known = answer_trouble(entry["status"] or 0, entry.get("body") or "")
+        where = _where(entry)
         if entry.get("kind") == "timeout":
             full = any(busy(server) for server in snap.servers if server["service"] == entry["service"])
-            yield found("hung", f"route of {entry['service']}, {entry['url']}", [entry["evidence"]], NOTE if full else SYMPTOM + 2,
+            yield found("hung", where, [entry["evidence"]], NOTE if full else SYMPTOM + 2,
                         f"{entry['service']}: no answer in time" + (", its servers have full queues" if full else ""))
         elif entry["status"] is None:
-            yield found("unreachable", f"Gateway, {entry['url']}", [entry["evidence"]], SYMPTOM + 5, f"{entry['service']}: the gateway does not answer")
+            alone = entry.get("way") == "proxy"
+            yield found("unreachable", where if alone else f"Gateway, {entry['url']}", [entry["evidence"]], SYMPTOM + 5,
+                        f"{entry['service']}: the {'proxy' if alone else 'gateway'} does not answer")
         elif known:
             weight = SUSPECT if known.code in ("key", "F24") else SYMPTOM + 2
-            yield found(known.code, f"route of {entry['service']}, {entry['url']}", [entry["evidence"]], weight, f"{entry['service']}: {known.what}",
+            yield found(known.code, where, [entry["evidence"]], weight, f"{entry['service']}: {known.what}",
                         known.remedy)
         else:
-            yield found("answer", f"route of {entry['service']}, {entry['url']}", [entry["evidence"]], SYMPTOM, f"{entry['service']}: a request fails",
+            yield found("answer", where, [entry["evidence"]], SYMPTOM, f"{entry['service']}: a request fails",
                         entry.get("remedy") or "")
+
+
+def _where(entry: c.Mapping[str, t.Any]) -> str:
+    """The way that a request took: a route through the gateway, or the proxy beside the picker."""
+    return f"{entry.get('way', 'route')} of {entry['service']}, {entry['url']}"
 
 
 def bypassed(snap: Snapshot) -> c.Iterator[Finding]:
     """Good answers that no picker has touched."""
     for entry in snap.answers:
         if entry["ok"] and entry.get("picked") is False:
-            yield found("F26", f"route of {entry['service']}", [f"{entry['url']} answers without the picker's header x-went-into-resp-headers"], WIRING - 2,
+            seen = f"{entry['url']} answers without the picker's header x-went-into-resp-headers"
+            yield found("F26", f"{entry.get('way', 'route')} of {entry['service']}", [seen], WIRING - 2,
                         f"{entry['service']}: requests go past the endpoint picker")
 
 

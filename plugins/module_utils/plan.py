@@ -27,7 +27,7 @@ from .plan_server import SERVICE_LABEL, route, served_name, server, startup_time
 from .plan_sidecars import routing_proxy
 from .schema import SERVICE, VARIABLES
 from .versions import RELEASES
-from .versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS
+from .versions_gateways import GATEWAY_API
 
 Facts = dict[str, t.Any]
 
@@ -210,7 +210,7 @@ def _proxy(service: Facts, user: Facts, release: Facts, required: Facts, role: s
 
 def _prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | None) -> Facts:
     """What has to be there first: namespaces, and definitions in the order of their application."""
-    facts = GATEWAY_PROVIDERS[gateway["provider"]]
+    theirs = gateway["crds"]
     requested = [user["llm_d_namespace"]] if user["llm_d_request_project"] else []
     # Who requests a project is its administrator: that is for the account that will work in it.
     projects = requested if user["llm_d_scope"] != "prerequisites" else []
@@ -224,8 +224,8 @@ def _prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | 
     if gateway["pool"]:
         annotation, probe = "inference.networking.k8s.io/bundle-version", f"inferencepools.{gateway['pool_group']}"
         crds.append(_definitions(user, "inference-extension", release["crds_version"], annotation, probe, release["crds_sources"]))
-    if gateway["install"] and facts["crds_name"]:
-        crds.append(_definitions(user, facts["crds_name"], gateway["version"], None, facts["crds_probe"], facts["crds_sources"]))
+    if gateway["install"] and theirs["name"]:
+        crds.append(_definitions(user, theirs["name"], gateway["version"], None, theirs["probe"], theirs["sources"]))
     charts = list(gateway["charts"])
     if groups and groups["install"]:
         crds.append(_definitions(user, "leader-worker-set", groups["version"], None, groups["crd"], groups["sources"]))

@@ -21,8 +21,7 @@ _RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefa
 
 def charts(user: Facts) -> list[Facts]:
     """The charts to install, in order: {release_name, namespace, ref, version, values}. Empty where the controller is someone else's."""
-    settings = user["llm_d_gateway"]
-    facts = GATEWAY_PROVIDERS[settings["provider"]]
+    settings, facts = user["llm_d_gateway"], provider_facts(user)
     if not settings["install"] or user["llm_d_scope"] == "namespace":
         return []
     return [
@@ -30,26 +29,28 @@ def charts(user: Facts) -> list[Facts]:
             "release_name": chart["release_name"],
             "namespace": facts["namespace"],
             "ref": user["llm_d_charts"].get(chart["key"]),
-            "version": settings["version"] or _tested(user, facts),
+            "version": settings["version"] or facts["version"],
             "values": _VALUES[chart["key"]](user, facts),
         }
         for chart in facts["charts"]
     ]
 
 
-def _tested(user: Facts, facts: Facts) -> str:
-    if user["llm_d_gateway"]["provider"] == "kgateway" and user["llm_d_gateway"]["class_name"] == "kgateway":
-        return "2.1.2"
-    return facts["version"]
+def provider_facts(user: Facts) -> Facts:
+    """The row of the provider, as it is for the class that is asked for."""
+    facts = GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]
+    return {**facts, **facts["by_class"].get(user["llm_d_gateway"]["class_name"], {})}
 
 
 def _envoy_gateway(user: Facts, facts: Facts) -> Facts:
     controller = {"image": image(user, "gateway", facts["controller_image"]), "pullPolicy": user["llm_d_image_pull_policy"]}
-    return {"crds": {"enabled": False}, "global": {"images": {"envoyGateway": controller}}}
+    pull = [{"name": name} for name in user["llm_d_image_pull_secrets"]]
+    return {"crds": {"enabled": False}, "global": {"images": {"envoyGateway": controller}, **({"imagePullSecrets": pull} if pull else {})}}
 
 
 def _istio_base(user: Facts, facts: Facts) -> Facts:
-    return {"base": {"enableCRDTemplates": False}, "global": {"istioNamespace": facts["namespace"]}}
+    # Not `enableCRDTemplates: false`: then the chart writes all of them, as they are (seen at 1.28.6 and 1.29.2).
+    return {"base": {"excludedCRDs": list(facts["crds_in_chart"])}, "global": {"istioNamespace": facts["namespace"]}}
 
 
 def _istio(user: Facts, facts: Facts) -> Facts:
@@ -78,14 +79,18 @@ def _agentgateway(user: Facts, facts: Facts) -> Facts:
 
 
 def _kgateway(user: Facts, facts: Facts) -> Facts:
-    controller = _split(image(user, "gateway", f"kgateway-dev/kgateway:v{user['llm_d_gateway']['version'] or _tested(user, facts)}"))
-    return {
+    version = user["llm_d_gateway"]["version"]
+    tested = facts["controller_image"]
+    controller = _split(image(user, "gateway", f"{tested.rsplit(':', 1)[0]}:v{version}" if version else tested))
+    found = {
         "inferenceExtension": {"enabled": True},
-        "agentgateway": {"enabled": user["llm_d_gateway"]["class_name"] != "kgateway"},
         "controller": {"image": {**controller, "pullPolicy": user["llm_d_image_pull_policy"]}},
+        "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
         "securityContext": _RESTRICTED,
         "podSecurityContext": _RESTRICTED_POD,
     }
+    # The chart of 2.1 has a switch for the other class, that of 2.2 serves no other.
+    return {**found, "agentgateway": {"enabled": False}} if user["llm_d_gateway"]["class_name"] == "kgateway" else found
 
 
 def _split(reference: str) -> Facts:

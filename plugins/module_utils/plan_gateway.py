@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .plan_charts import charts
+from .plan_charts import charts, provider_facts
 from .plan_server import image
 from .versions import RELEASES
 from .versions_gateways import GATEWAY_PROVIDERS, POOL_GROUPS
@@ -23,7 +23,7 @@ def gateway(user: Facts) -> Facts:
     """All about the gateway that is not of one service."""
     settings = user["llm_d_gateway"]
     provider = settings["provider"]
-    facts = GATEWAY_PROVIDERS[provider]
+    facts = provider_facts(user)
     installed = charts(user)
     wanted = facts["gateway_api"] and settings["create"] and provider != "none"
     found = {
@@ -37,7 +37,7 @@ def gateway(user: Facts) -> Facts:
         "namespace": settings["namespace"] or user["llm_d_namespace"],
         "class_name": class_name(user),
         "create_class": wanted and user["llm_d_scope"] != "namespace" and provider != "gke",
-        "controller_name": controller_name(user),
+        "controller_name": facts["controller_name"],
         "service_type": settings["service_type"],
         "proxy_image": image(user, "proxy", facts["proxy_image"]) if facts["proxy_image"] else None,
         "connection": connection(user),
@@ -50,6 +50,7 @@ def gateway(user: Facts) -> Facts:
         "route_timeouts": facts["route_timeouts"],
         "routes_namespace": settings["routes_namespace"] or user["llm_d_namespace"],
         "controller": {**facts["controller"], "namespace": facts["namespace"]} if facts["controller"] else None,
+        "crds": {key: facts[f"crds_{key}"] for key in ("name", "probe", "sources")},
         "charts": installed,
         "chart": installed[-1] if installed else {"version": version(user)},
         "warnings": list(facts["warnings"]),
@@ -59,11 +60,18 @@ def gateway(user: Facts) -> Facts:
     found["listener"] = found["listeners"][0]
     found["allowed_routes"] = _allowed_routes(found)
     found["proxies"] = _proxies(user, found, facts)
-    found["parameters"] = _parameters(found, provider)
+    found["parameters"] = _parameters(found, provider, bool(user["llm_d_image_pull_secrets"]))
     rest = user["llm_d_scope"] != "prerequisites"
+    # What the whole cluster has one of: taken away only when nobody else uses it.
+    found["shared"] = [{**shared(facts), "class_name": found["class_name"]}] if found["install"] or found["create_class"] else []
     found["openshift_route"] = _openshift_route(settings["openshift_route"], found) if rest else None
     found["grants"] = _grants(user, found) if rest else []
     return found
+
+
+def shared(facts: Facts) -> Facts:
+    """A provider's controller, as the module controller_use wants it."""
+    return {"name": facts["controller_name"], "namespace": facts["namespace"], "classes": dict(facts["default_classes"])}
 
 
 def default_name(provider: str) -> str:
@@ -72,26 +80,13 @@ def default_name(provider: str) -> str:
 
 
 def version(user: Facts) -> str | None:
-    """The version of the provider's controller: as given, else as tested; kgateway's Envoy class has one of its own."""
-    settings = user["llm_d_gateway"]
-    if settings["version"]:
-        return settings["version"]
-    if settings["provider"] == "kgateway" and settings["class_name"] == "kgateway":
-        return "2.1.2"
-    return GATEWAY_PROVIDERS[settings["provider"]]["version"]
+    """The version of the provider's controller: as given, else as tested."""
+    return user["llm_d_gateway"]["version"] or provider_facts(user)["version"]
 
 
 def class_name(user: Facts) -> str | None:
     """The GatewayClass: as given, else the usual one; GKE's inner load balancer is a class of its own."""
-    settings = user["llm_d_gateway"]
-    return settings["class_name"] or GATEWAY_PROVIDERS[settings["provider"]]["class_name"]
-
-
-def controller_name(user: Facts) -> str | None:
-    """Who serves the class."""
-    if user["llm_d_gateway"]["provider"] == "kgateway" and class_name(user) == "kgateway":
-        return "kgateway.dev/kgateway"
-    return GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]["controller_name"]
+    return user["llm_d_gateway"]["class_name"] or provider_facts(user)["class_name"]
 
 
 def connection(user: Facts) -> str:
@@ -133,18 +128,18 @@ def _proxies(user: Facts, planned: Facts, facts: Facts) -> list[Facts]:
     return [{"api_version": "apps/v1", "kind": "Deployment", "namespace": namespace, "label_selector": selector}]
 
 
-def _parameters(planned: Facts, provider: str) -> Facts | None:
-    """What the Gateway's infrastructure.parametersRef names; None where the defaults will do."""
+def _parameters(planned: Facts, provider: str, pull: bool) -> Facts | None:
+    """What the Gateway's infrastructure.parametersRef names; None where the defaults will do. pull: whether the proxy's image needs credentials."""
     if not planned["create"]:
         return None
     if provider == "envoy_gateway":
         return {"group": "gateway.envoyproxy.io", "kind": "EnvoyProxy", "name": planned["name"]}
+    if (pull or planned["service_type"] != "LoadBalancer") and planned["controller_name"] == "agentgateway.dev/agentgateway":
+        return {"group": "agentgateway.dev", "kind": "AgentgatewayParameters", "name": planned["name"]}
     if planned["service_type"] == "LoadBalancer":
         return None
     if provider in ("istio", "openshift"):
         return {"group": "", "kind": "ConfigMap", "name": planned["name"]}
-    if provider == "agentgateway" or (provider == "kgateway" and planned["class_name"] != "kgateway"):
-        return {"group": "agentgateway.dev", "kind": "AgentgatewayParameters", "name": planned["name"]}
     if provider == "kgateway":
         return {"group": "gateway.kgateway.dev", "kind": "GatewayParameters", "name": planned["name"]}
     return None

@@ -9,10 +9,10 @@ import re
 import typing as t
 
 from .fields import Problem
-from .plan_charts import charts
+from .plan_charts import charts, provider_facts
 from .plan_gateway import connection, failure_modes, proxy_service, version
 from .versions import RELEASES
-from .versions_gateways import GATEWAY_PROVIDERS, PLATFORMS
+from .versions_gateways import PLATFORMS
 
 Facts = dict[str, t.Any]
 BLOCK = "llm_d_gateway"
@@ -22,7 +22,7 @@ _LAST_OLD_POOL = (1, 4)  # the last inference extension with pools of v1alpha2
 def gateway_problems(user: Facts) -> list[Problem]:
     """All that does not fit together in the gateway, with the platform and with the release line."""
     checks = (_platform, _charts, _versions, _class, _connection, _pool, _listeners, _standalone, _route, _rule, _project, _images)
-    return [problem for check in checks for problem in check(user, user[BLOCK], GATEWAY_PROVIDERS[user[BLOCK]["provider"]])]
+    return [problem for check in checks for problem in check(user, user[BLOCK], provider_facts(user))]
 
 
 def parts(text: str) -> tuple[int, ...]:

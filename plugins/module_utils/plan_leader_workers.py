@@ -48,11 +48,13 @@ def trial_rights(planned: Facts | None) -> list[Facts]:
 
 
 def retired(user: Facts, planned: Facts | None) -> list[Facts]:
-    """What to remove of an earlier installation: {provider, namespace, charts}; nothing while it is of use, or where we may not write."""
+    """What to remove of an earlier installation: {provider, names, classes, namespace, charts}, as a gateway's controller; nothing while it is of use,
+    or where we may not write.
+    """
     if planned or user["llm_d_scope"] == "namespace":
         return []
     namespace, release = LEADER_WORKER_SET["namespace"], LEADER_WORKER_SET["release_name"]
-    return [{"provider": "leader_worker_set", "namespace": namespace, "charts": [{"release_name": release, "namespace": namespace}]}]
+    return [{"provider": "leader_worker_set", "names": [], "classes": [], "namespace": namespace, "charts": [{"release_name": release, "namespace": namespace}]}]
 
 
 def leader_worker_problems(user: Facts, services: t.Sequence[Facts]) -> list[Problem]:

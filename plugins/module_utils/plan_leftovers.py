@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .plan_gateway import GROUP, PART_OF, default_name
+from .plan_gateway import GROUP, PART_OF, default_name, shared
 from .plan_policies import beside
 from .versions_gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 
@@ -16,7 +16,8 @@ _GATEWAY_V1 = f"{GROUP}/v1"
 
 
 def leftovers(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted: t.Sequence[Facts], retired: t.Sequence[Facts]) -> Facts:
-    """{objects: definitions in the order of their creation, namespaces: a reference to ours, controllers: [{provider, namespace, charts}]}.
+    """{objects: definitions in the order of their creation, namespaces: a reference to ours, controllers: [{provider, names, classes, namespace, charts}],
+    shared: these controllers as the module controller_use wants them}.
 
     unwanted: further objects, retired: further controllers.
     """
@@ -24,9 +25,15 @@ def leftovers(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted
     found = _classes(user, gateway) + _gateways(user, gateway)
     found += [item for service in services for item in _of_service(service, user, gateway)]
     unique = {(item["apiVersion"], *_key(item)): item for item in found if _key(item) not in own}
-    controllers = _controllers(user, gateway) + (list(retired) if user["llm_d_scope"] == "cluster" else [])
-    namespaces = own_namespaces(user) if controllers else []
-    return {"objects": list(unique.values()) + list(unwanted), "namespaces": namespaces, "controllers": controllers}
+    controllers = _controllers(user, gateway)
+    shared = _shared(gateway) if controllers else []
+    controllers += list(retired) if user["llm_d_scope"] == "cluster" else []
+    return {
+        "objects": list(unique.values()) + list(unwanted),
+        "namespaces": own_namespaces(user) if controllers else [],
+        "controllers": controllers,
+        "shared": shared,
+    }
 
 
 def own_namespaces(user: Facts) -> list[Facts]:
@@ -122,9 +129,26 @@ def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
     return [
         {
             "provider": provider,
+            "names": [row["controller_name"] for row in _rows(facts)],
+            "classes": [name for row in _rows(facts) for name in row["default_classes"] if name != gateway["class_name"]],
             "namespace": facts["namespace"],
-            "charts": [{"release_name": chart["release_name"], "namespace": facts["namespace"]} for chart in reversed(facts["charts"])],
+            "charts": [
+                {"release_name": chart["release_name"], "namespace": facts["namespace"]}
+                for row in _rows(facts)
+                for chart in reversed(row["charts"])
+            ],
         }
         for provider, facts in _others(gateway)
         if facts["charts"]
     ]
+
+
+def _shared(gateway: Facts) -> list[Facts]:
+    """Their controllers to look after. One of the present name is served by the present one, which takes over its classes."""
+    rows = [row for _provider, facts in _others(gateway) if facts["charts"] for row in _rows(facts)]
+    return [{**shared(row), "class_name": row["class_name"]} for row in rows if row["controller_name"] != gateway["controller_name"]]
+
+
+def _rows(facts: Facts) -> list[Facts]:
+    """A provider's row of the table as it is for each of its classes."""
+    return [facts, *({**facts, **more, "class_name": name} for name, more in facts["by_class"].items())]

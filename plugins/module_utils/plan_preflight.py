@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from .plan_rights import rights
 from .versions import ACCELERATORS, LEADER_WORKER_SET
 from .versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 
@@ -15,27 +16,6 @@ Facts = dict[str, t.Any]
 KUBERNETES_MINIMUM = "1.29"  # native sidecars
 HELM_MINIMUM = "3.8.0"  # oci:// references
 LIBRARIES = {"kubernetes": "24.2.0", "yaml": "5.1"}
-_VERBS = ("get", "list", "create", "patch", "delete")
-
-# What the roles write in the namespace, as (group, resource).
-_WRITTEN = [
-    ("", "configmaps"),
-    ("", "services"),
-    ("", "serviceaccounts"),
-    ("rbac.authorization.k8s.io", "roles"),
-    ("rbac.authorization.k8s.io", "rolebindings"),
-    ("apps", "deployments"),
-]
-# What they read there beside: pods and their logs say what became of a Deployment, and which configuration an endpoint picker has loaded;
-# its counters are read through the API server.
-_READ = [
-    ("get", "", "pods"),
-    ("list", "", "pods"),
-    ("get", "", "pods/log"),
-    ("list", "", "events"),
-    ("list", "apps", "replicasets"),
-    ("get", "", "services/proxy"),
-]
 
 
 def needs(planned: Facts, user: Facts) -> Facts:
@@ -65,7 +45,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
             "controller": gateway["install"],
             "accelerators": planned["gpus"]["active"] and planned["gpus"]["install"],
         },
-        "provider_crd": facts["crds_probe"],
+        "provider_crd": gateway["crds"]["probe"],
         "monitors": planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"],
         "gateway": {
             key: gateway[key]
@@ -79,9 +59,10 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "claims": _claims(planned, user),
         "leader_worker_set": _leader_worker_set(planned, crds),
         "charts": [{"name": chart["release_name"], "ref": chart["ref"]} for chart in charts],
+        "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": bundle["sources"]} for bundle in planned["prerequisites"]["crds"]],
         "helm": user["llm_d_helm"],
         "registry": user["llm_d_image_registry"],
-        "rights": planned["prerequisites"]["rights"] + _rights(planned),
+        "rights": rights(planned, user),
     }
 
 
@@ -172,70 +153,3 @@ def _claims(planned: Facts, user: Facts) -> list[Facts]:
         if uri.startswith("pvc://"):
             found.append({"name": uri.split("://", 1)[1].split("/", 1)[0], "path": f"llm_d_model_services[{index}].model.uri"})
     return found
-
-
-def _rights(planned: Facts) -> list[Facts]:
-    """Every right that the roles use, each as an access review asks for it."""
-    home, rest = planned["namespace"], planned["scope"] != "prerequisites"
-    written = _cluster_wide(planned) + (_in_namespaces(planned) if rest else [])
-    found = [(verb, group, resource, namespace) for namespace, group, resource in written for verb in _VERBS]
-    if rest:
-        found += [(verb, group, resource, home) for verb, group, resource in _READ]
-        found += [("list", "apps", "statefulsets", home)] if _grouped(planned) else []  # which pods of a group are the new ones
-        found += _handed_on(planned)
-    rights = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
-    return rights + _secret_rights(planned)
-
-
-def _grouped(planned: Facts) -> bool:
-    """Whether some servers span several nodes."""
-    return any(server["nodes"] > 1 for service in planned["services"] for server in service["servers"])
-
-
-def _handed_on(planned: Facts) -> list[tuple[str, str, str, str]]:
-    """What an endpoint picker may do: nobody may give another account rights that he does not have."""
-    rules = planned["release"]["rules"] if planned["services"] else []
-    home = planned["namespace"]
-    return [(verb, group, resource, home) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]]
-
-
-def _secret_rights(planned: Facts) -> list[Facts]:
-    """Our own Secrets by name, and no other."""
-    found: list[Facts] = []
-    for secret in planned["secrets"]["present"]:
-        head = {"group": "", "resource": "secrets", "namespace": secret["metadata"]["namespace"]}
-        found += [{"verb": verb, **head, "name": secret["metadata"]["name"]} for verb in ("get", "patch", "delete")] + [{"verb": "create", **head}]
-    return found
-
-
-def _cluster_wide(planned: Facts) -> list[tuple[str, str, str]]:
-    return [("", "gateway.networking.k8s.io", "gatewayclasses")] if planned["gateway"]["create_class"] else []
-
-
-def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
-    """What is written outside of the cluster's own room, as (namespace, group, resource)."""
-    gateway, home = planned["gateway"], planned["namespace"]
-    facts = GATEWAY_PROVIDERS[gateway["provider"]]
-    kinds = [(home, group, resource) for group, resource in _WRITTEN]
-    if _grouped(planned):
-        kinds.append((home, LEADER_WORKER_SET["group"], "leaderworkersets"))
-    if gateway["gateway_api"]:
-        kinds.append((gateway["routes_namespace"], "gateway.networking.k8s.io", "httproutes"))
-    if gateway["pool"]:
-        kinds.append((home, gateway["pool_group"], "inferencepools"))
-    if gateway["create"]:
-        kinds.append((gateway["namespace"], "gateway.networking.k8s.io", "gateways"))
-    if gateway["parameters"]:
-        kinds.append((gateway["namespace"], gateway["parameters"]["group"], _plural(gateway["parameters"]["kind"])))
-    kinds += [(grant["namespace"], "gateway.networking.k8s.io", "referencegrants") for grant in gateway["grants"]]
-    if gateway["openshift_route"]:
-        kinds.append((gateway["namespace"], "route.openshift.io", "routes"))
-    places = {"EnvoyExtensionPolicy": gateway["routes_namespace"], "BackendTrafficPolicy": gateway["routes_namespace"], "EnvoyFilter": gateway["namespace"]}
-    return kinds + [(places.get(kind, home), version.rpartition("/")[0], _plural(kind)) for version, kind in facts["policies"]]
-
-
-def _plural(kind: str) -> str:
-    lower = kind.lower()
-    if lower.endswith("s"):  # GatewayParameters
-        return lower
-    return f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"

@@ -12,6 +12,8 @@ import base64
 import json
 import typing as t
 
+from .plan_charts import charts
+
 Facts = dict[str, t.Any]
 
 TOKEN_KEY = "HF_TOKEN"
@@ -48,12 +50,16 @@ def _with_token(service: Facts, name: str) -> Facts:
 
 
 def secrets(user: Facts, labels: Facts) -> Facts:
-    """{present: definitions without their values, unwanted: those of a file that asks for less}."""
-    wanted = {token_name(user): bool(user["llm_d_model_token"]), pull_name(user): bool(user["llm_d_image_pull_credentials"])}
-    if user["llm_d_scope"] == "prerequisites":
-        return {"present": [], "unwanted": []}
-    heads = {name: _head(name, user, labels) for name in wanted}
-    return {"present": [heads[name] for name in wanted if wanted[name]], "unwanted": [heads[name] for name in wanted if not wanted[name]]}
+    """{present: definitions without their values, unwanted: those of a file that asks for less}.
+
+    What opens the registry is wanted wherever pods of ours are: beside the servers, and beside a controller that we install.
+    """
+    home, token, pull = user["llm_d_namespace"], token_name(user), pull_name(user)
+    wanted = {token: bool(user["llm_d_model_token"]), pull: bool(user["llm_d_image_pull_credentials"])}
+    places = [] if user["llm_d_scope"] == "prerequisites" else [(token, home), (pull, home)]
+    places += [(pull, room) for room in dict.fromkeys(chart["namespace"] for chart in charts(user)) if room != home]
+    heads = [(wanted[name], _head(name, place, labels)) for name, place in places]
+    return {"present": [head for asked, head in heads if asked], "unwanted": [head for asked, head in heads if not asked]}
 
 
 def definitions(user: Facts, planned: t.Sequence[Facts]) -> list[Facts]:
@@ -67,8 +73,8 @@ def definitions(user: Facts, planned: t.Sequence[Facts]) -> list[Facts]:
     return found
 
 
-def _head(name: str, user: Facts, labels: Facts) -> Facts:
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": user["llm_d_namespace"], "labels": dict(labels)}}
+def _head(name: str, namespace: str, labels: Facts) -> Facts:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace, "labels": dict(labels)}}
 
 
 def _docker_config(credentials: t.Sequence[Facts]) -> str:

@@ -168,6 +168,15 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
             "Check llm_d_image_registry, and proxies.",
             "warning",
         )
+    for name, why in sorted(mapping(host.get("silent_sources")).items()):
+        yield Finding(
+            "host/source",
+            f"{name}, from where charts or definitions are to come that the cluster lacks, does not answer here.",
+            why,
+            "an answer",
+            "Check proxies, or name mirrors in llm_d_charts and llm_d_crd_sources: playbooks/list_images.yml prints what to mirror.",
+            "warning",
+        )
     proxy, server = host.get("proxy"), host.get("server_name")
     if proxy and server and not host.get("proxy_exempt"):
         yield Finding(

@@ -346,7 +346,7 @@ VARIABLES: dict[str, Field] = {
             "istio_base": Field("str", "The chart C(base) of Istio."),
             "istio": Field("str", "The chart C(istiod) of Istio."),
             "agentgateway": Field("str", "The chart C(agentgateway)."),
-            "kgateway": Field("str", "The chart C(kgateway)."),
+            "kgateway": Field("str", "The chart C(agentgateway) of kgateway 2.2, or with class C(kgateway) the chart C(kgateway) of 2.1."),
             "gpu_operator": Field("str", "The chart C(gpu-operator) of NVIDIA."),
             "leader_worker_set": Field("str", "The chart C(lws) of LeaderWorkerSet."),
         },

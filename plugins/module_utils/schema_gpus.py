@@ -31,7 +31,8 @@ _POOL = {
 GPUS = {
     "operator": Field(
         "str",
-        "Who brings drivers and device plugin. C(none): they are there, and are only verified.",
+        "Who brings drivers and device plugin. C(none): they are there, and are only verified. With C(gaudi) the operator's own ClusterPolicy, which names the"
+        " driver's images, is yours to write.",
         default="none",
         choices=tuple(OPERATORS),
     ),

@@ -62,6 +62,9 @@ def _provider(**facts: t.Any) -> Facts:
         "crds_name": None,
         "crds_probe": None,
         "crds_sources": [],
+        "crds_in_chart": [],  # definitions that the chart would write, were it not told to leave them out
+        "default_classes": {},  # that the controller makes by itself, and makes anew while it runs, with who serves each
+        "by_class": {},  # what is different for one of the classes
         "parameters": [],  # kinds that hang on the Gateway under its name
         "policies": [],  # kinds that stand beside each endpoint picker, under its name
         "warnings": [],
@@ -70,6 +73,18 @@ def _provider(**facts: t.Any) -> Facts:
 
 
 _ISTIO_KINDS = [("networking.istio.io/v1", "DestinationRule"), ("networking.istio.io/v1alpha3", "EnvoyFilter")]
+
+_ISTIO_DEFINITIONS = [
+    "wasmplugins.extensions.istio.io",
+    *(
+        f"{plural}.networking.istio.io"
+        for plural in ("destinationrules", "envoyfilters", "gateways", "proxyconfigs", "serviceentries", "sidecars", "virtualservices", "workloadentries")
+    ),
+    "workloadgroups.networking.istio.io",
+    *(f"{plural}.security.istio.io" for plural in ("authorizationpolicies", "peerauthentications", "requestauthentications")),
+    "telemetries.telemetry.istio.io",
+]
+_KGATEWAY = "https://github.com/kgateway-dev/kgateway/raw"
 
 GATEWAY_PROVIDERS: dict[str, Facts] = {
     "envoy_gateway": _provider(
@@ -114,6 +129,8 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         crds_name="istio",
         crds_probe="destinationrules.networking.istio.io",
         crds_sources=["https://github.com/istio/istio/raw/1.29.2/manifests/charts/base/files/crd-all.gen.yaml"],
+        crds_in_chart=_ISTIO_DEFINITIONS,
+        default_classes={"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"},
         parameters=[("v1", "ConfigMap")],
         policies=_ISTIO_KINDS,
         warnings=[
@@ -138,8 +155,10 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
             f"agentgateway.dev_agentgateway{kind}.yaml"
             for kind in ("parameters", "backends", "policies", "models")
         ],
+        default_classes={"agentgateway": "agentgateway.dev/agentgateway"},
         parameters=[("agentgateway.dev/v1alpha1", "AgentgatewayParameters")],
     ),
+    # Since 2.2 there are two charts: `kgateway` serves Envoy's class alone, `agentgateway` the other (release notes of 2.2.0, kgateway pull 13062).
     "kgateway": _provider(
         version="2.2.1",
         minimum="2.1.0",
@@ -147,16 +166,35 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         class_name="agentgateway",
         controller_name="agentgateway.dev/agentgateway",
         namespace="kgateway-system",
-        controller={"kind": "Deployment", "name": "kgateway"},
-        charts=[{"key": "kgateway", "release_name": "kgateway", "name": "kgateway"}],
-        controller_image="kgateway-dev/kgateway:v2.2.1",
+        controller={"kind": "Deployment", "name": "agentgateway"},
+        charts=[{"key": "kgateway", "release_name": "agentgateway", "name": "agentgateway"}],
+        controller_image="kgateway-dev/agentgateway-controller:v2.2.1",
         proxy_image=None,
         crds_name="kgateway",
-        crds_probe="gatewayparameters.gateway.kgateway.dev",
+        crds_probe="agentgatewayparameters.agentgateway.dev",
         crds_sources=[
-            f"https://github.com/kgateway-dev/kgateway/raw/v2.2.1/install/helm/kgateway-crds/templates/{name}.yaml"
-            for name in ("gateway.kgateway.dev_gatewayparameters", "gateway.kgateway.dev_trafficpolicies", "gateway.kgateway.dev_backends")
+            f"{_KGATEWAY}/v2.2.1/install/helm/agentgateway-crds/templates/agentgateway.dev_agentgateway{kind}.yaml"
+            for kind in ("parameters", "backends", "policies")
         ],
+        default_classes={"agentgateway": "agentgateway.dev/agentgateway"},
+        by_class={
+            "kgateway": {
+                "version": "2.1.2",
+                "controller_name": "kgateway.dev/kgateway",
+                "controller": {"kind": "Deployment", "name": "kgateway"},
+                "charts": [{"key": "kgateway", "release_name": "kgateway", "name": "kgateway"}],
+                "controller_image": "kgateway-dev/kgateway:v2.1.2",
+                "crds_probe": "gatewayparameters.gateway.kgateway.dev",
+                "crds_sources": [
+                    f"{_KGATEWAY}/v2.1.2/install/helm/kgateway-crds/templates/gateway.kgateway.dev_{plural}.yaml"
+                    for plural in (
+                        "backendconfigpolicies", "backends", "directresponses", "gatewayextensions", "gatewayparameters", "httplistenerpolicies",
+                        "trafficpolicies",
+                    )
+                ],
+                "default_classes": {"kgateway": "kgateway.dev/kgateway", "kgateway-waypoint": "kgateway.dev/kgateway"},
+            },
+        },
         parameters=[("gateway.kgateway.dev/v1alpha1", "GatewayParameters"), ("agentgateway.dev/v1alpha1", "AgentgatewayParameters")],
         warnings=[
             "kgateway 2.3 has no inference extension any more: move to 'provider: agentgateway', whose class and routes are the same.",

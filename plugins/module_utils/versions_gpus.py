@@ -69,6 +69,7 @@ OPERATORS: dict[str, Facts] = {
         "subscriptions": [{"name": "amd-gpu-operator", "namespace": "kube-amd-gpu", "source": "certified-operators", "channel": "alpha"}],
         "ready": None,
     },
+    # Names as Intel's guide for OpenShift has them. The operator acts on a ClusterPolicy of habanalabs.habana.ai, whose images are the user's to choose.
     "gaudi": {
         "vendor": "intel_gaudi",
         "namespace": "habana-ai-operator",

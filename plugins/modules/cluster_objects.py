@@ -18,6 +18,8 @@ description:
   - All refusals are reported at once, each in one line.
   - An object counts as changed only when a part that is ours differs, not when a controller has written its status meanwhile.
   - The values of Secrets are hidden in the diff, in errors and in the system log of the target.
+  - A pod template whose containers read environment variables from Secrets gets the annotation C(llm-d.ai/secret-checksum), by which its pods are
+    replaced when a value changes. See M(llm_d.inference.secret_checksums).
 options:
   definitions:
     description: The objects. C(apiVersion), C(kind) and C(metadata.name) are required of each.

@@ -88,7 +88,8 @@ facts:
   description: What was seen in short, without the objects themselves.
   returned: always
   type: dict
-  sample: {user: system:admin, nodes: 3, gateway_classes: [istio], default_storage_class: standard, crds: {gateways.gateway.networking.k8s.io: 1.6.1}}
+  sample: {user: system:admin, nodes: 3, gateway_classes: [istio], default_storage_class: standard,
+    crds: {gateways.gateway.networking.k8s.io: {version: 1.6.1, owner: llm_d.inference}}}
 """
 
 import importlib
@@ -99,6 +100,7 @@ import subprocess
 import typing as t
 import urllib.error
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -114,8 +116,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform
 REGISTRY_TIMEOUT = 2.0
 
 
-def host_facts(needs: dict[str, t.Any], server: str) -> dict[str, t.Any]:
-    """What this host has: helm, libraries, charts, registry, proxy."""
+def host_facts(needs: dict[str, t.Any], server: str, facts: dict[str, t.Any]) -> dict[str, t.Any]:
+    """What this host has: helm, libraries, charts, registry, sources of what is not there yet, proxy."""
     name = urllib.parse.urlsplit(server).hostname or server
     exceptions = os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""
     local = [chart["ref"] for chart in needs["charts"] if chart["ref"] and not re.match(r"(oci|https?)://", chart["ref"])]
@@ -125,6 +127,7 @@ def host_facts(needs: dict[str, t.Any], server: str) -> dict[str, t.Any]:
         # a name without a slash is a chart of a repository that Helm knows
         "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", "."))) and not Path(ref).exists()],
         "registry_problem": registry_problem(needs["registry"]) if needs.get("registry") else None,
+        "silent_sources": silent_sources(wanted_sources(needs, facts)),
         "proxy": proxy_of(),
         "server_name": name,
         "proxy_exempt": exempt(name, exceptions),
@@ -155,10 +158,15 @@ def version_of(library: str) -> str | None:
 def registry_problem(prefix: str) -> str | None:
     """Why a registry does not answer; a request for credentials is an answer."""
     host = prefix.split("/", 1)[0]
+    return silence(host, [f"{scheme}://{host}/v2/" for scheme in ("https", "http")])
+
+
+def silence(host: str, urls: list[str]) -> str | None:
+    """Why none of some URLs of a host answers; any status is an answer."""
     said = ""
-    for scheme in ("https", "http"):
+    for url in urls:
         try:
-            open_url(f"{scheme}://{host}/v2/", timeout=REGISTRY_TIMEOUT, validate_certs=False)
+            open_url(url, timeout=REGISTRY_TIMEOUT, validate_certs=False, follow_redirects="none")
             return None
         except urllib.error.HTTPError:
             return None
@@ -167,12 +175,28 @@ def registry_problem(prefix: str) -> str | None:
     return said
 
 
+def wanted_sources(needs: dict[str, t.Any], facts: dict[str, t.Any]) -> list[str]:
+    """References, by network, to charts and definitions that the cluster lacks; what is there already needs no source."""
+    lacking = [bundle for bundle in needs["definitions"] if "crds" in facts and bundle["probe"] not in facts["crds"]]
+    charts = needs["charts"] if None in (facts.get("controllers") or {}).values() else []
+    found = [source for bundle in lacking for source in bundle["sources"]] + [chart["ref"] for chart in charts if chart["ref"]]
+    return [ref for ref in found if re.match(r"(oci|https?)://", ref)]
+
+
+def silent_sources(refs: list[str]) -> dict[str, str]:
+    """Hosts that do not answer, each with why. One request a host, all at once."""
+    hosts = {urllib.parse.urlsplit(ref).netloc: ref for ref in refs}
+    with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
+        said = pool.map(lambda entry: registry_problem(entry[0]) if entry[1].startswith("oci://") else silence(entry[0], [entry[1]]), hosts.items())
+    return {host: why for host, why in zip(hosts, said) if why}
+
+
 def short(facts: dict[str, t.Any]) -> dict[str, t.Any]:
     """The facts without the objects."""
     classes = facts.get("storage_classes") or {}
     default = [name for name, item in classes.items()
                if (item["metadata"].get("annotations") or {}).get("storageclass.kubernetes.io/is-default-class") == "true"]
-    bundles = {name: entry["version"] for name, entry in (facts.get("crds") or {}).items() if entry["version"]}
+    bundles = {name: entry for name, entry in (facts.get("crds") or {}).items() if entry["version"]}
     return {
         "user": facts.get("user", ""),
         "nodes": len(facts["nodes"]) if "nodes" in facts else None,
@@ -191,7 +215,7 @@ def main() -> None:
         facts = collect(cluster, needs)
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
-    facts["host"] = host_facts(needs, cluster.server)
+    facts["host"] = host_facts(needs, cluster.server, facts)
     found = judge(facts, needs)
     errors = [finding for finding in found if finding.severity == "error"]
     result = {"findings": plain(found), "lines": report(found), "platform": detect(facts), "kubernetes": facts["version"], "facts": short(facts)}

@@ -145,6 +145,7 @@ class Release:
                 return {"changed": changed, "before": before, **self.facts(record)}
             age = records.age(record, time.time())
             if age > self.params["timeout"]:
+                self._tell(f"{self.title} is {status} since {age:.0f} s: its Helm was killed, and it is taken up")
                 changed = self.settle(record)
                 continue
             if time.monotonic() - told > BEAT:

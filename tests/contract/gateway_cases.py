@@ -40,6 +40,8 @@ CASES: dict[str, tuple[Facts, Facts]] = {
         {},
     ),
     "agentgateway": ({"provider": "agentgateway"}, {}),
+    "agentgateway with credentials": ({"provider": "agentgateway"}, {"llm_d_image_pull_secrets": ["mirror"]}),
+    "envoy_gateway with credentials": ({"provider": "envoy_gateway"}, {"llm_d_image_pull_secrets": ["mirror"]}),
     "agentgateway inside": ({"provider": "agentgateway", "service_type": "ClusterIP"}, {}),
     "kgateway": ({"provider": "kgateway", "service_type": "ClusterIP"}, {}),
     "kgateway envoy": ({"provider": "kgateway", "class_name": "kgateway", "service_type": "NodePort"}, {}),

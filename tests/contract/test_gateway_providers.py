@@ -154,6 +154,15 @@ def test_a_route_of_openshift_leads_to_the_proxy_and_outwaits_long_answers() -> 
         assert route["metadata"]["annotations"]["haproxy.router.openshift.io/timeout"] == "3600s"
 
 
+def test_a_proxy_is_given_what_opens_the_registry() -> None:
+    """The schema of the overlay lets everything pass: its shape is that of a Deployment's."""
+    parameters = of_kind(case("agentgateway with credentials")[1], "AgentgatewayParameters")[0]["spec"]
+    assert parameters["deployment"]["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "mirror"}]
+    proxy = of_kind(case("envoy_gateway with credentials")[1], "EnvoyProxy")[0]["spec"]["provider"]["kubernetes"]["envoyDeployment"]
+    assert proxy["pod"]["imagePullSecrets"] == [{"name": "mirror"}]
+    assert "pod" not in of_kind(case("envoy_gateway")[1], "EnvoyProxy")[0]["spec"]["provider"]["kubernetes"]["envoyDeployment"]
+
+
 @pytest.mark.parametrize("name", ["istio by hand", "istio by hand, apart"])
 def test_the_manual_path_asks_on_our_route_and_is_obeyed(name: str) -> None:
     planned, found = case(name)

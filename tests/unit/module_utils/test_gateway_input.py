@@ -136,7 +136,41 @@ def test_istio_is_told_of_pools_and_where_it_runs() -> None:
     base, istiod = planned["gateway"]["charts"]
     assert istiod["values"]["pilot"]["env"] == {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}
     assert istiod["values"]["pilot"]["image"] == "mirror:5000/istio/pilot:1.29.2" and istiod["values"]["global"]["platform"] == "openshift"
-    assert base["values"]["base"] == {"enableCRDTemplates": False}, "definitions come from prerequisites"
+    assert "enableCRDTemplates" not in base["values"]["base"], "without templates the chart writes every definition as it is"
+
+
+def test_what_one_controller_takes_over_from_another_is_not_taken_for_someone_elses() -> None:
+    """kgateway's agentgateway and agentgateway itself bear one name: the new one serves every Gateway of the class."""
+    user = {"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "agentgateway"}}
+    planned = plan(user)
+    name = "agentgateway.dev/agentgateway"
+    assert planned["gateway"]["shared"] == [
+        {"name": name, "namespace": "agentgateway-system", "class_name": "agentgateway", "classes": {"agentgateway": name}}
+    ]
+    looked_at = {entry["name"]: entry for entry in planned["leftovers"]["shared"]}
+    assert name not in looked_at and list(looked_at["istio.io/gateway-controller"]["classes"]) == ["istio", "istio-remote"]
+    old = next(entry for entry in planned["leftovers"]["controllers"] if entry["provider"] == "kgateway")
+    assert "agentgateway" not in old["classes"] and set(old["names"]) == {"agentgateway.dev/agentgateway", "kgateway.dev/kgateway"}
+    assert plan({**user, "llm_d_scope": "namespace"})["leftovers"]["shared"] == [] == plan({**user, "llm_d_scope": "namespace"})["gateway"]["shared"]
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "version", "probe", "image"),
+    [
+        (None, "agentgateway", "2.2.1", "agentgatewayparameters.agentgateway.dev", "agentgateway-controller:v2.2.1"),
+        ("kgateway", "kgateway", "2.1.2", "gatewayparameters.gateway.kgateway.dev", "kgateway:v2.1.2"),
+    ],
+)
+def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release: str, version: str, probe: str, image: str) -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway", "class_name": name}})
+    chart = planned["gateway"]["chart"]
+    assert (chart["release_name"], chart["version"], planned["gateway"]["controller"]["name"]) == (release, version, release)
+    assert "{repository}:{tag}".format(**chart["values"]["controller"]["image"]) == image
+    bundle = planned["prerequisites"]["crds"][-1]
+    assert (bundle["version"], bundle["probe"]) == (version, probe)
+    assert all(f"/v{version}/" in source and probe.partition(".")[2] in source for source in bundle["sources"])
+    other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["leftovers"]["controllers"]
+    assert release in [each["release_name"] for entry in other if entry["provider"] == "kgateway" for each in entry["charts"]]
 
 
 def test_images_of_agentgateway_are_put_together_again_as_they_were() -> None:

@@ -68,6 +68,24 @@ def test_an_administrator_makes_none() -> None:
     assert plan(user)["secrets"] == {"present": [], "unwanted": []} and secret_definitions(user) == []
 
 
+@pytest.mark.parametrize(("provider", "room"), [("envoy_gateway", "envoy-gateway-system"), ("istio", "istio-system"), ("agentgateway", "agentgateway-system")])
+def test_a_controller_opens_the_registry_where_it_is(provider: str, room: str) -> None:
+    charts = {key: "/c" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway")}
+    user = {**FILE, "llm_d_gateway": {"provider": provider}, "llm_d_charts": charts}
+    made = {scope: [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in plan({**user, "llm_d_scope": scope})["secrets"]["present"]]
+            for scope in ("prerequisites", "namespace", "cluster")}
+    home = [("llm-d", "llm-d-model-token"), ("llm-d", "llm-d-image-pull")]
+    assert made == {"prerequisites": [(room, "llm-d-image-pull")], "namespace": home, "cluster": [*home, (room, "llm-d-image-pull")]}
+    assert [item["metadata"]["namespace"] for item in secret_definitions({**user, "llm_d_scope": "prerequisites"})] == [room]
+    asked = {(right["verb"], right.get("name")) for right in plan(user)["preflight"]["rights"] if right["resource"] == "secrets" and right["namespace"] == room}
+    assert {("create", None), ("patch", "llm-d-image-pull")} <= asked
+    adopted = plan({**user, "llm_d_gateway": {"provider": provider, "install": False}})["secrets"]["present"]
+    assert [item["metadata"]["namespace"] for item in adopted] == ["llm-d", "llm-d"]
+    assert "llm-d-image-pull" in json.dumps(plan(user)["gateway"]["chart"]["values"])
+    without = plan({**user, "llm_d_image_pull_credentials": []})
+    assert room in [item["metadata"]["namespace"] for item in without["secrets"]["unwanted"]]
+
+
 def test_an_account_needs_rights_to_these_secrets_only() -> None:
     rights = [right for right in plan({**FILE, "llm_d_scope": "namespace"})["preflight"]["rights"] if right["resource"] == "secrets"]
     assert {(right["verb"], right.get("name")) for right in rights} == {

@@ -200,6 +200,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("host/library", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "12.0.1"}}}),
     ("host/chart", {}, {"host": {"helm": "3.19.0", "charts_missing": ["/charts/envoy_gateway"]}}),
     ("host/registry", {"llm_d_image_registry": "mirror:5000"}, {"host": {"helm": "3.19.0", "registry_problem": "mirror: Name or service not known"}}),
+    ("host/source", {}, {"host": {"helm": "3.19.0", "silent_sources": {"charts.example.com": "charts.example.com: timed out"}}}),
     ("host/proxy", {}, {"host": {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api.example.com", "proxy_exempt": False}}),
     ("gateway_api/missing", {**NO_SOURCES, **ADOPTED}, crds(gateway=None)),
     ("gateway_api/version", {**NO_SOURCES, **ADOPTED}, crds(gateway="1.2.1")),

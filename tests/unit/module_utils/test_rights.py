@@ -15,7 +15,6 @@ from ansible_collections.llm_d.inference.plugins.module_utils.versions_gateways 
 Facts = dict[str, t.Any]
 CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway", "gpu_operator")}
 SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
-ADMINISTERED = ("namespaces", "gatewayclasses", "customresourcedefinitions")
 
 
 def rights(provider: str, scope: str, **more: t.Any) -> list[Facts]:
@@ -44,7 +43,37 @@ def test_the_halves_share_no_right_and_are_the_whole(provider: str) -> None:
     half, rest, whole = ({tuple(sorted(right.items())) for right in rights(provider, scope)} for scope in ("prerequisites", "namespace", "cluster"))
     assert half | rest == whole and not half & rest
     assert all(dict(right).get("namespace") for right in rest)
-    assert {dict(right)["resource"] for right in half} <= set(ADMINISTERED)
+    namespace = GATEWAY_PROVIDERS[provider]["namespace"]
+    assert {dict(right).get("namespace") for right in half} <= {None, "", namespace}, "an administrator's half is the controller's namespace"
+
+
+def asked(found: list[Facts], resource: str, namespace: str = "") -> set[str]:
+    return {right["verb"] for right in found if right["resource"] == resource and (right.get("namespace") or "") == namespace}
+
+
+def test_a_chart_is_asked_for_where_it_is_installed() -> None:
+    written = {"get", "list", "create", "patch", "delete"}
+    found = rights("istio", "prerequisites")
+    for resource, namespace in (("deployments", "istio-system"), ("clusterroles", ""), ("validatingwebhookconfigurations", "")):
+        assert asked(found, resource, namespace) == written
+    assert asked(found, "secrets", "istio-system") == {"get", "list", "create", "update", "delete"} and asked(found, "gateways") == {"list"}
+    rest, adopted = rights("istio", "namespace"), rights("istio", "cluster", llm_d_gateway={"provider": "istio", "install": False})
+    for other in (rest, adopted):
+        assert not asked(other, "clusterroles") and not asked(other, "deployments", "istio-system") and not asked(other, "secrets", "istio-system")
+
+
+def test_a_gpu_operator_is_asked_for_as_it_is_brought() -> None:
+    written = {"get", "list", "create", "patch", "delete"}
+    pools = [{"name": "a", "node_selector": {"gpu": "a"}, "sharing": "time_slicing", "replicas": 2}]
+    helm = rights("standalone", "prerequisites", llm_d_gpus={"operator": "nvidia_helm", "pools": pools})
+    assert asked(helm, "daemonsets", "gpu-operator") == written and asked(helm, "clusterpolicies") == written
+    assert not asked(helm, "subscriptions", "gpu-operator")
+    assert asked(helm, "configmaps", "gpu-operator") == written and asked(helm, "nodes") == {"get", "list", "patch"}
+    olm = rights("standalone", "prerequisites", llm_d_platform="openshift", llm_d_run_as_user=0, llm_d_gpus={"operator": "nvidia_olm", "approval": "Manual"})
+    place = "nvidia-gpu-operator"
+    assert asked(olm, "subscriptions", place) == written == asked(olm, "clusterpolicies") and asked(olm, "installplans", place) == {"get", "list", "patch"}
+    assert not asked(olm, "daemonsets", place) and not asked(olm, "nodes")
+    assert not asked(rights("standalone", "namespace", llm_d_gpus={"operator": "nvidia_helm"}), "daemonsets", "gpu-operator")
 
 
 @pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)

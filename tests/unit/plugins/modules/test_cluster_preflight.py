@@ -16,6 +16,7 @@ from ansible_collections.llm_d.inference.plugins.modules import cluster_prefligh
 
 FILE = {
     "llm_d_charts": {"envoy_gateway": "/nonexistent/gateway-helm"},
+    "llm_d_crd_sources": {name: [f"/nonexistent/{name}"] for name in ("gateway_api", "inference_extension", "envoy_gateway")},
     "llm_d_gateway": {"service_type": "ClusterIP"},
     "llm_d_model_services": [{"name": "llama", "model": {"uri": "hf://o/m", "token_secret": "hf"}}],
 }
@@ -82,7 +83,7 @@ def test_all_that_is_missing_is_told_at_once_and_nothing_is_changed(call, api):
     assert "may not get, list, create, patch, delete, watch inferencepools" in found["msg"] and "The account jane" in found["msg"]
     assert {method for method, path in api[1] if not re.search("reviews$", path)} == {"GET"}
     assert found["platform"] == {"name": "kubernetes", "flavour": "kubernetes", "version": "v1.34.4"}
-    assert found["facts"]["crds"] == {"gateways.gateway.networking.k8s.io": "1.6.1"}
+    assert found["facts"]["crds"] == {"gateways.gateway.networking.k8s.io": {"version": "1.6.1", "owner": "llm_d.inference"}}
 
 
 def test_no_secret_is_shown(call, api):
@@ -106,3 +107,25 @@ def test_a_registry_that_asks_who_one_is_answers():
     with serve(lambda *_args: (401, {}, "")) as url:
         assert cluster_preflight.registry_problem(url.split("//")[1] + "/mirror") is None
     assert cluster_preflight.registry_problem("127.0.0.1:1/mirror")
+
+
+def test_sources_of_what_the_cluster_lacks_are_asked_for_once_a_host(call, api):
+    asked = []
+    with serve(lambda _handler, method, path, _body: asked.append((method, path)) or (404, {}, "")) as there:
+        gone = "http://127.0.0.1:1"
+        sources = {"gateway_api": [f"{gone}/not-asked"], "inference_extension": [f"{there}/a.yaml", f"{there}/b.yaml"], "envoy_gateway": [f"{gone}/c.yaml"]}
+        charts = {"envoy_gateway": f"oci://{there.split('//')[1]}/charts/gateway-helm"}
+        found = look(call, api, llm_d_crd_sources=sources, llm_d_charts=charts)
+    silent = [finding for finding in found["findings"] if finding["id"] == "host/source"]
+    assert [finding["what"].partition(",")[0] for finding in silent] == ["127.0.0.1:1"] and silent[0]["severity"] == "warning"
+    assert "refused" in silent[0]["found"].lower() and asked == [("GET", "/v2/")]
+
+
+def test_what_is_there_already_needs_no_source():
+    definition, chart = "http://127.0.0.1:1/a", "oci://127.0.0.1:1/c"
+    sources = {**FILE["llm_d_crd_sources"], "gateway_api": [definition]}
+    needs = plan({**FILE, "llm_d_crd_sources": sources, "llm_d_charts": {"envoy_gateway": chart}})["preflight"]
+    installed = {bundle["probe"]: {} for bundle in needs["definitions"]}
+    running = {"envoy-gateway-system/envoy-gateway": {"metadata": {}}}
+    assert cluster_preflight.wanted_sources(needs, {"crds": installed, "controllers": running}) == []
+    assert cluster_preflight.wanted_sources(needs, {"crds": {}, "controllers": {name: None for name in running}}) == [definition, chart]

@@ -37,9 +37,9 @@ def simulator(picked=True, **pages):
 
 
 @contextlib.contextmanager
-def stack(monkeypatch, change=None, server=None, gateway=None, **options):
+def stack(monkeypatch, change=None, server=None, gateway=None, made=None, **options):
     """A healthy stack, changed by `change`, behind an API server that is set as the one to talk to; gives that server."""
-    snap = healthy()
+    snap = healthy(made)
     if change:
         change(snap)
     with contextlib.ExitStack() as running:
@@ -51,6 +51,11 @@ def stack(monkeypatch, change=None, server=None, gateway=None, **options):
         for obj in snap.objects.get("Gateway", []):
             obj["status"]["addresses"] = [{"type": "IPAddress", "value": "127.0.0.1"}]
         snap.plan["gateway"]["listener"]["port"] = port
+        proxy = snap.plan["services"][0]["scheduler"].get("proxy")
+        for obj in snap.objects.get("Service", []):
+            if proxy and obj["metadata"]["name"] == proxy["name"]:
+                proxy["port"] = obj["spec"]["ports"][0]["port"] = port
+                obj["spec"]["clusterIP"] = "127.0.0.1"
         api = StackServer(snap, **options)
         # the proxy to a Service goes to the first pod: that of the picker
         api.pods.sort(key=lambda pod: "epp" not in pod["metadata"]["name"])
@@ -111,6 +116,47 @@ def test_a_gateway_that_cannot_be_reached_from_here(call, monkeypatch):
         made["gateway"]["listener"]["port"] = free_port()
         found = call(stack_diagnosis, plan=made)
     assert [entry["code"] for entry in found["findings"]] == ["unreachable"] and "connection refused" in found["findings"][0]["evidence"][0]
+
+
+def asked(server, seen):
+    """The server, which notes what it is asked."""
+    def answer(handler, method, path, body):
+        seen.append((method, path))
+        return server(handler, method, path, body)
+    return answer
+
+
+def test_without_a_gateway_the_proxy_of_each_picker_is_asked(call, monkeypatch):
+    seen = []
+    with stack(monkeypatch, gateway=asked(simulator(), seen), made=planned({"provider": "standalone"})) as (api, made):
+        found = call(stack_diagnosis, plan=made)
+    assert found["findings"] == [], found["lines"]
+    assert seen == [("POST", "/v1/completions")] and api.methods == {"GET"}
+
+
+@pytest.mark.parametrize(("server", "code", "where"), [
+    (lambda *request: (503, {"Content-Type": "text/plain"}, "no healthy upstream"), "F21", "proxy of sim, http://127.0.0.1"),
+    (simulator(picked=False), "F26", "proxy of sim"),
+])
+def test_a_proxy_that_fails_or_asks_nobody(call, monkeypatch, server, code, where):
+    with stack(monkeypatch, gateway=server, made=planned({"provider": "standalone"})) as (_api, made):
+        found = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in found["findings"]] == [code] and found["findings"][0]["where"].startswith(where), found["lines"]
+
+
+def test_a_proxy_that_cannot_be_reached_from_here_is_asked_through_the_api_server(call, monkeypatch):
+    with stack(monkeypatch, made=planned({"provider": "standalone"})) as (_api, made):
+        made["services"][0]["scheduler"]["proxy"]["port"] = free_port()
+        found = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in found["findings"]] == ["answer"] and "Service llm-d/sim-gateway" in found["findings"][0]["evidence"][0], found["lines"]
+
+
+def test_a_proxy_without_its_service(call, monkeypatch):
+    def change(snap):
+        snap.objects["Service"] = [obj for obj in snap.objects["Service"] if obj["metadata"]["name"] != "sim-gateway"]
+    with stack(monkeypatch, change, made=planned({"provider": "standalone"})) as (_api, made):
+        found = call(stack_diagnosis, plan=made)
+    assert [(entry["code"], entry["where"]) for entry in found["findings"]] == [("absent", "Service llm-d/sim-gateway")], found["lines"]
 
 
 def test_a_cluster_with_nothing_of_ours(call, monkeypatch):

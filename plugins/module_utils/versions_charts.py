@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each chart writes: the kinds of its objects and of its hooks, as their API calls them. Data only.
+
+Seen by rendering them with our values: gateway-helm 1.9.1, Istio 1.29.2, agentgateway 1.4.1, gpu-operator v26.3.1. LeaderWorkerSet's (0.9.0) and kgateway's as their templates say.
+"""
+
+from __future__ import annotations
+
+Kinds = list[tuple[str, str]]
+
+_RBAC = "rbac.authorization.k8s.io"
+_WEBHOOKS = "admissionregistration.k8s.io"
+_ROLES: Kinds = [(_RBAC, "roles"), (_RBAC, "rolebindings")]
+_CLUSTER_ROLES: Kinds = [(_RBAC, "clusterroles"), (_RBAC, "clusterrolebindings")]
+_CONTROLLER: Kinds = [("", "serviceaccounts"), ("", "services"), ("apps", "deployments")]
+
+CHART_WRITES: dict[str, dict[str, Kinds]] = {
+    "envoy_gateway": {
+        "namespaced": [*_CONTROLLER, ("", "configmaps"), *_ROLES, ("batch", "jobs")],
+        "cluster": [*_CLUSTER_ROLES, (_WEBHOOKS, "mutatingwebhookconfigurations")],
+    },
+    "istio_base": {"namespaced": [("", "serviceaccounts")], "cluster": [(_WEBHOOKS, "validatingwebhookconfigurations")]},
+    "istio": {
+        "namespaced": [*_CONTROLLER, ("", "configmaps"), *_ROLES, ("autoscaling", "horizontalpodautoscalers")],
+        "cluster": [*_CLUSTER_ROLES, (_WEBHOOKS, "mutatingwebhookconfigurations"), (_WEBHOOKS, "validatingwebhookconfigurations")],
+    },
+    "agentgateway": {"namespaced": _CONTROLLER, "cluster": _CLUSTER_ROLES},
+    "kgateway": {"namespaced": _CONTROLLER, "cluster": _CLUSTER_ROLES},
+    "leader_worker_set": {
+        "namespaced": [*_CONTROLLER, ("", "configmaps"), ("", "secrets"), *_ROLES],
+        "cluster": [*_CLUSTER_ROLES, (_WEBHOOKS, "mutatingwebhookconfigurations"), (_WEBHOOKS, "validatingwebhookconfigurations")],
+    },
+    "gpu_operator": {
+        "namespaced": [("", "serviceaccounts"), ("", "configmaps"), *_ROLES, ("apps", "daemonsets"), ("apps", "deployments"), ("batch", "jobs")],
+        "cluster": [*_CLUSTER_ROLES, ("nvidia.com", "clusterpolicies")],
+    },
+}

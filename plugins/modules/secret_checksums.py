@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: secret_checksums
+short_description: Work out what changes with the Secrets that workloads read
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Gives for each pod template an annotation that changes when a Secret does which its containers read environment variables from, so that they are
+    replaced and read the new value. M(llm_d.inference.cluster_objects) sets it on what it applies.
+  - It is an HMAC keyed with the Secret's uid. Neither the values nor the uid leave the module.
+  - Where a Secret is not there or may not be read, the annotation is the one that the workload bears now, so that it stays as it is.
+options:
+  definitions:
+    description: The workloads, as definitions.
+    type: list
+    elements: dict
+    required: true
+extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - kubernetes >= 24.2.0
+"""
+
+EXAMPLES = r"""
+- name: Work out the annotations
+  llm_d.inference.secret_checksums:
+    definitions:
+      - apiVersion: apps/v1
+        kind: Deployment
+        metadata: {name: llama-8b-decode, namespace: llm-d}
+        spec:
+          template:
+            spec:
+              containers:
+                - name: server
+                  env:
+                    - name: HF_TOKEN
+                      valueFrom: {secretKeyRef: {name: llm-d-model-token, key: HF_TOKEN}}
+"""
+
+RETURN = r"""
+checksums:
+  description: For each of O(definitions), its templates with their annotation, which is null where there is none to set.
+  returned: success
+  type: list
+  elements: list
+  sample:
+    - - path: [spec, template]
+        value: 0f3d5c5b9f6f4b0d8e8a0c2b6a1d9e77
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils import secret_checksums as checksums
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dig, text
+
+
+def read(cluster: Cluster, path: str | None) -> dict | None:
+    """An object; None where it, or its kind, is not there or not ours to read."""
+    if path is None:
+        return None
+    try:
+        return cluster.find(path)
+    except ApiError as error:
+        if error.status == 403:
+            return None
+        raise
+
+
+def work_out(cluster: Cluster, definitions: list[dict]) -> list[list[dict]]:
+    """The templates of each definition with their annotations."""
+    templates = [checksums.read_by(item) for item in definitions]
+    homes = [text(dig(item, "metadata", "namespace")) for item in definitions]
+    wanted = sorted({(home, name) for home, found in zip(homes, templates) for references in found.values() for name, _key in references})
+    secrets = dict(zip(wanted, cluster.parallel(lambda entry: read(cluster, f"/api/v1/namespaces/{entry[0]}/secrets/{entry[1]}"), wanted)))
+    made = []
+    for item, home, found in zip(definitions, homes, templates):
+        theirs = {name: secret for (place, name), secret in secrets.items() if place == home}
+        values = {path: checksums.checksum(references, theirs) for path, references in found.items()}
+        if None in values.values():
+            live = read(cluster, cluster.path(item["apiVersion"], item["kind"], home, item["metadata"]["name"]))
+            values = {path: value or checksums.borne(live, path) for path, value in values.items()}
+        made.append([{"path": list(path), "value": value} for path, value in values.items()])
+    return made
+
+
+def main() -> None:
+    """Entry of the module."""
+    module = AnsibleModule(
+        argument_spec={**auth_spec(), "definitions": {"type": "list", "elements": "dict", "required": True}},
+        supports_check_mode=True,
+    )
+    try:
+        found = work_out(connect(module), module.params["definitions"])
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc))
+    module.exit_json(changed=False, checksums=found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""What the providers' real charts make of the values that the plan gives them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.versions_charts import CHART_WRITES
+
+from . import definitions_of_others as others
+
+Facts = dict[str, t.Any]
+HELMS = [os.environ.get("LLM_D_HELM", ""), "/var/cache/llm-d-local/bin/helm"]
+LOCAL = Path("/var/cache/llm-d-local/assets/charts/gateway-helm")
+PROVIDERS = ("envoy_gateway", "agentgateway")
+
+
+def folder(key: str) -> str:
+    """Where a chart lies: of the local cluster, or in the Go module of its makers."""
+    if key == "envoy_gateway":
+        if not LOCAL.is_dir():
+            pytest.skip("no chart of Envoy Gateway: bring up the local cluster once")
+        return str(LOCAL)
+    return str(others.folder(others.MODULES["agentgateway.dev"][0]) / "controller/install/helm/agentgateway")
+
+
+@functools.cache
+def rendered(provider: str) -> tuple[Facts, tuple[Facts, ...]]:
+    """(plan, what the chart makes of it), hooks included."""
+    helm = next((path for path in HELMS if path and Path(path).is_file()), None)
+    if not helm:
+        pytest.skip("no helm: bring up the local cluster once, or set LLM_D_HELM")
+    user = {"llm_d_charts": {provider: folder(provider)}, "llm_d_image_registry": "mirror:5000/x", "llm_d_gateway": {"provider": provider}}
+    planned = plan(user)
+    chart = planned["gateway"]["chart"]
+    command = [helm, "template", chart["release_name"], chart["ref"], "--namespace", chart["namespace"], "--skip-crds", "--values", "-"]
+    done = subprocess.run(command, input=json.dumps(chart["values"]), capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return planned, tuple(item for item in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if item)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_the_chart_makes_the_controller_that_is_waited_for_and_of_the_image_that_is_asked_for(provider: str) -> None:
+    planned, found = rendered(provider)
+    controller, chart = planned["gateway"]["controller"], planned["gateway"]["chart"]
+    made = [item for item in found if item["kind"] == controller["kind"] and item["metadata"]["name"] == controller["name"]]
+    assert [item["metadata"]["namespace"] for item in made] == [chart["namespace"]]
+    images = [container["image"] for item in made for container in item["spec"]["template"]["spec"]["containers"]]
+    assert images and all(image.startswith("mirror:5000/x/") for image in images)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_no_chart_brings_definitions(provider: str) -> None:
+    assert "CustomResourceDefinition" not in {item["kind"] for item in rendered(provider)[1]}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_the_preflight_asks_for_what_the_chart_writes_and_for_nothing_else(provider: str) -> None:
+    planned, found = rendered(provider)
+    namespace = planned["gateway"]["chart"]["namespace"]
+    made = {(item["metadata"].get("namespace", ""), item["apiVersion"].rpartition("/")[0], f"{item['kind'].lower()}s") for item in found}
+    writes = CHART_WRITES[provider]
+    told = {(namespace, *kind) for kind in writes["namespaced"]} | {("", *kind) for kind in writes["cluster"]}
+    assert told == made
+    asked = {(right["namespace"], right["group"], right["resource"], right["verb"]) for right in planned["preflight"]["rights"] if "namespace" in right}
+    assert {(*kind, verb) for kind in made for verb in ("get", "create", "patch", "delete")} <= asked
+    assert {(namespace, "", "secrets", verb) for verb in ("list", "create", "update", "delete")} <= asked, "Helm's records"
+
+
+def test_istio_leaves_out_each_of_its_definitions() -> None:
+    """Its chart writes those that are not excluded by name: a name that is forgotten is a definition owned by Helm."""
+    planned = plan({"llm_d_charts": {"istio": "/c", "istio_base": "/c"}, "llm_d_gateway": {"provider": "istio"}})
+    groups = ("networking", "security", "telemetry", "extensions")
+    module, patterns = others.MODULES["networking.istio.io"]
+    text = (others.folder(module) / patterns[0]).read_text(encoding="utf-8")
+    theirs = [item["metadata"]["name"] for item in yaml.load_all(text, Loader=yaml.CSafeLoader) if item and item["kind"] == "CustomResourceDefinition"]
+    assert sorted(planned["gateway"]["charts"][0]["values"]["base"]["excludedCRDs"]) == sorted(theirs)
+    assert {name.split(".")[1] for name in theirs} == set(groups)
