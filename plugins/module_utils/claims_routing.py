@@ -123,6 +123,8 @@ def _cached(seen: Facts) -> Found:
     known = [value for value in seen.get("cached") or () if value is not None]
     if not known:
         return "the servers do not say what they took from their cache (vLLM does with --enable-prompt-tokens-details)"
+    if len((seen.get("sticky") or {}).get("servers") or ()) > 1:
+        return "the requests with one shared prefix did not stay at one server"
     hits = [value for value in known if value]
     return claim("", bool(hits), f"{len(hits)} of {len(known)} requests after the first found its prefix in the cache"
                  + (f", {max(hits)} tokens of it" if hits else ""),
