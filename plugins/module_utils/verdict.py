@@ -146,7 +146,7 @@ def secured(plan: Facts) -> list[dict[str, t.Any]]:
 def platform(plan: Facts) -> dict[str, t.Any]:
     """What the cluster must offer now that all is deployed: nothing is left to be installed."""
     needs = plan["preflight"]
-    return {**needs, "installs": dict.fromkeys(needs["installs"], False)}
+    return {**needs, "installs": dict.fromkeys(needs["installs"], False), "gateway": {**needs["gateway"], "create_class": False}}
 
 
 def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, t.Any]:
