@@ -18,6 +18,26 @@ Facts = c.Mapping[str, t.Any]
 # Series of the endpoint picker that the proof of the routing reads.
 _SERIES = ("requests", "scheduler_attempts", "ready_endpoints", "plugin_duration", "server_queue", "disagg_decisions")
 
+# The group of a claim, by what its id ends with.
+GROUPS = {
+    "gateway": ("programmed", "route", "serving"),
+    "scheduler": ("picker", "pool", "configured", "endpoints", "plugins", "scheduled", "counted", "obeyed"),
+    "servers": ("servers",),
+    "routing policy": ("sticky", "spread", "roam", "follow", "signals"),
+    "prefill and decode": ("split",),
+    "caches": ("cached", "blocks"),
+    "scraping": ("scraped",),
+    "security": ("rights", "unprivileged"),
+    "performance": ("performance",),
+}
+
+
+def group_of(name: str) -> str:
+    """The group of a claim: `platform` and `objects` by the beginning of its id, all others by its end."""
+    start, _slash, what = name.partition("/")
+    last = what.rpartition("-")[2]
+    return start if start in ("platform", "objects") else next((group for group, ends in GROUPS.items() if last in ends), start)
+
 
 def targets(plan: Facts) -> list[dict[str, t.Any]]:
     """The services of a plan as routing_proof wants them."""
@@ -170,7 +190,7 @@ def verdict(claims: c.Sequence[claims.Claim], skipped: c.Sequence[c.Mapping[str,
         "time": time,
         "endpoint": endpoints[0]["url"] if endpoints else None,
         "endpoints": [dict(entry) for entry in endpoints],
-        "claims": list(claims),
+        "claims": [{"id": entry["id"], "group": group_of(entry["id"]), **entry} for entry in claims],
         "not_checked": [dict(entry) for entry in skipped],
         "versions": dict(versions),
     }
