@@ -32,7 +32,7 @@ def judge_service(seen: Facts) -> Judged:
         if isinstance(found, str):
             skipped.append({"id": f"{name}/{what}", "why": found})
         elif found:
-            claims.append({**found, "id": f"{name}/{what}", "seconds": seen["seconds"].get(what if what in seen["seconds"] else _SOURCE.get(what, ""), 0.0)})
+            claims.append({**found, "id": f"{name}/{what}", "seconds": round(sum(seen["seconds"].get(phase, 0.0) for phase in _SOURCE.get(what, (what,))), 3)})
     return claims, skipped
 
 
@@ -189,6 +189,6 @@ JUDGES: dict[str, c.Callable[[Facts], Found]] = {
     "split": _split, "signals": _signals,
 }
 PROMISES = (*PHASES, "split", "signals")
-# A claim that goes with another one's promise, and the look that a claim without one of its own comes from.
+# A claim that goes with another one's promise, and the looks that claims come from where it is not one of the same name.
 _PROMISE = {"cached": "sticky"}
-_SOURCE = {"cached": "sticky", "plugins": "counted", "obeyed": "counted", "signals": "counted"}
+_SOURCE = {"cached": ("sticky",), "plugins": ("counted",), "obeyed": ("counted",), "signals": ("counted",), "endpoints": ("counted", "endpoints")}

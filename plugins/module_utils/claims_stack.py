@@ -100,6 +100,10 @@ def _blocks(group: Facts, seen: Facts) -> Claim | str | None:
                  seen.get("waited", 0.0))
 
 
+def _of(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts) -> Judged:
     """Whether every endpoint picker and every server answers to who scrapes it, from what both looks have seen."""
     seen = {entry["name"]: entry for entry in (routing.get("observations") if isinstance(routing, c.Mapping) else None) or ()}
@@ -113,8 +117,9 @@ def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts) -> Judged:
         silent = [f"{server['server']}: {check['evidence']}" for server in mine for check in server["checks"] if check["name"] == "metrics" and not check["ok"]]
         wanted, count = service["scheduler"]["replicas"], picker["pickers"]
         silent += [f"{count} of {wanted} endpoint pickers answer"] if count < wanted else []
-        found.append(claim(f"{start}scraped", not silent, "; ".join(silent) or f"{count} endpoint picker{'' if count == 1 else 's'} and {len(mine)} servers "
-                           "answer at /metrics", "look at the pods' metrics port, at NetworkPolicies, and for a picker at --metrics-endpoint-auth"))
+        found.append(claim(f"{start}scraped", not silent, "; ".join(silent) or f"{_of(count, 'endpoint picker')} and {_of(len(mine), 'server')} answer at "
+                           "/metrics", "look at the pods' metrics port, at NetworkPolicies, and for a picker at --metrics-endpoint-auth",
+                           picker["seconds"]["counted"] + max(group.get("waited", 0.0) for name, group in groups.items() if name.startswith(start))))
     return found, []
 
 

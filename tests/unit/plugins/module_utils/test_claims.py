@@ -12,7 +12,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils import claims, cla
 def seen(**changes):
     """A recorded observation of a service that is well, with changes."""
     return {
-        "name": "llama-8b", "url": "http://10.216.7.20", "model": "acme/tiny", "replicas": 2, "promises": ["sticky", "spread", "roam", "follow", "split", "signals"], "ready_endpoints": 3.0,
+        "name": "llama-8b", "url": "http://10.216.7.20", "model": "acme/tiny", "replicas": 2, "ready_endpoints": 3.0,
+        "promises": ["sticky", "spread", "roam", "follow", "split", "signals"],
         "sent": 10, "scheduled": 10, "failures": [], "seconds": {"serving": 0.2, "counted": 0.1, "sticky": 0.6, "spread": 0.4},
         "health": {"healthy": True, "level": "serving", "version": None, "waited": 0.2, "looks": 1, "checks": [
             {"name": "health", "ok": True, "evidence": "GET http://10.216.7.20/health: 200", "ms": 2.0, "remedy": "", "kind": ""}]},
@@ -50,7 +51,8 @@ def test_a_service_that_is_well():
     ({"sticky": {"sent": 6, "servers": {"a": 5}, "source": "x-inference-pod"}}, "sticky", "6 requests", "prefix scorer"),
     ({"sticky": {"sent": 6, "servers": {}, "source": "x"}}, "sticky", "neither", "POD_NAME"),
     ({"sticky": None}, "sticky", "no server", "prefix scorer"),
-    ({"spread": {"sent": 24, "servers": {"a": 24}, "source": "x-inference-pod"}, "ready_endpoints": 1.0, "endpoints": 1}, "spread", "knows 1 ready", "ready endpoints"),
+    ({"spread": {"sent": 24, "servers": {"a": 24}, "source": "x-inference-pod"}, "ready_endpoints": 1.0, "endpoints": 1}, "spread", "knows 1 ready",
+     "ready endpoints"),
     ({"spread": {"sent": 24, "servers": {"a": 24}, "source": "x-inference-pod"}, "ready_endpoints": None}, "spread", "does not say", "ready endpoints"),
     ({"spread": {"sent": 24, "servers": {}, "source": "x"}}, "spread", "neither", "POD_NAME"),
     ({"endpoints": 4, "queues": 4}, "endpoints", "3 of 4 servers", "selector"),

@@ -76,7 +76,8 @@ def test_objects_that_have_a_claim_of_their_own():
 
 def test_each_claim_about_an_object_fails_by_itself():
     bad = {"namespace": "llm-d", "name": "sim", "remedy": "correct parentRefs", "details": []}
-    result = {**NOT_READY, "failures": [{**bad, "kind": "HTTPRoute", "reason": "parent gw: NoMatchingParent"}, {**bad, "kind": "InferencePool", "reason": "no"}]}
+    result = {**NOT_READY, "failures": [
+        {**bad, "kind": "HTTPRoute", "reason": "parent gw: NoMatchingParent"}, {**bad, "kind": "InferencePool", "reason": "no"}]}
     found = {entry["id"]: entry for entry in claims_stack.judge_resources(result, NAMES)[0]}
     assert {name: entry["ok"] for name, entry in found.items()} == {"sim/picker": True, "sim/route": False, "sim/pool": False}
     assert "NoMatchingParent" in found["sim/route"]["evidence"] and found["sim/route"]["remedy"] == "correct parentRefs"
@@ -129,13 +130,15 @@ SILENT = {**METRICS, "ok": False, "evidence": "GET /metrics: 404"}
 
 
 @pytest.mark.parametrize(("pickers", "check", "ok", "evidence"), [
-    (2, METRICS, True, "2 endpoint pickers and 1 servers"), (1, METRICS, False, "1 of 2 endpoint pickers"), (2, SILENT, False, "Pod llm-d/a-1: GET /metrics: 404"),
+    (2, METRICS, True, "2 endpoint pickers and 1 server answer"), (1, METRICS, False, "1 of 2 endpoint pickers"),
+    (2, SILENT, False, "Pod llm-d/a-1: GET /metrics: 404"),
 ])
 def test_scraping(pickers, check, ok, evidence):
     plan = {"services": [{"name": "a", "scheduler": {"replicas": 2}}]}
-    routing = {"observations": [{"name": "a", "pickers": pickers}]}
-    (found,), _skipped = claims_stack.judge_scraping(routing, {"groups": [{"name": "a/servers", "servers": [{**GOOD, "checks": [check]}]}]}, plan)
-    assert (found["id"], found["ok"]) == ("a/scraped", ok) and evidence in found["evidence"] and bool(found["remedy"]) is not ok
+    routing = {"observations": [{"name": "a", "pickers": pickers, "seconds": {"counted": 0.1}}]}
+    (found,), _skipped = claims_stack.judge_scraping(routing, {"groups": [{"name": "a/servers", "waited": 0.2, "servers": [
+        {**GOOD, "checks": [check]}]}]}, plan)
+    assert found["seconds"] == 0.3 and (found["id"], found["ok"]) == ("a/scraped", ok) and evidence in found["evidence"] and bool(found["remedy"]) is not ok
     assert claims_stack.judge_scraping({"msg": "no"}, {}, plan) == ([], [])
 
 

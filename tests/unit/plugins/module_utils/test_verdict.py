@@ -15,7 +15,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan a
 
 ENDPOINT = {"name": "llama-8b", "url": "http://10.216.7.20", "model": "acme/tiny", "host_header": None}
 ROUTING = {
-    "ok": True, "changed": False, "endpoints": [ENDPOINT], "kubernetes": "v1.34.4", "time": "2026-11-21T08:00:00Z", "observations": [{"name": "llama-8b", "pickers": 1}],
+    "ok": True, "changed": False, "endpoints": [ENDPOINT], "kubernetes": "v1.34.4", "time": "2026-11-21T08:00:00Z",
+    "observations": [{"name": "llama-8b", "pickers": 1, "seconds": {"counted": 0.1}}],
     "claims": [{"id": "llama-8b/serving", "ok": True, "evidence": "seen", "remedy": "", "seconds": 0.2}],
     "not_checked": [{"id": "llama-8b/spread", "why": "there is one replica"}],
 }
@@ -104,7 +105,8 @@ def test_what_was_not_seen_is_not_ok(plan, looks, wrong):
 
 def test_each_group_of_servers_is_looked_at(plan):
     llama, qwen = verdict.servers(plan)
-    assert llama["name"] == "llama-8b/servers" and llama["block_size"] == 16 and llama["model"] == "acme/tiny" and llama["replicas"]["count"] == 2 and llama["replicas"]["port"] == "8000"
+    assert llama["name"] == "llama-8b/servers" and llama["block_size"] == 16
+    assert llama["model"] == "acme/tiny" and llama["replicas"]["count"] == 2 and llama["replicas"]["port"] == "8000"
     assert "llm-d.ai/role=decode" in llama["replicas"]["label_selector"] and qwen["replicas"]["count"] == 1
 
 

@@ -14,7 +14,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils import verdict
 from ansible_collections.llm_d.inference.plugins.module_utils.claims import claim
 from ansible_collections.llm_d.inference.plugins.module_utils.verdict_page import page
 
-CLAIMS = [claim("platform/kubernetes", True, "Kubernetes v1.34.4", "", 0.1), claim("sim/sticky", False, "went to <b>a</b> & b", "look at the 'prefix' scorer", 0.75),
+CLAIMS = [claim("platform/kubernetes", True, "Kubernetes v1.34.4", "", 0.1),
+          claim("sim/sticky", False, "went to <b>a</b> & b", "look at the 'prefix' scorer", 0.75),
           claim("sim/performance", True, "9 of 10", "", 3.0)]
 ENDPOINT = {"name": "sim", "url": "http://10.216.7.20", "model": "acme/tiny", "host_header": None}
 
@@ -63,7 +64,8 @@ def test_without_failures(claims, said):
 
 
 @pytest.mark.parametrize(("name", "group"), [
-    ("platform/rights", "platform"), ("objects/deployment/sim", "objects"), ("gateway/programmed", "gateway"), ("sim/route", "gateway"), ("sim/pool", "scheduler"),
+    ("platform/rights", "platform"), ("objects/deployment/sim", "objects"), ("gateway/programmed", "gateway"), ("sim/route", "gateway"),
+    ("sim/pool", "scheduler"),
     ("sim/plugins", "scheduler"), ("sim/prefill-servers", "servers"), ("sim/prefill-blocks", "caches"), ("sim/split", "prefill and decode"),
     ("sim/follow", "routing policy"), ("sim/scraped", "scraping"), ("sim/rights", "security"), ("security/proven", "security"),
 ])
