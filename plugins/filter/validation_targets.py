@@ -28,7 +28,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: Lists C(objects), C(services), C(servers) and C(secured), the C(gateway), and what the C(platform) must offer.
+  description: Lists C(objects), C(services), C(servers) and C(secured), the C(gateway), what the C(platform) must offer, and what
+    may be C(scaled).
   type: dict
   sample:
     objects: [{api_version: apps/v1, kind: Deployment, namespace: llm-d, name: llama-8b-epp}]
@@ -56,7 +57,7 @@ def validation_targets(plan: t.Any) -> dict[str, t.Any]:
     return {
         "objects": verdicts.objects(facts), "services": [{**target, **kept} for target, kept in zip(verdicts.targets(facts), policies)],
         "gateway": verdicts.gateway(facts), "servers": [{key: group[key] for key in asked} for group in verdicts.servers(facts)],
-        "secured": verdicts.secured(facts), "platform": verdicts.platform(facts),
+        "secured": verdicts.secured(facts), "platform": verdicts.platform(facts), "scaled": verdicts.scaled(facts),
     }
 
 

@@ -25,6 +25,7 @@ GROUPS = {
     "servers": ("servers",),
     "routing policy": ("sticky", "spread", "roam", "follow", "signals"),
     "prefill and decode": ("split",),
+    "scaling": ("scaling",),
     "caches": ("cached", "blocks"),
     "scraping": ("scraped",),
     "security": ("rights", "unprivileged"),
@@ -167,6 +168,11 @@ def platform(plan: Facts) -> dict[str, t.Any]:
     """What the cluster must offer now that all is deployed: nothing is left to be installed."""
     needs = plan["preflight"]
     return {**needs, "installs": dict.fromkeys(needs["installs"], False), "gateway": {**needs["gateway"], "create_class": False}}
+
+
+def scaled(plan: Facts) -> list[dict[str, t.Any]]:
+    """The services as platform_proof wants them."""
+    return [{"name": service["name"], "deployments": [server["name"] for server in service["servers"]]} for service in plan["services"]]
 
 
 def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, t.Any]:

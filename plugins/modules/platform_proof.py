@@ -20,6 +20,23 @@ options:
     description: What is needed, as C(platform) of P(llm_d.inference.validation_targets#filter).
     type: dict
     required: true
+  services:
+    description:
+      - The model services, each with its C(name) and the names of its C(deployments) in C(needs.namespace).
+      - Where someone has put an autoscaler on one of them, it is claimed to work.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Name of the service.
+        type: str
+        required: true
+      deployments:
+        description: Names of the Deployments of its servers.
+        type: list
+        elements: str
+        required: true
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
@@ -41,7 +58,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 claims:
-  description: The claims C(platform/kubernetes), C(platform/definitions), C(platform/controller) and C(platform/rights), those that the needs are about.
+  description:
+    - The claims C(platform/kubernetes), C(platform/definitions), C(platform/controller) and C(platform/rights), those that the needs are about.
+    - C(NAME/scaling) of each service that is scaled.
   returned: success, when not in check mode
   type: list
   elements: dict
@@ -59,24 +78,42 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.llm_d.inference.plugins.module_utils import scaling_proof
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts
 from ansible_collections.llm_d.inference.plugins.module_utils.platform_proof import FACTS, judge
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_facts import collect
 
 
+def scaled(cluster, namespace, services):
+    """Claims about autoscalers, and why there are none where this account may not see them."""
+    start = time.monotonic()
+    try:
+        found = cluster.find(scaling_proof.PATH.format(namespace)) or {}
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        return [], [{"id": f"{service['name']}/scaling", "why": "this account may not list autoscalers"} for service in services]
+    return scaling_proof.judge(dicts(found.get("items")), services, time.monotonic() - start), []
+
+
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule({**auth_spec(), "needs": {"type": "dict", "required": True}}, supports_check_mode=True)
+    service = {"name": {"type": "str", "required": True}, "deployments": {"type": "list", "elements": "str", "required": True}}
+    module = AnsibleModule({**auth_spec(), "needs": {"type": "dict", "required": True},
+                            "services": {"type": "list", "elements": "dict", "default": [], "options": service}}, supports_check_mode=True)
     if module.check_mode:
         module.exit_json(changed=False)
     needs, start = module.params["needs"], time.monotonic()
     try:
-        facts = collect(connect(module), needs, FACTS)
+        cluster = connect(module)
+        facts = collect(cluster, needs, FACTS)
+        claims, skipped = judge(facts, needs, time.monotonic() - start)
+        more, left = scaled(cluster, needs["namespace"], module.params["services"])
     except ClusterError as error:
         module.fail_json(msg=str(error))
-    claims, skipped = judge(facts, needs, time.monotonic() - start)
-    module.exit_json(changed=False, claims=claims, not_checked=skipped)
+    module.exit_json(changed=False, claims=claims + more, not_checked=skipped + left)
 
 
 if __name__ == "__main__":

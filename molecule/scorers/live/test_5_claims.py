@@ -111,7 +111,7 @@ def test_all_claims_hold_of_what_is_well(stack: Stack, tmp_path: Path) -> None:
     for service in ("sim", "table"):
         assert {f"{service}/{name}" for name in EVERY} <= set(claims), sorted(claims)
     assert {"sim/blocks", "sim/cached"} <= set(claims) and all(entry["seconds"] > 0 and entry["group"] for entry in claims.values()), claims
-    assert not {"roam", "follow", "split"} & {name.split("/")[1] for name in claims}
+    assert not {"roam", "follow", "split", "scaling"} & {name.split("/")[1] for name in claims}
     assert "4 servers" in claims["sim/servers"]["evidence"] and "2 requests" not in claims["sim/performance"]["evidence"]
     assert [name for name in claims if name.endswith("/performance")] == ["sim/performance"]
     page = (tmp_path / "report.html").read_text()
@@ -178,6 +178,19 @@ def test_an_endpoint_picker_that_does_not_start(tmp_path: Path) -> None:
 def test_an_endpoint_picker_that_is_planned_and_not_there(tmp_path: Path) -> None:
     code, claims, shown = validate(tmp_path, llm_d_scheduler_overrides={"table": {"replicas": 2}})
     assert code != 0 and failed(claims) == {"table/scraped"} and "1 of 2 endpoint pickers" in claims["table/scraped"]["evidence"], shown
+
+
+def test_an_autoscaler_without_metrics(tmp_path: Path) -> None:
+    """There is no server of metrics here. Until its first look at them an autoscaler has no conditions, which is a failure as well."""
+    api, target = client.AutoscalingV2Api(), {"apiVersion": "apps/v1", "kind": "Deployment", "name": "table-decode"}
+    api.create_namespaced_horizontal_pod_autoscaler(NAMESPACE, {
+        "metadata": {"name": "by-cpu"}, "spec": {"minReplicas": 4, "maxReplicas": 5, "scaleTargetRef": target, "metrics": [
+            {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]}})
+    try:
+        code, claims, shown = validate(tmp_path)
+    finally:
+        api.delete_namespaced_horizontal_pod_autoscaler("by-cpu", NAMESPACE)
+    assert code != 0 and failed(claims) == {"table/scaling"} and "by-cpu does not scale table-decode" in claims["table/scaling"]["evidence"], shown
 
 
 def test_a_route_to_nowhere(tmp_path: Path) -> None:

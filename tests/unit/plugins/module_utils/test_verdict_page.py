@@ -67,7 +67,7 @@ def test_without_failures(claims, said):
     ("platform/rights", "platform"), ("objects/deployment/sim", "objects"), ("gateway/programmed", "gateway"), ("sim/route", "gateway"),
     ("sim/pool", "scheduler"),
     ("sim/plugins", "scheduler"), ("sim/prefill-servers", "servers"), ("sim/prefill-blocks", "caches"), ("sim/split", "prefill and decode"),
-    ("sim/follow", "routing policy"), ("sim/scraped", "scraping"), ("sim/rights", "security"), ("security/proven", "security"),
+    ("sim/follow", "routing policy"), ("sim/scaling", "scaling"), ("sim/scraped", "scraping"), ("sim/rights", "security"), ("security/proven", "security"),
 ])
 def test_groups(name, group):
     assert verdict.group_of(name) == group

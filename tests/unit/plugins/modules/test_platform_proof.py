@@ -61,9 +61,10 @@ class Server:
 
 @pytest.fixture(name="prove")
 def proof(call, tmp_path):
-    def prove(server, check=False):
+    def prove(server, check=False, needs=NEEDS):
         with serve(server) as api:
-            return call(platform_proof, check=check, kubeconfig=kubeconfig(tmp_path, api), needs=NEEDS)
+            return call(platform_proof, check=check, kubeconfig=kubeconfig(tmp_path, api), needs=needs, services=[
+                {"name": "sim", "deployments": ["sim-decode", "sim-prefill"]}, {"name": "table", "deployments": ["table-decode"]}])
 
     return prove
 
@@ -106,6 +107,37 @@ def test_what_may_not_be_read_is_no_failure(prove):
               "/apis/apps/v1/namespaces/envoy-gateway-system/deployments/envoy-gateway")
     found = prove(Server(hidden=hidden))
     assert [entry["ok"] for entry in found["claims"]] == [True] * 4 and "may not see" in found["claims"][2]["evidence"]
+
+
+SCALERS = "/apis/autoscaling/v2/namespaces/llm-d/horizontalpodautoscalers"
+
+
+def scaler(name, target, reason="ValidMetricFound", status="True"):
+    """As Kubernetes 1.34 shows it."""
+    return {"metadata": {"name": name}, "spec": {"minReplicas": 2, "maxReplicas": 8, "scaleTargetRef": {
+        "apiVersion": "apps/v1", "kind": "Deployment", "name": target}}, "status": {"currentReplicas": 4, "conditions": [
+            {"type": "AbleToScale", "status": "True", "reason": "ReadyForNewScale"},
+            {"type": "ScalingActive", "status": status, "reason": reason, "message": "the HPA was unable to compute the replica count" * (status == "False")}]}}
+
+
+@pytest.mark.parametrize(("items", "ok", "said"), [
+    ([scaler("queue", "sim-decode")], True, "queue keeps sim-decode between 2 and 8 replicas, now 4"),
+    ([scaler("queue", "sim-decode", "ScalingDisabled", "False")], True, "queue keeps"),
+    ([scaler("queue", "sim-decode", "FailedGetExternalMetric", "False")], False, "queue does not scale sim-decode: ScalingActive"),
+    ([{**scaler("queue", "sim-prefill"), "status": {}}], False, "AbleToScale is not reported"),
+    ([scaler("a", "sim-decode"), scaler("b", "sim-decode")], False, "sim-decode is scaled by a, b at the same time"),
+])
+def test_what_is_scaled_works(prove, items, ok, said):
+    server = Server()
+    server.pages[SCALERS] = {"items": [*items, scaler("other", "somebody-elses", "FailedGetExternalMetric", "False")]}
+    found = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
+    assert [(entry["id"], entry["ok"]) for entry in found] == [("sim/scaling", ok)] and said in found[0]["evidence"]
+    assert bool(found[0]["remedy"]) is not ok
+
+
+def test_autoscalers_that_may_not_be_seen_are_not_claimed(prove):
+    found = prove(Server(hidden=(SCALERS,)))
+    assert [entry["id"] for entry in found["not_checked"]] == ["sim/scaling", "table/scaling"]
 
 
 def test_an_api_server_that_refuses_is_one_clear_line(prove):
