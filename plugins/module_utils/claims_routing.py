@@ -13,8 +13,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.claims import ALON
 Facts = c.Mapping[str, t.Any]
 # A claim, why there is none, or None where there is nothing to claim.
 Found = Claim | str | None
-NO_HEADER = "neither the answers (x-inference-pod) nor the picker's counters say which server answered"
-SHOW_NAME = "set POD_NAME on the simulator, or use a release whose scheduler_attempts has a label for the server"
+NO_HEADER = "neither the answers (x-inference-pod) nor the counters of the picker or of the servers say which server answered"
+SHOW_NAME = "let this account read the servers' metrics (get on pods/proxy), or use a release whose scheduler_attempts has a label for the server"
 
 
 def judge_service(seen: Facts) -> Judged:
@@ -166,7 +166,7 @@ def _obeyed(seen: Facts) -> Found:
     if not picked:
         return "this release does not count attempts by server"
     if not answered:
-        return "the servers do not say who they are (x-inference-pod)"
+        return "the servers do not say who answered"
     times = {server: sum(count for label, count in picked.items() if label == server or label.startswith(f"{server}-rank-")) for server in answered}
     wrong = [f"{server} answered {answered[server]} requests and was picked {count} times" for server, count in sorted(times.items())
              if count < answered[server]]

@@ -117,13 +117,14 @@ class Servers:
         return [Server(name, role, Client(ServiceTransport(self._cluster, self._namespace, name, group["port"], kind="Pod")))
                 for group in self._groups if group["role"] == role for name in pods(self._cluster, self._namespace, group["labels"])]
 
-    def served(self, role: str, timeout: float) -> float:
-        """Requests that all servers of a role have answered so far. Raises Trouble."""
+    def answered(self, role: str, timeout: float) -> dict[str, float]:
+        """Requests that each server of a role has answered so far. Raises Trouble."""
 
         def one(server: Server) -> float:
             answer = server.client.get("/metrics", timeout)
             require_ok(answer)
             return prometheus_text.total(prometheus_text.parse(answer.text), SERVED) or 0.0
 
+        found = self.find(role)
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
-            return sum(pool.map(one, self.find(role)))
+            return dict(zip([server.name for server in found], pool.map(one, found)))

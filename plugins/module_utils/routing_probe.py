@@ -20,6 +20,9 @@ SERVER_HEADER = "x-inference-pod"
 SCHEDULER_HEADER = "x-went-into-resp-headers"
 _WORDS = ("river", "stone", "green", "light", "table", "music", "seven", "cloud", "paper", "north", "quiet", "apple", "storm", "glass", "field", "early")
 
+# Requests by server: as the picker counts them (`picked`), and as the servers do (`answered`).
+Counts = dict[str, dict[str, float]]
+
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
@@ -57,7 +60,8 @@ class Prober:
         found = self._timed("serving", self._health)
         if not found.healthy:
             return self.seen
-        last = before = self._timed("counted", self._read)
+        before = self._timed("counted", self._read)
+        first = last = {"picked": before["servers"] if before else {}, "answered": self._timed("counted", self._answered)}
         # What is not promised is not asked for; but for `spread`, which makes the traffic that all other claims need.
         for name, phase in (("sticky", self._sticky), ("roam", self._roam)):
             if name in self.seen["promises"]:
@@ -65,6 +69,8 @@ class Prober:
         cold = self._timed("split", self._prefilled)
         self._timed("spread", lambda: self._spread(last))
         self._timed("split", lambda: self._split(cold))
+        if not self._by_header:
+            self.seen["answered"] = moved(first["answered"], self._answered())  # before servers are asked directly
         if "follow" in self.seen["promises"]:
             self._timed("follow", self._follow)
         self._timed("counted", lambda: self._count(before))
@@ -89,7 +95,7 @@ class Prober:
                                "checks": [dataclasses.asdict(check) for check in found.checks]}
         return found
 
-    def _sticky(self, before: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
+    def _sticky(self, before: Counts) -> Counts:
         servers: dict[str, int] = {}
         prefix = self._prefix("sticky")
         sent, cached = 0, []
@@ -103,14 +109,14 @@ class Prober:
         self.seen["cached"] = cached[1:]
         return self._phase("sticky", sent, servers, before)
 
-    def _roam(self, before: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
+    def _roam(self, before: Counts) -> Counts:
         prefix = self._prefix("roam")
         return self._until_two("roam", before, lambda number: f"{prefix} Question {number}?")
 
-    def _spread(self, before: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
+    def _spread(self, before: Counts) -> Counts:
         return self._until_two("spread", before, lambda number: f"{self._prefix(f'spread {number}')} Question?")
 
-    def _until_two(self, name: str, before: dict[str, t.Any] | None, prompt: t.Callable[[int], str]) -> dict[str, t.Any] | None:
+    def _until_two(self, name: str, before: Counts, prompt: t.Callable[[int], str]) -> Counts:
         """Sends until two servers have answered, or there is no more to send."""
         servers: dict[str, int] = {}
         sent, after = 0, before
@@ -126,22 +132,38 @@ class Prober:
                     return after
         return self._phase(name, sent, servers, before)
 
-    def _phase(self, name: str, sent: int, servers: dict[str, int], before: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
-        """Notes which servers answered in a phase; where they do not say so themselves, the picker's counters per server do."""
+    def _phase(self, name: str, sent: int, servers: dict[str, int], before: Counts) -> Counts:
+        """Notes which servers answered in a phase; where they do not say so themselves, the picker's counters per server do, or their own."""
         if self._by_header:
             self.seen[name] = {"sent": sent, "servers": dict(servers), "source": SERVER_HEADER}
             return before
-        after = self._read()
-        picked = moved(before["servers"], after["servers"]) if before and after else {}
-        self.seen[name] = {"sent": sent, "servers": picked, "source": "scheduler_attempts per server"}
+        end = time.monotonic() + self._limits.settle
+        while True:
+            read = self._read()
+            after = {"picked": read["servers"] if read else {}, "answered": {}}
+            source, kind = "scheduler_attempts per server", "picked"
+            if not after["picked"]:
+                after["answered"], source, kind = self._answered(), "requests that servers count", "answered"
+            found = moved(before[kind], after[kind])
+            if not after[kind] or sum(found.values()) >= sent or time.monotonic() > end:  # a server may count a request just behind its answer
+                break
+            time.sleep(0.2)
+        self.seen[name] = {"sent": sent, "servers": found, "source": source}
         return after
+
+    def _answered(self) -> dict[str, float]:
+        """What the servers have answered so far, by their own counters; empty where they cannot be asked."""
+        try:
+            return self._servers.answered("decode", self._limits.request_timeout) if self._servers else {}
+        except Trouble:
+            return {}
 
     def _prefilled(self) -> float | None:
         """What the prefill servers have done so far; None where there is nothing to find out."""
         if "split" not in self.seen["promises"] or self._servers is None:
             return None
         try:
-            return self._servers.served("prefill", self._limits.request_timeout)
+            return sum(self._servers.answered("prefill", self._limits.request_timeout).values())
         except Trouble as trouble:
             self.seen["split"] = {"error": str(trouble), "remedy": trouble.remedy}
             return None
@@ -175,8 +197,12 @@ class Prober:
             self.seen["follow"] = {"error": str(trouble), "remedy": trouble.remedy}
 
     def _went(self, prompt: str) -> str | None:
+        """The server that answered."""
         servers: dict[str, int] = {}
+        before, end = {} if self._by_header else self._answered(), time.monotonic() + self._limits.settle
         self._send(prompt, servers)
+        while before and not servers and time.monotonic() < end:
+            servers = moved(before, self._answered())
         return next(iter(servers), None)
 
     def _prefix(self, which: str) -> str:

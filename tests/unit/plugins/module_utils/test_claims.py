@@ -49,12 +49,12 @@ def test_a_service_that_is_well():
     ({"counters": None}, "counted", "not read", "where they are"),
     ({"sticky": {"sent": 6, "servers": {"a": 5, "b": 1}, "source": "x-inference-pod"}}, "sticky", "a (5), b (1)", "prefix scorer"),
     ({"sticky": {"sent": 6, "servers": {"a": 5}, "source": "x-inference-pod"}}, "sticky", "6 requests", "prefix scorer"),
-    ({"sticky": {"sent": 6, "servers": {}, "source": "x"}}, "sticky", "neither", "POD_NAME"),
+    ({"sticky": {"sent": 6, "servers": {}, "source": "x"}}, "sticky", "neither", "pods/proxy"),
     ({"sticky": None}, "sticky", "no server", "prefix scorer"),
     ({"spread": {"sent": 24, "servers": {"a": 24}, "source": "x-inference-pod"}, "ready_endpoints": 1.0, "endpoints": 1}, "spread", "knows 1 ready",
      "ready endpoints"),
     ({"spread": {"sent": 24, "servers": {"a": 24}, "source": "x-inference-pod"}, "ready_endpoints": None}, "spread", "does not say", "ready endpoints"),
-    ({"spread": {"sent": 24, "servers": {}, "source": "x"}}, "spread", "neither", "POD_NAME"),
+    ({"spread": {"sent": 24, "servers": {}, "source": "x"}}, "spread", "neither", "pods/proxy"),
     ({"endpoints": 4, "queues": 4}, "endpoints", "3 of 4 servers", "selector"),
     ({"queues": 2}, "signals", "queue of 2 of 3", "/metrics"),
     ({"cached": [0, 0, None]}, "cached", "0 of 2 requests", "prefix caching"),
@@ -92,7 +92,7 @@ def test_every_claim_has_taken_time():
 
 @pytest.mark.parametrize("changes, claim, why", [
     ({"sticky": {"sent": 6, "servers": {"a": 5, "b": 1}, "source": "x"}}, "cached", "did not stay"),
-    ({"cached": [None, None]}, "cached", "--enable-prompt-tokens-details"), ({"answered": {}}, "obeyed", "who they are"),
+    ({"cached": [None, None]}, "cached", "--enable-prompt-tokens-details"), ({"answered": {}}, "obeyed", "who answered"),
     ({"answered": {}}, "follow", "who they are"), ({"cold_tokens": 256}, "split", "up to 256 uncached tokens"), ({"queues": None}, "signals", "does not say"),
     ({"ready_endpoints": None}, "endpoints", "does not say"), ({"promises": ["sticky"]}, "spread", "does not promise"),
     ({"counters": {**seen()["counters"], "picked": {}}}, "obeyed", "does not count"), ({"counters": None}, "plugins", "not read"),

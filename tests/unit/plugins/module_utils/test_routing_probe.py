@@ -157,7 +157,7 @@ def test_servers_that_do_not_say_who_they_are_are_known_by_the_pickers_counters(
 
 def test_nobody_says_who_answered():
     found, skipped = judged(InferenceGateway(pod_header=False))
-    assert found["sticky"][0] is False and "POD_NAME" in found["sticky"][2] and found["spread"][0] is False
+    assert found["sticky"][0] is False and "pods/proxy" in found["sticky"][2] and found["spread"][0] is False
     assert found["counted"][0]
 
 
@@ -272,14 +272,14 @@ class Behind:
 
     def __call__(self, handler, method, path, body):
         if path == "/metrics":
-            served = self.gateway.cold if self.learns else 3
+            served = (self.gateway.attempts.get(self.name, self.gateway.cold) if self.learns else 3)
             return self.status, {"Content-Type": "text/plain"}, f'vllm:request_success_total{{finished_reason="length"}} {served}\n'
         if self.learns:
             self.gateway.homes[json.loads(body)["prompt"][:256]] = self.name
         return self.status, {"Content-Type": JSON}, whole()
 
 
-def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), **knobs):
+def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, **knobs):
     """What a probe sees of a gateway and of the servers behind it, which are reached through a real API server's pages."""
     with contextlib.ExitStack() as stack:
         labels = {"llm-d.ai/role": role}
@@ -289,7 +289,7 @@ def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), **knobs):
         url = stack.enter_context(serve(gateway))
         servers = Servers(connect(types.SimpleNamespace(params={})), "llm-d", [{"role": role, "labels": labels, "port": "8000"}])
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "cold_tokens": 16,
-                   "promises": ["spread", "follow" if role == "decode" else "split"]}
+                   "promises": promises or ["spread", "follow" if role == "decode" else "split"]}
         seen = Prober(service, Client(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers).run()
     found, skipped = claims_routing.judge_service(seen)
     assert all(entry["ok"] or entry["remedy"] for entry in found)
@@ -302,12 +302,40 @@ def test_a_prompt_leads_to_the_server_that_was_asked_directly(monkeypatch):
     assert seen["follow"] == {"sent": 6, "right": 6, "servers": 2}
 
 
+def test_a_prompt_leads_to_its_server_by_the_servers_own_counters(monkeypatch):
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, pod_label=True), "decode", promises=["spread", "follow"])
+    assert found["follow"]["ok"] and found["obeyed"]["ok"], found
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, one_server=True), "decode", promises=["spread", "follow"])
+    assert not found["follow"]["ok"] and "3 of 6" in found["follow"]["evidence"]
+
+
 @pytest.mark.parametrize(("gateway", "knobs", "said"), [
     ({"one_server": True}, {}, "3 of 6 prompts"), ({"sticky": True}, {"status": 500}, "500"), ({"sticky": True}, {"learns": False, "status": 403}, "403"),
 ])
 def test_prompts_that_lead_elsewhere(monkeypatch, gateway, knobs, said):
     found, _seen = behind(monkeypatch, InferenceGateway(**gateway), "decode", **knobs)
     assert not found["follow"]["ok"] and said in found["follow"]["evidence"]
+
+
+def test_servers_that_do_not_say_who_they_are_are_known_by_their_own_counters(monkeypatch):
+    """vLLM with an endpoint picker that does not count by server."""
+    found, seen = behind(monkeypatch, InferenceGateway(pod_header=False), "decode", promises=["sticky", "spread"])
+    assert found["sticky"]["ok"] and found["spread"]["ok"] and seen["sticky"]["source"] == "requests that servers count"
+    assert sum(seen["sticky"]["servers"].values()) == 6 and sum(seen["answered"].values()) == 10
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, sticky=False), "decode", promises=["sticky", "spread"])
+    assert not found["sticky"]["ok"] and "pod-a (3), pod-b (3)" in found["sticky"]["evidence"]
+
+
+def test_who_is_picked_answers_by_the_servers_own_counters(monkeypatch):
+    class Apart(InferenceGateway):
+        """Its servers count what they answer, its picker what it picks."""
+
+        def metrics(self):
+            return super().metrics().replace('pod_name="pod-a"', 'pod_name="pod-x"')
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, pod_label=True), "decode", promises=["sticky", "spread"])
+    assert found["obeyed"]["ok"] and "pod-a (" in found["obeyed"]["evidence"]
+    found, _seen = behind(monkeypatch, Apart(pod_header=False, pod_label=True), "decode", promises=["sticky", "spread"])
+    assert not found["obeyed"]["ok"] and "pod-a answered" in found["obeyed"]["evidence"] and "was picked 0 times" in found["obeyed"]["evidence"]
 
 
 def test_new_prompts_are_prefilled_elsewhere(monkeypatch):
