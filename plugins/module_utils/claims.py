@@ -13,7 +13,7 @@ import typing as t
 
 Claim = dict[str, t.Any]
 # Phases of the traffic, by the claims that they are for.
-PHASES = ("sticky", "roam", "spread", "follow")
+PHASES = ("sticky", "roam", "spread", "follow", "avoid")
 Judged = tuple[list[Claim], list[dict[str, str]]]
 
 ALONE = "look whether other clients sent requests at the same time, and validate without them"

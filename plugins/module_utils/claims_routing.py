@@ -9,6 +9,7 @@ import collections.abc as c
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.claims import ALONE, PHASES, Claim, Judged, claim, counted, scheduled, serving
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import of_server
 
 Facts = c.Mapping[str, t.Any]
 # A claim, why there is none, or None where there is nothing to claim.
@@ -131,12 +132,21 @@ def _cached(seen: Facts) -> Found:
                  "look whether prefix caching is on at the servers, and whether the cache of one holds a prompt")
 
 
-def _signals(seen: Facts) -> Found:
-    wanted, queues = seen.get("endpoints"), seen.get("queues")
-    if wanted is None or queues is None:
-        return "the release does not say of which servers it knows the queue" if wanted else None
-    return claim("", queues >= wanted, f"the endpoint picker reads the queue of {queues:g} of {wanted} servers",
-                 "look at the endpoint picker's log: does it reach /metrics of every server, on the pool's port, with the names that this engine has?")
+def _avoid(seen: Facts) -> Found:
+    phase = seen.get("avoid")
+    if why := _one_server(seen):
+        return why
+    if not phase:
+        return "a queue at one of its servers takes more requests than a proof may send; playbooks/compare_scorers.yml measures what it brings"
+    if "error" in phase:
+        return claim("", False, phase["error"], phase["remedy"])
+    if not phase["waiting"]:
+        return "no queue came up at the server that was kept busy, or it was gone too soon"
+    if not phase["servers"]:
+        return "the servers do not say who they are (x-inference-pod)"
+    wrong = phase["servers"].get(phase["busy"], 0)
+    return claim("", not wrong, f"{wrong} of {phase['sent']} new prompts went to {phase['busy']} while requests waited there; {_shown(phase['servers'])}",
+                 "look whether the queue scorer is in the picker's configuration and outweighs the others, and whether the picker reads the servers' metrics")
 
 
 def _endpoints(seen: Facts) -> Found:
@@ -167,7 +177,7 @@ def _obeyed(seen: Facts) -> Found:
         return "this release does not count attempts by server"
     if not answered:
         return "the servers do not say who answered"
-    times = {server: sum(count for label, count in picked.items() if label == server or label.startswith(f"{server}-rank-")) for server in answered}
+    times = {server: int(of_server(picked, server)) for server in answered}
     wrong = [f"{server} answered {answered[server]} requests and was picked {count} times" for server, count in sorted(times.items())
              if count < answered[server]]
     return claim("", not wrong, "; ".join(wrong) or f"the servers that answered are those that were picked: {_shown(times)}",
@@ -186,9 +196,9 @@ def _shown(servers: c.Mapping[str, int]) -> str:
 
 JUDGES: dict[str, c.Callable[[Facts], Found]] = {
     "endpoints": _endpoints, "plugins": _plugins, "obeyed": _obeyed, "sticky": _sticky, "cached": _cached, "roam": _roam, "spread": _spread, "follow": _follow,
-    "split": _split, "signals": _signals,
+    "split": _split, "avoid": _avoid,
 }
-PROMISES = (*PHASES, "split", "signals")
+PROMISES = (*PHASES, "split")
 # A claim that goes with another one's promise, and the looks that claims come from where it is not one of the same name.
 _PROMISE = {"cached": "sticky"}
-_SOURCE = {"cached": ("sticky",), "plugins": ("counted",), "obeyed": ("counted",), "signals": ("counted",), "endpoints": ("counted", "endpoints")}
+_SOURCE = {"cached": ("sticky",), "plugins": ("counted",), "obeyed": ("counted",), "endpoints": ("counted", "endpoints")}

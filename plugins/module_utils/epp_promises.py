@@ -16,8 +16,9 @@ from .epp_view import Profile, View, view
 Facts = dict[str, t.Any]
 
 PRECISE = ("precise-prefix-cache-scorer", "precise-prefix-cache-producer")
-# Scorers of what servers export about their load.
+# Scorers of what servers export about their load, and those of them that look at waiting requests.
 _LOAD = re.compile(r"queue|load-aware|kv-cache-util|running-req")
+_WAITING = ("queue-scorer", "load-aware-scorer")
 
 
 def policy(document: t.Mapping[str, t.Any], line: str) -> Facts:
@@ -25,7 +26,7 @@ def policy(document: t.Mapping[str, t.Any], line: str) -> Facts:
 
     promises: `spread`: requests with different prefixes reach several servers; `sticky`: those with one stay at one; `roam`: not even those do;
     `follow`: a prefix that a server learnt behind the endpoint picker's back leads to it; `split`: a new prompt of more than `cold_tokens` tokens is
-    prefilled by a prefill server; `signals`: the endpoint picker reads the load of every server.
+    prefilled by a prefill server; `avoid`: new prompts stay away from a server where others wait.
     plugins: by extension point, those that every request passes; sometimes: those of profiles that run for some requests.
     """
     seen = view(dict(document), line)
@@ -51,7 +52,8 @@ def _scheduling(profile: Profile, seen: View) -> list[str]:
     if picker != "max-score-picker":
         return []
     precise = any(PRECISE[0] == item.type or PRECISE[1] == item.parameters.get("prefixMatchInfoProducerName") for item in scorers)
-    held = {"sticky": any("prefix" in item.type for item in scorers), "follow": precise, "signals": any(_LOAD.search(item.type) for item in scorers)}
+    avoid = all(_LOAD.search(item.type) for item in scorers) and any(item.type in _WAITING for item in scorers)
+    held = {"sticky": any("prefix" in item.type for item in scorers), "follow": precise, "avoid": avoid}
     return [name for name, holds in held.items() if holds]
 
 

@@ -17,6 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.openai_answers imp
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client, Trouble
 
 SERVER_LABELS = ("pod_name", "endpoint_name")  # of scheduler_attempts: gateway-api-inference-extension 1.5, llm-d-router
+QUEUE_LABELS = ("model_server_pod", "model_server_endpoint")  # of the queue by server
 SERVED = "vllm:request_success_total"
 THREADS = 8
 Facts = dict[str, t.Any]
@@ -44,10 +45,10 @@ class Counters:
         self._transports: c.Sequence[Transport] = ()
 
     def read(self, timeout: float) -> Facts:
-        """{pickers, requests, scheduler_attempts, ready_endpoints, queues: total or None, servers, decisions, ran: {what: count}}. Raises Trouble.
+        """{pickers, requests, scheduler_attempts, ready_endpoints: total or None, servers, queues, decisions, ran: {what: count}}. Raises Trouble.
 
-        `servers` are attempts by server; `ran` has plugins by extension point; `ready_endpoints` and `queues`, the number of servers whose queue a picker
-        shows, are those of the picker that knows fewest.
+        `servers` are attempts by server, `queues` the waiting requests; `ran` has plugins by extension point; `ready_endpoints` is that of the picker that
+        knows fewest.
         """
         self._transports = self._transports or self._find()
         if not self._transports:
@@ -66,7 +67,7 @@ class Counters:
             "requests": prometheus_text.total(samples, self._names.get("requests", "")),
             "scheduler_attempts": prometheus_text.total(samples, attempts, where),
             "ready_endpoints": _least(prometheus_text.total(page, self._names.get("ready_endpoints", "")) for page in pages),
-            "queues": _least(self._queues(page) for page in pages),
+            "queues": next((found for label in QUEUE_LABELS if (found := prometheus_text.by_label(samples, self._names.get("server_queue", ""), label))), {}),
             "servers": next((found for found in servers if found), {}),
             "decisions": prometheus_text.by_label(samples, decisions, "decision_type"),
             "ran": ran,
@@ -81,14 +82,15 @@ class Counters:
                           "check the port and path of the metrics")
         return samples
 
-    def _queues(self, page: c.Sequence[prometheus_text.Sample]) -> int | None:
-        name = self._names.get("server_queue")
-        return len([sample for sample in page if sample.name == name]) if name else None
-
 
 def _least(values: c.Iterable[float | None]) -> float | None:
     known = list(values)
     return None if None in known else min(t.cast("list[float]", known), default=None)
+
+
+def of_server(counts: c.Mapping[str, float], server: str) -> float:
+    """What is counted of a server, also where its name has a rank behind it."""
+    return sum(count for label, count in counts.items() if label == server or label.startswith(f"{server}-rank-"))
 
 
 def moved(before: c.Mapping[str, float], after: c.Mapping[str, float]) -> dict[str, int]:

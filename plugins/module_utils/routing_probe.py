@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import health
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client, Trouble
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import Counters, Servers, moved
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import Counters, Servers, moved, of_server
 
 SERVER_HEADER = "x-inference-pod"
 SCHEDULER_HEADER = "x-went-into-resp-headers"
@@ -38,6 +38,9 @@ class Limits:
     wait: float = 60.0
     refresh: float = 6.0  # gauges of an endpoint picker are written every five seconds
     follow: int = 6
+    avoid: int = 16
+    seats: int = 16  # requests that a server works on at a time, at most, for a queue to be made there
+    hog_tokens: int = 300
     indexing: float = 0.3  # KV events are sent at once, and indexed soon after
 
 
@@ -73,6 +76,8 @@ class Prober:
             self.seen["answered"] = moved(first["answered"], self._answered())  # before servers are asked directly
         if "follow" in self.seen["promises"]:
             self._timed("follow", self._follow)
+        if "avoid" in self.seen["promises"]:
+            self._timed("avoid", self._avoid)
         self._timed("counted", lambda: self._count(before))
         self._timed("endpoints", self._endpoints)
         self.seen["words"] = self._words
@@ -196,6 +201,37 @@ class Prober:
         except Trouble as trouble:
             self.seen["follow"] = {"error": str(trouble), "remedy": trouble.remedy}
 
+    def _avoid(self) -> None:
+        """New prompts while requests wait at one server, which got more of them directly than it works on at a time."""
+        seats = self._service.get("max_num_seqs")
+        if not seats or seats > self._limits.seats or self._servers is None or self._counters is None:
+            return
+        try:
+            servers = self._servers.find("decode")
+            if len(servers) < 2:
+                return
+            busy, answered = servers[0], dict[str, int]()
+            hog = {"model": self._service["model"], "prompt": self._nonce, "max_tokens": self._limits.hog_tokens, "ignore_eos": True, "temperature": 0}
+            with concurrent.futures.ThreadPoolExecutor(max_workers=seats + 4) as pool:
+                for _number in range(seats + 4):
+                    pool.submit(busy.client.post, "/v1/completions", hog, self._limits.request_timeout)
+                waiting = self._waiting(busy.name, self._limits.settle)
+                for number in range(self._limits.avoid if waiting else 0):
+                    self._send(f"{self._nonce} avoid {number}", answered)  # short, since the queue does not last
+                waiting = min(waiting, self._waiting(busy.name, 0.0))
+            self.seen["avoid"] = {"busy": busy.name, "sent": self._limits.avoid, "servers": answered, "waiting": int(waiting)}
+        except Trouble as trouble:
+            self.seen["avoid"] = {"error": str(trouble), "remedy": trouble.remedy}
+
+    def _waiting(self, server: str, seconds: float) -> float:
+        """Requests that wait at a server as the picker knows it, once some do or the time is over."""
+        end = time.monotonic() + seconds
+        while True:
+            found = of_server((self._read() or {}).get("queues", {}), server)
+            if found or time.monotonic() > end:
+                return found
+            time.sleep(0.1)
+
     def _went(self, prompt: str) -> str | None:
         """The server that answered."""
         servers: dict[str, int] = {}
@@ -235,7 +271,7 @@ class Prober:
         except Trouble as trouble:
             self.seen["counters"] = {"error": str(trouble), "remedy": trouble.remedy}
             return None
-        self.seen.update({key: read[key] for key in ("pickers", "ready_endpoints", "queues")})
+        self.seen.update({key: read[key] for key in ("pickers", "ready_endpoints")})
         return read
 
     def _count(self, before: dict[str, t.Any] | None) -> None:

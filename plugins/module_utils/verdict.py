@@ -18,12 +18,13 @@ Facts = c.Mapping[str, t.Any]
 # Series of the endpoint picker that the proof of the routing reads.
 _SERIES = ("requests", "scheduler_attempts", "ready_endpoints", "plugin_duration", "server_queue", "disagg_decisions")
 
+SIMULATOR_SEQS = 5  # requests that a simulator works on at a time, unless it is told
 # The group of a claim, by what its id ends with.
 GROUPS = {
     "gateway": ("programmed", "route", "serving"),
     "scheduler": ("picker", "pool", "configured", "endpoints", "plugins", "scheduled", "counted", "obeyed"),
     "servers": ("servers",),
-    "routing policy": ("sticky", "spread", "roam", "follow", "signals"),
+    "routing policy": ("sticky", "spread", "roam", "follow", "avoid"),
     "prefill and decode": ("split",),
     "scaling": ("scaling",),
     "caches": ("cached", "blocks"),
@@ -49,6 +50,7 @@ def targets(plan: Facts) -> list[dict[str, t.Any]]:
         "address": _address(plan, service),
         "host_header": _host(service["route"].get("hostnames") or [], plan["gateway"]["listener"].get("hostname")),
         "replicas": service["server"]["replicas"],
+        "max_num_seqs": _number(service["server"]["args"], "max-num-seqs") or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
         "endpoints": sum(server["replicas"] for server in service["servers"]),
         "servers": {"namespace": plan["namespace"], "groups": [
             {"role": server["role"], "labels": server["selector"], "port": str(server["port"])} for server in service["servers"]]},
@@ -147,12 +149,12 @@ def servers(plan: Facts) -> list[dict[str, t.Any]]:
         "model": service["model"]["served_name"],
         "replicas": {"namespace": plan["namespace"], "label_selector": ",".join(f"{key}={value}" for key, value in server["selector"].items()),
                      "port": str(server["port"]), "count": server["replicas"]},
-        "block_size": _block_size(server["args"]),
+        "block_size": _number(server["args"], "block-size"),
     } for service in plan["services"] for server in service["servers"] if server["replicas"]]
 
 
-def _block_size(arguments: c.Sequence[str]) -> int | None:
-    given = flags_of(arguments).get("block-size") or ""
+def _number(arguments: c.Sequence[str], flag: str) -> int | None:
+    given = flags_of(arguments).get(flag) or ""
     return int(given) if given.isdigit() else None
 
 

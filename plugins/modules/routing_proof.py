@@ -84,10 +84,11 @@ options:
           - V(sticky) that requests with one shared prefix go to one server, which takes it from its cache; V(spread) that requests with different
             prefixes reach more than one; V(roam) that even those with one prefix do.
           - V(follow) that a prompt which a server was asked directly leads to that server, by its KV events; V(split) that new prompts are prefilled by
-            prefill servers; V(signals) that the picker reads the queue of every server.
+            prefill servers; V(avoid) that new prompts stay away from a server where requests wait. For that one server is asked directly for more answers than it
+            gives at a time, see O(services[].max_num_seqs).
         type: list
         elements: str
-        choices: [sticky, spread, roam, follow, split, signals]
+        choices: [sticky, spread, roam, follow, split, avoid]
         default: [sticky, spread]
       plugins:
         description: Plugins that every request must pass, by extension point, C(Filter), C(Scorer) and C(Picker). Without it this is not claimed.
@@ -99,6 +100,9 @@ options:
         description: Prompts of up to so many uncached tokens are not split. With longer ones than the proof sends, V(split) is not claimed.
         type: int
         default: 0
+      max_num_seqs:
+        description: Requests that one server works on at a time. Without it, or with more than 16, V(avoid) is not claimed.
+        type: int
       endpoints:
         description: Number of servers that the picker must know, of all roles. Without it this is not claimed.
         type: int
@@ -261,7 +265,7 @@ claims:
     id:
       description:
         - Service and claim, one of C(serving), C(scheduled), C(counted), C(endpoints), C(plugins), C(obeyed), C(sticky), C(cached), C(roam), C(spread),
-          C(follow), C(split), C(signals); or C(gateway/programmed).
+          C(follow), C(split), C(avoid); or C(gateway/programmed).
       type: str
     ok:
       description: Whether it held.
@@ -364,11 +368,12 @@ SERVICE = {
         "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "port": {"type": "int", "required": True}}},
     "host_header": {"type": "str"},
     "api": {"type": "str", "choices": ["completions", "chat_completions"], "default": "completions"},
-    "promises": {"type": "list", "elements": "str", "choices": ["sticky", "spread", "roam", "follow", "split", "signals"],
+    "promises": {"type": "list", "elements": "str", "choices": ["sticky", "spread", "roam", "follow", "split", "avoid"],
                  "default": ["sticky", "spread"]},
     "plugins": {"type": "dict"},
     "sometimes": {"type": "dict"},
     "cold_tokens": {"type": "int", "default": 0},
+    "max_num_seqs": {"type": "int"},
     "endpoints": {"type": "int"},
     "servers": {"type": "dict", "options": SERVERS},
     "replicas": {"type": "int"},

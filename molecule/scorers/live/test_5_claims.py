@@ -20,7 +20,7 @@ from kubernetes import client
 from stack import NAMESPACE, ROOT, Stack, call, until
 
 Claims = dict[str, dict[str, t.Any]]
-EVERY = {"picker", "pool", "route", "serving", "scheduled", "counted", "endpoints", "plugins", "sticky", "spread", "signals", "configured", "servers",
+EVERY = {"picker", "pool", "route", "serving", "scheduled", "counted", "endpoints", "plugins", "sticky", "spread", "configured", "servers",
          "scraped", "rights", "unprivileged"}
 PLATFORM = {f"platform/{name}" for name in ("kubernetes", "definitions", "controller", "rights")}
 GIE = "gateway-api-inference-extension/epp"
@@ -111,7 +111,7 @@ def test_all_claims_hold_of_what_is_well(stack: Stack, tmp_path: Path) -> None:
     for service in ("sim", "table"):
         assert {f"{service}/{name}" for name in EVERY} <= set(claims), sorted(claims)
     assert {"sim/blocks", "sim/cached"} <= set(claims) and all(entry["seconds"] > 0 and entry["group"] for entry in claims.values()), claims
-    assert not {"roam", "follow", "split", "scaling"} & {name.split("/")[1] for name in claims}
+    assert not {"roam", "follow", "split", "avoid", "scaling"} & {name.split("/")[1] for name in claims}
     assert "4 servers" in claims["sim/servers"]["evidence"] and "2 requests" not in claims["sim/performance"]["evidence"]
     assert [name for name in claims if name.endswith("/performance")] == ["sim/performance"]
     page = (tmp_path / "report.html").read_text()
@@ -137,16 +137,20 @@ def test_each_claim_fails_when_it_is_broken(stack: Stack, tmp_path: Path) -> Non
         back = stack.switch("sim", {"preset": "balanced"})
     assert back.returncode == 0, back.stdout
     wrong = failed(claims)
-    assert code != 0 and {f"sim/{name}" for name in ("configured", "plugins", "endpoints", "signals", "servers", "rights", "performance")} <= wrong, shown
+    assert code != 0 and {f"sim/{name}" for name in ("configured", "plugins", "endpoints", "servers", "rights", "performance")} <= wrong, shown
     assert not {name for name in wrong if name.startswith("table/")}, shown
     assert "may get secrets" in claims["sim/rights"]["evidence"] and "3 of 4 servers" in claims["sim/servers"]["evidence"]
     assert "ttft_p50_ms" in claims["sim/performance"]["evidence"] and "prefix-cache-scorer did not run" in claims["sim/plugins"]["evidence"]
 
 
-@pytest.mark.parametrize(("preset", "promise"), [("round_robin", "roam"), ("precise_prefix", "follow"), ("disaggregated", "split")])
-def test_what_a_preset_promises(stack: Stack, tmp_path: Path, preset: str, promise: str) -> None:
-    """The stack as it is does not do what another preset promises; with that preset, it does."""
+@pytest.mark.parametrize(("preset", "promise", "other"), [
+    ("round_robin", "roam", "balanced"), ("queue", "avoid", "round_robin"), ("precise_prefix", "follow", "balanced"), ("disaggregated", "split", "balanced")])
+def test_what_a_preset_promises(stack: Stack, tmp_path: Path, preset: str, promise: str, other: str) -> None:
+    """A stack with another preset does not do what this one promises; with this preset, it does."""
     more = {"llm_d_scheduler_overrides": {"sim": {"preset": preset}}}
+    if other != "balanced":
+        switched = stack.switch("sim", {"preset": other})
+        assert switched.returncode == 0, switched.stdout
     code, claims, shown = validate(tmp_path, **more)
     assert code != 0 and {f"sim/{promise}", "sim/configured"} <= failed(claims), shown
     switched = stack.switch("sim", {"preset": preset})

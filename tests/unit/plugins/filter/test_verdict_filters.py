@@ -32,7 +32,7 @@ def test_a_verdict_and_its_table():
 def test_targets():
     found = validation_targets.validation_targets(PLAN)
     assert [entry["name"] for entry in found["services"]] == ["a"] and len(found["objects"]) == 6
-    assert found["services"][0]["promises"] == ["spread", "sticky", "signals"] and found["services"][0]["plugins"]["Picker"] == ["max-score-picker"]
+    assert found["services"][0]["promises"] == ["spread", "sticky"] and found["services"][0]["plugins"]["Picker"] == ["max-score-picker"]
     assert set(found["servers"][0]) == set(vllm_health_info.SET) and set(found["services"][0]) <= set(routing_proof.SERVICE)
 
 

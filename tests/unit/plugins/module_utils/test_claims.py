@@ -13,7 +13,7 @@ def seen(**changes):
     """A recorded observation of a service that is well, with changes."""
     return {
         "name": "llama-8b", "url": "http://10.216.7.20", "model": "acme/tiny", "replicas": 2, "ready_endpoints": 3.0,
-        "promises": ["sticky", "spread", "roam", "follow", "split", "signals"],
+        "promises": ["sticky", "spread", "roam", "follow", "split", "avoid"],
         "sent": 10, "scheduled": 10, "failures": [], "seconds": {"serving": 0.2, "counted": 0.1, "sticky": 0.6, "spread": 0.4},
         "health": {"healthy": True, "level": "serving", "version": None, "waited": 0.2, "looks": 1, "checks": [
             {"name": "health", "ok": True, "evidence": "GET http://10.216.7.20/health: 200", "ms": 2.0, "remedy": "", "kind": ""}]},
@@ -22,11 +22,11 @@ def seen(**changes):
         "counters": {"moved": {"requests": 10, "scheduler_attempts": 10}, "sent": 10, "picked": {"sim-x-rank-0": 9, "sim-y-rank-0": 1},
                      "decisions": {"decode-only": 6, "prefill-decode": 4}, "ran": {
                          "Filter": {"decode-filter": 10, "prefill-filter": 4}, "Scorer": {"queue-scorer": 10}, "Picker": {"max-score-picker": 10}}},
-        "answered": {"sim-x": 9, "sim-y": 1}, "cached": [256, 256, 0, 256, None], "endpoints": 3, "queues": 3, "pickers": 1, "words": 256, "cold_tokens": 16,
+        "answered": {"sim-x": 9, "sim-y": 1}, "cached": [256, 256, 0, 256, None], "endpoints": 3, "pickers": 1, "words": 256, "cold_tokens": 16,
         "plugins": {"Filter": ["decode-filter"], "Scorer": ["queue-scorer"], "Picker": ["max-score-picker"]},
         "sometimes": {"Filter": ["prefill-filter"], "Scorer": [], "Picker": []},
         "roam": {"sent": 4, "servers": {"sim-x": 3, "sim-y": 1}, "source": "x-inference-pod"}, "follow": {"sent": 6, "right": 6, "servers": 2},
-        "split": {"sent": 4, "prefilled": 4}, **changes,
+        "split": {"sent": 4, "prefilled": 4}, "avoid": {"busy": "sim-x", "sent": 8, "servers": {"sim-y": 8}, "waiting": 3}, **changes,
     }
 
 
@@ -55,8 +55,9 @@ def test_a_service_that_is_well():
      "ready endpoints"),
     ({"spread": {"sent": 24, "servers": {"a": 24}, "source": "x-inference-pod"}, "ready_endpoints": None}, "spread", "does not say", "ready endpoints"),
     ({"spread": {"sent": 24, "servers": {}, "source": "x"}}, "spread", "neither", "pods/proxy"),
-    ({"endpoints": 4, "queues": 4}, "endpoints", "3 of 4 servers", "selector"),
-    ({"queues": 2}, "signals", "queue of 2 of 3", "/metrics"),
+    ({"endpoints": 4}, "endpoints", "3 of 4 servers", "selector"),
+    ({"avoid": {"busy": "sim-x", "sent": 8, "servers": {"sim-x": 2, "sim-y": 6}, "waiting": 4}}, "avoid", "2 of 8 new prompts went to sim-x", "queue scorer"),
+    ({"avoid": {"error": "GET: 403", "remedy": "grant"}}, "avoid", "403", "grant"),
     ({"cached": [0, 0, None]}, "cached", "0 of 2 requests", "prefix caching"),
     ({"roam": {"sent": 24, "servers": {"a": 24}, "source": "x-inference-pod"}}, "roam", "24 requests with one shared prefix went to a (24)", "random one"),
     ({"follow": {"sent": 6, "right": 2, "servers": 2}}, "follow", "2 of 6 prompts", "KV events"),
@@ -85,15 +86,17 @@ def skipped(**changes):
 
 def test_every_claim_has_taken_time():
     found = claims_routing.judge_service(seen(seconds={
-        "serving": 0.2, "counted": 0.1, "sticky": 0.6, "spread": 0.4, "roam": 0.3, "follow": 0.9, "split": 0.05, "endpoints": 0.01}))[0]
+        "serving": 0.2, "counted": 0.1, "sticky": 0.6, "spread": 0.4, "roam": 0.3, "follow": 0.9, "split": 0.05, "endpoints": 0.01, "avoid": 1.0}))[0]
     assert all(entry["seconds"] > 0 for entry in found) and len(found) == 13
-    assert {entry["id"]: entry["seconds"] for entry in found}["llama-8b/scheduled"] == 2.2
+    assert {entry["id"]: entry["seconds"] for entry in found}["llama-8b/scheduled"] == 3.2
 
 
 @pytest.mark.parametrize("changes, claim, why", [
     ({"sticky": {"sent": 6, "servers": {"a": 5, "b": 1}, "source": "x"}}, "cached", "did not stay"),
     ({"cached": [None, None]}, "cached", "--enable-prompt-tokens-details"), ({"answered": {}}, "obeyed", "who answered"),
-    ({"answered": {}}, "follow", "who they are"), ({"cold_tokens": 256}, "split", "up to 256 uncached tokens"), ({"queues": None}, "signals", "does not say"),
+    ({"answered": {}}, "follow", "who they are"), ({"cold_tokens": 256}, "split", "up to 256 uncached tokens"), ({"avoid": None}, "avoid", "more requests than"),
+    ({"avoid": {"busy": "sim-x", "sent": 8, "servers": {}, "waiting": 0}}, "avoid", "no queue came up"),
+    ({"avoid": {"busy": "sim-x", "sent": 8, "servers": {}, "waiting": 2}}, "avoid", "who they are"),
     ({"ready_endpoints": None}, "endpoints", "does not say"), ({"promises": ["sticky"]}, "spread", "does not promise"),
     ({"counters": {**seen()["counters"], "picked": {}}}, "obeyed", "does not count"), ({"counters": None}, "plugins", "not read"),
     ({"replicas": 1}, "roam", "one replica"), ({"replicas": 1}, "follow", "one replica"),

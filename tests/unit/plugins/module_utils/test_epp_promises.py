@@ -21,9 +21,9 @@ def promised(block, line="scheduler-0.7"):
 
 @pytest.mark.parametrize("line", ["gie-1.5", "scheduler-0.7", "scheduler-0.8", "router-0.9", "router-0.10"])
 @pytest.mark.parametrize(("preset", "promises"), [
-    ("round_robin", {"spread", "roam"}), ("queue", {"spread", "signals"}), ("balanced", {"spread", "sticky", "signals"}),
-    ("prefix_aware", {"spread", "sticky", "signals"}), ("default", {"spread", "sticky", "signals"}),
-    ("precise_prefix", {"spread", "sticky", "follow", "signals"}), ("disaggregated", {"spread", "sticky", "signals", "split"}),
+    ("round_robin", {"spread", "roam"}), ("queue", {"spread", "avoid"}), ("balanced", {"spread", "sticky"}),
+    ("prefix_aware", {"spread", "sticky"}), ("default", {"spread", "sticky"}),
+    ("precise_prefix", {"spread", "sticky", "follow"}), ("disaggregated", {"spread", "sticky", "split"}),
 ])
 def test_presets(preset, promises, line):
     if line == "gie-1.5" and preset in ("precise_prefix", "disaggregated"):
@@ -34,7 +34,8 @@ def test_presets(preset, promises, line):
 
 @pytest.mark.parametrize(("block", "promises"), [
     ({"preset": "balanced", "picker": "weighted_random"}, {"spread"}), ({"preset": "balanced", "picker": "random"}, {"spread", "roam"}),
-    ({"scorers": {"kv_cache": 1}}, {"spread", "signals"}), ({"scorers": {"session_affinity": 1}}, {"spread"}),
+    ({"scorers": {"kv_cache": 1}}, {"spread"}),
+    ({"scorers": {"kv_cache": 1, "load_aware": 1}}, {"spread", "avoid"}), ({"scorers": {"queue": 1, "session_affinity": 1}}, {"spread"}), ({"scorers": {"session_affinity": 1}}, {"spread"}),
 ])
 def test_beside_presets(block, promises):
     assert set(promised(block)["promises"]) == promises

@@ -98,7 +98,7 @@ def test_nobody_knows_the_number_of_servers():
 def test_what_the_policy_does_not_promise_is_not_claimed():
     gateway = InferenceGateway(sticky=False)
     found, skipped = judged(gateway, promises=["spread"])
-    assert "does not promise" in skipped["sticky"] and found["spread"][0] and not {"roam", "follow", "split", "signals", "cached"} & {*found, *skipped}
+    assert "does not promise" in skipped["sticky"] and found["spread"][0] and not {"roam", "follow", "split", "avoid", "cached"} & {*found, *skipped}
     assert len(gateway.prompts) == 2 + 4
 
 
@@ -208,11 +208,10 @@ def test_who_is_picked_answers():
     assert found["obeyed"][0] is False and "pod-a answered" in found["obeyed"][1] and found["counted"][0]
 
 
-def test_the_picker_knows_and_reads_all_servers():
-    found, _skipped = judged(InferenceGateway(), endpoints=2, promises=["spread", "signals"])
-    assert found["endpoints"][:2] == (True, "the endpoint picker knows 2 of 2 servers") and found["signals"][0]
-    found, _skipped = judged(InferenceGateway(ready=1, queues=["pod-a"]), endpoints=2, promises=["spread", "signals"])
-    assert found["endpoints"][0] is False and "1 of 2" in found["endpoints"][1] and found["signals"][0] is False and "1 of 2" in found["signals"][1]
+def test_the_picker_knows_all_servers():
+    assert judged(InferenceGateway(), endpoints=2)[0]["endpoints"][:2] == (True, "the endpoint picker knows 2 of 2 servers")
+    found, _skipped = judged(InferenceGateway(ready=1), endpoints=2)
+    assert found["endpoints"][0] is False and "1 of 2" in found["endpoints"][1]
 
 
 def test_a_gauge_that_is_written_late_is_waited_for():
@@ -267,19 +266,21 @@ def test_no_endpoint_picker_at_all():
 class Behind:
     """The servers behind a gateway, asked directly. `learns`: whether the gateway hears of it."""
 
-    def __init__(self, gateway, name, learns=True, status=200):
-        self.gateway, self.name, self.learns, self.status = gateway, name, learns, status
+    def __init__(self, gateway, name, learns=True, status=200, busy=1.0):
+        self.gateway, self.name, self.learns, self.status, self.busy = gateway, name, learns, status, busy
 
     def __call__(self, handler, method, path, body):
         if path == "/metrics":
             served = (self.gateway.attempts.get(self.name, self.gateway.cold) if self.learns else 3)
             return self.status, {"Content-Type": "text/plain"}, f'vllm:request_success_total{{finished_reason="length"}} {served}\n'
+        if json.loads(body).get("ignore_eos"):
+            self.gateway.keep_busy(self.name, self.busy)
         if self.learns:
             self.gateway.homes[json.loads(body)["prompt"][:256]] = self.name
         return self.status, {"Content-Type": JSON}, whole()
 
 
-def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, **knobs):
+def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, seats=5, **knobs):
     """What a probe sees of a gateway and of the servers behind it, which are reached through a real API server's pages."""
     with contextlib.ExitStack() as stack:
         labels = {"llm-d.ai/role": role}
@@ -288,7 +289,7 @@ def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, 
         monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
         url = stack.enter_context(serve(gateway))
         servers = Servers(connect(types.SimpleNamespace(params={})), "llm-d", [{"role": role, "labels": labels, "port": "8000"}])
-        service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "cold_tokens": 16,
+        service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "cold_tokens": 16, "max_num_seqs": seats,
                    "promises": promises or ["spread", "follow" if role == "decode" else "split"]}
         seen = Prober(service, Client(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers).run()
     found, skipped = claims_routing.judge_service(seen)
@@ -336,6 +337,21 @@ def test_who_is_picked_answers_by_the_servers_own_counters(monkeypatch):
     assert found["obeyed"]["ok"] and "pod-a (" in found["obeyed"]["evidence"]
     found, _seen = behind(monkeypatch, Apart(pod_header=False, pod_label=True), "decode", promises=["sticky", "spread"])
     assert not found["obeyed"]["ok"] and "pod-a answered" in found["obeyed"]["evidence"] and "was picked 0 times" in found["obeyed"]["evidence"]
+
+
+def test_new_prompts_stay_away_from_a_queue(monkeypatch):
+    found, seen = behind(monkeypatch, InferenceGateway(sticky=False), "decode", promises=["spread", "avoid"])
+    assert found["avoid"]["ok"] and found["avoid"]["evidence"] == "0 of 16 new prompts went to pod-a while requests waited there; pod-b (16)"
+    assert seen["avoid"]["waiting"] >= 5 and found["counted"]["ok"]  # what a server is asked directly is not counted
+    found, _seen = behind(monkeypatch, InferenceGateway(sticky=False, blind=True), "decode", promises=["spread", "avoid"])
+    assert not found["avoid"]["ok"] and "8 of 16 new prompts went to pod-a" in found["avoid"]["evidence"]
+
+
+@pytest.mark.parametrize(("seats", "busy"), [(256, 1.0), (None, 1.0), (5, 0.0)])
+def test_a_queue_that_cannot_be_made(monkeypatch, seats, busy):
+    gateway = InferenceGateway(sticky=False, blind=True)
+    found, seen = behind(monkeypatch, gateway, "decode", promises=["spread", "avoid"], seats=seats, busy=busy)
+    assert "avoid" not in found and seen["sent"] in (4, 20) and all(entry["ok"] for entry in found.values())
 
 
 def test_new_prompts_are_prefilled_elsewhere(monkeypatch):

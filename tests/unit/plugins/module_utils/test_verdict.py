@@ -53,7 +53,7 @@ def test_targets(plan):
         {"role": "decode", "labels": plan["services"][0]["server"]["selector"], "port": "8000"}]}
     assert llama == {
         "name": "llama-8b", "model": "acme/tiny", "path": "/", "host_header": "llama.example.com", "replicas": 2, "endpoints": 2,
-        "address": None,
+        "max_num_seqs": 5, "address": None,
         "metrics": {"namespace": "llm-d", "labels": labels, "port": "9090", "names": {
             "requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total",
             "ready_endpoints": "inference_pool_ready_pods", "plugin_duration": "inference_extension_plugin_duration_seconds",
