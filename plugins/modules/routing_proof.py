@@ -84,8 +84,8 @@ options:
           - V(sticky) that requests with one shared prefix go to one server, which takes it from its cache; V(spread) that requests with different
             prefixes reach more than one; V(roam) that even those with one prefix do.
           - V(follow) that a prompt which a server was asked directly leads to that server, by its KV events; V(split) that new prompts are prefilled by
-            prefill servers; V(avoid) that new prompts stay away from a server where requests wait. For that one server is asked directly for more answers than it
-            gives at a time, see O(services[].max_num_seqs).
+            prefill servers; V(avoid) that new prompts stay away from a server where requests wait. For that one server is asked directly for more answers
+            than it gives at a time, see O(services[].max_num_seqs).
         type: list
         elements: str
         choices: [sticky, spread, roam, follow, split, avoid]

@@ -94,7 +94,8 @@ def test_every_claim_has_taken_time():
 @pytest.mark.parametrize("changes, claim, why", [
     ({"sticky": {"sent": 6, "servers": {"a": 5, "b": 1}, "source": "x"}}, "cached", "did not stay"),
     ({"cached": [None, None]}, "cached", "--enable-prompt-tokens-details"), ({"answered": {}}, "obeyed", "who answered"),
-    ({"answered": {}}, "follow", "who they are"), ({"cold_tokens": 256}, "split", "up to 256 uncached tokens"), ({"avoid": None}, "avoid", "more requests than"),
+    ({"answered": {}}, "follow", "who they are"), ({"cold_tokens": 256}, "split", "up to 256 uncached tokens"),
+    ({"avoid": None}, "avoid", "more requests than"),
     ({"avoid": {"busy": "sim-x", "sent": 8, "servers": {}, "waiting": 0}}, "avoid", "no queue came up"),
     ({"avoid": {"busy": "sim-x", "sent": 8, "servers": {}, "waiting": 2}}, "avoid", "who they are"),
     ({"ready_endpoints": None}, "endpoints", "does not say"), ({"promises": ["sticky"]}, "spread", "does not promise"),

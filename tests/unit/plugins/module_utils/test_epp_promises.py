@@ -35,7 +35,8 @@ def test_presets(preset, promises, line):
 @pytest.mark.parametrize(("block", "promises"), [
     ({"preset": "balanced", "picker": "weighted_random"}, {"spread"}), ({"preset": "balanced", "picker": "random"}, {"spread", "roam"}),
     ({"scorers": {"kv_cache": 1}}, {"spread"}),
-    ({"scorers": {"kv_cache": 1, "load_aware": 1}}, {"spread", "avoid"}), ({"scorers": {"queue": 1, "session_affinity": 1}}, {"spread"}), ({"scorers": {"session_affinity": 1}}, {"spread"}),
+    ({"scorers": {"kv_cache": 1, "load_aware": 1}}, {"spread", "avoid"}), ({"scorers": {"queue": 1, "session_affinity": 1}}, {"spread"}),
+    ({"scorers": {"session_affinity": 1}}, {"spread"}),
 ])
 def test_beside_presets(block, promises):
     assert set(promised(block)["promises"]) == promises
