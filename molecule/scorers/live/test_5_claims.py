@@ -161,16 +161,30 @@ def test_what_a_preset_promises(stack: Stack, tmp_path: Path, preset: str, promi
     assert code == 0 and claims[f"sim/{promise}"]["ok"], shown
 
 
-def test_servers_with_other_blocks_and_no_cache(tmp_path: Path) -> None:
-    def other(own: dict[str, t.Any]) -> dict[str, t.Any]:
-        args = [argument for argument in own["args"] if not argument.startswith(("--block-size", "--enable-kvcache"))]
-        assert len(args) == len(own["args"]) - 2
-        return {"args": [*args, "--block-size=64", "--enable-kvcache=false"]}
+def instead(argument: str) -> t.Callable[[dict[str, t.Any]], dict[str, t.Any]]:
+    """Another value of an argument that is there."""
+    flag = argument.split("=")[0]
 
-    with container("sim-decode", other):
+    def change(own: dict[str, t.Any]) -> dict[str, t.Any]:
+        args = [argument if each.split("=")[0] == flag else each for each in own["args"]]
+        assert args != own["args"]
+        return {"args": args}
+
+    return change
+
+
+def test_servers_with_other_blocks(tmp_path: Path) -> None:
+    with container("sim-decode", instead("--block-size=64")):
         code, claims, shown = validate(tmp_path)
-    assert code != 0 and {"sim/blocks", "sim/cached"} <= failed(claims), shown
-    assert "blocks of 64 tokens" in claims["sim/blocks"]["evidence"]
+    assert code != 0 and "sim/blocks" in failed(claims) and "blocks of 64 tokens" in claims["sim/blocks"]["evidence"], shown
+
+
+def test_servers_without_a_cache(tmp_path: Path) -> None:
+    """A simulator without one may say nothing of it: then it is not claimed, and said so."""
+    with container("sim-decode", instead("--enable-kvcache=false")):
+        code, claims, shown = validate(tmp_path)
+    print(claims.get("sim/cached", "not claimed"))
+    assert ("sim/cached" in failed(claims) and code != 0) if "sim/cached" in claims else "--enable-prompt-tokens-details" in shown, shown
 
 
 def test_an_endpoint_picker_that_does_not_start(tmp_path: Path) -> None:
