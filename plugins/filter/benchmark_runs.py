@@ -17,6 +17,9 @@ options:
     description: The plan, from P(llm_d.inference.plan#lookup).
     type: dict
     required: true
+  seconds:
+    description: Send only the first stage, for so many seconds, without warm-up and baseline. Without objectives no request of it may fail.
+    type: float
 """
 
 EXAMPLES = r"""
@@ -42,11 +45,11 @@ from ansible_collections.llm_d.inference.plugins.module_utils import benchmark
 from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
 
 
-def benchmark_runs(plan: t.Any) -> list[dict[str, t.Any]]:
+def benchmark_runs(plan: t.Any, seconds: float | None = None) -> list[dict[str, t.Any]]:
     """What of a plan is to be measured."""
     if not isinstance(plan, dict) or "benchmark" not in plan:
         raise AnsibleFilterError("benchmark_runs takes a plan")
-    return benchmark.runs(plain(plan))
+    return benchmark.runs(plain(plan), seconds)
 
 
 class FilterModule:

@@ -28,7 +28,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: Lists C(objects), C(services), C(servers) and C(secured), and the C(gateway).
+  description: Lists C(objects), C(services), C(servers) and C(secured), the C(gateway), what the C(platform) must offer, and what
+    may be C(scaled).
   type: dict
   sample:
     objects: [{api_version: apps/v1, kind: Deployment, namespace: llm-d, name: llama-8b-epp}]
@@ -37,9 +38,11 @@ _value:
 
 import typing as t
 
+import yaml
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.llm_d.inference.plugins.module_utils import verdict as verdicts
+from ansible_collections.llm_d.inference.plugins.module_utils.epp_promises import policy
 from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
 
 
@@ -48,8 +51,14 @@ def validation_targets(plan: t.Any) -> dict[str, t.Any]:
     if not isinstance(plan, dict) or "services" not in plan:
         raise AnsibleFilterError("validation_targets takes a plan")
     facts = plain(plan)
-    return {"objects": verdicts.objects(facts), "services": verdicts.targets(facts), "gateway": verdicts.gateway(facts),
-            "servers": verdicts.servers(facts), "secured": verdicts.secured(facts)}
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    policies = [policy(yaml.load(service["scheduler"]["config"], Loader=loader), facts["release"]["name"]) for service in facts["services"]]
+    asked = ("name", "model", "replicas")
+    return {
+        "objects": verdicts.objects(facts), "services": [{**target, **kept} for target, kept in zip(verdicts.targets(facts), policies)],
+        "gateway": verdicts.gateway(facts), "servers": [{key: group[key] for key in asked} for group in verdicts.servers(facts)],
+        "secured": verdicts.secured(facts), "platform": verdicts.platform(facts), "scaled": verdicts.scaled(facts),
+    }
 
 
 class FilterModule:

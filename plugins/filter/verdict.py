@@ -11,8 +11,8 @@ author:
 short_description: Judge a running stack from what was seen of it
 version_added: 0.1.0
 description:
-  - Takes a plan and the registered results of M(llm_d.inference.resource_ready) and M(llm_d.inference.routing_proof), and returns the verdict, which is
-    what P(llm_d.inference.validation#role) writes to C(verdict.json).
+  - Takes a plan and the registered results of the looks of P(llm_d.inference.validation#role), and returns the verdict, which is what that role writes
+    to C(verdict.json).
   - A result that is missing, or of a task that failed as a whole, is a failed claim.
 options:
   _input:
@@ -20,7 +20,9 @@ options:
     type: dict
     required: true
   looks:
-    description: The registered results, C(objects) and C(routing), and the C(time) for a verdict without a proof.
+    description:
+      - The registered results, by what was looked at, C(platform), C(objects), C(routing), C(schedulers), C(servers), C(security) and C(performance),
+        and the C(time) for a verdict without a proof.
     type: dict
     required: true
 """
@@ -41,7 +43,7 @@ _value:
     endpoint: http://10.96.0.20
     endpoints: [{name: llama-8b, url: "http://10.96.0.20", model: meta-llama/Llama-3.1-8B-Instruct, host_header: null}]
     claims:
-      - {id: llama-8b/counted, ok: false, evidence: "10 requests sent, ...", remedy: "look whether other clients ...", seconds: 0.05}
+      - {id: llama-8b/counted, group: scheduler, ok: false, evidence: "10 requests sent, ...", remedy: "look whether other clients ...", seconds: 0.05}
     not_checked: [{id: llama-8b/spread, why: there is one replica}]
     versions: {collection: 0.1.0, release: scheduler-0.7, kubernetes: v1.34.4}
 """

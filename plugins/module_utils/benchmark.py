@@ -15,11 +15,18 @@ RATES = (1, 2, 4, 8)
 HEAD = ("load", "TTFT p50", "TTFT p90", "TTFT p99", "TPOT p90", "end to end p90", "requests/s", "output tokens/s", "failed", "objectives")
 
 
-def runs(plan: c.Mapping[str, t.Any]) -> list[Facts]:
-    """What to measure: for each service its name and options of vllm_perf, None where they are to be left out."""
+def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Facts]:
+    """What to measure: for each service its name and options of vllm_perf, None where they are to be left out.
+
+    With `seconds`, only the first stage for so long, by itself, and no request of it may fail where there are no objectives.
+    """
     wanted, gateway = plan["benchmark"], verdict.gateway(t.cast(t.Any, plan))
     chosen = wanted["services"] or [service["name"] for service in plan["services"]]
     listed = stages(wanted)
+    warmup = {**listed[0], "seconds": wanted["warmup_seconds"]} if listed and wanted["warmup_seconds"] else None
+    old, slo = wanted["baseline"], wanted["slo"]
+    if seconds is not None:
+        listed, warmup, old, slo = [{**stage, "seconds": seconds} for stage in listed[:1]], None, None, slo or {"error_rate_max": 0}
     return [{
         "name": target["name"],
         "model": wanted["model"] or target["model"],
@@ -29,8 +36,10 @@ def runs(plan: c.Mapping[str, t.Any]) -> list[Facts]:
         "path": (target["path"] or "").rstrip("/"),
         "host_header": target["host_header"],
         "stages": listed,
-        "warmup": {**listed[0], "seconds": wanted["warmup_seconds"]} if listed and wanted["warmup_seconds"] else None,
-        "baseline": f"{wanted['baseline']}/{target['name']}/result.json" if wanted["baseline"] else None,
+        "warmup": warmup,
+        "slo": slo,
+        "baseline": f"{old}/{target['name']}/result.json" if old else None,
+        "baseline_max_ratio": wanted["baseline_max_ratio"] if old else None,
         "servers": {"namespace": plan["namespace"], "service": target["name"], "count": target["replicas"]},
         "job": _job(plan) if wanted["job"] else None,
     } for target in verdict.targets(t.cast(t.Any, plan)) if target["name"] in chosen]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims about endpoint pickers' configurations, about every single server, and about speed, from what modules returned. Pure."""
+"""Claims about objects, endpoint pickers' configurations, every single server, scraping and speed, from what modules returned. Pure."""
 
 from __future__ import annotations
 
@@ -9,8 +9,41 @@ import collections.abc as c
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.claims import Claim, Judged, claim, unrun
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dig
+from ansible_collections.llm_d.inference.plugins.module_utils.readiness import judge
 
 Facts = c.Mapping[str, t.Any]
+Names = c.Mapping[tuple[str, str, str], str]
+
+
+def judge_resources(result: t.Any, names: Names) -> Judged:
+    """What resource_ready returned: {resources, failures: [{kind, namespace, name, reason, remedy, details}], waited, msg}.
+
+    `names`: ids of the claims about objects that have one of their own, by (kind, namespace, name); all others are one claim.
+    """
+    if not isinstance(result, c.Mapping) or not ("failures" in result or "resources" in result):
+        return [unrun("objects/ready", result)], []
+    seconds, failed = result.get("waited", 0.0), {_key(entry): entry for entry in result.get("failures") or ()}
+    there = {_key({**obj, **obj.get("metadata", {})}): obj for obj in result.get("resources") or ()}
+    own = [claim(name, False, _resource(failed[key]), failed[key].get("remedy") or "look at its events", seconds) if key in failed else
+           claim(name, True, f"{key[0]} {key[1]}/{key[2]}: {judge(there[key]).reason if key in there else 'ready'}", "", seconds)
+           for key, name in names.items() if key in failed or key in there or failed]
+    others = [claim(f"objects/{entry['kind']}/{entry['name']}".lower(), False, _resource(entry), entry.get("remedy") or "look at its events", seconds)
+              for key, entry in failed.items() if key not in names]
+    if failed:
+        return others + own, []
+    kinds = [key[0] for key in there if key not in names]
+    shown = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
+    return [claim("objects/ready", bool(there), f"ready: {shown or 'nothing'}", "deploy something first", seconds), *own], []
+
+
+def _key(entry: Facts) -> tuple[str, str, str]:
+    return str(entry.get("kind")), str(entry.get("namespace") or ""), str(entry.get("name"))
+
+
+def _resource(entry: Facts) -> str:
+    where = "/".join(filter(None, (entry.get("namespace"), entry["name"])))
+    return "; ".join([f"{entry['kind']} {where}: {entry.get('reason') or 'not ready'}", *(entry.get("details") or [])[:2]])
 
 
 def judge_schedulers(result: t.Any, services: c.Sequence[Facts]) -> Judged:
@@ -19,7 +52,7 @@ def judge_schedulers(result: t.Any, services: c.Sequence[Facts]) -> Judged:
         return [unrun("schedulers/configured", result)], []
     wrong = {entry["name"]: entry["error"] for entry in result.get("failures") or ()}
     pods = {entry["name"]: entry["pods"] for entry in result.get("schedulers") or ()}
-    found, skipped = [], []
+    found, skipped, seconds = [], [], result.get("seconds", 0.0)
     for service in services:
         name = service["scheduler"]["name"]
         if name not in wrong and not pods.get(name):
@@ -28,32 +61,84 @@ def judge_schedulers(result: t.Any, services: c.Sequence[Facts]) -> Judged:
         by = ", ".join(f"{pod['pod']} by its {pod['by']}" for pod in pods.get(name) or ())
         evidence = wrong.get(name) or f"the planned configuration is what runs: {by}"
         found.append(claim(f"{service['name']}/configured", name not in wrong, evidence,
-                           "run playbooks/site.yml, which applies the configuration of your file; when it stays so, look at the endpoint picker's log"))
+                           "run playbooks/site.yml, which applies the configuration of your file; when it stays so, look at the endpoint picker's log",
+                           seconds))
     return found, skipped
 
 
-def judge_servers(results: t.Any, groups: c.Sequence[Facts]) -> Judged:
-    """What vllm_health_info returned in a loop over `groups`: {id, replicas}."""
-    if not isinstance(results, c.Mapping) or len(results.get("results") or ()) != len(groups):
-        return [unrun("servers/healthy", results)], []
-    return [_servers(group, result) for group, result in zip(groups, results["results"])], []
+def judge_servers(result: t.Any, groups: c.Sequence[Facts]) -> Judged:
+    """What vllm_health_info returned of `groups`: {name, replicas, block_size}."""
+    if not isinstance(result, c.Mapping) or len(result.get("groups") or ()) != len(groups):
+        return ([], []) if not groups else ([unrun("servers/healthy", result)], [])
+    found, skipped = [], []
+    for group, seen in zip(groups, result["groups"]):
+        found.append(_servers(group, seen))
+        blocks = _blocks(group, seen)
+        if isinstance(blocks, str):
+            skipped.append({"id": _beside(group, "blocks"), "why": blocks})
+        elif blocks:
+            found.append(blocks)
+    return found, skipped
+
+
+def _beside(group: Facts, what: str) -> str:
+    """The id of another claim about the same servers: `sim/servers` and `sim/blocks`, `sim/prefill-servers` and `sim/prefill-blocks`."""
+    return f"{group['name'].removesuffix('servers')}{what}"
+
+
+def _blocks(group: Facts, seen: Facts) -> Claim | str | None:
+    """The KV cache blocks of servers are of the size for which the endpoint picker counts prefixes."""
+    sizes = {server["server"]: dig(server, "metrics", "block_size", "value") for server in seen.get("servers") or ()}
+    known = {name: int(value) for name, value in sizes.items() if value is not None}
+    if group["block_size"] is None or not sizes:
+        return None
+    if not known:
+        return "the servers do not export the size of their blocks"
+    wrong = [f"{name} has blocks of {value} tokens" for name, value in known.items() if value != group["block_size"]]
+    return claim(_beside(group, "blocks"), not wrong, "; ".join(wrong) or f"{len(known)} servers have the planned blocks of {group['block_size']} tokens",
+                 f"prefixes are counted in blocks of {group['block_size']} tokens: let the servers' rollout end, and look who changed --block-size",
+                 seen.get("waited", 0.0))
+
+
+def _of(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts) -> Judged:
+    """Whether every endpoint picker and every server answers to who scrapes it, from what both looks have seen."""
+    seen = {entry["name"]: entry for entry in (routing.get("observations") if isinstance(routing, c.Mapping) else None) or ()}
+    groups = {entry["name"]: entry for entry in (servers.get("groups") if isinstance(servers, c.Mapping) else None) or ()}
+    found = []
+    for service in plan["services"]:
+        picker, start = seen.get(service["name"]), f"{service['name']}/"
+        mine = [server for name, group in groups.items() if name.startswith(start) for server in group.get("servers") or ()]
+        if not picker or "pickers" not in picker or not mine:
+            continue  # a claim of its own says why they were not looked at
+        silent = [f"{server['server']}: {check['evidence']}" for server in mine for check in server["checks"] if check["name"] == "metrics" and not check["ok"]]
+        wanted, count = service["scheduler"]["replicas"], picker["pickers"]
+        silent += [f"{count} of {wanted} endpoint pickers answer"] if count < wanted else []
+        found.append(claim(f"{start}scraped", not silent, "; ".join(silent) or f"{_of(count, 'endpoint picker')} and {_of(len(mine), 'server')} answer at "
+                           "/metrics", "look at the pods' metrics port, at NetworkPolicies, and for a picker at --metrics-endpoint-auth",
+                           picker["seconds"]["counted"] + max(group.get("waited", 0.0) for name, group in groups.items() if name.startswith(start))))
+    return found, []
 
 
 def _servers(group: Facts, result: Facts) -> Claim:
     if "servers" not in result:
-        return unrun(group["id"], result)
+        return unrun(group["name"], result)
     servers, seconds = result["servers"], result.get("waited", 0.0)
     if result["healthy"] and len(servers) >= group["replicas"]["count"]:
         shown = f"{len(servers)} servers, each answers and exports what the endpoint picker reads: {result['engine']} {result['version'] or ''}".rstrip()
-        return claim(group["id"], True, shown, "", seconds)
+        return claim(group["name"], True, shown, "", seconds)
     if len(servers) < group["replicas"]["count"]:
-        return claim(group["id"], False, f"{len(servers)} of {group['replicas']['count']} servers are there", "look at the Deployment of the servers", seconds)
+        return claim(group["name"], False, f"{len(servers)} of {group['replicas']['count']} servers are there", "look at the Deployment of the servers",
+                     seconds)
     findings = result.get("findings") or ()
     bad = next((server for server in servers if not server["healthy"]), None)
     failed = next((check for check in bad["checks"] if not check["ok"]), None) if bad else None
     evidence = f"{bad['server']}: {failed['evidence']}" if bad and failed else "; ".join(f"{entry['what']} ({entry['evidence']})" for entry in findings)
     remedy = next((entry["remedy"] for entry in findings), "") or (failed["remedy"] if failed else "look at the pods of the servers")
-    return claim(group["id"], False, evidence or "the servers are not healthy", remedy, seconds)
+    return claim(group["name"], False, evidence or "the servers are not healthy", remedy, seconds)
 
 
 def judge_performance(results: t.Any) -> Judged:

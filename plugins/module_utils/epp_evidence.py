@@ -14,7 +14,7 @@ import typing as t
 from .epp_rules_profiles import picker_of
 from .epp_view import view
 from .failures import shorten
-from .prometheus_text import parse
+from .prometheus_text import Sample, parse
 
 LOADED = "loaded configuration from file/text successfully"
 RAW = "Loaded raw configuration"
@@ -157,12 +157,17 @@ def intended(document: c.Mapping[str, t.Any], line: str) -> dict[str, set[str]]:
 
 
 def plugin_runs(page: str, series: str) -> dict[tuple[str, str], float]:
-    """How often each plugin was called, by (extension point, name), from a page of metrics. `series` without its `_count`.
+    """How often each plugin was called, by (extension point, name), from a page of metrics. `series` without its `_count`."""
+    return runs_of(parse(page), series)
+
+
+def runs_of(samples: c.Iterable[Sample], series: str) -> dict[tuple[str, str], float]:
+    """The same of samples.
 
     By name, since some plugins report a type other than the one they are declared with (`decode-filter` says `by-label`).
     """
     runs: dict[tuple[str, str], float] = {}
-    for sample in parse(page):
+    for sample in samples:
         if sample.name == f"{series}_count":
             key = (sample.labels.get("extension_point", ""), sample.labels.get("plugin_name") or sample.labels.get("plugin_type", ""))
             runs[key] = runs.get(key, 0.0) + sample.value

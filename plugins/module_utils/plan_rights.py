@@ -26,7 +26,7 @@ _WRITTEN = [
     ("apps", "deployments"),
 ]
 # What they read there beside: pods and their logs say what became of a Deployment, and which configuration an endpoint picker has loaded;
-# its counters are read through the API server.
+# its counters are read through the API server, and each model server is asked for a completion that way.
 _READ = [
     ("get", "", "pods"),
     ("list", "", "pods"),
@@ -34,6 +34,8 @@ _READ = [
     ("list", "", "events"),
     ("list", "apps", "replicasets"),
     ("get", "", "services/proxy"),
+    ("get", "", "pods/proxy"),
+    ("create", "", "pods/proxy"),
 ]
 
 

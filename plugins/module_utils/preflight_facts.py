@@ -21,8 +21,8 @@ _BUNDLES = ("gateway.networking.k8s.io/bundle-version", "inference.networking.k8
 _UNREAD = object()
 
 
-def collect(cluster: Cluster, needs: Facts) -> Facts:
-    """The facts of a cluster. Raises ClusterError where it does not answer at all."""
+def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = None) -> Facts:
+    """The facts of a cluster, or `only` some of them. Raises ClusterError where it does not answer at all."""
     version = cluster.get("/version").get("gitVersion")  # first and alone: no answer is told once
     home = needs["namespace"]
     groups = {group["name"]: [entry["version"] for entry in dicts(group.get("versions"))] for group in dicts(cluster.get("/apis").get("groups"))}
@@ -48,6 +48,7 @@ def collect(cluster: Cluster, needs: Facts) -> Facts:
         jobs["cluster_version"] = lambda: _one(cluster, f"{root}/clusterversions/version")
         jobs["ingress_operator"] = lambda: _one(cluster, f"{root}/clusteroperators/ingress")
         jobs["infrastructure"] = lambda: _one(cluster, f"{root}/infrastructures/cluster")
+    jobs = {name: job for name, job in jobs.items() if only is None or name in only}
     reviews = [functools.partial(_allowed, cluster, right) for right in needs["rights"]]
     results = cluster.parallel(_tried, [*jobs.values(), *reviews])
     rights = [{**right, "allowed": found} for right, found in zip(needs["rights"], results[len(jobs):]) if found is not _UNREAD]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import random
@@ -12,16 +13,17 @@ import secrets
 import time
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import health, prometheus_text
-from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import Transport, excerpt
-from ansible_collections.llm_d.inference.plugins.module_utils.openai_answers import require_ok
+from ansible_collections.llm_d.inference.plugins.module_utils import health
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client, Reply, Trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import Counters, Servers, moved, of_server
 
 SERVER_HEADER = "x-inference-pod"
 SCHEDULER_HEADER = "x-went-into-resp-headers"
-SERVER_LABELS = ("pod_name", "endpoint_name")  # of scheduler_attempts: gateway-api-inference-extension 1.5, llm-d-router
 _COUNTED = ("requests", "scheduler_attempts")
 _WORDS = ("river", "stone", "green", "light", "table", "music", "seven", "cloud", "paper", "north", "quiet", "apple", "storm", "glass", "field", "early")
+
+# Requests by server: as the picker counts them (`picked`), and as the servers do (`answered`).
+Counts = dict[str, dict[str, float]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,56 +38,52 @@ class Limits:
     settle: float = 3.0
     request_timeout: float = 10.0
     wait: float = 60.0
-
-
-class Counters:
-    """The endpoint picker's own counters, read from its metrics page. `names`: requests, scheduler_attempts, ready_endpoints."""
-
-    def __init__(self, transport: Transport, path: str, names: dict[str, str]) -> None:
-        self._transport, self._path, self._names = transport, path, names
-
-    def read(self, timeout: float) -> dict[str, t.Any]:
-        """{requests, scheduler_attempts, ready_endpoints: total or None, servers: {server: attempts}}. Raises Trouble."""
-        answer = self._transport.request("GET", self._path, timeout=timeout)
-        require_ok(answer)
-        samples = prometheus_text.parse(answer.text)
-        if not samples:
-            raise Trouble("metrics", f"{answer.request}: no metrics in the answer ({answer.content_type}): {excerpt(answer.text)!r}",
-                          "check the port and path of the metrics")
-        attempts = self._names.get("scheduler_attempts", "")
-        where = {"status": "success"} if prometheus_text.total(samples, attempts, {"status": "success"}) is not None else None
-        servers = (prometheus_text.by_label(samples, attempts, label, where) for label in SERVER_LABELS)
-        return {
-            "requests": prometheus_text.total(samples, self._names.get("requests", "")),
-            "scheduler_attempts": prometheus_text.total(samples, attempts, where),
-            "ready_endpoints": prometheus_text.total(samples, self._names.get("ready_endpoints", "")),
-            "servers": next((found for found in servers if found), {}),
-        }
+    refresh: float = 6.0  # gauges of an endpoint picker are written every five seconds
+    follow: int = 6
+    avoid: int = 16
+    seats: int = 16  # requests that a server works on at a time, at most, for a queue to be made there
+    hog_tokens: int = 300
+    indexing: float = 0.3  # KV events are sent at once, and indexed soon after
 
 
 class Prober:
     """One service, probed once. The result of `run` is plain data."""
 
-    def __init__(self, service: dict[str, t.Any], client: Client, counters: Counters | None, limits: Limits) -> None:
-        self._service, self._client, self._counters, self._limits = service, client, counters, limits
+    def __init__(self, service: dict[str, t.Any], client: Client, counters: Counters | None, limits: Limits, servers: Servers | None = None) -> None:
+        self._service, self._client, self._counters, self._limits, self._servers = service, client, counters, limits, servers
         self._nonce = secrets.token_hex(6)  # a prefix that no earlier run has sent, so that each run proves anew
         self._words = limits.prefix_words
         self._by_header = True
         self.seen: dict[str, t.Any] = {
-            **{key: service.get(key) for key in ("name", "url", "model", "replicas")},
+            **{key: service.get(key) for key in ("name", "url", "model", "replicas", "endpoints", "plugins", "sometimes", "cold_tokens")},
             "promises": list(service.get("promises") or ()), "ready_endpoints": None, "sent": 0, "scheduled": 0, "failures": [], "seconds": {},
+            "answered": {},
         }
 
     def run(self) -> dict[str, t.Any]:
         """Health first; traffic only against a healthy service."""
-        first = self._timed("counted", self._read)
+        idle = self._timed("counted", self._read)
         found = self._timed("serving", self._health)
         if not found.healthy:
             return self.seen
-        before = self._timed("counted", lambda: self._arrive(first))
-        middle = self._timed("sticky", lambda: self._sticky(before))
-        self._timed("spread", lambda: self._spread(middle))
+        before = self._timed("counted", lambda: self._arrive(idle))
+        first = last = {"picked": before["servers"] if before else {}, "answered": self._timed("counted", self._answered)}
+        # What is not promised is not asked for; but for `spread`, which makes the traffic that all other claims need.
+        for name, phase in (("sticky", self._sticky), ("roam", self._roam)):
+            if name in self.seen["promises"]:
+                last = self._timed(name, lambda phase=phase, last=last: phase(last))
+        cold = self._timed("split", self._prefilled)
+        self._timed("spread", lambda: self._spread(last))
+        self._timed("split", lambda: self._split(cold))
+        if not self._by_header:
+            self.seen["answered"] = moved(first["answered"], self._answered())  # before servers are asked directly
+        if "follow" in self.seen["promises"]:
+            self._timed("follow", self._follow)
+        if "avoid" in self.seen["promises"]:
+            self._timed("avoid", self._avoid)
         self._timed("counted", lambda: self._count(before))
+        self._timed("endpoints", self._endpoints)
+        self.seen["words"] = self._words
         return self.seen
 
     def _timed(self, name: str, step: t.Callable[[], t.Any]) -> t.Any:
@@ -119,62 +117,167 @@ class Prober:
             now = self._read()
         return now
 
-    def _sticky(self, before: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
+    def _sticky(self, before: Counts) -> Counts:
         servers: dict[str, int] = {}
         prefix = self._prefix("sticky")
-        sent = 0
+        sent, cached = 0, []
         for number in range(self._limits.sticky):
-            if not self._send(f"{prefix} Question {number}?", servers):
+            reply = self._send(f"{prefix} Question {number}?", servers)
+            if reply is None:
                 break
             sent += 1
+            cached.append(reply.completion.cached_tokens)
             time.sleep(self._limits.gap * (4 if number == 0 else 1))  # the picker notes the first prefix behind its answer
+        self.seen["cached"] = cached[1:]
         return self._phase("sticky", sent, servers, before)
 
-    def _spread(self, before: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
+    def _roam(self, before: Counts) -> Counts:
+        prefix = self._prefix("roam")
+        return self._until_two("roam", before, lambda number: f"{prefix} Question {number}?")
+
+    def _spread(self, before: Counts) -> Counts:
+        return self._until_two("spread", before, lambda number: f"{self._prefix(f'spread {number}')} Question?")
+
+    def _until_two(self, name: str, before: Counts, prompt: t.Callable[[int], str]) -> Counts:
+        """Sends until two servers have answered, or there is no more to send."""
         servers: dict[str, int] = {}
         sent, after = 0, before
         while sent < self._limits.spread_max:
             # ties between idle servers are broken at random: a few requests may meet one server by chance, many do not
-            if not self._send(f"{self._prefix(f'spread {sent}')} Question?", servers):
+            if self._send(prompt(sent), servers) is None:
                 break
             sent += 1
             time.sleep(self._limits.gap)
             if sent % self._limits.spread_min == 0:
-                after = self._phase("spread", sent, servers, before)
-                if len(self.seen["spread"]["servers"]) > 1 or (self._service.get("replicas") or 2) < 2:
+                after = self._phase(name, sent, servers, before)
+                if len(self.seen[name]["servers"]) > 1 or (self._service.get("replicas") or 2) < 2:
                     return after
-        return self._phase("spread", sent, servers, before)
+        return self._phase(name, sent, servers, before)
 
-    def _phase(self, name: str, sent: int, servers: dict[str, int], before: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
-        """Notes which servers answered in a phase; where they do not say so themselves, the picker's counters per server do."""
+    def _phase(self, name: str, sent: int, servers: dict[str, int], before: Counts) -> Counts:
+        """Notes which servers answered in a phase; where they do not say so themselves, the picker's counters per server do, or their own."""
         if self._by_header:
             self.seen[name] = {"sent": sent, "servers": dict(servers), "source": SERVER_HEADER}
             return before
-        after = self._read()
-        moved: dict[str, int] = {}
-        if before and after:
-            moved = {server: int(value - before["servers"].get(server, 0)) for server, value in after["servers"].items()}
-        self.seen[name] = {"sent": sent, "servers": {server: count for server, count in moved.items() if count}, "source": "scheduler_attempts per server"}
+        end = time.monotonic() + self._limits.settle
+        while True:
+            read = self._read()
+            after = {"picked": read["servers"] if read else {}, "answered": {}}
+            source, kind = "scheduler_attempts per server", "picked"
+            if not after["picked"]:
+                after["answered"], source, kind = self._answered(), "requests that servers count", "answered"
+            found = moved(before[kind], after[kind])
+            if not after[kind] or sum(found.values()) >= sent or time.monotonic() > end:  # a server may count a request just behind its answer
+                break
+            time.sleep(0.2)
+        self.seen[name] = {"sent": sent, "servers": found, "source": source}
         return after
+
+    def _answered(self) -> dict[str, float]:
+        """What the servers have answered so far, by their own counters; empty where they cannot be asked."""
+        try:
+            return self._servers.answered("decode", self._limits.request_timeout) if self._servers else {}
+        except Trouble:
+            return {}
+
+    def _prefilled(self) -> float | None:
+        """What the prefill servers have done so far; None where there is nothing to find out."""
+        if "split" not in self.seen["promises"] or self._servers is None:
+            return None
+        try:
+            return sum(self._servers.answered("prefill", self._limits.request_timeout).values())
+        except Trouble as trouble:
+            self.seen["split"] = {"error": str(trouble), "remedy": trouble.remedy}
+            return None
+
+    def _split(self, before: float | None) -> None:
+        """Every prompt of the phase before was new. A server counts a request when it has answered it, and the answer that we saw came later."""
+        after = None if before is None else self._prefilled()
+        if before is not None and after is not None:
+            self.seen["split"] = {"sent": self.seen["spread"]["sent"], "prefilled": int(after - before)}
+
+    def _follow(self) -> None:
+        """Prompts that servers learn directly lead to them, once their events have come; looked at until all of them do."""
+        if self._servers is None:
+            return
+        end = time.monotonic() + self._limits.refresh
+        turn = 0
+        try:
+            servers = self._servers.find("decode")
+            while servers:
+                homes = {self._prefix(f"follow {turn} {number}"): servers[number % len(servers)] for number in range(self._limits.follow)}
+                with concurrent.futures.ThreadPoolExecutor(max_workers=len(homes)) as pool:
+                    list(pool.map(lambda home: home[1].client.complete(
+                        self._service["model"], home[0], timeout=self._limits.request_timeout), homes.items()))
+                time.sleep(self._limits.indexing)
+                right = [self._went(f"{prompt} And then?") == server.name for prompt, server in homes.items()]
+                self.seen["follow"] = {"sent": len(right), "right": sum(right), "servers": len(servers)}
+                turn += 1
+                if all(right) or time.monotonic() > end or self.seen["failures"]:
+                    return
+        except Trouble as trouble:
+            self.seen["follow"] = {"error": str(trouble), "remedy": trouble.remedy}
+
+    def _avoid(self) -> None:
+        """New prompts while requests wait at one server, which got more of them directly than it works on at a time."""
+        seats = self._service.get("max_num_seqs")
+        if not seats or seats > self._limits.seats or self._servers is None or self._counters is None:
+            return
+        try:
+            servers = self._servers.find("decode")
+            if len(servers) < 2:
+                return
+            busy, answered = servers[0], dict[str, int]()
+            hog = {"model": self._service["model"], "prompt": self._nonce, "max_tokens": self._limits.hog_tokens, "ignore_eos": True, "temperature": 0}
+            with concurrent.futures.ThreadPoolExecutor(max_workers=seats + 4) as pool:
+                for _number in range(seats + 4):
+                    pool.submit(busy.client.post, "/v1/completions", hog, self._limits.request_timeout)
+                waiting = self._waiting(busy.name, self._limits.settle)
+                for number in range(self._limits.avoid if waiting else 0):
+                    self._send(f"{self._nonce} avoid {number}", answered)  # short, since the queue does not last
+                waiting = min(waiting, self._waiting(busy.name, 0.0))
+            self.seen["avoid"] = {"busy": busy.name, "sent": self._limits.avoid, "servers": answered, "waiting": int(waiting)}
+        except Trouble as trouble:
+            self.seen["avoid"] = {"error": str(trouble), "remedy": trouble.remedy}
+
+    def _waiting(self, server: str, seconds: float) -> float:
+        """Requests that wait at a server as the picker knows it, once some do or the time is over."""
+        end = time.monotonic() + seconds
+        while True:
+            found = of_server((self._read() or {}).get("queues", {}), server)
+            if found or time.monotonic() > end:
+                return found
+            time.sleep(0.1)
+
+    def _went(self, prompt: str) -> str | None:
+        """The server that answered."""
+        servers: dict[str, int] = {}
+        before, end = {} if self._by_header else self._answered(), time.monotonic() + self._limits.settle
+        self._send(prompt, servers)
+        while before and not servers and time.monotonic() < end:
+            servers = moved(before, self._answered())
+        return next(iter(servers), None)
 
     def _prefix(self, which: str) -> str:
         """A prefix that starts differently for each `which` and each run: every block hash depends on all that went before."""
         dice = random.Random(f"{self._nonce} {which}")
         return " ".join([self._nonce, which, *(dice.choice(_WORDS) for dummy in range(self._words))]) + "."
 
-    def _send(self, prompt: str, servers: dict[str, int]) -> bool:
+    def _send(self, prompt: str, servers: dict[str, int]) -> Reply | None:
+        """The reply; None where there is no good one."""
         self.seen["sent"] += 1
         try:
             reply = self._complete(prompt)
         except Trouble as trouble:
             self.seen["failures"].append({"request": self.seen["sent"], "evidence": str(trouble), "remedy": trouble.remedy})
-            return False
+            return None
         self.seen["scheduled"] += SCHEDULER_HEADER in reply.answer.headers
         server = reply.answer.headers.get(SERVER_HEADER)
         self._by_header = bool(server)
         if server:
-            servers[server] = servers.get(server, 0) + 1
-        return True
+            for counts in (servers, self.seen["answered"]):
+                counts[server] = counts.get(server, 0) + 1
+        return reply
 
     def _complete(self, prompt: str) -> Reply:
         return self._client.complete(self._service["model"], prompt, max_tokens=1, api=self._service.get("api") or "completions",
@@ -188,15 +291,25 @@ class Prober:
         except Trouble as trouble:
             self.seen["counters"] = {"error": str(trouble), "remedy": trouble.remedy}
             return None
-        self.seen["ready_endpoints"] = read["ready_endpoints"]
+        self.seen.update({key: read[key] for key in ("pickers", "ready_endpoints")})
         return read
 
     def _count(self, before: dict[str, t.Any] | None) -> None:
         """Reads until the counters moved by what was sent, or the time to settle is over."""
         deadline = time.monotonic() + self._limits.settle
         while before is not None and (after := self._read()) is not None:
-            moved = {key: None if after[key] is None else int(after[key] - (before[key] or 0)) for key in _COUNTED}
-            self.seen["counters"] = {"moved": moved, "sent": self.seen["sent"]}
-            if all(value is not None and value >= self.seen["sent"] for value in moved.values()) or time.monotonic() > deadline:
+            counted = {key: None if after[key] is None else int(after[key] - (before[key] or 0)) for key in _COUNTED}
+            ran = {point: moved(before["ran"].get(point, {}), names) for point, names in after["ran"].items()}
+            self.seen["counters"] = {"moved": counted, "sent": self.seen["sent"], "picked": moved(before["servers"], after["servers"]),
+                                     "decisions": moved(before["decisions"], after["decisions"]), "ran": ran}
+            if all(value is not None and value >= self.seen["sent"] for value in counted.values()) or time.monotonic() > deadline:
                 return
             time.sleep(0.2)
+
+    def _endpoints(self) -> None:
+        """Reads until the picker knows as many servers as there shall be, or its gauge must have been written."""
+        wanted, end = self._service.get("endpoints"), time.monotonic() + self._limits.refresh
+        while wanted and self.seen["ready_endpoints"] is not None and self.seen["ready_endpoints"] < wanted and time.monotonic() < end:
+            time.sleep(min(0.5, self._limits.refresh))
+            if self._read() is None:
+                return

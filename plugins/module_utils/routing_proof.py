@@ -12,10 +12,11 @@ import re
 import time
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import claims
+from ansible_collections.llm_d.inference.plugins.module_utils import claims, claims_routing
 from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import ServiceTransport, Transport, UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import Counters, Limits, Prober
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import Counters, Servers, pods
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import Limits, Prober
 
 THREADS = 8
 _DEFAULT_PORT = {"http": 80, "https": 443}
@@ -54,7 +55,10 @@ def read_gateway(found: dict[str, t.Any], gateway: dict[str, t.Any]) -> dict[str
     metadata, spec, status = found.get("metadata", {}), found.get("spec", {}), found.get("status", {})
     listeners = spec.get("listeners") or [{}]
     listener = next((entry for entry in listeners if entry.get("name") == gateway.get("listener")), listeners[0])
-    condition = next((entry for entry in status.get("conditions") or [] if entry.get("type") == "Programmed"), {})
+    conditions = {entry.get("type"): entry for entry in status.get("conditions") or []}
+    # the one that is not met, so that it is the one that is told
+    condition = next((entry for entry in map(conditions.get, ("Accepted", "Programmed")) if entry and entry.get("status") != "True"),
+                     conditions.get("Programmed", {}))
     current = condition.get("observedGeneration") in (None, metadata.get("generation"))
     address = next((entry["value"] for entry in status.get("addresses") or [] if entry.get("value")), None)
     said = " ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key)) or "no controller has looked at it"
@@ -121,7 +125,7 @@ class Proof:
                 judged.append(([], [{"id": service["name"], "why": f"its {'Service' if service.get('address') else 'gateway'} has no address"}]))
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
             observations = list(pool.map(self._probe, reachable))
-        judged += [claims.judge_service(seen) for seen in observations]
+        judged += [claims_routing.judge_service(seen) for seen in observations]
         found = [claim for part in judged for claim in part[0]]
         return {
             "ok": bool(found) and all(claim["ok"] for claim in found),
@@ -142,14 +146,21 @@ class Proof:
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
         headers = {"Host": service["host_header"]} if service.get("host_header") else None
         transport = UrlTransport(service["url"], validate_certs=service["validate_certs"], ca_path=service.get("ca_path"), use_proxy=service["use_proxy"])
-        return Prober(service, Client(transport, service.get("api_key"), headers), self._counters(service.get("metrics")), self._limits).run()
+        client, groups = Client(transport, service.get("api_key"), headers), service.get("servers") or {}
+        servers = Servers(self._cluster, groups["namespace"], groups["groups"]) if groups else None
+        return Prober(service, client, self._counters(service.get("metrics")), self._limits, servers).run()
 
     def _counters(self, metrics: dict[str, t.Any] | None) -> Counters | None:
         if not metrics:
             return None
-        transport: Transport = UrlTransport(metrics["url"], use_proxy=False) if metrics.get("url") else ServiceTransport(
-            self._cluster, metrics["namespace"], metrics["name"], metrics["port"])
-        return Counters(transport, metrics["path"], metrics["names"])
+
+        def find() -> list[Transport]:
+            if metrics.get("url"):
+                return [UrlTransport(metrics["url"], use_proxy=False)]
+            found = pods(self._cluster, metrics["namespace"], metrics["labels"])
+            return [ServiceTransport(self._cluster, metrics["namespace"], name, metrics["port"], kind="Pod") for name in found]
+
+        return Counters(find, metrics["path"], metrics["names"])
 
     def _kubernetes(self) -> str | None:
         """The API server's version; not knowing it is no failure."""
@@ -161,4 +172,5 @@ class Proof:
 
 def needs_cluster(options: c.Mapping[str, t.Any]) -> bool:
     """Whether something is only to be had from the API server."""
-    return bool(options["gateway"]) or any(service.get("address") or (service.get("metrics") or {}).get("name") for service in options["services"])
+    return bool(options["gateway"]) or any(service.get("address") or (service.get("metrics") or {}).get("namespace")
+                                       or service.get("servers") for service in options["services"])

@@ -7,16 +7,38 @@ from __future__ import annotations
 
 import collections.abc as c
 import json
-import re
 import shlex
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import claims, claims_stack
+from ansible_collections.llm_d.inference.plugins.module_utils.epp_rules import flags_of
 
 Facts = c.Mapping[str, t.Any]
 
-# A picker that scores prefixes has such a plugin in its configuration, under whatever name the release gives it.
-_PREFIX_SCORER = re.compile(r"\btype:\s*[\"']?[\w-]*prefix[\w-]*scorer")
+# Series of the endpoint picker that the proof of the routing reads.
+_SERIES = ("requests", "scheduler_attempts", "ready_endpoints", "plugin_duration", "server_queue", "disagg_decisions")
+
+SIMULATOR_SEQS = 5  # requests that a simulator works on at a time, unless it is told
+# The group of a claim, by what its id ends with.
+GROUPS = {
+    "gateway": ("programmed", "route", "serving"),
+    "scheduler": ("picker", "pool", "configured", "endpoints", "plugins", "scheduled", "counted", "obeyed"),
+    "servers": ("servers",),
+    "routing policy": ("sticky", "spread", "roam", "follow", "avoid"),
+    "prefill and decode": ("split",),
+    "scaling": ("scaling",),
+    "caches": ("cached", "blocks"),
+    "scraping": ("scraped",),
+    "security": ("rights", "unprivileged"),
+    "performance": ("performance",),
+}
+
+
+def group_of(name: str) -> str:
+    """The group of a claim: `platform` and `objects` by the beginning of its id, all others by its end."""
+    start, _slash, what = name.partition("/")
+    last = what.rpartition("-")[2]
+    return start if start in ("platform", "objects") else next((group for group, ends in GROUPS.items() if last in ends), start)
 
 
 def targets(plan: Facts) -> list[dict[str, t.Any]]:
@@ -27,20 +49,18 @@ def targets(plan: Facts) -> list[dict[str, t.Any]]:
         "path": service["route"]["path"],
         "address": _address(plan, service),
         "host_header": _host(service["route"].get("hostnames") or [], plan["gateway"]["listener"].get("hostname")),
-        "promises": promises(service["scheduler"]["config"]),
         "replicas": service["server"]["replicas"],
+        "max_num_seqs": _number(service["server"]["args"], "max-num-seqs") or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
+        "endpoints": sum(server["replicas"] for server in service["servers"]),
+        "servers": {"namespace": plan["namespace"], "groups": [
+            {"role": server["role"], "labels": server["selector"], "port": str(server["port"])} for server in service["servers"]]},
         "metrics": {
             "namespace": plan["namespace"],
-            "name": service["scheduler"]["name"],
+            "labels": service["scheduler"]["selector"],
             "port": str(service["scheduler"]["ports"]["metrics"]),
-            "names": {key: plan["release"]["metrics"][key] for key in ("requests", "scheduler_attempts", "ready_endpoints")},
+            "names": {key: plan["release"]["metrics"][key] for key in _SERIES},
         },
     } for service in plan["services"]]
-
-
-def promises(config: str) -> list[str]:
-    """What an EndpointPickerConfig promises of idle servers: requests with different prefixes spread; with a prefix scorer, those with one stick."""
-    return ["sticky", "spread"] if _PREFIX_SCORER.search(config) else ["spread"]
 
 
 def gateway(plan: Facts) -> dict[str, t.Any] | None:
@@ -78,6 +98,19 @@ def objects(plan: Facts) -> list[dict[str, str]]:
     return found
 
 
+def own_claims(plan: Facts) -> dict[tuple[str, str, str], str]:
+    """Ids of the claims about objects that are told one by one."""
+    found = {}
+    for service in plan["services"]:
+        name = service["name"]
+        found[("Deployment", plan["namespace"], service["scheduler"]["name"])] = f"{name}/picker"
+        if service["pool"]["exists"]:
+            found[("InferencePool", plan["namespace"], service["pool"]["name"])] = f"{name}/pool"
+        if service["route"]["exists"]:
+            found[("HTTPRoute", service["route"]["namespace"], service["route"]["name"])] = f"{name}/route"
+    return found
+
+
 def _address(plan: Facts, service: Facts) -> dict[str, t.Any] | None:
     """The Service in front of a model without a gateway; None where a gateway is."""
     proxy = service["scheduler"]["proxy"]
@@ -89,14 +122,15 @@ def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[s
 
 
 def assemble(plan: Facts, looks: Facts, collection: str) -> dict[str, t.Any]:
-    """The verdict on a plan from the registered results of the looks: {objects, routing, schedulers, servers, security, performance, time}.
+    """The verdict on a plan from the registered results of the looks: {platform, objects, routing, schedulers, servers, security, performance, time}.
 
     A look that failed as a whole is a failed claim.
     """
-    routing = looks.get("routing")
+    routing, seen = looks.get("routing"), looks.get("servers")
     judged = [
-        claims.judge_resources(looks.get("objects")), _ready_made("routing/proven", routing),
-        claims_stack.judge_schedulers(looks.get("schedulers"), plan["services"]), claims_stack.judge_servers(looks.get("servers"), servers(plan)),
+        _ready_made("platform/seen", looks.get("platform")), claims_stack.judge_resources(looks.get("objects"), own_claims(plan)),
+        _ready_made("routing/proven", routing), claims_stack.judge_schedulers(looks.get("schedulers"), plan["services"]),
+        claims_stack.judge_servers(seen, servers(plan)), claims_stack.judge_scraping(routing, seen, plan),
         _ready_made("security/proven", looks.get("security")), claims_stack.judge_performance(looks.get("performance")),
     ]
     found, skipped = [entry for part in judged for entry in part[0]], [entry for part in judged for entry in part[1]]
@@ -112,13 +146,19 @@ def _ready_made(name: str, result: t.Any) -> claims.Judged:
 
 
 def servers(plan: Facts) -> list[dict[str, t.Any]]:
-    """Each group of equal servers: the id of its claim, its model, and `replicas` as vllm_health_info wants them."""
+    """Each group of equal servers: the id of its claim, its model, `replicas` as vllm_health_info wants them, and the planned size of KV cache blocks."""
     return [{
-        "id": f"{service['name']}/servers" if server["role"] == "decode" else f"{service['name']}/{server['role']}-servers",
+        "name": f"{service['name']}/servers" if server["role"] == "decode" else f"{service['name']}/{server['role']}-servers",
         "model": service["model"]["served_name"],
         "replicas": {"namespace": plan["namespace"], "label_selector": ",".join(f"{key}={value}" for key, value in server["selector"].items()),
                      "port": str(server["port"]), "count": server["replicas"]},
+        "block_size": _number(server["args"], "block-size"),
     } for service in plan["services"] for server in service["servers"] if server["replicas"]]
+
+
+def _number(arguments: c.Sequence[str], flag: str) -> int | None:
+    given = flags_of(arguments).get(flag) or ""
+    return int(given) if given.isdigit() else None
 
 
 def secured(plan: Facts) -> list[dict[str, t.Any]]:
@@ -129,6 +169,17 @@ def secured(plan: Facts) -> list[dict[str, t.Any]]:
             *(part["selector"] for server in service["servers"] for part in (server, server["worker"]) if part), service["scheduler"]["selector"],
         ],
     } for service in plan["services"]]
+
+
+def platform(plan: Facts) -> dict[str, t.Any]:
+    """What the cluster must offer now that all is deployed: nothing is left to be installed."""
+    needs = plan["preflight"]
+    return {**needs, "installs": dict.fromkeys(needs["installs"], False), "gateway": {**needs["gateway"], "create_class": False}}
+
+
+def scaled(plan: Facts) -> list[dict[str, t.Any]]:
+    """The services as platform_proof wants them."""
+    return [{"name": service["name"], "deployments": [server["name"] for server in service["servers"]]} for service in plan["services"]]
 
 
 def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, t.Any]:
@@ -152,7 +203,7 @@ def verdict(claims: c.Sequence[claims.Claim], skipped: c.Sequence[c.Mapping[str,
         "time": time,
         "endpoint": endpoints[0]["url"] if endpoints else None,
         "endpoints": [dict(entry) for entry in endpoints],
-        "claims": list(claims),
+        "claims": [{"id": entry["id"], "group": group_of(entry["id"]), **entry} for entry in claims],
         "not_checked": [dict(entry) for entry in skipped],
         "versions": dict(versions),
     }

@@ -186,7 +186,7 @@ def main() -> None:
             module.exit_json(changed=False, waited=0.0, waiting_for=names, **({} if module.check_mode else {"resources": []}))
         wait = Waiting(connect(module), refs, params["state"], params["progress_path"] or "")
         done = wait.run(params["timeout"], max(params["interval"], 0.1), params["fail_fast"])
-        waited = round(wait.elapsed, 1)
+        waited = round(wait.elapsed, 3)
         entries = [] if done else wait.explain()
     except ClusterError as exc:
         module.fail_json(msg=str(exc))

@@ -13,8 +13,9 @@ author:
 description:
   - Sends a few short requests through a gateway, to many model services at once, and judges what comes back.
   - Claims, for each service, that completions answer, whole and streamed; that every answer passed the endpoint picker; that
-    the picker's own counters moved by exactly the number of requests sent; and, where the policy promises it, that requests with one shared
-    prefix stick to one server and requests with different prefixes reach more than one.
+    the picker's own counters moved by exactly the number of requests sent; that it knows all servers, that the planned plugins ran, and that those
+    servers answered which it picked.
+  - Claims as well what the scheduling policy promises, and nothing else of that kind, see O(services[].promises).
   - Prefixes are new in each run, so that each run proves anew. The number of requests and the time are bounded.
   - Other traffic at the same time breaks the exact counts, and may break the stickiness.
 options:
@@ -80,11 +81,57 @@ options:
       promises:
         description:
           - What the scheduling policy promises of a service whose servers are idle.
-          - V(sticky) that requests with one shared prefix go to one server, V(spread) that requests with different prefixes reach more than one.
+          - V(sticky) that requests with one shared prefix go to one server, which takes it from its cache; V(spread) that requests with different
+            prefixes reach more than one; V(roam) that even those with one prefix do.
+          - V(follow) that a prompt which a server was asked directly leads to that server, by its KV events; V(split) that new prompts are prefilled by
+            prefill servers; V(avoid) that new prompts stay away from a server where requests wait. For that one server is asked directly for more answers
+            than it gives at a time, see O(services[].max_num_seqs).
         type: list
         elements: str
-        choices: [sticky, spread]
+        choices: [sticky, spread, roam, follow, split, avoid]
         default: [sticky, spread]
+      plugins:
+        description: Plugins that every request must pass, by extension point, C(Filter), C(Scorer) and C(Picker). Without it this is not claimed.
+        type: dict
+      sometimes:
+        description: Plugins that some requests pass, like O(services[].plugins).
+        type: dict
+      cold_tokens:
+        description: Prompts of up to so many uncached tokens are not split. With longer ones than the proof sends, V(split) is not claimed.
+        type: int
+        default: 0
+      max_num_seqs:
+        description: Requests that one server works on at a time. Without it, or with more than 16, V(avoid) is not claimed.
+        type: int
+      endpoints:
+        description: Number of servers that the picker must know, of all roles. Without it this is not claimed.
+        type: int
+      servers:
+        description: The servers themselves, asked through the API server for V(follow) and V(split).
+        type: dict
+        suboptions:
+          namespace:
+            description: Namespace of their pods.
+            type: str
+            required: true
+          groups:
+            description: Equal ones, by C(role), which is C(decode) or C(prefill), with C(labels) and C(port).
+            type: list
+            elements: dict
+            required: true
+            suboptions:
+              role:
+                description: What they do.
+                type: str
+                required: true
+              labels:
+                description: Labels of their pods.
+                type: dict
+                required: true
+              port:
+                description: Port they listen on.
+                type: str
+                required: true
       replicas:
         description:
           - Number of servers. With one there is nothing to choose from, so stickiness and spread are not claimed.
@@ -95,24 +142,26 @@ options:
         type: dict
         suboptions:
           namespace:
-            description: Namespace of the picker's Service, which is reached through the API server.
+            description: Namespace of the picker's pods, which are reached through the API server.
             type: str
-          name:
-            description: Name of the picker's Service.
-            type: str
+          labels:
+            description: Labels of the picker's pods. All of them are read, and what they count is added up.
+            type: dict
           port:
-            description: Number or name of the Service's metrics port.
+            description: Number or name of their metrics port.
             type: str
             default: '9090'
           url:
-            description: Address of the picker's metrics port, instead of a Service.
+            description: Address of the picker's metrics port, instead of its pods.
             type: str
           path:
             description: Path of the metrics page.
             type: str
             default: /metrics
           names:
-            description: Names of the series in the picker's release, C(requests), C(scheduler_attempts) and, if wanted, C(ready_endpoints).
+            description:
+              - Names of the series in the picker's release, C(requests), C(scheduler_attempts) and, if wanted, C(ready_endpoints), C(plugin_duration),
+                C(server_queue) and C(disagg_decisions).
             type: dict
             required: true
       api_key:
@@ -180,7 +229,7 @@ EXAMPLES = r"""
         replicas: 2
         metrics:
           namespace: llm-d
-          name: llama-8b-epp
+          labels: {app.kubernetes.io/instance: llama-8b-epp}
           names: &names
             requests: inference_objective_request_total
             scheduler_attempts: inference_extension_scheduler_attempts_total
@@ -191,7 +240,7 @@ EXAMPLES = r"""
         replicas: 1
         metrics:
           namespace: llm-d
-          name: qwen-epp
+          labels: {app.kubernetes.io/instance: qwen-epp}
           names: *names
 """
 
@@ -214,7 +263,9 @@ claims:
       seconds: 0.05
   contains:
     id:
-      description: Service and claim, one of C(serving), C(scheduled), C(counted), C(sticky), C(spread); or C(gateway/programmed).
+      description:
+        - Service and claim, one of C(serving), C(scheduled), C(counted), C(endpoints), C(plugins), C(obeyed), C(sticky), C(cached), C(roam), C(spread),
+          C(follow), C(split), C(avoid); or C(gateway/programmed).
       type: str
     ok:
       description: Whether it held.
@@ -297,11 +348,16 @@ from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof impo
 
 METRICS = {
     "namespace": {"type": "str"},
-    "name": {"type": "str"},
+    "labels": {"type": "dict"},
     "port": {"type": "str", "default": "9090"},
     "url": {"type": "str"},
     "path": {"type": "str", "default": "/metrics"},
     "names": {"type": "dict", "required": True},
+}
+SERVERS = {
+    "namespace": {"type": "str", "required": True},
+    "groups": {"type": "list", "elements": "dict", "required": True, "options": {
+        "role": {"type": "str", "required": True}, "labels": {"type": "dict", "required": True}, "port": {"type": "str", "required": True}}},
 }
 SERVICE = {
     "name": {"type": "str", "required": True},
@@ -312,10 +368,17 @@ SERVICE = {
         "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "port": {"type": "int", "required": True}}},
     "host_header": {"type": "str"},
     "api": {"type": "str", "choices": ["completions", "chat_completions"], "default": "completions"},
-    "promises": {"type": "list", "elements": "str", "choices": ["sticky", "spread"], "default": ["sticky", "spread"]},
+    "promises": {"type": "list", "elements": "str", "choices": ["sticky", "spread", "roam", "follow", "split", "avoid"],
+                 "default": ["sticky", "spread"]},
+    "plugins": {"type": "dict"},
+    "sometimes": {"type": "dict"},
+    "cold_tokens": {"type": "int", "default": 0},
+    "max_num_seqs": {"type": "int"},
+    "endpoints": {"type": "int"},
+    "servers": {"type": "dict", "options": SERVERS},
     "replicas": {"type": "int"},
-    "metrics": {"type": "dict", "options": METRICS, "mutually_exclusive": [("name", "url")], "required_one_of": [("name", "url")],
-                "required_together": [("namespace", "name")]},
+    "metrics": {"type": "dict", "options": METRICS, "mutually_exclusive": [("labels", "url")], "required_one_of": [("labels", "url")],
+                "required_together": [("namespace", "labels")]},
     "api_key": {"type": "str", "no_log": True},
     "validate_certs": {"type": "bool", "default": True},
     "ca_path": {"type": "path"},

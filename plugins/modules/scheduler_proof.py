@@ -56,6 +56,11 @@ schedulers:
   sample:
     - name: sim-epp
       pods: [{pod: sim-epp-5d9c7, by: log, line: '{"msg":"loaded configuration from file/text successfully"}'}]
+seconds:
+  description: How long it took.
+  returned: when the endpoint pickers were looked at
+  type: float
+  sample: 0.1
 failures:
   description: The endpoint pickers that do not run their configuration, with the C(error), and the C(culprit), which is what they say themselves.
   returned: on failure
@@ -66,6 +71,8 @@ failures:
       error: "the new endpoint picker does not start: plugin type 'quue-scorer' is not registered"
       culprit: "plugin type 'quue-scorer' is not registered"
 """
+
+import time
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -93,7 +100,8 @@ def main() -> None:
     )
     namespace, configurations = module.params["namespace"], module.params["configurations"]
     if module.check_mode or not configurations:
-        module.exit_json(changed=False, **({} if module.check_mode else {"schedulers": []}))
+        module.exit_json(changed=False, **({} if module.check_mode else {"schedulers": [], "seconds": 0.0}))
+    start = time.monotonic()
     try:
         cluster = connect(module)
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -101,10 +109,12 @@ def main() -> None:
         outcomes = settle(cluster, wanted, module.params["timeout"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
+    seconds = round(time.monotonic() - start, 3)
     failures = [{"name": name, "error": outcome.error, "culprit": outcome.culprit} for name, outcome in zip(configurations, outcomes) if outcome.error]
     if failures:
-        module.fail_json(msg="\n".join(f"{namespace}/{item['name']}: {item['error']}" for item in failures), failures=failures)
-    module.exit_json(changed=False, schedulers=[{"name": name, "pods": outcome.pods} for name, outcome in zip(configurations, outcomes)])
+        module.fail_json(msg="\n".join(f"{namespace}/{item['name']}: {item['error']}" for item in failures), failures=failures, seconds=seconds)
+    module.exit_json(changed=False, schedulers=[{"name": name, "pods": outcome.pods} for name, outcome in zip(configurations, outcomes)],
+                     seconds=seconds)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,47 @@ description:
     servers of a set, and returns what it saw. It neither waits nor fails because of what it sees.
   - Fails only for options that do not fit, and for an API server that it needs and cannot reach.
 options:
+  groups:
+    description:
+      - Several sets of servers, each looked at and compared by itself, all at the same time. Instead of the other places.
+      - All other options are the same for all of them.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: Name of the set in RV(groups).
+        type: str
+        required: true
+      model:
+        description: Name under which its servers must serve the model. Without it O(model).
+        type: str
+      replicas:
+        description: Its servers.
+        type: dict
+        required: true
+        suboptions:
+          namespace:
+            description: Namespace of the Pods.
+            type: str
+            required: true
+          service:
+            description: Name of the Service whose Pods these are.
+            type: str
+          label_selector:
+            description: Labels of the Pods.
+            type: str
+          port:
+            description: Number or name of the port. Left out, it is the Service's target port, or the first port that each Pod declares.
+            type: str
+          scheme:
+            description: What the servers speak.
+            type: str
+            choices: [http, https]
+            default: http
+          count:
+            description: At least so many servers must be there.
+            type: int
+            default: 1
   retries:
     description: How many times a request is tried again, with growing pauses, when nobody answered or the answer was 429, 502, 503 or 504.
     type: int
@@ -43,6 +84,17 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ servers.findings | map(attribute='what') }}"
 
+- name: Look at the servers of two models at once
+  llm_d.inference.vllm_health_info:
+    groups:
+      - name: llama-8b
+        model: meta-llama/Llama-3.1-8B-Instruct
+        replicas: {namespace: llm-d, label_selector: llm-d.ai/model-service=llama-8b, count: 4}
+      - name: qwen
+        model: Qwen/Qwen3-0.6B
+        replicas: {namespace: llm-d, label_selector: llm-d.ai/model-service=qwen}
+    level: metrics
+
 - name: Look at Triton, whose metrics are on another port
   llm_d.inference.vllm_health_info:
     url: http://triton.example.com:9000
@@ -52,6 +104,12 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+groups:
+  description: For each of O(groups) its C(name) and what is returned of one set, or a C(msg) why it could not be looked at.
+  returned: with O(groups)
+  type: list
+  elements: dict
+  sample: [{name: llama-8b, healthy: true, level: metrics, engine: vllm, version: 0.33.0, servers: [], findings: [], waited: 0.2}]
 healthy:
   description: Whether every server is at the wanted level, and no finding stands against them as a set.
   returned: always
@@ -59,22 +117,22 @@ healthy:
   sample: true
 level:
   description: The highest level that held, empty when none did. Of several servers, that of the first one that fails.
-  returned: always
+  returned: without O(groups)
   type: str
   sample: serving
 engine:
   description: The engine that all servers run, null when they differ or it is not known.
-  returned: always
+  returned: without O(groups)
   type: str
   sample: vllm
 version:
   description: The version that all servers run, null when they differ or do not say.
-  returned: always
+  returned: without O(groups)
   type: str
   sample: 0.33.0
 checks:
   description: The rungs of the last look, in order; the last one is the one that failed, if any did. Of several servers, those of the first one that fails.
-  returned: always
+  returned: without O(groups)
   type: list
   elements: dict
   sample: &checks
@@ -106,7 +164,7 @@ checks:
       type: str
 models:
   description: The models that the servers list.
-  returned: always
+  returned: without O(groups)
   type: list
   elements: dict
   sample: &models [{id: acme/tiny, max_model_len: 1024}]
@@ -119,7 +177,7 @@ models:
       type: int
 metrics:
   description: What the scheduler reads of the server, by signal, with the name it has there and its value, null when it is missing. Empty below level metrics.
-  returned: always
+  returned: without O(groups)
   type: dict
   sample: &metrics
     waiting: {name: "vllm:num_requests_waiting", value: 0}
@@ -129,7 +187,7 @@ metrics:
     blocks: {name: "vllm:cache_config_info", value: 1024}
 servers:
   description: Each server by itself.
-  returned: always
+  returned: without O(groups)
   type: list
   elements: dict
   sample:
@@ -181,7 +239,7 @@ servers:
       contains: *check
 findings:
   description: Known trouble of the Pods that do not serve, and in what the servers differ from each other.
-  returned: always
+  returned: without O(groups)
   type: list
   elements: dict
   sample:
@@ -208,38 +266,66 @@ findings:
       type: str
 waited:
   description: Seconds until the outcome.
-  returned: always
+  returned: without O(groups)
   type: float
   sample: 12.3
 looks:
   description: How many times the servers were looked at.
-  returned: always
+  returned: without O(groups)
   type: int
   sample: 7
 """
+
+from concurrent.futures import ThreadPoolExecutor
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llm_d.inference.plugins.module_utils import health, health_report
 from ansible_collections.llm_d.inference.plugins.module_utils.health_targets import Targets
 
+SET = {"name": {"type": "str", "required": True}, "model": {"type": "str"}, "replicas": {**health_report.SPEC["replicas"], "required": True}}
+SPEC = {**health_report.SPEC, "groups": {"type": "list", "elements": "dict", "options": SET}, "retries": {"type": "int", "default": 2}}
+PLACES = (*health_report.PLACES, "groups")
+RULES = {**health_report.RULES, "mutually_exclusive": [PLACES], "required_one_of": [PLACES]}
+
+
+def look(params, completions, cluster=None):
+    """One look at one set of servers, as it is returned."""
+    targets, wanted = Targets(params, cluster), health_report.wanted_of(params, completions)
+    view, waited, looks = health.until(
+        lambda left: health_report.survey(targets, wanted, (params["replicas"] or {}).get("count", 1)), lambda view: True, 1.0, 1.0)
+    found = health_report.result(targets, view, waited, looks)
+    return {**found, "msg": view.wrong} if view.wrong else found
+
+
+def look_at_all(params, groups, completions):
+    """A look at every set at the same time, over one connection. A set that cannot be looked at has a msg instead."""
+    cluster = Targets(params).cluster if groups else None
+
+    def one(group):
+        try:
+            return {"name": group["name"], **look(group, completions, cluster)}
+        except Exception as error:  # pylint: disable=broad-except  # the others have been looked at all the same
+            return {"name": group["name"], "healthy": False, "msg": str(error)}
+
+    with ThreadPoolExecutor(max_workers=len(groups) or 1) as pool:
+        found = list(pool.map(one, groups))
+    return {"changed": False, "healthy": all(each["healthy"] for each in found), "groups": found}
+
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule({**health_report.SPEC, "retries": {"type": "int", "default": 2}}, supports_check_mode=True, **health_report.RULES)
+    module = AnsibleModule(SPEC, supports_check_mode=True, **RULES)
     params = module.params
-    if wrong := health_report.mistakes(params):
-        module.fail_json(msg=wrong)
-    wanted = health_report.wanted_of(params, completions=not module.check_mode)
+    many = params["groups"] is not None
+    sets = [{**params, **group, "model": group["model"] or params["model"]} for group in params["groups"]] if many else [params]
+    for each in sets:
+        if wrong := health_report.mistakes(each):
+            module.fail_json(msg=f"{each['name']}: {wrong}" if many else wrong)
     try:
-        targets = Targets(params)
-        view, waited, looks = health.until(
-            lambda left: health_report.survey(targets, wanted, (params["replicas"] or {}).get("count", 1)), lambda view: True, 1.0, 1.0)
-        found = health_report.result(targets, view, waited, looks)
+        found = look_at_all(params, sets, not module.check_mode) if many else look(params, not module.check_mode)
     except Exception as error:  # pylint: disable=broad-except  # a mistake in the options or an unreachable cluster, each one clear line
         module.fail_json(msg=str(error))
-    if view.wrong:
-        found["msg"] = view.wrong
     module.exit_json(**found)
 
 

@@ -68,9 +68,9 @@ def _alive(pid: int) -> bool:
 
 @contextlib.contextmanager
 def key_files() -> t.Iterator[None]:
-    """Have the Kubernetes client write the keys and certificates of a kubeconfig into our folder.
+    """Have the Kubernetes client write the keys and certificates of a kubeconfig into our folder, and remove them at once when they have served.
 
-    By itself it writes them beside it and removes them at the interpreter's exit, which a worker does not have.
+    By itself it writes them beside it and removes them at the interpreter's exit, which a worker does not have: it may be ended as soon as it has answered.
     """
     library = sys.modules.get("kubernetes.config.kube_config")
     if library is None:
@@ -82,7 +82,13 @@ def key_files() -> t.Iterator[None]:
         return write(content, temp_file_path or folder(), force_recreate)
 
     with mock.patch.object(library, "_create_temp_file_with_content", within):
-        yield
+        try:
+            yield
+        finally:
+            for content, path in list(library._temp_files.items()):
+                if Path(path).parent == Path(folder()):
+                    Path(path).unlink(missing_ok=True)
+                    del library._temp_files[content]
 
 
 @functools.lru_cache(maxsize=1)

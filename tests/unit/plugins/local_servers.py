@@ -117,11 +117,12 @@ def models(*names: str, length: int | None = 1024) -> str:
     return json.dumps({"object": "list", "data": entries})
 
 
-def whole(model: str = "acme/tiny", text: str = "Today ") -> str:
-    """An unstreamed completion, as the simulator writes it."""
+def whole(model: str = "acme/tiny", text: str = "Today ", cached: int | None = 0) -> str:
+    """An unstreamed completion, as the simulator writes it; as vLLM does, where `cached` is None."""
     return json.dumps({
         "id": "cmpl-077d35ff", "model": model, "object": "text_completion", "created": 1795248213,
-        "usage": {"prompt_tokens": 2, "completion_tokens": 1, "total_tokens": 3, "prompt_tokens_details": {"cached_tokens": 0}},
+        "usage": {"prompt_tokens": 2, "completion_tokens": 1, "total_tokens": 3,
+                  "prompt_tokens_details": None if cached is None else {"cached_tokens": cached}},
         "choices": [{"index": 0, "finish_reason": "stop", "text": text}],
     })
 
@@ -142,11 +143,14 @@ class InferenceGateway:
 
     def __init__(self, **knobs: t.Any) -> None:
         self.knobs = {"servers": ["pod-a", "pod-b"], "sticky": True, "pod_header": True, "scheduler_header": True, "counting": 1, "pod_label": False,
-                      "fail_after": None, "metrics_status": 200, "one_server": False, "not_counted": (), **knobs}
+                      "fail_after": None, "metrics_status": 200, "one_server": False, "not_counted": (), "caching": True, "obeys": True,
+                      "plugins": (), "ready": None, "blind": False, **knobs}
+        self.waiting: dict[str, int] = {}
         self.homes: dict[str, str] = {}
         self.prompts: list[str] = []
         self.attempts: dict[str, int] = dict.fromkeys(self.knobs["servers"], 7)  # earlier traffic
         self.counted = 14
+        self.cold = 0  # prompts that no server knew
         self._turn = itertools.cycle(self.knobs["servers"])
         self._lock = threading.Lock()
 
@@ -167,17 +171,31 @@ class InferenceGateway:
         self.prompts.append(prompt)
         if self.knobs["fail_after"] is not None and len(self.prompts) > self.knobs["fail_after"]:
             return 503, {"Content-Type": "text/plain"}, "no healthy upstream"
+        known = prompt[:256] in self.homes
         server = self.pick(prompt)
-        self.attempts[server] += self.knobs["counting"]
+        picked = server if self.knobs["obeys"] else self.knobs["servers"][-1]
+        self.attempts[picked] += self.knobs["counting"]
+        self.cold += not known
         self.counted += self.knobs["counting"]
         headers = {"Content-Type": SSE if request.get("stream") else JSON}
         if self.knobs["pod_header"]:
             headers["x-inference-pod"] = server
         if self.knobs["scheduler_header"]:
             headers["x-went-into-resp-headers"] = "true"
-        return 200, headers, stream(chunk("To "), chunk("", "stop")) if request.get("stream") else whole()
+        cached = None if self.knobs["caching"] is None else 256 * (known and self.knobs["caching"])
+        return 200, headers, stream(chunk("To "), chunk("", "stop")) if request.get("stream") else whole(cached=cached)
+
+    def keep_busy(self, server: str, seconds: float) -> None:
+        """One request that waits at a server."""
+        with self._lock:
+            self.waiting[server] = self.waiting.get(server, 0) + 1
+        time.sleep(seconds)
+        with self._lock:
+            self.waiting[server] -= 1
 
     def pick(self, prompt: str) -> str:
+        if any(self.waiting.values()) and not self.knobs["blind"]:
+            return next(server for server in self.knobs["servers"] if not self.waiting.get(server))
         if self.knobs["one_server"]:
             return self.knobs["servers"][0]
         if self.knobs["sticky"]:
@@ -194,5 +212,10 @@ class InferenceGateway:
                 lines.append(f'inference_extension_scheduler_attempts_total{{status="success"}} {sum(self.attempts.values())}')
             lines.append('inference_extension_scheduler_attempts_total{status="failure"} 3')
         lines.append(f'inference_objective_request_total{{model_name="acme/tiny",target_model_name="acme/tiny"}} {self.counted}')
-        lines.append(f'inference_pool_ready_pods{{name="llama-8b"}} {len(self.knobs["servers"])}')
+        ready = len(self.knobs["servers"]) if self.knobs["ready"] is None else self.knobs["ready"]
+        lines.append(f'inference_pool_ready_pods{{name="llama-8b"}} {ready}')
+        lines += [f'inference_pool_per_pod_queue_size{{model_server_pod="{name}-rank-0",name="llama-8b"}} {self.waiting.get(name, 0)}'
+                  for name in self.knobs["servers"]]
+        lines += [f'inference_extension_plugin_duration_seconds_count{{extension_point="{point}",plugin_name="{name}",plugin_type="{name}"}} {self.counted}'
+                  for point, name in self.knobs["plugins"]]
         return "\n".join(lines) + "\n"

@@ -45,6 +45,16 @@ def test_a_service_without_a_gateway_is_measured_at_its_own_address():
     assert sim["gateway"] is None and (sim["service"]["namespace"], sim["service"]["name"]) == ("llm-d", "sim-gateway") and sim["service"]["port"] > 0
 
 
+def test_a_short_load_is_the_first_stage_alone():
+    wanted = {"concurrency": [4, 8], "baseline": "/old", "baseline_max_ratio": 1.5}
+    sim, _table = benchmark.runs(planned(wanted), 3)
+    assert sim["stages"] == [{"concurrency": 4, "seconds": 3}] and sim["slo"] == {"error_rate_max": 0}
+    assert sim["warmup"] is None and sim["baseline"] is None and sim["baseline_max_ratio"] is None
+    sim, _table = benchmark.runs(planned({**wanted, "slo": {"ttft_p90_ms": 5}}), 3)
+    assert sim["slo"] == {"ttft_p90_ms": 5}
+    assert benchmark.runs(planned(wanted))[0]["baseline_max_ratio"] == 1.5
+
+
 def test_a_trace_has_its_own_times():
     (sim,) = benchmark.runs(planned({"workload": {"kind": "trace", "path": "t.jsonl"}}, SIM))
     assert sim["stages"] == [] and sim["warmup"] is None
@@ -55,7 +65,7 @@ def test_what_is_planned_is_what_the_module_takes():
     made = planned(wanted)
     (sim, *_others) = benchmark.runs(made)
     options = {key: value for key, value in sim.items() if key not in ("name", "servers") and value is not None}
-    complete = perf_spec.complete({**options, "slo": made["benchmark"]["slo"], "goodput": made["benchmark"]["goodput"]})
+    complete = perf_spec.complete({**options, "goodput": made["benchmark"]["goodput"]})
     assert perf_options.problems({**complete, "url": "http://x"}) == [] and complete["job"]["timeout"] == 60
 
 

@@ -5,31 +5,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 import time
+import types
 
 import pytest
 
-from ansible_collections.llm_d.inference.plugins.module_utils import claims
+from ansible_collections.llm_d.inference.plugins.module_utils import claims_routing
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client, UrlTransport
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import Counters, Limits, Prober
-from local_servers import InferenceGateway, serve
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import Limits, Prober
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import Counters, Servers
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect
+from engine_servers import ApiServer, pod
+from local_servers import JSON, InferenceGateway, serve, whole
 
 NAMES = {"requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total",
-         "ready_endpoints": "inference_pool_ready_pods"}
-LIMITS = Limits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3)
+         "ready_endpoints": "inference_pool_ready_pods", "plugin_duration": "inference_extension_plugin_duration_seconds",
+         "server_queue": "inference_pool_per_pod_queue_size"}
+LIMITS = Limits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3, refresh=0.3, indexing=0.0)
 
 
 def probe(gateway, counters=True, names=None, limits=LIMITS, **service):
     with serve(gateway) as url:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "promises": ["sticky", "spread"], **service}
-        reader = Counters(UrlTransport(url), "/metrics", names or NAMES) if counters else None
+        reader = Counters(lambda: [UrlTransport(url)], "/metrics", names or NAMES) if counters else None
         return Prober(service, Client(UrlTransport(url)), reader, limits).run()
 
 
 def judged(gateway, **options):
     """{claim: (ok, evidence, remedy)} of one probe."""
-    found, skipped = claims.judge_service(probe(gateway, **options))
+    found, skipped = claims_routing.judge_service(probe(gateway, **options))
     assert all(entry["ok"] or entry["remedy"] for entry in found)
     return ({entry["id"].split("/")[1]: (entry["ok"], entry["evidence"], entry["remedy"]) for entry in found},
             {entry["id"].split("/")[1]: entry["why"] for entry in skipped})
@@ -40,18 +47,19 @@ def test_a_gateway_that_schedules():
     seen = probe(gateway)
     assert seen["sent"] == 10 and seen["scheduled"] == 10 and seen["failures"] == []
     assert len(gateway.prompts) == 12  # two of them were for health, before the counting
-    assert seen["counters"] == {"moved": {"requests": 10, "scheduler_attempts": 10}, "sent": 10}
+    assert seen["counters"]["moved"] == {"requests": 10, "scheduler_attempts": 10} and seen["counters"]["sent"] == 10
     assert list(seen["sticky"]["servers"].values()) == [6] and len(seen["spread"]["servers"]) == 2
-    found, skipped = claims.judge_service(seen)
+    found, skipped = claims_routing.judge_service(seen)
     assert [(entry["id"], entry["ok"]) for entry in found] == [
-        ("llama-8b/serving", True), ("llama-8b/scheduled", True), ("llama-8b/counted", True), ("llama-8b/sticky", True), ("llama-8b/spread", True)]
-    assert skipped == [] and all(entry["remedy"] == "" for entry in found)
+        ("llama-8b/serving", True), ("llama-8b/scheduled", True), ("llama-8b/counted", True), ("llama-8b/sticky", True), ("llama-8b/cached", True),
+        ("llama-8b/spread", True)]
+    assert [entry["id"] for entry in skipped] == ["llama-8b/obeyed"] and all(entry["remedy"] == "" for entry in found)
 
 
 def test_a_second_run_is_as_good_as_the_first():
     gateway = InferenceGateway()
     for dummy in range(2):
-        assert all(entry["ok"] for entry in claims.judge_service(probe(gateway))[0])
+        assert all(entry["ok"] for entry in claims_routing.judge_service(probe(gateway))[0])
     prompts = [prompt for prompt in gateway.prompts if not prompt.startswith("Count")]
     assert len({prompt[:64] for prompt in prompts}) == 2 * (1 + 4)
 
@@ -81,7 +89,7 @@ def test_without_spread_the_number_of_requests_is_bounded():
 def test_with_one_server_there_is_nothing_to_prove(replicas, servers, why):
     gateway = InferenceGateway(servers=["pod-a", "pod-b"][:servers])
     found, skipped = judged(gateway, replicas=replicas)
-    assert why in skipped["sticky"] and why in skipped["spread"] and set(found) == {"serving", "scheduled", "counted"}
+    assert why in skipped["sticky"] and why in skipped["spread"] and set(found) == {"serving", "scheduled", "counted", "cached"}
 
 
 def test_nobody_knows_the_number_of_servers():
@@ -89,8 +97,10 @@ def test_nobody_knows_the_number_of_servers():
 
 
 def test_what_the_policy_does_not_promise_is_not_claimed():
-    found, skipped = judged(InferenceGateway(sticky=False), promises=["spread"])
-    assert "does not promise" in skipped["sticky"] and found["spread"][0]
+    gateway = InferenceGateway(sticky=False)
+    found, skipped = judged(gateway, promises=["spread"])
+    assert "does not promise" in skipped["sticky"] and found["spread"][0] and not {"roam", "follow", "split", "avoid", "cached"} & {*found, *skipped}
+    assert len(gateway.prompts) == 2 + 4
 
 
 def test_requests_that_go_past_the_picker():
@@ -168,12 +178,12 @@ def test_servers_that_do_not_say_who_they_are_are_known_by_the_pickers_counters(
     seen = probe(InferenceGateway(pod_header=False, pod_label=True))
     assert seen["sticky"]["source"] == "scheduler_attempts per server" and list(seen["sticky"]["servers"].values()) == [6]
     assert len(seen["spread"]["servers"]) == 2 and seen["sent"] == 10
-    assert all(entry["ok"] for entry in claims.judge_service(seen)[0])
+    assert all(entry["ok"] for entry in claims_routing.judge_service(seen)[0])
 
 
 def test_nobody_says_who_answered():
     found, skipped = judged(InferenceGateway(pod_header=False))
-    assert found["sticky"][0] is False and "POD_NAME" in found["sticky"][2] and found["spread"][0] is False
+    assert found["sticky"][0] is False and "pods/proxy" in found["sticky"][2] and found["spread"][0] is False
     assert found["counted"][0]
 
 
@@ -182,7 +192,7 @@ def test_a_service_that_is_down_is_not_bombarded():
     found, skipped = judged(gateway)
     assert set(found) == {"serving"} and found["serving"][0] is False
     assert "no healthy upstream" in found["serving"][1] and "looks in" in found["serving"][1] and "selector" in found["serving"][2]
-    assert set(skipped) == {"scheduled", "counted", "sticky", "spread"}
+    assert set(skipped) == {"scheduled", "counted", "endpoints", "plugins", "obeyed", "sticky", "cached", "spread"}
 
 
 def test_a_request_that_fails_in_the_middle():
@@ -196,3 +206,188 @@ def test_the_whole_is_bounded_in_time():
     start = time.monotonic()
     seen = probe(hang, limits=Limits(request_timeout=0.2, wait=0.5))
     assert time.monotonic() - start < 4 and seen["health"]["healthy"] is False
+
+
+RAN = [("Scorer", "queue-scorer"), ("Picker", "max-score-picker")]
+PLUGINS = {"Filter": [], "Scorer": ["queue-scorer"], "Picker": ["max-score-picker"]}
+
+
+def test_the_plugins_that_ran_are_those_of_the_plan():
+    assert judged(InferenceGateway(plugins=RAN), plugins=PLUGINS)[0]["plugins"][:2] == (
+        True, "ran for these requests: scorer: queue-scorer (10); picker: max-score-picker (10)")
+    found, _skipped = judged(InferenceGateway(plugins=[("Picker", "random-picker")]), plugins=PLUGINS)
+    assert found["plugins"][0] is False and "queue-scorer did not run as scorer" in found["plugins"][1]
+    assert "random-picker ran as picker and is not in the plan" in found["plugins"][1]
+
+
+def test_plugins_that_ran_before_and_not_for_these_requests():
+    class Idle(InferenceGateway):
+        def metrics(self):
+            return super().metrics().replace(f'plugin_type="queue-scorer"}} {self.counted}', 'plugin_type="queue-scorer"} 14')
+    found, _skipped = judged(Idle(plugins=RAN), plugins=PLUGINS)
+    assert found["plugins"][0] is False and "queue-scorer did not run" in found["plugins"][1]
+
+
+def test_who_is_picked_answers():
+    assert judged(InferenceGateway(pod_label=True))[0]["obeyed"][0]
+    found, _skipped = judged(InferenceGateway(pod_label=True, obeys=False))
+    assert found["obeyed"][0] is False and "pod-a answered" in found["obeyed"][1] and found["counted"][0]
+
+
+def test_the_picker_knows_all_servers():
+    assert judged(InferenceGateway(), endpoints=2)[0]["endpoints"][:2] == (True, "the endpoint picker knows 2 of 2 servers")
+    found, _skipped = judged(InferenceGateway(ready=1), endpoints=2)
+    assert found["endpoints"][0] is False and "1 of 2" in found["endpoints"][1]
+
+
+def test_a_gauge_that_is_written_late_is_waited_for():
+    class Late(InferenceGateway):
+        reads = 0
+
+        def metrics(self):
+            self.reads += 1
+            self.knobs["ready"] = 0 if self.reads < 4 else 2
+            return super().metrics()
+    assert judged(Late(), endpoints=2, limits=Limits(gap=0.0, settle=0.2, wait=0.3, refresh=3.0))[0]["endpoints"][0]
+
+
+def test_a_cache_that_is_not_used():
+    found, _skipped = judged(InferenceGateway(caching=False))
+    assert found["cached"][0] is False and "0 of 5 requests" in found["cached"][1] and found["sticky"][0]
+    assert "--enable-prompt-tokens-details" in judged(InferenceGateway(caching=None))[1]["cached"]
+
+
+def test_a_policy_without_memory():
+    assert judged(InferenceGateway(sticky=False), promises=["spread", "roam"])[0]["roam"][0]
+    found, _skipped = judged(InferenceGateway(), promises=["spread", "roam"])
+    assert found["roam"][0] is False and "24 requests with one shared prefix" in found["roam"][1] and found["spread"][0]
+
+
+def test_several_endpoint_pickers_are_added_up():
+    gateway, other = InferenceGateway(), InferenceGateway(ready=1)
+
+    def half(handler, method, path, body):
+        if path == "/v1/completions":
+            other.counted += 1  # every second request went through the other one, which counts it instead
+            other.attempts["pod-a"] += 1
+            gateway.counted -= len(gateway.prompts) % 2
+            other.counted -= 1 - len(gateway.prompts) % 2
+        return gateway(handler, method, path, body)
+    with serve(half) as url, serve(other) as second:
+        service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "endpoints": 2, "promises": ["sticky", "spread"]}
+        reader = Counters(lambda: [UrlTransport(url), UrlTransport(second)], "/metrics", NAMES)
+        seen = Prober(service, Client(UrlTransport(url)), reader, LIMITS).run()
+    assert seen["pickers"] == 2 and seen["counters"]["moved"]["requests"] == seen["sent"] == 10
+    assert seen["ready_endpoints"] == 1  # that of the one that knows fewest
+
+
+def test_no_endpoint_picker_at_all():
+    with serve(InferenceGateway()) as url:
+        service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "promises": ["spread"]}
+        seen = Prober(service, Client(UrlTransport(url)), Counters(lambda: [], "/metrics", NAMES), LIMITS).run()
+    found = {entry["id"]: entry for entry in claims_routing.judge_service(seen)[0]}
+    assert found["llama-8b/counted"]["ok"] is False and "no endpoint picker is ready" in found["llama-8b/counted"]["evidence"]
+
+
+class Behind:
+    """The servers behind a gateway, asked directly. `learns`: whether the gateway hears of it."""
+
+    def __init__(self, gateway, name, learns=True, status=200, busy=1.0):
+        self.gateway, self.name, self.learns, self.status, self.busy = gateway, name, learns, status, busy
+
+    def __call__(self, handler, method, path, body):
+        if path == "/metrics":
+            served = (self.gateway.attempts.get(self.name, self.gateway.cold) if self.learns else 3)
+            return self.status, {"Content-Type": "text/plain"}, f'vllm:request_success_total{{finished_reason="length"}} {served}\n'
+        if json.loads(body).get("ignore_eos"):
+            self.gateway.keep_busy(self.name, self.busy)
+        if self.learns:
+            self.gateway.homes[json.loads(body)["prompt"][:256]] = self.name
+        return self.status, {"Content-Type": JSON}, whole()
+
+
+def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, seats=5, **knobs):
+    """What a probe sees of a gateway and of the servers behind it, which are reached through a real API server's pages."""
+    with contextlib.ExitStack() as stack:
+        labels = {"llm-d.ai/role": role}
+        pods = [pod(name, stack.enter_context(serve(Behind(gateway, name, **knobs))), labels) for name in names]
+        monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(ApiServer(pods))))
+        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
+        url = stack.enter_context(serve(gateway))
+        servers = Servers(connect(types.SimpleNamespace(params={})), "llm-d", [{"role": role, "labels": labels, "port": "8000"}])
+        service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "cold_tokens": 16, "max_num_seqs": seats,
+                   "promises": promises or ["spread", "follow" if role == "decode" else "split"]}
+        seen = Prober(service, Client(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers).run()
+    found, skipped = claims_routing.judge_service(seen)
+    assert all(entry["ok"] or entry["remedy"] for entry in found)
+    return {entry["id"].split("/")[1]: entry for entry in found}, seen
+
+
+def test_a_prompt_leads_to_the_server_that_was_asked_directly(monkeypatch):
+    found, seen = behind(monkeypatch, InferenceGateway(), "decode")
+    assert found["follow"]["ok"] and "6 of 6 prompts that 2 servers learnt" in found["follow"]["evidence"] and found["counted"]["ok"]
+    assert seen["follow"] == {"sent": 6, "right": 6, "servers": 2}
+
+
+def test_a_prompt_leads_to_its_server_by_the_servers_own_counters(monkeypatch):
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, pod_label=True), "decode", promises=["spread", "follow"])
+    assert found["follow"]["ok"] and found["obeyed"]["ok"], found
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, one_server=True), "decode", promises=["spread", "follow"])
+    assert not found["follow"]["ok"] and "3 of 6" in found["follow"]["evidence"]
+
+
+@pytest.mark.parametrize(("gateway", "knobs", "said"), [
+    ({"one_server": True}, {}, "3 of 6 prompts"), ({"sticky": True}, {"status": 500}, "500"), ({"sticky": True}, {"learns": False, "status": 403}, "403"),
+])
+def test_prompts_that_lead_elsewhere(monkeypatch, gateway, knobs, said):
+    found, _seen = behind(monkeypatch, InferenceGateway(**gateway), "decode", **knobs)
+    assert not found["follow"]["ok"] and said in found["follow"]["evidence"]
+
+
+def test_servers_that_do_not_say_who_they_are_are_known_by_their_own_counters(monkeypatch):
+    """vLLM with an endpoint picker that does not count by server."""
+    found, seen = behind(monkeypatch, InferenceGateway(pod_header=False), "decode", promises=["sticky", "spread"])
+    assert found["sticky"]["ok"] and found["spread"]["ok"] and seen["sticky"]["source"] == "requests that servers count"
+    assert sum(seen["sticky"]["servers"].values()) == 6 and sum(seen["answered"].values()) == 10
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, sticky=False), "decode", promises=["sticky", "spread"])
+    assert not found["sticky"]["ok"] and "pod-a (3), pod-b (3)" in found["sticky"]["evidence"]
+
+
+def test_who_is_picked_answers_by_the_servers_own_counters(monkeypatch):
+    class Apart(InferenceGateway):
+        """Its servers count what they answer, its picker what it picks."""
+
+        def metrics(self):
+            return super().metrics().replace('pod_name="pod-a"', 'pod_name="pod-x"')
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, pod_label=True), "decode", promises=["sticky", "spread"])
+    assert found["obeyed"]["ok"] and "pod-a (" in found["obeyed"]["evidence"]
+    found, _seen = behind(monkeypatch, Apart(pod_header=False, pod_label=True), "decode", promises=["sticky", "spread"])
+    assert not found["obeyed"]["ok"] and "pod-a answered" in found["obeyed"]["evidence"] and "was picked 0 times" in found["obeyed"]["evidence"]
+
+
+def test_new_prompts_stay_away_from_a_queue(monkeypatch):
+    found, seen = behind(monkeypatch, InferenceGateway(sticky=False), "decode", promises=["spread", "avoid"])
+    assert found["avoid"]["ok"] and found["avoid"]["evidence"] == "0 of 16 new prompts went to pod-a while requests waited there; pod-b (16)"
+    assert seen["avoid"]["waiting"] >= 5 and found["counted"]["ok"]  # what a server is asked directly is not counted
+    found, _seen = behind(monkeypatch, InferenceGateway(sticky=False, blind=True), "decode", promises=["spread", "avoid"])
+    assert not found["avoid"]["ok"] and "8 of 16 new prompts went to pod-a" in found["avoid"]["evidence"]
+
+
+@pytest.mark.parametrize(("seats", "busy"), [(256, 1.0), (None, 1.0), (5, 0.0)])
+def test_a_queue_that_cannot_be_made(monkeypatch, seats, busy):
+    gateway = InferenceGateway(sticky=False, blind=True)
+    found, seen = behind(monkeypatch, gateway, "decode", promises=["spread", "avoid"], seats=seats, busy=busy)
+    assert "avoid" not in found and seen["sent"] in (4, 20) and all(entry["ok"] for entry in found.values())
+
+
+def test_new_prompts_are_prefilled_elsewhere(monkeypatch):
+    found, seen = behind(monkeypatch, InferenceGateway(), "prefill", names=["prefill-a"])
+    assert found["split"]["ok"] and found["split"]["evidence"].startswith("4 of 4 new prompts") and seen["split"] == {"sent": 4, "prefilled": 4}
+
+
+@pytest.mark.parametrize(("names", "knobs", "said"), [
+    (["prefill-a"], {"learns": False}, "0 of 4 new prompts"), ([], {}, "0 of 4 new prompts"), (["prefill-a"], {"status": 500}, "500"),
+])
+def test_new_prompts_that_are_not(monkeypatch, names, knobs, said):
+    found, _seen = behind(monkeypatch, InferenceGateway(), "prefill", names=names, **knobs)
+    assert not found["split"]["ok"] and said in found["split"]["evidence"]

@@ -48,6 +48,8 @@ def test_a_gateway_that_is_programmed():
 
 @pytest.mark.parametrize("gateway, said", [
     (changed(addresses=[]), "it has no address"),
+    (changed(conditions=[{"type": "Accepted", "status": "False", "reason": "InvalidParameters", "message": "no such EnvoyProxy"},
+                         GATEWAY["status"]["conditions"][1]]), "InvalidParameters no such EnvoyProxy"),
     (changed(conditions=[]), "no controller has looked at it"),
     ({"metadata": {"namespace": "llm-d", "name": "x"}}, "no controller has looked at it"),
     (changed(conditions=[{"type": "Programmed", "status": "False", "reason": "AddressNotAssigned", "observedGeneration": 2}]), "AddressNotAssigned"),
@@ -147,7 +149,7 @@ def test_no_services_prove_nothing():
 @pytest.mark.parametrize("options, needed", [
     ({"gateway": ASKED, "services": []}, True),
     ({"gateway": None, "services": [service("one", "http://a")]}, False),
-    ({"gateway": None, "services": [service("one", "http://a", metrics={"name": "epp"})]}, True),
+    ({"gateway": None, "services": [service("one", "http://a", metrics={"namespace": "llm-d", "labels": {"a": "b"}})]}, True),
     ({"gateway": None, "services": [service("one", "http://a", metrics=None)]}, False),
 ])
 def test_whether_a_cluster_is_needed(options, needed):

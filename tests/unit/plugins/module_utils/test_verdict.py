@@ -13,22 +13,26 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils import verdict
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan as make_plan
 
-CONFIG = "plugins:\n- type: queue-scorer\n- type: {}\nschedulingProfiles: []\n"
 ENDPOINT = {"name": "llama-8b", "url": "http://10.216.7.20", "model": "acme/tiny", "host_header": None}
 ROUTING = {
-    "ok": True, "changed": False, "endpoints": [ENDPOINT], "kubernetes": "v1.34.4", "time": "2026-11-21T08:00:00Z", "observations": [],
+    "ok": True, "changed": False, "endpoints": [ENDPOINT], "kubernetes": "v1.34.4", "time": "2026-11-21T08:00:00Z",
+    "observations": [{"name": "llama-8b", "pickers": 1, "seconds": {"counted": 0.1}}],
     "claims": [{"id": "llama-8b/serving", "ok": True, "evidence": "seen", "remedy": "", "seconds": 0.2}],
     "not_checked": [{"id": "llama-8b/spread", "why": "there is one replica"}],
 }
 SERVER = {"server": "Pod llm-d/a", "healthy": True, "checks": [{"name": "health", "ok": True, "evidence": "200", "remedy": ""}]}
+SIZED = {**SERVER, "metrics": {"block_size": {"name": "vllm:cache_config_info", "value": 16.0}}}
 HEALTHY = {"healthy": True, "engine": "vllm", "version": "0.33.0", "findings": [], "waited": 0.1}
 OTHERS = {
+    "platform": {"claims": [{"id": "platform/kubernetes", "ok": True, "evidence": "v1.34.4", "remedy": "", "seconds": 0.1}], "not_checked": []},
     "schedulers": {"schedulers": [{"name": f"{name}-epp", "pods": [{"pod": f"{name}-epp-x", "by": "log"}]} for name in ("llama-8b", "qwen")]},
-    "servers": {"results": [{**HEALTHY, "servers": [SERVER, SERVER]}, {**HEALTHY, "servers": [SERVER]}]},
+    "servers": {"groups": [{**HEALTHY, "name": "llama-8b/servers", "servers": [SIZED, SIZED]}, {**HEALTHY, "name": "qwen/servers", "servers": [SERVER]}]},
     "security": {"claims": [{"id": "llama-8b/rights", "ok": True, "evidence": "few", "remedy": "", "seconds": 0.1}], "not_checked": []},
 }
-ALL = ["objects/ready", "llama-8b/serving", "llama-8b/configured", "qwen/configured", "llama-8b/servers", "qwen/servers", "llama-8b/rights"]
-OBJECTS = {"changed": False, "waited": 0.5, "resources": [{"kind": "Deployment"}]}
+ALL = ["platform/kubernetes", "objects/ready", "llama-8b/picker", "llama-8b/serving", "llama-8b/configured", "qwen/configured", "llama-8b/servers",
+       "llama-8b/blocks", "qwen/servers", "llama-8b/scraped", "llama-8b/rights"]
+OBJECTS = {"changed": False, "waited": 0.5, "resources": [
+    {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": "llm-d", "name": name}} for name in ("llama-8b-decode", "llama-8b-epp")]}
 
 
 @pytest.fixture(name="plan")
@@ -44,14 +48,18 @@ def plan_of_two_services():
 
 def test_targets(plan):
     llama, qwen = verdict.targets(plan)
+    labels = {"app.kubernetes.io/name": "endpoint-picker", "app.kubernetes.io/instance": "llama-8b-epp"}
+    assert llama.pop("servers") == {"namespace": "llm-d", "groups": [
+        {"role": "decode", "labels": plan["services"][0]["server"]["selector"], "port": "8000"}]}
     assert llama == {
-        "name": "llama-8b", "model": "acme/tiny", "path": "/", "host_header": "llama.example.com", "promises": ["sticky", "spread"], "replicas": 2,
-        "address": None,
-        "metrics": {"namespace": "llm-d", "name": "llama-8b-epp", "port": "9090", "names": {
+        "name": "llama-8b", "model": "acme/tiny", "path": "/", "host_header": "llama.example.com", "replicas": 2, "endpoints": 2,
+        "max_num_seqs": 5, "address": None,
+        "metrics": {"namespace": "llm-d", "labels": labels, "port": "9090", "names": {
             "requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total",
-            "ready_endpoints": "inference_pool_ready_pods"}},
+            "ready_endpoints": "inference_pool_ready_pods", "plugin_duration": "inference_extension_plugin_duration_seconds",
+            "server_queue": "inference_pool_per_pod_queue_size", "disagg_decisions": "llm_d_inference_scheduler_disagg_decision_total"}},
     }
-    assert (qwen["promises"], qwen["host_header"], qwen["replicas"]) == (["spread"], "validation.example.org", 1)
+    assert (qwen["host_header"], qwen["replicas"]) == ("validation.example.org", 1)
 
 
 def test_objects(plan):
@@ -67,19 +75,11 @@ def test_a_controller_of_somebody_else_is_not_looked_at(plan):
     assert "envoy-gateway-system" not in {entry["namespace"] for entry in verdict.objects(plan)}
 
 
-@pytest.mark.parametrize("scorer, sticky", [
-    ("prefix-cache-scorer", True), ("precise-prefix-cache-scorer", True), ("kv-cache-utilization-scorer", False), ("random-picker", False),
-    ("prefix-based-pd-decider", False),
-])
-def test_promises(scorer, sticky):
-    assert verdict.promises(CONFIG.format(scorer)) == (["sticky", "spread"] if sticky else ["spread"])
-
-
 def test_a_verdict(plan):
     found = verdict.assemble(plan, {**OTHERS, "objects": OBJECTS, "routing": ROUTING, "time": "now"}, "0.1.0")
     assert found["ok"] is True and found["endpoint"] == "http://10.216.7.20" and found["time"] == "2026-11-21T08:00:00Z"
     assert [entry["id"] for entry in found["claims"]] == ALL
-    assert found["not_checked"] == ROUTING["not_checked"]
+    assert found["not_checked"] == [*ROUTING["not_checked"], {"id": "qwen/blocks", "why": "the servers do not export the size of their blocks"}]
     versions = found["versions"]
     assert (versions["collection"], versions["release"], versions["kubernetes"]) == ("0.1.0", "scheduler-0.7", "v1.34.4")
     assert versions["services"]["llama-8b"]["scheduler"].startswith("llm-d/llm-d-inference-scheduler:")
@@ -92,7 +92,8 @@ def test_a_verdict(plan):
     ({"objects": OBJECTS, "routing": {"failed": False, "msg": "boom", "exception": "..."}}, ["routing/proven"]),
     ({"objects": {"msg": "no API server"}, "routing": ROUTING}, ["objects/ready"]),
     ({"objects": OBJECTS, "routing": ROUTING, "security": {"msg": "no"}}, ["security/proven"]),
-    ({"objects": OBJECTS, "routing": ROUTING, "servers": {"results": [], "msg": "no"}}, ["servers/healthy"]),
+    ({"objects": OBJECTS, "routing": ROUTING, "servers": {"groups": [], "msg": "no"}}, ["servers/healthy"]),
+    ({"objects": OBJECTS, "routing": ROUTING, "platform": {"msg": "no"}}, ["platform/seen"]),
     ({"objects": OBJECTS, "routing": ROUTING, "schedulers": {"msg": "no"}}, ["schedulers/configured"]),
     ({"objects": OBJECTS, "routing": {**ROUTING, "claims": [{"id": "x", "ok": False, "evidence": "e", "remedy": "r", "seconds": 0}]}}, ["x"]),
 ])
@@ -104,7 +105,8 @@ def test_what_was_not_seen_is_not_ok(plan, looks, wrong):
 
 def test_each_group_of_servers_is_looked_at(plan):
     llama, qwen = verdict.servers(plan)
-    assert llama["id"] == "llama-8b/servers" and llama["model"] == "acme/tiny" and llama["replicas"]["count"] == 2 and llama["replicas"]["port"] == "8000"
+    assert llama["name"] == "llama-8b/servers" and llama["block_size"] == 16
+    assert llama["model"] == "acme/tiny" and llama["replicas"]["count"] == 2 and llama["replicas"]["port"] == "8000"
     assert "llm-d.ai/role=decode" in llama["replicas"]["label_selector"] and qwen["replicas"]["count"] == 1
 
 
@@ -120,10 +122,21 @@ def test_no_claims_are_no_proof():
 
 def test_the_table(plan):
     lines = verdict.table(verdict.assemble(plan, {**OTHERS, "objects": OBJECTS, "routing": ROUTING}, "0.1.0"))
-    assert lines[0].startswith("ok    objects/ready      ") and "0.50 s  ready: 1 Deployment" in lines[0]
-    assert lines[7].startswith("-     llama-8b/spread") and lines[7].endswith("not checked: there is one replica")
-    assert lines[8] == "OK: 7 of 7 claims hold"
-    assert lines[9].startswith("curl -si ")
+    assert lines[1].startswith("ok    objects/ready      ") and "0.50 s  ready: 1 Deployment" in lines[1]
+    assert lines[11].startswith("-     llama-8b/spread") and lines[11].endswith("not checked: there is one replica")
+    assert lines[13] == "OK: 11 of 11 claims hold"
+    assert lines[14].startswith("curl -si ")
+
+
+def test_nothing_is_left_to_be_installed(plan):
+    needs = verdict.platform(plan)
+    assert set(needs["installs"].values()) == {False} and needs["rights"] == plan["preflight"]["rights"]
+
+
+def test_objects_with_a_claim_of_their_own(plan):
+    named = verdict.own_claims(plan)
+    assert named[("HTTPRoute", "llm-d", "qwen")] == "qwen/route" and named[("InferencePool", "llm-d", "llama-8b")] == "llama-8b/pool"
+    assert set(named) <= {(entry["kind"], entry["namespace"], entry["name"]) for entry in verdict.objects(plan)}
 
 
 def test_the_table_of_a_failure():

@@ -84,7 +84,7 @@ def test_a_proof(run):
     with serve(InferenceGateway()) as url:
         result = run(routing_proof, services=[service(url)])
     assert result["ok"] is True and result["changed"] is False and "failed" not in result
-    assert [entry["id"].split("/")[1] for entry in result["claims"]] == ["serving", "scheduled", "counted", "sticky", "spread"]
+    assert [entry["id"].split("/")[1] for entry in result["claims"]] == ["serving", "scheduled", "counted", "sticky", "cached", "spread"]
     assert result["seconds"] < 6
 
 

@@ -95,6 +95,31 @@ def test_a_set_is_waited_for(call, monkeypatch):
     assert found["healthy"] is True and found["looks"] > 1
 
 
+def test_several_sets_in_one_call(call, monkeypatch):
+    with contextlib.ExitStack() as stack:
+        urls = [stack.enter_context(serve(engine("vllm"))) for _number in range(3)]
+        other = {"llm-d.ai/model-service": "other"}
+        stack.enter_context(cluster(monkeypatch, pod("pod-a", urls[0], LABELS), pod("pod-b", urls[1], LABELS), pod("pod-c", urls[2], other)))
+        groups = [{"name": "tiny", "model": "acme/tiny", "replicas": {**REPLICAS, "count": 2}},
+                  {"name": "other", "model": "acme/small", "replicas": {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=other"}},
+                  {"name": "gone", "replicas": {"namespace": "llm-d", "service": "gone"}}]
+        found = call(vllm_health_info, groups=groups, level="metrics")
+        well = call(vllm_health_info, groups=groups[:1], level="metrics")
+    tiny, small, gone = found["groups"]
+    assert [each["name"] for each in found["groups"]] == ["tiny", "other", "gone"] and found["healthy"] is False and "failed" not in found
+    assert tiny["healthy"] is True and len(tiny["servers"]) == 2 and tiny["engine"] == "vllm"
+    assert small["healthy"] is False and "not acme/small" in small["checks"][-1]["evidence"]
+    assert gone["healthy"] is False and "there is no Service llm-d/gone" in gone["msg"]
+    assert well["healthy"] is True
+
+
+def test_no_set_is_nothing_to_look_at_and_a_wrong_one_is_named(call):
+    assert call(vllm_health_info, groups=[])["groups"] == []
+    found = call(vllm_health_info, groups=[{"name": "tiny", "replicas": {**REPLICAS, "count": 0}}])
+    assert found["failed"] is True and found["msg"].startswith("tiny: replicas.count is 0")
+    assert "mutually exclusive" in call(vllm_health_info, groups=[], url="http://127.0.0.1:1")["msg"]
+
+
 def test_servers_are_looked_at_at_the_same_time(call):
     def sleepy(handler, method, path, body):
         time.sleep(0.2)

@@ -1,0 +1,120 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: platform_proof
+short_description: Claim that the cluster below a stack is what the stack needs
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Looks at the version of the cluster, at the definitions that are known there, at the controller of the gateway, and at what this account may do.
+  - The checks are those of M(llm_d.inference.cluster_preflight), of a cluster where nothing is left to be installed. Writes nothing.
+  - What this account may not read is not claimed.
+options:
+  needs:
+    description: What is needed, as C(platform) of P(llm_d.inference.validation_targets#filter).
+    type: dict
+    required: true
+  services:
+    description:
+      - The model services, each with its C(name) and the names of its C(deployments) in C(needs.namespace).
+      - Where someone has put an autoscaler on one of them, it is claimed to work.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Name of the service.
+        type: str
+        required: true
+      deployments:
+        description: Names of the Deployments of its servers.
+        type: list
+        elements: str
+        required: true
+extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - kubernetes >= 24.2.0
+attributes:
+  check_mode:
+    description: Looks at nothing, since nothing was applied.
+seealso:
+  - module: llm_d.inference.cluster_preflight
+"""
+
+EXAMPLES = r"""
+- name: Look at the cluster below the stack
+  llm_d.inference.platform_proof:
+    needs: "{{ (lookup('llm_d.inference.plan') | llm_d.inference.validation_targets).platform }}"
+"""
+
+RETURN = r"""
+claims:
+  description:
+    - The claims C(platform/kubernetes), C(platform/definitions), C(platform/controller) and C(platform/rights), those that the needs are about.
+    - C(NAME/scaling) of each service that is scaled.
+  returned: success, when not in check mode
+  type: list
+  elements: dict
+  sample:
+    - {id: platform/kubernetes, ok: true, evidence: Kubernetes v1.34.4, remedy: "", seconds: 0.1}
+not_checked:
+  description: What was not claimed, and why.
+  returned: success, when not in check mode
+  type: list
+  elements: dict
+  sample: [{id: platform/rights, why: "the account system:serviceaccount:ci:viewer only looks: it may write nothing of this plan"}]
+"""
+
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils import scaling_proof
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts
+from ansible_collections.llm_d.inference.plugins.module_utils.platform_proof import FACTS, judge
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_facts import collect
+
+
+def scaled(cluster, namespace, services):
+    """Claims about autoscalers, and why there are none where this account may not see them."""
+    start = time.monotonic()
+    try:
+        found = cluster.find(scaling_proof.PATH.format(namespace)) or {}
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        return [], [{"id": f"{service['name']}/scaling", "why": "this account may not list autoscalers"} for service in services]
+    return scaling_proof.judge(dicts(found.get("items")), services, time.monotonic() - start), []
+
+
+def main() -> None:
+    """Entry point."""
+    service = {"name": {"type": "str", "required": True}, "deployments": {"type": "list", "elements": "str", "required": True}}
+    module = AnsibleModule({**auth_spec(), "needs": {"type": "dict", "required": True},
+                            "services": {"type": "list", "elements": "dict", "default": [], "options": service}}, supports_check_mode=True)
+    if module.check_mode:
+        module.exit_json(changed=False)
+    needs, start = module.params["needs"], time.monotonic()
+    try:
+        cluster = connect(module)
+        facts = collect(cluster, needs, FACTS)
+        claims, skipped = judge(facts, needs, time.monotonic() - start)
+        more, left = scaled(cluster, needs["namespace"], module.params["services"])
+    except ClusterError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, claims=claims + more, not_checked=skipped + left)
+
+
+if __name__ == "__main__":
+    main()

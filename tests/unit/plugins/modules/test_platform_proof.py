@@ -1,0 +1,149 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The platform_proof module against an API server on loopback: each claim holds there, and fails when the cluster is another one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.module_utils import verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.modules import platform_proof
+from job_cluster import kubeconfig
+from local_servers import JSON, serve
+
+NEEDS = verdict.platform(plan({
+    "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}}],
+    "llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}}))
+BUNDLE = "{}.networking.k8s.io/bundle-version"
+
+
+def crd(name, kind=None, version=None):
+    return {"metadata": {"name": name, "annotations": {BUNDLE.format(kind): f"v{version}"} if kind else {}}}
+
+
+class Server:
+    """An API server as it is after site.yml, with changes; `denied`: (verb, resource) of what this account may not do."""
+
+    def __init__(self, denied=(), version="v1.34.4", pools="v1", crds=None, controller="envoyproxy/gateway:v1.9.1", class_name="envoy-gateway", hidden=()):
+        self.denied, self.hidden = denied, hidden
+        known = [crd("gateways.gateway.networking.k8s.io", "gateway", "1.6.1"), crd("inferencepools.inference.networking.k8s.io", "inference", "1.4.0"),
+                 crd("envoyproxies.gateway.envoyproxy.io")]
+        groups = {"gateway.networking.k8s.io": "v1", "inference.networking.k8s.io": pools, "gateway.envoyproxy.io": "v1alpha1"}
+        self.pages = {
+            "/version": {"gitVersion": version},
+            "/apis": {"groups": [{"name": name, "versions": [{"version": served}]} for name, served in groups.items()]},
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions": {"items": known if crds is None else crds},
+            "/apis/gateway.networking.k8s.io/v1/gatewayclasses": {"items": [{
+                "metadata": {"name": class_name}, "spec": {"controllerName": "gateway.envoyproxy.io/gatewayclass-controller"}}]},
+        }
+        if controller:
+            self.pages["/apis/apps/v1/namespaces/envoy-gateway-system/deployments/envoy-gateway"] = {
+                "metadata": {"name": "envoy-gateway", "labels": {"app.kubernetes.io/managed-by": "Helm"}},
+                "spec": {"template": {"spec": {"containers": [{"name": "envoy-gateway", "image": controller}]}}}}
+        for name in ("llm-d", "envoy-gateway-system"):
+            self.pages[f"/api/v1/namespaces/{name}"] = {"metadata": {"name": name}, "status": {"phase": "Active"}}
+
+    def __call__(self, _handler, method, path, body):
+        path = path.partition("?")[0]
+        if method == "POST":
+            asked = json.loads(body)
+            right = asked.get("spec", {}).get("resourceAttributes", {})
+            status = {"allowed": (right["verb"], right["resource"]) not in self.denied} if right else {"userInfo": {"username": "ci:deployer"}}
+            return 201, {"Content-Type": JSON}, json.dumps({"status": status})
+        found = None if path in self.hidden else self.pages.get(path)
+        code = 200 if found else 403 if path in self.hidden else 404
+        return code, {"Content-Type": JSON}, json.dumps(found or {"kind": "Status", "code": code, "message": f"{path}: {code}"})
+
+
+@pytest.fixture(name="prove")
+def proof(call, tmp_path):
+    def prove(server, check=False, needs=NEEDS):
+        with serve(server) as api:
+            return call(platform_proof, check=check, kubeconfig=kubeconfig(tmp_path, api), needs=needs, services=[
+                {"name": "sim", "deployments": ["sim-decode", "sim-prefill"]}, {"name": "table", "deployments": ["table-decode"]}])
+
+    return prove
+
+
+def test_what_is_well(prove):
+    found = prove(Server())
+    assert [(entry["id"], entry["ok"]) for entry in found["claims"]] == [
+        (f"platform/{name}", True) for name in ("kubernetes", "definitions", "controller", "rights")] and found["not_checked"] == []
+    told = [entry["evidence"] for entry in found["claims"]]
+    assert told[0] == "Kubernetes v1.34.4" and "inferencepools.inference.networking.k8s.io 1.4.0" in told[1] and told[2] == (
+        "envoy_gateway 1.9.1, GatewayClass envoy-gateway")
+    assert f"ci:deployer has the {len(NEEDS['rights'])} rights" in told[3] and all(entry["seconds"] > 0 for entry in found["claims"])
+
+
+@pytest.mark.parametrize(("changes", "claim", "said"), [
+    ({"version": "v1.28.9"}, "kubernetes", "Found: v1.28.9. Needed: 1.29"),
+    ({"pools": "v1alpha2"}, "definitions", "not served"),
+    ({"crds": []}, "definitions", "The Gateway API is missing"),
+    ({"crds": [crd("gateways.gateway.networking.k8s.io", "gateway", "1.2.0"), crd("inferencepools.inference.networking.k8s.io", "inference", "1.4.0"),
+               crd("envoyproxies.gateway.envoyproxy.io")]}, "definitions", "Found: 1.2.0"),
+    ({"controller": None}, "controller", "no controller of envoy_gateway"),
+    ({"controller": "envoyproxy/gateway:v1.3.0"}, "controller", "Found: 1.3.0"),
+    ({"class_name": "another"}, "controller", "There is no GatewayClass envoy-gateway"),
+    ({"denied": {("patch", "deployments"), ("create", "pods/proxy")}}, "rights", "may not patch deployments.apps in llm-d"),
+])
+def test_each_claim_fails_for_its_own_reason(prove, changes, claim, said):
+    found = prove(Server(**changes))
+    (wrong,) = [entry for entry in found["claims"] if not entry["ok"]]
+    assert wrong["id"] == f"platform/{claim}" and said in wrong["evidence"] and wrong["remedy"]
+
+
+def test_who_only_looks_is_not_told_to_have_rights(prove):
+    found = prove(Server(denied={(right["verb"], right["resource"]) for right in NEEDS["rights"] if right["verb"] in ("create", "patch", "delete")}))
+    assert [entry["id"] for entry in found["not_checked"]] == ["platform/rights"] and "ci:deployer only looks" in found["not_checked"][0]["why"]
+    assert all(entry["ok"] for entry in found["claims"])
+
+
+def test_what_may_not_be_read_is_no_failure(prove):
+    hidden = ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/gateway.networking.k8s.io/v1/gatewayclasses",
+              "/apis/apps/v1/namespaces/envoy-gateway-system/deployments/envoy-gateway")
+    found = prove(Server(hidden=hidden))
+    assert [entry["ok"] for entry in found["claims"]] == [True] * 4 and "may not see" in found["claims"][2]["evidence"]
+
+
+SCALERS = "/apis/autoscaling/v2/namespaces/llm-d/horizontalpodautoscalers"
+
+
+def scaler(name, target, reason="ValidMetricFound", status="True"):
+    """As Kubernetes 1.34 shows it."""
+    return {"metadata": {"name": name}, "spec": {"minReplicas": 2, "maxReplicas": 8, "scaleTargetRef": {
+        "apiVersion": "apps/v1", "kind": "Deployment", "name": target}}, "status": {"currentReplicas": 4, "conditions": [
+            {"type": "AbleToScale", "status": "True", "reason": "ReadyForNewScale"},
+            {"type": "ScalingActive", "status": status, "reason": reason, "message": "the HPA was unable to compute the replica count" * (status == "False")}]}}
+
+
+@pytest.mark.parametrize(("items", "ok", "said"), [
+    ([scaler("queue", "sim-decode")], True, "queue keeps sim-decode between 2 and 8 replicas, now 4"),
+    ([scaler("queue", "sim-decode", "ScalingDisabled", "False")], True, "queue keeps"),
+    ([scaler("queue", "sim-decode", "FailedGetExternalMetric", "False")], False, "queue does not scale sim-decode: ScalingActive"),
+    ([{**scaler("queue", "sim-prefill"), "status": {}}], False, "AbleToScale is not reported"),
+    ([scaler("a", "sim-decode"), scaler("b", "sim-decode")], False, "sim-decode is scaled by a, b at the same time"),
+])
+def test_what_is_scaled_works(prove, items, ok, said):
+    server = Server()
+    server.pages[SCALERS] = {"items": [*items, scaler("other", "somebody-elses", "FailedGetExternalMetric", "False")]}
+    found = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
+    assert [(entry["id"], entry["ok"]) for entry in found] == [("sim/scaling", ok)] and said in found[0]["evidence"]
+    assert bool(found[0]["remedy"]) is not ok
+
+
+def test_autoscalers_that_may_not_be_seen_are_not_claimed(prove):
+    found = prove(Server(hidden=(SCALERS,)))
+    assert [entry["id"] for entry in found["not_checked"]] == ["sim/scaling", "table/scaling"]
+
+
+def test_an_api_server_that_refuses_is_one_clear_line(prove):
+    found = prove(Server(hidden=("/version",)))
+    assert found["failed"] is True and "403" in found["msg"]
+
+
+def test_check_mode_asks_nothing(prove):
+    assert "claims" not in prove(lambda *_request: 1 / 0, check=True)
