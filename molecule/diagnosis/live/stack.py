@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import subprocess
-import sys
 import time
 import types
 import typing as t
@@ -14,10 +12,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import plays
 from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 
-ROOT = Path(__file__).resolve().parents[3]
-_AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()  # the checkout is the collection
+_AnsibleCollectionFinder(paths=[str(plays.ROOT / "collections")])._install()  # the checkout is the collection
 
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect  # noqa: E402
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError  # noqa: E402
@@ -127,10 +125,8 @@ class Stack:
     def diagnose(self, **variables: t.Any) -> Object:
         """Run playbooks/diagnose.yml; gives diagnosis.json."""
         given = {"llm_d_artifacts_dir": str(self.artifacts), "llm_d_kubeconfig": self.kubeconfig, "diagnose_evidence": False, **variables}
-        play = str(Path(sys.executable).parent / "ansible-playbook")
-        command = [play, "-i", "molecule/diagnosis/inventory", "playbooks/diagnose.yml", "-e", json.dumps(given)]
         start = time.monotonic()
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, check=False)
+        done = plays.run("-i", "molecule/diagnosis/inventory", "playbooks/diagnose.yml", "-e", json.dumps(given))
         assert done.returncode == 0 and "changed=0" in done.stdout, done.stdout + done.stderr
         assert time.monotonic() - start < LIMIT, f"a diagnosis took {time.monotonic() - start:.1f} s"
         return json.loads((self.artifacts / "diagnosis.json").read_text(encoding="utf-8"))

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 import types
 import typing as t
 from pathlib import Path
 
+import plays
 from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 
-ROOT = Path(__file__).resolve().parents[3]
-_AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()  # the checkout is the collection
+_AnsibleCollectionFinder(paths=[str(plays.ROOT / "collections")])._install()  # the checkout is the collection
 
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect  # noqa: E402
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError  # noqa: E402
@@ -36,9 +35,8 @@ class Stack:
     def start(self, playbook: str = "site.yml", **variables: t.Any) -> subprocess.Popen[str]:
         """Begin a play; given variables go before those of the inventory."""
         given = {"llm_d_artifacts_dir": str(self.artifacts), **variables}
-        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventories/local", playbook, "-e", json.dumps(given)]
-        environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
-        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        command = plays.command("-i", "inventories/local", playbook, "-e", json.dumps(given))
+        return subprocess.Popen(command, cwd=plays.ROOT, env=plays.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def play(self, playbook: str = "site.yml", **variables: t.Any) -> tuple[int, str]:
         """(exit status, output) of a whole play."""

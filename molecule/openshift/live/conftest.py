@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import typing as t
 from pathlib import Path
 
+import plays
 import pytest
 from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 
 ROOT = Path(__file__).resolve().parents[3]
 _AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()  # the checkout is the collection
-sys.path[:0] = [str(ROOT / "molecule/openshift/standin"), str(ROOT / "tests")]
+sys.path.insert(0, str(ROOT / "molecule/openshift/standin"))
 
 from api import Api  # noqa: E402
 
@@ -42,10 +42,7 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> t.Callable[..., Done]:
 
     def run(playbook: str, **variables: t.Any) -> Done:
         given = {"llm_d_artifacts_dir": str(folder), "gpu_operator_timeout": 40, **variables}
-        tool = str(Path(sys.executable).parent / "ansible-playbook")
-        command = [tool, "-i", "molecule/openshift/inventory", playbook, "-e", json.dumps(given)]
-        environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
+        done = plays.run("-i", "molecule/openshift/inventory", playbook, "-e", json.dumps(given))
         text = done.stdout + done.stderr
         return Done(done.returncode == 0, "changed=0" in text, text)
 

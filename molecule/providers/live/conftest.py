@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 
 ROOT = Path(__file__).resolve().parents[3]
 _AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()
-sys.path.insert(0, str(ROOT / "tests"))

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import typing as t
 from pathlib import Path
 
+import plays
 import pytest
 from kubernetes import client, config
 
-ROOT = Path(__file__).resolve().parents[3]
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
 STANDALONE = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
 # A few seconds for each preset, of short prompts.
@@ -33,9 +31,7 @@ def _artifacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def play(playbook: str, artifacts: Path, *options: str, **given: t.Any) -> str:
     """The output of a play that ends well."""
     variables = json.dumps({"llm_d_artifacts_dir": str(artifacts), **given})
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventories/local", playbook, "-e", variables, *options]
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
+    done = plays.run("-i", "inventories/local", playbook, "-e", variables, *options)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
     return done.stdout
 

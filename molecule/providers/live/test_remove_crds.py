@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
-from pathlib import Path
 
+import plays
 from kubernetes import client, config
 
-ROOT = Path(__file__).resolve().parents[3]
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
 THEIRS = "things.example.com"
 CRD = {
@@ -27,9 +25,7 @@ CRD = {
 
 def play(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A playbook on the local inventory."""
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventories/local", name, *arguments]
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
+    return plays.run("-i", "inventories/local", name, *arguments)
 
 
 def definitions() -> set[str]:

@@ -11,15 +11,14 @@ import json
 import os
 import re
 import subprocess
-import sys
 import typing as t
 from pathlib import Path
 
+import plays
 import pytest
 import yaml
 from kubernetes import client, config
 
-ROOT = Path(__file__).resolve().parents[3]
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
 HOME, ACCOUNT = "llm-d-restricted", "deployer"
 TOKEN, PASSWORD = "hf_" + "q7" * 12, "s3same-" + "z9" * 8
@@ -36,9 +35,7 @@ def play(name: str, folder: Path, *arguments: str, **variables: t.Any) -> subpro
     """A playbook on the local inventory, with a file of variables for the namespace of its own."""
     given = folder / "vars.json"
     given.write_text(json.dumps({**USER, "llm_d_artifacts_dir": str(folder / "artifacts"), **variables}), encoding="utf-8")
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "inventories/local", name, "-e", f"@{given}", *arguments]
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
+    done = plays.run("-i", "inventories/local", name, "-e", f"@{given}", *arguments, ANSIBLE_CALLBACK_RESULT_FORMAT="json")
     with (folder / "output").open("a", encoding="utf-8") as kept:
         kept.write(done.stdout + done.stderr)
     return done

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 import typing as t
 import urllib.error
 import urllib.request
-from pathlib import Path
 
+import plays
 from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 from kubernetes import client, config
 
-ROOT = Path(__file__).resolve().parent.parent.parent.parent
-_AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()  # the checkout is the collection
+_AnsibleCollectionFinder(paths=[str(plays.ROOT / "collections")])._install()  # the checkout is the collection
 
 from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence  # noqa: E402
 
@@ -90,8 +88,7 @@ class Stack:
 
     def as_written(self, **given: t.Any) -> subprocess.CompletedProcess[str]:
         """Run playbooks/scorers.yml: what the user's file says, but for these variables."""
-        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "molecule/scorers/inventory", "playbooks/scorers.yml", "-e", json.dumps(given)]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, check=False)
+        return plays.run("-i", "molecule/scorers/inventory", "playbooks/scorers.yml", "-e", json.dumps(given))
 
 
 def call(url: str, body: t.Any = None, timeout: float = 30.0) -> tuple[int, dict[str, str], bytes]:

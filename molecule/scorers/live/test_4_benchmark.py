@@ -7,14 +7,14 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import typing as t
 from pathlib import Path
 
+import plays
 import pytest
 from kubernetes import client
 from python_image import NAME, push
-from stack import NAMESPACE, ROOT, Stack, until
+from stack import NAMESPACE, Stack, until
 
 LABEL = "llm-d.ai/perf"
 # Whether this host is quick enough to measure with is no question here.
@@ -27,18 +27,13 @@ def python_image(tmp_path_factory: pytest.TempPathFactory) -> str:
     return push(tmp_path_factory.mktemp("image"))
 
 
-def command(folder: Path, wanted: dict[str, t.Any], *arguments: str) -> list[str]:
+def benchmark(folder: Path, wanted: dict[str, t.Any]) -> list[str]:
     given = {"llm_d_artifacts_dir": str(folder), "llm_d_benchmark": {**LOAD, **wanted}}
-    program = str(Path(sys.executable).parent / "ansible-playbook")
-    return [program, "-i", "molecule/scorers/inventory", "playbooks/benchmark.yml", "-e", json.dumps(given), *arguments]
+    return ["-i", "molecule/scorers/inventory", "playbooks/benchmark.yml", "-e", json.dumps(given)]
 
 
 def play(folder: Path, wanted: dict[str, t.Any], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(folder, wanted, *arguments), cwd=ROOT, capture_output=True, text=True, env=environment(), check=False)
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    return plays.run(*benchmark(folder, wanted), *arguments)
 
 
 def left(stack: Stack) -> list[str]:
@@ -106,8 +101,8 @@ def test_an_image_that_is_not_there_is_named(stack: Stack, image: str, tmp_path:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_play_takes_its_job_along(stack: Stack, image: str, tmp_path: Path, number: int) -> None:
-    given = command(tmp_path, {"seconds": 120, "job": {"image": image, "resources": RESOURCES}})
-    process = subprocess.Popen(given, cwd=ROOT, env=environment(), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    given = plays.command(*benchmark(tmp_path, {"seconds": 120, "job": {"image": image, "resources": RESOURCES}}))
+    process = subprocess.Popen(given, cwd=plays.ROOT, env=plays.environment(), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def runs() -> bool:
         assert process.poll() is None

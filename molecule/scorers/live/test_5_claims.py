@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import subprocess
-import sys
 import typing as t
 from pathlib import Path
 
+import plays
 import pytest
 from agreement import show
 from kubernetes import client
-from stack import NAMESPACE, ROOT, Stack, call, until
+from stack import NAMESPACE, Stack, call, until
 
 Claims = dict[str, dict[str, t.Any]]
 EVERY = {"picker", "pool", "route", "serving", "scheduled", "counted", "endpoints", "plugins", "sticky", "spread", "configured", "servers",
@@ -42,8 +40,7 @@ def validate(folder: Path, slo: dict[str, float] | None = None, **more: t.Any) -
     """The exit status, the claims by id, and what was shown. Without objectives no load is sent."""
     given = {"llm_d_artifacts_dir": str(folder), "validation_performance": slo is not None, "validation_performance_seconds": 3, "validation_wait": 5,
              "llm_d_wait_timeout": 5, "llm_d_benchmark": {"services": ["sim"], "concurrency": [2], "max_lag": 5, "slo": slo or {}}, **more}
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "molecule/scorers/inventory", "playbooks/validate.yml", "-e", json.dumps(given)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, check=False)
+    done = plays.run("-i", "molecule/scorers/inventory", "playbooks/validate.yml", "-e", json.dumps(given))
     verdict = json.loads((folder / "verdict.json").read_text())
     return done.returncode, {entry["id"]: entry for entry in verdict["claims"]}, done.stdout
 

@@ -1,0 +1,26 @@
+"""Plays as a user starts them, for the tests that do: with the settings of this checkout, and none that molecule has made for its own plays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def command(*arguments: str) -> list[str]:
+    """ansible-playbook, of the Python that runs the test."""
+    return [str(Path(sys.executable).parent / "ansible-playbook"), *arguments]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a play. Its output is read, so without colours."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "MOLECULE_"))}
+    return {**own, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", **more}
+
+
+def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """A whole play, in the checkout; `more` are variables of its environment."""
+    return subprocess.run(command(*arguments), cwd=ROOT, capture_output=True, text=True, env=environment(**more), check=False)
