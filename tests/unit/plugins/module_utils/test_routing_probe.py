@@ -368,7 +368,7 @@ def test_who_is_picked_answers_by_the_servers_own_counters(monkeypatch):
 def test_new_prompts_stay_away_from_a_queue(monkeypatch):
     found, seen = behind(monkeypatch, InferenceGateway(sticky=False), "decode", promises=["spread", "avoid"])
     assert found["avoid"]["ok"] and found["avoid"]["evidence"] == "0 of 16 new prompts went to pod-a while requests waited there; pod-b (16)"
-    assert seen["avoid"]["waiting"] >= 5 and found["counted"]["ok"]  # what a server is asked directly is not counted
+    assert seen["avoid"]["waiting"] >= 1 and found["counted"]["ok"]  # what a server is asked directly is not counted
     found, _seen = behind(monkeypatch, InferenceGateway(sticky=False, blind=True), "decode", promises=["spread", "avoid"])
     assert not found["avoid"]["ok"] and "8 of 16 new prompts went to pod-a" in found["avoid"]["evidence"]
 
