@@ -85,7 +85,7 @@ def brief(found: Facts) -> tuple[Facts, list[str]]:
 
 def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
     """What was measured, for people, without any secret."""
-    kept = ("api", "stream", "ignore_eos", "arrivals", "seed", "request_timeout", "max_lag", "slo", "goodput")
+    kept = ("api", "stream", "ignore_eos", "arrivals", "seed", "request_timeout", "max_lag", "max_lag_share", "slo", "goodput")
     used = {name: value for name, value in params["workload"].items() if value is not None}
     return {"url": plan.target.url, "models": list(plan.models), "workload": used, **{name: params[name] for name in kept}}
 

@@ -28,8 +28,8 @@ def stage(measured: Measured, plan: Plan) -> Facts:
     step, totals = measured
     return {
         "label": step.label, "rate": step.rate, "to_rate": step.to_rate, "concurrency": step.concurrency,
-        **totals.summary(plan.max_lag),
-        "slo": perf_slo.judge(plan.rules, totals, plan.max_lag),
+        **totals.summary(plan.allowed),
+        "slo": perf_slo.judge(plan.rules, totals, plan.allowed),
         "input_len": totals.input_len.summary(), "output_len": totals.output_len.summary(),
         "deviations": {name: round(hist.deviation, 3) for name, hist in totals.hist.items()},
         "percentiles": {name: {f"{percent:g}": hist.percentile(percent) for percent in REPORTED} for name, hist in totals.hist.items() if hist.n},

@@ -13,7 +13,7 @@ import math
 import re
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.perf_totals import GOOD, LATENCIES, Totals
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_totals import GOOD, LATENCIES, Allowed, Totals
 
 _LATENCY = re.compile(r"(?P<metric>[a-z0-9_]+?)_(?P<stat>mean|max|p(?P<whole>\d{1,2})(?:_(?P<part>\d{1,2}))?)_ms")
 _RATES = ("requests_per_s", "output_tokens_per_s", "prompt_tokens_per_s", "total_tokens_per_s", "goodput_per_s", "goodput_share")
@@ -68,10 +68,10 @@ def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
                     if name in GOOD and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0)]
 
 
-def judge(wanted: c.Iterable[Rule], totals: Totals, max_lag: float) -> list[dict[str, t.Any]]:
+def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[dict[str, t.Any]]:
     """[{name, wanted, found, met, enough}]. `found` is None where nothing was measured, or is without end; `enough` tells whether there were
     enough requests for that percentile."""
-    summary = totals.summary(max_lag)
+    summary = totals.summary(allowed)
     return [_judge(rule, totals, summary) for rule in wanted]
 
 

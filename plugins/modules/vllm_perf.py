@@ -355,6 +355,13 @@ options:
     description: Seconds by which 99 % of the requests may be sent late, and by which the client's own clock may run late, before a stage is invalid.
     type: float
     default: 0.1
+  max_lag_share:
+    description:
+      - How much of what is measured may be this client's own doing before a stage is invalid. What the client was late at p50, p90, p95 and p99, at sending and
+        by its own clock, is compared with the time to first token there; where an objective names C(itl), with that too.
+      - Less than 2 ms are never looked at. V(0) is for no such bound.
+    type: float
+    default: 0.1
   slo:
     description:
       - Objectives. The task fails when a stage misses one; of a sweep or search, when no rate meets them all.
@@ -629,6 +636,9 @@ stages:
     client_lag_ms:
       description: How late the client's own clock ran.
       type: dict
+    client_share:
+      description: How much of the time to first token may be the client's own doing, at the percentile where that is the most.
+      type: float
     client_cpu:
       description: Processor cores that the client took on average.
       type: float

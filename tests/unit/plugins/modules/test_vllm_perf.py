@@ -23,7 +23,7 @@ from local_servers import JSON, SSE, chunk, free_port, serve, stream, whole
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}}
 SMALL = {"input_len": 6, "output_len": 2}
-OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 1, "pause": 0}
+OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 1, "max_lag_share": 0, "pause": 0}
 
 
 class Server:
@@ -273,7 +273,7 @@ def test_one_file_runs_where_ansible_is_not(tmp_path):
     assert len(perf_bundle.bundle()) < 200_000  # a ConfigMap can hold 1 MiB
     with serve(Server()) as url:
         given = perf_spec.complete({"url": url, "model": "acme/tiny", "workload": SMALL, "stages": [{"concurrency": 2, "requests": 20}],
-                                    "slo": {"error_rate_max": 0}, "artifacts": str(tmp_path / "out"), "max_lag": 1})
+                                    "slo": {"error_rate_max": 0}, "artifacts": str(tmp_path / "out"), "max_lag": 1, "max_lag_share": 0})
         (tmp_path / "options.json").write_text(json.dumps(given))
         # -I and -S: no site-packages, nothing of this checkout
         done = subprocess.run([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
