@@ -79,6 +79,8 @@ def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str 
 def brief(found: Facts) -> tuple[Facts, list[str]]:
     """What the module returns of a whole result, and its warnings."""
     warnings = [f"{stage['label']}: {stage['why_invalid']}" for stage in found["stages"] if not stage["valid"]]
+    warnings += [f"{stage['label']}: up to {stage['client_share']:.0%} of the time to first token may be this client's own doing"
+                 for stage in found["stages"] if stage["valid"] and stage["client_share"] > (found["about"]["max_lag_share"] or 1)]
     warnings += found["why"] if found["verdict"] == "inconclusive" else []
     return {**{key: value for key, value in found.items() if key != "about"}, "stages": [perf_result.brief(stage) for stage in found["stages"]]}, warnings
 

@@ -17,7 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.load_call import S
 from ansible_collections.llm_d.inference.plugins.module_utils.load_wire import head
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Ladder, Plan
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_steps import Step
-from ansible_collections.llm_d.inference.plugins.module_utils.perf_totals import Allowed
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_totals import GOOD, TIMED, Allowed
 
 Options = c.Mapping[str, t.Any]
 WAYS = ("stages", "sweep", "search")
@@ -70,9 +70,10 @@ def plan(params: Options, text: str | None = None, tls: ssl.SSLContext | None = 
 
 
 def allowed(params: Options, rules: c.Iterable[perf_slo.Rule]) -> Allowed:
-    """How late this client may be. Gaps between tokens are short, so they are looked at only where an objective is about them."""
-    gaps = any(rule.metric == "itl" for rule in rules) or "itl_ms" in params["goodput"]
-    return Allowed(params["max_lag"], params["max_lag_share"], ("ttft_from_schedule", *(("itl",) if gaps else ())))
+    """How late this client may be for what is asked: times that objectives name, and without any objective the time to first token."""
+    named = {rule.metric for rule in rules} | {GOOD[name] for name in params["goodput"]}
+    alone = not named or params.get("baseline")
+    return Allowed(params["max_lag"], params["max_lag_share"], tuple(name for name in TIMED if name in named or (alone and name == "ttft_from_schedule")))
 
 
 def ladder(params: Options) -> Ladder | None:

@@ -50,6 +50,8 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
         example = next((found["error_example"] for found in stages if found["error_example"]), "nothing was sent")
         return "failed", [f"none of {sum(found['requests'] for found in stages)} requests succeeded: {example}"]
     late = [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]]
+    if not ladder and late and all(found["valid"] or found["blurred"] for found in stages) and (missed := _missed(stages, clear=True)):
+        return "failed", missed + late
     if late and not ladder:
         return "invalid", late
     met = [found for found in stages if found["valid"] and all(judged["met"] for judged in found["slo"])]
@@ -61,8 +63,10 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
     return ("inconclusive", few) if few else ("passed", [])
 
 
-def _missed(stages: c.Iterable[Facts]) -> list[str]:
-    return [f"{found['label']}: {perf_slo.said(judged)}" for found in stages for judged in found["slo"] if not judged["met"]]
+def _missed(stages: c.Iterable[Facts], clear: bool = False) -> list[str]:
+    """The objectives that were missed; where they have to be `clear`, by more than the client was late."""
+    return [f"{found['label']}: {perf_slo.said(judged)}" for found in stages for judged in found["slo"]
+            if not judged["met"] and (judged["clear"] or not clear)]
 
 
 def best(stages: c.Sequence[Facts]) -> float | None:

@@ -14,15 +14,17 @@ from ansible_collections.llm_d.inference.plugins.module_utils.load_record import
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_hist import PERCENTILES, Hist
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_series import Series
 
+TIMED = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "itl")  # what a late client makes longer by as much as it is late
 LATENCIES = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "tpot", "itl", "ntpot", "queue", "send_lag")
-GOOD = ("ttft_ms", "tpot_ms", "itl_ms", "ntpot_ms", "e2e_ms")  # of what a good request can be asked; ttft and e2e from the planned send
+# of what a good request can be asked, and which latency that is
+GOOD = {"ttft_ms": "ttft_from_schedule", "tpot_ms": "tpot", "itl_ms": "itl", "ntpot_ms": "ntpot", "e2e_ms": "e2e_from_schedule"}
 FLOOR = 2.0  # milliseconds by which any host's timers are late now and then: no reason to call a client slow
 NAMES = 1000  # servers, models and kinds of errors that are told apart; the rest are one
 
 
 class Allowed(t.NamedTuple):
     """How late the client may be: `lag` seconds for 99 % of the time; and at each percentile that is reported, the `share` of what was measured there that
-    may be its own doing, 0 for any. Of `metrics`, those that the verdict is about."""
+    may be its own doing, 0 for any. `metrics`: those that the verdict is about."""
 
     lag: float = 0.1
     share: float = 0.1
@@ -133,12 +135,20 @@ class Totals:
 
     def invalid(self, allowed: Allowed) -> str | None:
         """Why the client itself was too late for its numbers to say anything about the server; None when it was not."""
+        return self.stalled(allowed) or self.blurred(allowed)
+
+    def stalled(self, allowed: Allowed) -> str | None:
+        """Why it was too late, whatever was measured; None when it was not."""
         bound = allowed.lag * 1000
         lag, pulse = self.hist["send_lag"].percentile(99), self.pulse.percentile(99)
         if lag is not None and lag > bound:
             return f"the client sent late: 99 % of requests within {lag:.1f} ms of their time, {bound:g} ms allowed"
         if pulse is not None and pulse > bound:
             return f"the client itself stalled: its clock ran up to {self.pulse.high:.0f} ms late, 99 % of the time within {pulse:.1f} ms, {bound:g} ms allowed"
+        return None
+
+    def blurred(self, allowed: Allowed) -> str | None:
+        """Why it was too late for what was measured, although not too late as such; None when it was not."""
         for metric in allowed.metrics if allowed.share else ():
             share, percent, late, measured = self._own(metric)
             if share > allowed.share:
@@ -153,13 +163,16 @@ class Totals:
         moves the upmost hundredth, and leaves the median alone.
         """
         found = [(0.0, 0, 0.0, 0.0)]
-        # a gap begins and ends with a reading; when a request was sent does not matter for it
-        for late in (self.pulse,) if metric == "itl" else (self.pulse, self.hist["send_lag"]):
-            for percent in PERCENTILES:
-                lag, measured = late.percentile(percent), self.hist[metric].percentile(percent)
-                if lag is not None and measured and lag > FLOOR:
-                    found.append((lag / measured, percent, lag, measured))
+        for percent in PERCENTILES:
+            late, measured = self.late(metric, percent), self.hist[metric].percentile(percent)
+            if measured and late > FLOOR:
+                found.append((late / measured, percent, late, measured))
         return max(found)
+
+    def late(self, metric: str, percent: float) -> float:
+        """Milliseconds by which the client was late at this percentile: at reading, and for a time from the schedule at sending."""
+        of = (self.pulse, self.hist["send_lag"]) if metric.endswith("_from_schedule") else (self.pulse,)
+        return max(hist.percentile(percent) or 0.0 for hist in of)
 
     def summary(self, allowed: Allowed) -> dict[str, t.Any]:
         """The stage in numbers: times in milliseconds, rates per second, shares from 0 to 1."""
@@ -181,7 +194,7 @@ class Totals:
             "hit_ratio": _share(self.cached_tokens, self.cacheable_tokens),
             "chunks": self.chunks, "token_source": dict(sorted(self.sources.items())),
             "servers": dict(sorted(self.servers.items())), "models": dict(sorted(self.models.items())),
-            "valid": why is None, "why_invalid": why,
+            "valid": why is None, "why_invalid": why, "blurred": why is not None and not self.stalled(allowed),
         }
 
     def _sent_rate(self) -> float | None:

@@ -36,7 +36,7 @@ BENCHMARK: dict[str, Field] = {
     "request_timeout": Field("float", "Seconds that one request may take.", default=300, minimum=0.001),
     "processes": Field("int", "Processes that send together, where one core is not enough for the load.", default=1, minimum=1, maximum=256),
     "max_lag_share": Field(
-        "float", "How much of the times to first token may be the client's own doing before its numbers are invalid, 0 for any: C(max_lag_share) of "
+        "float", "How much of the latencies may be the client's own doing before its numbers are invalid, 0 for any: C(max_lag_share) of "
         "M(llm_d.inference.vllm_perf).", default=0.1, minimum=0,
     ),
     "slo": Field(

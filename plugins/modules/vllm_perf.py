@@ -358,8 +358,9 @@ options:
   max_lag_share:
     description:
       - How much of what is measured may be this client's own doing before a stage is invalid. What the client was late at p50, p90, p95 and p99, at sending and
-        by its own clock, is compared with the time to first token there; where an objective names C(itl), with that too.
-      - Less than 2 ms are never looked at. V(0) is for no such bound.
+        by its own clock, is compared with those times to first or last token, or between tokens, that O(slo) and O(goodput) name; without these, and with
+        O(baseline), with the time to first token.
+      - Less than 2 ms are never looked at. An objective that is missed by more than the client was late is missed. V(0) is for no such bound.
     type: float
     default: 0.1
   slo:
@@ -667,7 +668,9 @@ stages:
       description: Requests per model.
       type: dict
     slo:
-      description: Each objective with C(name), C(wanted), C(found), C(met), and C(enough), whether there were enough requests for that percentile.
+      description:
+        - Each objective with C(name), C(wanted), C(found), C(met), C(enough), whether there were enough requests for that percentile, and C(clear), whether
+          it is met, or missed by more than the client was late.
       type: list
       elements: dict
     valid:
@@ -676,6 +679,9 @@ stages:
     why_invalid:
       description: Why not.
       type: str
+    blurred:
+      description: Whether that is because of O(max_lag_share) alone.
+      type: bool
 """
 
 import secrets

@@ -164,12 +164,23 @@ def test_late_sends_are_a_share_of_the_time_from_the_schedule():
     assert sent(lambda number: number % 5 == 0).summary(Allowed())["client_share"] == pytest.approx(0.2, rel=0.01)
 
 
-def test_gaps_count_where_an_objective_is_about_them():
-    def metrics(**options):
-        given = perf_spec.complete({"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}], **options})
-        return perf_options.plan(given).allowed.metrics
-    assert metrics(slo={"ttft_p90_ms": 9}) == ("ttft_from_schedule",)
-    assert metrics(slo={"itl_p90_ms": 9}) == metrics(goodput={"itl_ms": 9}) == ("ttft_from_schedule", "itl")
+@pytest.mark.parametrize(("options", "metrics"), [
+    ({}, ("ttft_from_schedule",)), ({"slo": {"error_rate_max": 0, "tpot_p90_ms": 9}}, ()), ({"slo": {"itl_p90_ms": 9}}, ("itl",)),
+    ({"slo": {"error_rate_max": 0}, "baseline": "x"}, ("ttft_from_schedule",)),
+    ({"goodput": {"itl_ms": 9, "e2e_ms": 9}, "slo": {"ttft_p50_ms": 1}}, ("ttft", "e2e_from_schedule", "itl")),
+])
+def test_what_is_asked_for_must_not_be_the_clients_own(options, metrics):
+    given = perf_spec.complete({"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}], **options})
+    assert perf_options.plan(given).allowed == Allowed(0.1, 0.1, metrics)
+
+
+@pytest.mark.parametrize(("bound", "verdict"), [(150, "failed"), (190, "invalid"), (210, "invalid")])
+def test_a_late_client_does_not_hide_what_is_missed_by_more(bound, verdict):
+    """200 ms were measured, of which 28 may be the client's."""
+    rules = tuple(perf_slo.rules({"ttft_p99_ms": bound}))
+    plan = Plan(None, None, Shape(), (), None, rules=rules, allowed=Allowed(metrics=("ttft",)))
+    found = perf_result.stage(Measured(Step(rate=8, seconds=10), lagged(28.0)), plan)
+    assert found["blurred"] and not found["valid"] and perf_result.verdict([found], False, True)[0] == verdict
 
 
 def test_poisson_arrivals_are_independent_and_ramps_follow_their_rate():
