@@ -89,7 +89,8 @@ def test_an_api_server_that_refuses(call, monkeypatch, status, remedy):
 def test_a_port_on_which_nothing_listens(call, monkeypatch):
     with cluster(monkeypatch, pod("pod-0", f"http://127.0.0.1:{free_port()}", LABELS)):
         found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
-    assert found["checks"][0]["kind"] == "refused" and "Connection refused" in found["checks"][0]["evidence"] and "vLLM listens only once" in found["checks"][0]["remedy"]
+    check = found["checks"][0]
+    assert check["kind"] == "refused" and "Connection refused" in check["evidence"] and "vLLM listens only once" in check["remedy"]
 
 
 @pytest.mark.parametrize("talk", [lambda connection: time.sleep(20), drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")])
@@ -104,13 +105,16 @@ def test_a_server_that_hangs_takes_no_longer_than_told_and_leaves_nothing_open(c
 def test_https_behind_a_forwarded_port_is_verified_by_name(call, monkeypatch, certificate):
     """The certificate is one for 127.0.0.1."""
     def look(**options):
-        return call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0", "scheme": "https"}, through="port_forward", level="alive", retries=0, **options)
+        one = {"namespace": "llm-d", "name": "pod-0", "scheme": "https"}
+        return call(vllm_health_info, pod=one, through="port_forward", level="alive", retries=0, **options)
     with serve(engine("vllm"), certificate) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)):
         assert look(validate_certs=False)["healthy"] and look(ca_path=certificate[0], host_header="127.0.0.1")["healthy"]
         assert look()["checks"][0]["kind"] == "tls_untrusted" and look(ca_path=certificate[0])["checks"][0]["kind"] == "tls_untrusted"
 
 
 def test_a_broken_answer_of_the_server_is_as_without_a_forward(call, monkeypatch):
-    with raw(lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nabc")) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)):
+    def cut(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nabc")
+    with raw(cut) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)):
         found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
     assert found["checks"][0]["kind"] == "truncated"
