@@ -8,7 +8,9 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -281,6 +283,33 @@ def test_one_file_runs_where_ansible_is_not(tmp_path):
     assert json.loads(done.stdout)["stages"][0]["ok"] == 20 and "in flight" in done.stderr and (tmp_path / "out" / "report.html").exists()
     done = subprocess.run([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and "connection refused" in done.stderr
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_load_ends_with_the_client(tmp_path, number, processes):
+    """Also where it is killed without a word while others send for it."""
+    (tmp_path / "perf.pyz").write_bytes(perf_bundle.bundle())
+    server = Server()
+    with serve(server) as url:
+        given = perf_spec.complete({"url": url, "model": "acme/tiny", "workload": SMALL, "stages": [{"rate": 40, "seconds": 60}], "processes": processes})
+        (tmp_path / "options.json").write_text(json.dumps(given))
+        client = subprocess.Popen([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True, start_new_session=True)
+        late = time.monotonic() + 30
+        while len(server.asked) < 20:
+            assert time.monotonic() < late and client.poll() is None
+            time.sleep(0.02)
+        if number == signal.SIGINT:
+            os.killpg(client.pid, number)  # as a terminal does
+        else:
+            client.send_signal(number)
+        out, err = client.communicate(timeout=10)
+        time.sleep(0.3)
+        asked = len(server.asked)
+        time.sleep(0.7)
+        assert len(server.asked) == asked and out == "" and "Traceback" not in err, err
+        assert client.returncode in (130, 143, -signal.SIGINT, -number)
 
 
 @pytest.mark.parametrize("stage", [{"concurrency": 3, "requests": 30}, {"rate": 60, "requests": 30}, {"concurrency": 1, "requests": 30}])
