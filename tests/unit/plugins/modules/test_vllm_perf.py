@@ -10,7 +10,6 @@ import importlib.util
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -204,39 +203,6 @@ def test_files_that_are_written(call, tmp_path, root):
     assert first["stages"][0]["goodput_share"] == 0.95 and "series" not in first["stages"][0]
     lines = (tmp_path / "progress").read_text().splitlines()
     assert lines[0].startswith("rate 50: ") and "in flight" in lines[0] and "1 failed" in lines[0]
-
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="this host has no Chromium")
-def test_the_page_fits_a_phone_and_a_desk_in_a_real_browser(call, tmp_path):
-    """Every plot that was asked for is drawn with a size and something in it, nothing hangs over, and nothing is loaded from anywhere."""
-    def answer(handler, *_request):
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nx-inference-pod: pod-a\r\nConnection: close\r\n\r\n")
-        for event in (chunk("To "), chunk("day", "length"), USAGE):
-            time.sleep(0.01)
-            handler.wfile.write(stream(event, done=False))
-
-    with serve(answer) as url:
-        call(vllm_perf, url=url, stages=[{"rate": 20, "seconds": 2}, {"rate": 40, "seconds": 2}], artifacts=str(tmp_path), **OPTIONS)
-    look = ("const d=f.contentDocument,r=d.documentElement,at=e=>e.getBoundingClientRect();"
-            "out.push({over:r.scrollWidth-r.clientWidth,charts:[...d.querySelectorAll('svg')].map(s=>({name:s.getAttribute('aria-label'),wide:at(s).width,"
-            "marks:s.querySelectorAll('path.line,rect').length})),loaded:f.contentWindow.performance.getEntriesByType('resource').length})")
-    frames = "".join(f'<iframe style="width:{width}px;height:800px"></iframe>' for width in (390, 1280))
-    page = json.dumps((tmp_path / "report.html").read_text()).replace("</", "<\\/")
-    script = (f"const out=[],page={page};let left=2;for(const f of document.querySelectorAll('iframe')){{f.onload=()=>{{{look};"
-              "if(!--left)document.body.innerText='FOUND'+JSON.stringify(out)+'END'};f.srcdoc=page}")
-    (tmp_path / "look.html").write_text(f"<!doctype html><body>{frames}<script>{script}</script></body>")
-    done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", f"--user-data-dir={tmp_path / 'profile'}",
-                           "--window-size=1400,1800", "--dump-dom", f"file://{tmp_path / 'look.html'}"], capture_output=True, text=True, timeout=120, check=False)
-    found = json.loads(re.search(r"FOUND(.*)END", done.stdout)[1].replace("&amp;", "&"))
-    assert len(found) == 2
-    for seen in found:
-        names = {chart["name"] for chart in seen["charts"]}
-        assert seen["over"] <= 0 and seen["loaded"] == 0 and all(chart["wide"] > 250 and chart["marks"] for chart in seen["charts"])
-        assert {"Throughput by load", "Time to first token by load, 90th percentile", "Time to first token", "Time to last token", "Time per output token",
-                "Time between tokens", "Time to first token over time", "Requests per server"} <= names
 
 
 def test_a_worse_run_than_the_baseline_fails(call, tmp_path):
