@@ -156,6 +156,22 @@ def test_a_trace_is_sent_at_its_times(call, tmp_path):
     assert stage["label"] == "trace" and stage["ok"] == 5 and stage["sent_per_s"] == pytest.approx(10, rel=0.1)
 
 
+def test_own_prompts_for_a_model_and_its_adapters(call, tmp_path, certificate):
+    """By TLS that is trusted because of a file; a prompt may name its own model."""
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text("Why is the sky blue?\n" + json.dumps({"prompt": "SELECT", "output_len": 2, "model": "sql-lora"}) + "\n")
+    server = Server()
+    models = [{"name": "acme/tiny", "weight": 3}, {"name": "chat-lora"}]
+    with serve(server, certificate) as url:
+        found = call(vllm_perf, url=url, ca_path=certificate[0], models=models, workload={"kind": "prompts", "path": str(prompts), "output_len": 2},
+                     stages=[{"concurrency": 2, "requests": 80}], max_lag=5, max_lag_share=0)
+    stage = found["stages"][0]
+    asked = [each for each in server.asked if each["prompt"] != "Hello"]
+    assert {(each["prompt"], each["model"]) for each in asked} == {("SELECT", "sql-lora"), *(("Why is the sky blue?", each["name"]) for each in models)}
+    assert stage["models"]["sql-lora"] == 40 and stage["models"]["acme/tiny"] + stage["models"]["chat-lora"] == 40
+    assert stage["models"]["acme/tiny"] > stage["models"]["chat-lora"] > 0
+
+
 def test_a_search_finds_the_rate_that_a_server_can_bear(call):
     slow = threading.Lock()
 
