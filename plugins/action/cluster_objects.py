@@ -24,7 +24,9 @@ from ansible_collections.llm_d.inference.plugins.module_utils.secret_checksums i
 from ansible_collections.llm_d.inference.plugins.modules import secret_checksums  # noqa: F401  # pylint: disable=unused-import  # likewise
 from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
 
-MODULE, CONTACT, CHECKSUMS = "kubernetes.core.k8s", "llm_d.inference.cluster_access", "llm_d.inference.secret_checksums"
+MODULE = "kubernetes.core.k8s"
+CONTACT = "llm_d.inference.cluster_access"
+CHECKSUMS = "llm_d.inference.secret_checksums"
 OPTIONS = ("definitions", "state", "owned_by", "skip_forbidden", "force_conflicts", "field_manager")
 NOISE = "No meaningful diff was generated"
 

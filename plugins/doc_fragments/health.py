@@ -23,7 +23,7 @@ options:
   service:
     description:
       - A Service in the cluster, reached through the API server's proxy, which picks any of its servers.
-      - The API server does not pass on O(api_key) or O(host_header), so a server that asks for these needs O(url).
+      - The proxy does not pass on O(api_key) or O(host_header); a server that asks for these needs O(through=port_forward) or O(url).
     type: dict
     suboptions:
       namespace:
@@ -100,6 +100,16 @@ options:
         description: At least so many servers must be there.
         type: int
         default: 1
+  through:
+    description:
+      - How O(service), O(pod), O(gateway) and O(replicas) are reached.
+      - V(proxy) is the API server's HTTP proxy, which keeps O(api_key) and O(host_header) for itself and looks at no certificate.
+      - V(port_forward) forwards a port of a Pod for each request, as C(kubectl port-forward) does, and closes it with the answer. O(api_key), O(host_header),
+        O(ca_path), O(client_cert) and O(validate_certs) are then the server's own. Of O(service) and O(gateway), it is a Pod behind them that is asked.
+        It needs the rights to C(get) and C(create) C(pods/portforward).
+    type: str
+    choices: [proxy, port_forward]
+    default: proxy
   engine:
     description:
       - What answers. V(auto) finds out.

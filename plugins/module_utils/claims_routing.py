@@ -13,7 +13,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters i
 
 Facts = c.Mapping[str, t.Any]
 # A claim, why there is none, or None where there is nothing to claim.
-Found = Claim | str | None
+Found = t.Union[Claim, str, None]
 NO_HEADER = "neither the answers (x-inference-pod) nor the counters of the picker or of the servers say which server answered"
 SHOW_NAME = "let this account read the servers' metrics (get on pods/proxy), or use a release whose scheduler_attempts has a label for the server"
 

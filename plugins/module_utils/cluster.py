@@ -130,6 +130,21 @@ class Cluster:
         except Exception as exc:
             raise explain(exc, where=self.server, source=self.source) from exc
 
+    def websocket(self, path: str, protocol: str):
+        """A GET that becomes a WebSocket of this protocol, as websocket-client has it; the caller's to close."""
+        # here, because few need it, and it takes a websocket library along
+        from kubernetes.stream import ws_client
+        from websocket import WebSocketBadStatusException
+
+        url = "ws" + self.server.rstrip("/").removeprefix("http") + path
+        try:
+            headers = {setting["key"]: setting["value"] for setting in self._configuration.auth_settings().values()}
+            return ws_client.create_websocket(self._configuration, url, {**headers, "sec-websocket-protocol": protocol})
+        except WebSocketBadStatusException as exc:
+            raise refusal(exc.status_code, exc.resp_body or b"", self.server, f"GET {path}") from exc
+        except Exception as exc:
+            raise explain(exc, where=self.server, source=self.source) from exc
+
     def get(self, path: str, query: dict | None = None, **options) -> dict:
         """GET one object or list."""
         return self.request("GET", path, query, **options)

@@ -30,6 +30,7 @@ SPEC: dict[str, t.Any] = {
     "replicas": {**_place("namespace", service={"type": "str"}, label_selector={"type": "str"}, port={"type": "str"}, scheme=_SCHEME,
                           count={"type": "int", "default": 1}),
                  "mutually_exclusive": [("service", "label_selector")], "required_one_of": [("service", "label_selector")]},
+    "through": {"type": "str", "choices": ["proxy", "port_forward"], "default": "proxy"},
     "engine": {"type": "str", "choices": ["auto", *engines.ENGINES], "default": "auto"},
     "model": {"type": "str"},
     "min_model_len": {"type": "int"},

@@ -16,6 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.failures import Tr
 from ansible_collections.llm_d.inference.plugins.module_utils.failures import containers, log_trouble, pod_trouble
 from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import RetryTransport, ServiceTransport, Transport, UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client
+from ansible_collections.llm_d.inference.plugins.module_utils.port_forward import ForwardTransport
 
 # labels of a Gateway's Service: the Gateway API's own, then Envoy Gateway's pair
 GATEWAY_SERVICES = (
@@ -24,7 +25,7 @@ GATEWAY_SERVICES = (
 )
 LOG_LINES = 200
 KINDS = ("service", "pod", "gateway", "replicas")
-NO_HEADERS = "cannot be sent through the API server, whose proxy keeps such headers for itself; give url or urls instead"
+NO_HEADERS = "cannot be sent through the API server's proxy, which keeps such headers for itself; write through: port_forward, or give url or urls instead"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Targets:
         self._params, self._cluster = params, cluster
         headers = {"Host": params["host_header"]} if params.get("host_header") else None
         self._key, self._headers = params.get("api_key"), headers
-        if any(params.get(kind) for kind in KINDS):
+        self._forwards = params.get("through") == "port_forward"
+        if any(params.get(kind) for kind in KINDS) and not self._forwards:
             for option in ("api_key", "host_header"):
                 if params.get(option):
                     raise ValueError(f"{option} {NO_HEADERS}")
@@ -87,10 +89,13 @@ class Targets:
         retries = self._params.get("retries") or 0
         return Client(RetryTransport(transport, retries) if retries else transport, self._key, self._headers)
 
+    def _certificates(self) -> dict[str, t.Any]:
+        names = ("ca_path", "client_cert", "client_key")
+        return {"validate_certs": self._params.get("validate_certs", True), **{name: self._params.get(name) for name in names}}
+
     def _url(self, url: str) -> Target:
         params = self._params
-        options = {name: params.get(name) for name in ("ca_path", "client_cert", "client_key")}
-        options.update(validate_certs=params.get("validate_certs", True), use_proxy=params.get("use_proxy", True))
+        options = {**self._certificates(), "use_proxy": params.get("use_proxy", True)}
         transport = UrlTransport(url, **options)
         pages, port = None, params.get("metrics_port")
         if port:
@@ -99,6 +104,46 @@ class Targets:
             pages = self._client(UrlTransport(f"{parts.scheme}://{host}:{port}", **options))
         return Target(transport.url, self._client(transport), pages)
 
+    def _reached(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: dict | None = None) -> Target:
+        """A Service or Pod by the way that was asked for."""
+        if not self._forwards:
+            return self._proxied(kind, namespace, name, port, scheme, pod)
+        if pod is None:
+            pod, port = self._behind(namespace, name, port)
+        server, metrics = text(dig(pod, "metadata", "name")), self._params.get("metrics_port")
+        host = self._params.get("host_header") or f"{name}.{namespace}.{'svc' if kind == 'Service' else 'pod'}"
+
+        def client(number: t.Any, scheme: str) -> Client:
+            return self._client(ForwardTransport(self.cluster, namespace, server, int(number), host, scheme, **self._certificates()))
+
+        return Target(f"{kind} {namespace}/{name}", client(port, scheme or "http"), client(metrics, "http") if metrics else None, pod)
+
+    def _behind(self, namespace: str, name: str, port: t.Any) -> tuple[dict[str, t.Any], t.Any]:
+        """A Pod of a Service, a ready one where there is one, and the number of its port behind the Service's."""
+        service, selector = self._selector(namespace, name, "service")
+        pods = sorted(self._pods(namespace, selector), key=lambda pod: not ready(pod))
+        if not pods:
+            raise ValueError(f"Service {namespace}/{name} has no pods: look at its selector and at its Deployment")
+        entry = next((entry for entry in dicts(dig(service, "spec", "ports")) if text(port) in (text(entry.get("port")), text(entry.get("name")))), None)
+        if entry is None:
+            raise ValueError(f"Service {namespace}/{name} has no port {port}: correct it")
+        return pods[0], _port(pods[0], entry.get("targetPort") or entry.get("port"))
+
+    def _selector(self, namespace: str, name: str, option: str) -> tuple[dict[str, t.Any], str]:
+        """A Service and the selector of its Pods."""
+        service = self.cluster.find(f"/api/v1/namespaces/{namespace}/services/{name}")
+        if service is None:
+            raise ValueError(f"there is no Service {namespace}/{name}: correct {option}.namespace or {option}.{'service' if option == 'replicas' else 'name'}")
+        chosen = mapping(dig(service, "spec", "selector"))
+        if not chosen:
+            raise ValueError(f"Service {namespace}/{name} selects no pods by labels: give replicas.label_selector")
+        return service, ",".join(f"{key}={value}" for key, value in chosen.items())
+
+    def _pods(self, namespace: str, selector: str | None) -> list[dict[str, t.Any]]:
+        """The Pods that run, or are about to."""
+        pods = dicts(mapping(self.cluster.find(f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": selector})).get("items"))
+        return [pod for pod in pods if not dig(pod, "metadata", "deletionTimestamp") and dig(pod, "status", "phase") not in ("Succeeded", "Failed")]
+
     def _proxied(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: dict | None = None) -> Target:
         prefix, metrics = "https" if scheme == "https" else "", self._params.get("metrics_port")
         client = self._client(ServiceTransport(self.cluster, namespace, name, port, prefix, kind))
@@ -106,13 +151,13 @@ class Targets:
         return Target(f"{kind} {namespace}/{name}", client, pages, pod)
 
     def _service(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
-        return [self._proxied("Service", wanted["namespace"], wanted["name"], wanted["port"], wanted.get("scheme"))]
+        return [self._reached("Service", wanted["namespace"], wanted["name"], wanted["port"], wanted.get("scheme"))]
 
     def _pod(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
         found = self.cluster.find(f"/api/v1/namespaces/{wanted['namespace']}/pods/{wanted['name']}")
         if found is None:
             raise ValueError(f"there is no Pod {wanted['namespace']}/{wanted['name']}: correct pod.namespace or pod.name")
-        return [self._proxied("Pod", wanted["namespace"], wanted["name"], _port(found, wanted["port"]), wanted.get("scheme"), found)]
+        return [self._reached("Pod", wanted["namespace"], wanted["name"], _port(found, wanted["port"]), wanted.get("scheme"), found)]
 
     def _gateway(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
         namespace, name = wanted["namespace"], wanted["name"]
@@ -128,22 +173,16 @@ class Targets:
             found = dicts(mapping(self.cluster.find("/api/v1/services", {"labelSelector": selector.format(name=name, namespace=namespace)})).get("items"))
             if found:
                 service, scheme = found[0]["metadata"], "https" if listener.get("protocol") == "HTTPS" else "http"
-                return [self._proxied("Service", service["namespace"], service["name"], listener.get("port"), scheme)]
+                return [self._reached("Service", service["namespace"], service["name"], listener.get("port"), scheme)]
         raise ValueError(f"no Service bears the labels of Gateway {namespace}/{name}: give its address in url")
 
     def _replicas(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
         namespace, selector, port = wanted["namespace"], wanted.get("label_selector"), wanted.get("port")
         if wanted.get("service"):
-            service = self.cluster.find(f"/api/v1/namespaces/{namespace}/services/{wanted['service']}")
-            if service is None:
-                raise ValueError(f"there is no Service {namespace}/{wanted['service']}: correct replicas.namespace or replicas.service")
-            chosen = mapping(dig(service, "spec", "selector"))
-            if not chosen:
-                raise ValueError(f"Service {namespace}/{wanted['service']} selects no pods by labels: give replicas.label_selector")
-            selector, port = ",".join(f"{name}={value}" for name, value in chosen.items()), port or _target_port(service)
-        pods = dicts(mapping(self.cluster.find(f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": selector})).get("items"))
-        alive = [pod for pod in pods if not dig(pod, "metadata", "deletionTimestamp") and dig(pod, "status", "phase") not in ("Succeeded", "Failed")]
-        return [self._proxied("Pod", namespace, text(dig(pod, "metadata", "name")), _port(pod, port), wanted.get("scheme"), pod) for pod in alive]
+            service, selector = self._selector(namespace, wanted["service"], "replicas")
+            port = port or _target_port(service)
+        return [self._reached("Pod", namespace, text(dig(pod, "metadata", "name")), _port(pod, port), wanted.get("scheme"), pod)
+                for pod in self._pods(namespace, selector)]
 
 
 def ready(pod: dict | None) -> bool:

@@ -64,7 +64,7 @@ class Transport(t.Protocol):
         """Raises Trouble."""
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
+class NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirect would carry the prompt and perhaps the key elsewhere: it is an answer like any other, and a wrong one."""
 
     def redirect_request(self, *args: t.Any, **kwargs: t.Any) -> None:
@@ -78,9 +78,9 @@ class UrlTransport:
                  ca_path: str | None = None, use_proxy: bool = True, client_cert: str | None = None, client_key: str | None = None) -> None:
         self.url = base_url(url)
         self._headers = {"User-Agent": AGENT, **(headers or {})}
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+        handlers: list[urllib.request.BaseHandler] = [NoRedirect()]
         if self.url.startswith("https:"):
-            handlers.append(urllib.request.HTTPSHandler(context=_tls(ca_path, validate_certs, client_cert, client_key)))
+            handlers.append(urllib.request.HTTPSHandler(context=tls(ca_path, validate_certs, client_cert, client_key)))
         if not use_proxy:
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
@@ -88,16 +88,21 @@ class UrlTransport:
     def request(self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None,
                 timeout: float = 10.0, until: bytes | None = None) -> Answer:
         """One exchange that takes `timeout` seconds at most, whatever the server does."""
-        exchange = _Exchange(f"{method} {self.url}{path}", until)
         request = urllib.request.Request(self.url + path, data=body, method=method, headers={**self._headers, **(headers or {})})
-        # a thread, because neither name resolution nor a server that sends one byte a second heeds a socket's timeout
-        thread = threading.Thread(target=exchange.run, args=(self._opener, request, timeout), daemon=True)
-        thread.start()
-        thread.join(timeout)
-        return exchange.result(timeout)
+        return exchange(f"{method} {self.url}{path}", self._opener, request, timeout, until)
 
 
-def _tls(ca_path: str | None, validate_certs: bool, client_cert: str | None = None, client_key: str | None = None) -> ssl.SSLContext:
+def exchange(what: str, opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float, until: bytes | None = None) -> Answer:
+    """One request that takes `timeout` seconds at most, whatever the server does; `what` names it. Raises Trouble."""
+    under_way = _Exchange(what, until)
+    # a thread, because neither name resolution nor a server that sends one byte a second heeds a socket's timeout
+    thread = threading.Thread(target=under_way.run, args=(opener, request, timeout), daemon=True)
+    thread.start()
+    thread.join(timeout)
+    return under_way.result(timeout)
+
+
+def tls(ca_path: str | None, validate_certs: bool, client_cert: str | None = None, client_key: str | None = None) -> ssl.SSLContext:
     try:
         context = make_context(cafile=ca_path, validate_certs=validate_certs)
     except (OSError, ssl.SSLError) as error:
@@ -152,6 +157,8 @@ class _Exchange:
     def result(self, timeout: float) -> Answer:
         if not self._done.is_set() or isinstance(_root(self._error), TimeoutError):
             raise self._timeout(timeout)
+        if isinstance(self._error, Trouble):
+            raise self._error
         if self._error is not None:
             raise _trouble(self._what, self._error, self._status, len(self._body))
         return Answer(self._what, self._status, self._headers, bytes(self._body), self._end - self._start)

@@ -113,6 +113,9 @@ class AnswerReader:
         self._events = 0
         self._like: tuple[bytes, bytes] | None = None  # what stood before and behind the text of an event with content
         self._finished = False
+        self._text = False  # whether any token was text
+        self._closes = False  # whether the event that says why it ended may have been a token without text
+        self._closing: float | None = None  # and when that came
         self.done = False
 
     def feed(self, data: bytes, now: float) -> None:
@@ -170,11 +173,18 @@ class AnswerReader:
             if self._sse.idle:
                 self._sse = None
         if record.chunks != before:
-            if record.last is None:
-                record.first = now
-            else:
-                record.gaps.append(now - record.last)
-            record.last = now
+            self._stamp(now)
+        if self._closes and self._closing is None:
+            self._closing = now
+
+    def _stamp(self, now: float) -> None:
+        """A piece with content."""
+        record = self.record
+        if record.last is None:
+            record.first = now
+        elif now > record.last:
+            record.gaps.append(now - record.last)
+        record.last = now
 
     def _keep(self, piece: bytes) -> None:
         self._size += len(piece)
@@ -273,7 +283,18 @@ class AnswerReader:
                 found = True
                 if self._texts is not None and isinstance(said, str):
                     self._texts.append(said)
+        if found:
+            self._text = True
+        elif not part.get("role") and any(part.get(key) == "" for key in CONTENT):
+            # A token of which no text is to be seen: one that is special, as come when ignore_eos goes on behind the end, or the first half of a character.
+            # Where it comes with the reason for the end, many servers mean the end alone.
+            self._closes = self._closes or bool(choice.get("finish_reason"))
+            return not choice.get("finish_reason")
         return found
+
+    def _lacks(self, tokens: int) -> bool:
+        """Whether so many tokens, of which no event was seen, are the one that came with the reason for the end; of an answer in one piece, all of it."""
+        return tokens == 1 if self._stream else tokens > 0 and not self.record.chunks
 
     def _usage(self, usage: t.Any) -> None:
         if not isinstance(usage, dict):
@@ -298,6 +319,7 @@ class AnswerReader:
         else:
             self._finished = True
             self._value(value)
+            self._closing = now
             if self.record.chunks:
                 self.record.first = self.record.last = now
 
@@ -306,11 +328,14 @@ class AnswerReader:
         record.end = now
         if record.status == 200 and not self._stream and not record.error:
             self._unstreamed(now)
+        if self._closing is not None and self._closes and record.output_tokens is not None and self._lacks(record.output_tokens - record.chunks):
+            record.chunks += 1
+            self._stamp(self._closing)
         if record.status != 200:
             record.fail(f"http_{record.status}", f"answered {record.status}: {excerpt(self._kept.decode('utf-8', 'replace'))!r}")
         elif not self._finished:
             record.fail("truncated", f"the stream ended after {self._events} events without its end")
-        elif record.first is None:
+        elif record.first is None or (not self._text and not 0 < self._output_len <= (record.output_tokens or 0)):
             record.fail("empty", "the answer ended without any content")
         elif record.output_tokens is not None and record.output_tokens < self._output_len:
             record.fail("short", f"{record.output_tokens} tokens came of {self._output_len} that were asked for")

@@ -11,10 +11,13 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import os
 import pickle
 import platform
 import resource
+import signal
 import sys
+import threading
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import perf_job_files, perf_options
@@ -55,12 +58,14 @@ class Member(Runner):
         self._rows: list[Record] = []
 
     async def serve(self) -> None:
-        """Until standard input ends."""
+        """Until standard input ends: who gave the orders is gone then, and nothing more may be sent, not even what is under way."""
         with contextlib.closing(Client(self._plan.target, self._plan.limits, self._seen)) as client:
             self._begin_counting()
             _say({"ready": True})
-            while line := await asyncio.to_thread(sys.stdin.readline):
-                order = json.loads(line)
+            orders: asyncio.Queue[str] = asyncio.Queue()
+            threading.Thread(target=_listen, args=(asyncio.get_running_loop(), orders), daemon=True).start()
+            while True:
+                order = json.loads(await orders.get())
                 step = Step(**order["step"])
                 self._crew, self._next = order["count"], 0
                 self._source = Every(self._whole, order["first"] + self._index, self._crew)
@@ -69,7 +74,6 @@ class Member(Runner):
                 measured = await self._measure(client, step)
                 self._flush()
                 _say({"totals": base64.b64encode(pickle.dumps(measured.totals)).decode(), "sent": self._next, "memory_mib": memory()})
-            await self._counter.close()
 
     def _times(self, step: Step) -> t.Iterable[float]:
         return itertools.islice(super()._times(step), self._index, None, self._crew)
@@ -97,8 +101,16 @@ def memory() -> float:
     return round(peak / (1 << 20 if platform.system() == "Darwin" else 1 << 10), 1)
 
 
+def _listen(loop: asyncio.AbstractEventLoop, orders: asyncio.Queue[str]) -> None:
+    """Lines of standard input, as they come."""
+    for line in sys.stdin:
+        loop.call_soon_threadsafe(orders.put_nowait, line)
+    os._exit(0)  # pylint: disable=protected-access  # nobody is there who would want to hear anything
+
+
 def main() -> None:
     """Take the options, then orders."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who gives the orders, who ends this one
     told = json.loads(sys.stdin.readline())
     params = told["params"]
     plan = perf_options.plan(params, perf_job_files.workload(params), context(params), told["nonce"])

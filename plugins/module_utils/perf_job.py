@@ -79,13 +79,15 @@ def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str 
 def brief(found: Facts) -> tuple[Facts, list[str]]:
     """What the module returns of a whole result, and its warnings."""
     warnings = [f"{stage['label']}: {stage['why_invalid']}" for stage in found["stages"] if not stage["valid"]]
+    warnings += [f"{stage['label']}: up to {stage['client_share']:.0%} of the time to first token may be this client's own doing"
+                 for stage in found["stages"] if stage["valid"] and stage["client_share"] > (found["about"]["max_lag_share"] or 1)]
     warnings += found["why"] if found["verdict"] == "inconclusive" else []
     return {**{key: value for key, value in found.items() if key != "about"}, "stages": [perf_result.brief(stage) for stage in found["stages"]]}, warnings
 
 
 def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
     """What was measured, for people, without any secret."""
-    kept = ("api", "stream", "ignore_eos", "arrivals", "seed", "request_timeout", "max_lag", "slo", "goodput")
+    kept = ("api", "stream", "ignore_eos", "arrivals", "seed", "request_timeout", "max_lag", "max_lag_share", "slo", "goodput")
     used = {name: value for name, value in params["workload"].items() if value is not None}
     return {"url": plan.target.url, "models": list(plan.models), "workload": used, **{name: params[name] for name in kept}}
 

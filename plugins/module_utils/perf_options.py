@@ -17,6 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.load_call import S
 from ansible_collections.llm_d.inference.plugins.module_utils.load_wire import head
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Ladder, Plan
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_steps import Step
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_totals import GOOD, TIMED, Allowed
 
 Options = c.Mapping[str, t.Any]
 WAYS = ("stages", "sweep", "search")
@@ -65,7 +66,14 @@ def plan(params: Options, text: str | None = None, tls: ssl.SSLContext | None = 
     return Plan(
         target, Limits(params["request_timeout"], params["in_flight"]), shape, tuple(dict.fromkeys(entry["name"] for entry in mix)), source,
         tuple(step for step in steps if not step.warmup), ladder(params), rules, tuple(params["goodput"].items()), params["seed"], params["arrivals"],
-        params["max_lag"], params["pause"], next((step for step in steps if step.warmup), None))
+        allowed(params, rules), params["pause"], next((step for step in steps if step.warmup), None))
+
+
+def allowed(params: Options, rules: c.Iterable[perf_slo.Rule]) -> Allowed:
+    """How late this client may be for what is asked: times that objectives name, and without any objective the time to first token."""
+    named = {rule.metric for rule in rules} | {GOOD[name] for name in params["goodput"]}
+    alone = not named or params.get("baseline")
+    return Allowed(params["max_lag"], params["max_lag_share"], tuple(name for name in TIMED if name in named or (alone and name == "ttft_from_schedule")))
 
 
 def ladder(params: Options) -> Ladder | None:
@@ -80,7 +88,7 @@ def ladder(params: Options) -> Ladder | None:
 def problems(params: Options) -> list[str]:
     """What is wrong with the options, all at once, but for the stages and the objectives."""
     found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "in_flight", "max_lag", "processes") if params[name] <= 0]
-    found += [f"pause: {params['pause']} must not be negative"] if params["pause"] < 0 else []
+    found += [f"{name}: {params[name]} must not be negative" for name in ("pause", "max_lag_share") if params[name] < 0]
     found += [f"path: {params['path']!r} must begin with '/'"] if params.get("path") and not params["path"].startswith("/") else []
     try:
         base_url(params["url"] or "")

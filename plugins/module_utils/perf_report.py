@@ -27,7 +27,7 @@ RATES = (("input_token_rate", "prompt_tokens_per_s", "tokens/s"), ("output_token
          ("total_token_rate", "total_tokens_per_s", "tokens/s"), ("request_rate", "requests_per_s", "queries/s"))
 PERCENTILES = {"0.1": "p0p1", "99.9": "p99p9"}
 OWN = ("slo", "goodput_per_s", "goodput_share", "goodput_tokens_per_s", "ttft_from_schedule_ms", "e2e_from_schedule_ms", "queue_ms", "send_lag_ms",
-       "client_lag_ms", "client_cpu", "errors", "token_source", "hit_ratio", "servers", "models", "valid", "why_invalid")
+       "client_lag_ms", "client_share", "client_cpu", "errors", "token_source", "hit_ratio", "servers", "models", "valid", "why_invalid")
 
 
 def report(found: c.Mapping[str, t.Any], index: int) -> Facts:

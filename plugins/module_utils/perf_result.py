@@ -28,8 +28,8 @@ def stage(measured: Measured, plan: Plan) -> Facts:
     step, totals = measured
     return {
         "label": step.label, "rate": step.rate, "to_rate": step.to_rate, "concurrency": step.concurrency,
-        **totals.summary(plan.max_lag),
-        "slo": perf_slo.judge(plan.rules, totals, plan.max_lag),
+        **totals.summary(plan.allowed),
+        "slo": perf_slo.judge(plan.rules, totals, plan.allowed),
         "input_len": totals.input_len.summary(), "output_len": totals.output_len.summary(),
         "deviations": {name: round(hist.deviation, 3) for name, hist in totals.hist.items()},
         "percentiles": {name: {f"{percent:g}": hist.percentile(percent) for percent in REPORTED} for name, hist in totals.hist.items() if hist.n},
@@ -50,6 +50,8 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
         example = next((found["error_example"] for found in stages if found["error_example"]), "nothing was sent")
         return "failed", [f"none of {sum(found['requests'] for found in stages)} requests succeeded: {example}"]
     late = [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]]
+    if not ladder and late and all(found["valid"] or found["blurred"] for found in stages) and (missed := _missed(stages, clear=True)):
+        return "failed", missed + late
     if late and not ladder:
         return "invalid", late
     met = [found for found in stages if found["valid"] and all(judged["met"] for judged in found["slo"])]
@@ -61,8 +63,10 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
     return ("inconclusive", few) if few else ("passed", [])
 
 
-def _missed(stages: c.Iterable[Facts]) -> list[str]:
-    return [f"{found['label']}: {perf_slo.said(judged)}" for found in stages for judged in found["slo"] if not judged["met"]]
+def _missed(stages: c.Iterable[Facts], clear: bool = False) -> list[str]:
+    """The objectives that were missed; where they have to be `clear`, by more than the client was late."""
+    return [f"{found['label']}: {perf_slo.said(judged)}" for found in stages for judged in found["slo"]
+            if not judged["met"] and (judged["clear"] or not clear)]
 
 
 def best(stages: c.Sequence[Facts]) -> float | None:

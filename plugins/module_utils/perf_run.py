@@ -22,7 +22,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.load_record import
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_slo import Rule
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_steps import Step
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_tokens import Counter
-from ansible_collections.llm_d.inference.plugins.module_utils.perf_totals import Totals
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_totals import Allowed, Totals
 
 # A first answer like this will not become better by asking for more.
 HOPELESS = ("refused", "dns", "tls", "network", "not_http", "not_streamed", "not_json", "http_400", "http_401", "http_403", "http_404", "http_405", "http_422")
@@ -62,7 +62,7 @@ class Plan:
     good: tuple[tuple[str, float], ...] = ()
     seed: int = 42
     arrivals: str = "poisson"
-    max_lag: float = 0.1
+    allowed: Allowed = Allowed()
     pause: float = 1.0
     warmup: Step | None = None
 
@@ -206,7 +206,7 @@ class Runner:
         rate = ladder.start
         for dummy in range(ladder.most):
             found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
-            if (why := found.totals.invalid(self._plan.max_lag)) is not None:
+            if (why := found.totals.invalid(self._plan.allowed)) is not None:
                 self.limited = why
                 return
             if saturated(found):
@@ -221,7 +221,7 @@ class Runner:
         best, worst, rate = 0.0, float("inf"), min(ladder.start, ladder.highest)
         for dummy in range(ladder.most):
             found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
-            if (why := found.totals.invalid(self._plan.max_lag)) is not None:
+            if (why := found.totals.invalid(self._plan.allowed)) is not None:
                 self.limited = why
                 return
             if self.meets(found):
@@ -238,7 +238,7 @@ class Runner:
 
     def meets(self, found: Measured) -> bool:
         """Whether a stage meets every objective."""
-        return all(judged["met"] for judged in perf_slo.judge(self._plan.rules, found.totals, self._plan.max_lag))
+        return all(judged["met"] for judged in perf_slo.judge(self._plan.rules, found.totals, self._plan.allowed))
 
 
 def saturated(found: Measured) -> bool:

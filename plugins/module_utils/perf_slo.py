@@ -13,7 +13,7 @@ import math
 import re
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.perf_totals import GOOD, LATENCIES, Totals
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_totals import GOOD, LATENCIES, TIMED, Allowed, Totals
 
 _LATENCY = re.compile(r"(?P<metric>[a-z0-9_]+?)_(?P<stat>mean|max|p(?P<whole>\d{1,2})(?:_(?P<part>\d{1,2}))?)_ms")
 _RATES = ("requests_per_s", "output_tokens_per_s", "prompt_tokens_per_s", "total_tokens_per_s", "goodput_per_s", "goodput_share")
@@ -68,10 +68,10 @@ def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
                     if name in GOOD and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0)]
 
 
-def judge(wanted: c.Iterable[Rule], totals: Totals, max_lag: float) -> list[dict[str, t.Any]]:
-    """[{name, wanted, found, met, enough}]. `found` is None where nothing was measured, or is without end; `enough` tells whether there were
-    enough requests for that percentile."""
-    summary = totals.summary(max_lag)
+def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[dict[str, t.Any]]:
+    """[{name, wanted, found, met, enough, clear}]. `found` is None where nothing was measured, or is without end; `enough` tells whether there were
+    enough requests for that percentile; `clear` that what the client was late makes no difference to `met`."""
+    summary = totals.summary(allowed)
     return [_judge(rule, totals, summary) for rule in wanted]
 
 
@@ -81,7 +81,10 @@ def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> dict[s
         enough = totals.requests * (1 - rule.percent / 100) >= ABOVE - 1e-9
     met = found is not None and (found <= rule.bound if rule.upper else found >= rule.bound)
     known = None if found is None or math.isinf(found) else round(found, 5)
-    return {"name": rule.name, "wanted": rule.bound, "found": known, "met": met, "enough": enough}
+    # a late client makes times longer by what it is late, and no more
+    late = totals.late(rule.metric, rule.percent or 99) if rule.metric in TIMED else 0.0
+    clear = met or found is None or not rule.upper or found - late > rule.bound
+    return {"name": rule.name, "wanted": rule.bound, "found": known, "met": met, "enough": enough, "clear": clear}
 
 
 def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float | None:

@@ -64,6 +64,7 @@ SPEC = {
     "pause": {"type": "float", "default": 1},
     "processes": {"type": "int", "default": 1},
     "max_lag": {"type": "float", "default": 0.1},
+    "max_lag_share": {"type": "float", "default": 0.1},
     "slo": {"type": "dict", "default": {}},
     "goodput": {"type": "dict", "default": {}},
     "baseline": {"type": "path"},

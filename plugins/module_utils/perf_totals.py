@@ -11,12 +11,24 @@ import math
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import Record
-from ansible_collections.llm_d.inference.plugins.module_utils.perf_hist import Hist
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_hist import PERCENTILES, Hist
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_series import Series
 
+TIMED = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "itl")  # what a late client makes longer by as much as it is late
 LATENCIES = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "tpot", "itl", "ntpot", "queue", "send_lag")
-GOOD = ("ttft_ms", "tpot_ms", "itl_ms", "ntpot_ms", "e2e_ms")  # of what a good request can be asked; ttft and e2e from the planned send
+# of what a good request can be asked, and which latency that is
+GOOD = {"ttft_ms": "ttft_from_schedule", "tpot_ms": "tpot", "itl_ms": "itl", "ntpot_ms": "ntpot", "e2e_ms": "e2e_from_schedule"}
+FLOOR = 2.0  # milliseconds by which any host's timers are late now and then: no reason to call a client slow
 NAMES = 1000  # servers, models and kinds of errors that are told apart; the rest are one
+
+
+class Allowed(t.NamedTuple):
+    """How late the client may be: `lag` seconds for 99 % of the time; and at each percentile that is reported, the `share` of what was measured there that
+    may be its own doing, 0 for any. `metrics`: those that the verdict is about."""
+
+    lag: float = 0.1
+    share: float = 0.1
+    metrics: tuple[str, ...] = ("ttft_from_schedule",)
 
 
 class Totals:
@@ -121,9 +133,13 @@ class Totals:
         """A count by the time of the stage."""
         return round(count / self.wall, 3) if self.wall else 0.0
 
-    def invalid(self, max_lag: float) -> str | None:
-        """Why the client itself was too late for its numbers to say anything about the server; None when it was not. `max_lag` is seconds."""
-        bound = max_lag * 1000
+    def invalid(self, allowed: Allowed) -> str | None:
+        """Why the client itself was too late for its numbers to say anything about the server; None when it was not."""
+        return self.stalled(allowed) or self.blurred(allowed)
+
+    def stalled(self, allowed: Allowed) -> str | None:
+        """Why it was too late, whatever was measured; None when it was not."""
+        bound = allowed.lag * 1000
         lag, pulse = self.hist["send_lag"].percentile(99), self.pulse.percentile(99)
         if lag is not None and lag > bound:
             return f"the client sent late: 99 % of requests within {lag:.1f} ms of their time, {bound:g} ms allowed"
@@ -131,9 +147,36 @@ class Totals:
             return f"the client itself stalled: its clock ran up to {self.pulse.high:.0f} ms late, 99 % of the time within {pulse:.1f} ms, {bound:g} ms allowed"
         return None
 
-    def summary(self, max_lag: float) -> dict[str, t.Any]:
+    def blurred(self, allowed: Allowed) -> str | None:
+        """Why it was too late for what was measured, although not too late as such; None when it was not."""
+        for metric in allowed.metrics if allowed.share else ():
+            share, percent, late, measured = self._own(metric)
+            if share > allowed.share:
+                return (f"the client itself is too much of what it measured: it was {late:.1f} ms late at p{percent}, where {metric}_ms is {measured:.1f}, "
+                        f"so that {share:.0%} of it may be its own, {allowed.share:.0%} allowed")
+        return None
+
+    def _own(self, metric: str) -> tuple[float, int, float, float]:
+        """(share, percentile, client late, measured), in milliseconds, of the reported percentile of a metric that owes the most to the client itself.
+
+        What was measured holds what the client was late, at the send as at the reading. Equal percentiles are compared: a stall in a hundredth of the time
+        moves the upmost hundredth, and leaves the median alone.
+        """
+        found = [(0.0, 0, 0.0, 0.0)]
+        for percent in PERCENTILES:
+            late, measured = self.late(metric, percent), self.hist[metric].percentile(percent)
+            if measured and late > FLOOR:
+                found.append((late / measured, percent, late, measured))
+        return max(found)
+
+    def late(self, metric: str, percent: float) -> float:
+        """Milliseconds by which the client was late at this percentile: at reading, and for a time from the schedule at sending."""
+        of = (self.pulse, self.hist["send_lag"]) if metric.endswith("_from_schedule") else (self.pulse,)
+        return max(hist.percentile(percent) or 0.0 for hist in of)
+
+    def summary(self, allowed: Allowed) -> dict[str, t.Any]:
         """The stage in numbers: times in milliseconds, rates per second, shares from 0 to 1."""
-        why = self.invalid(max_lag)
+        why = self.invalid(allowed)
         return {
             "requests": self.requests, "ok": self.ok, "failed": self.failed, "error_rate": _share(self.failed, self.requests),
             "errors": dict(sorted(self.errors.items())), "error_example": self.example,
@@ -144,13 +187,14 @@ class Totals:
             "goodput_per_s": self.per_second(self.good), "goodput_share": _share(self.good, self.requests),
             "goodput_tokens_per_s": self.per_second(self.good_tokens),
             **{f"{name}_ms": hist.summary() for name, hist in self.hist.items()},
-            "client_lag_ms": self.pulse.summary(), "client_cpu": round(self.cpu / self.wall, 3) if self.wall else 0.0,
+            "client_lag_ms": self.pulse.summary(), "client_share": round(self._own("ttft_from_schedule")[0], 4),
+            "client_cpu": round(self.cpu / self.wall, 3) if self.wall else 0.0,
             "prompt_tokens": self.prompt_tokens, "output_tokens": self.output_tokens,
             "cached_tokens": self.cached_tokens if self.cacheable_tokens else None,
             "hit_ratio": _share(self.cached_tokens, self.cacheable_tokens),
             "chunks": self.chunks, "token_source": dict(sorted(self.sources.items())),
             "servers": dict(sorted(self.servers.items())), "models": dict(sorted(self.models.items())),
-            "valid": why is None, "why_invalid": why,
+            "valid": why is None, "why_invalid": why, "blurred": why is not None and not self.stalled(allowed),
         }
 
     def _sent_rate(self) -> float | None:

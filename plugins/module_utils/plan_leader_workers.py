@@ -54,7 +54,8 @@ def retired(user: Facts, planned: Facts | None) -> list[Facts]:
     if planned or user["llm_d_scope"] == "namespace":
         return []
     namespace, release = LEADER_WORKER_SET["namespace"], LEADER_WORKER_SET["release_name"]
-    return [{"provider": "leader_worker_set", "names": [], "classes": [], "namespace": namespace, "charts": [{"release_name": release, "namespace": namespace}]}]
+    charts = [{"release_name": release, "namespace": namespace}]
+    return [{"provider": "leader_worker_set", "names": [], "classes": [], "namespace": namespace, "charts": charts}]
 
 
 def leader_worker_problems(user: Facts, services: t.Sequence[Facts]) -> list[Problem]:

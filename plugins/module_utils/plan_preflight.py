@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .plan_rights import rights
-from .versions import ACCELERATORS, LEADER_WORKER_SET
+from .versions import ACCELERATORS
 from .versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 
 Facts = dict[str, t.Any]

@@ -172,5 +172,5 @@ class Proof:
 
 def needs_cluster(options: c.Mapping[str, t.Any]) -> bool:
     """Whether something is only to be had from the API server."""
-    return bool(options["gateway"]) or any(service.get("address") or (service.get("metrics") or {}).get("namespace")
-                                       or service.get("servers") for service in options["services"])
+    services = options["services"]
+    return bool(options["gateway"]) or any(each.get("address") or each.get("servers") or (each.get("metrics") or {}).get("namespace") for each in services)

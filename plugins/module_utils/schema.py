@@ -43,7 +43,7 @@ _ACCELERATOR = {
     "nodes": Field(
         "int",
         "Nodes that one replica spans, each with an equal part of its accelerators. With more than one, a replica is a group of servers, of which one"
-        " answers and the others work for it: a LeaderWorkerSet, see O(llm_d_leader_worker_set).",
+        " answers and the others work for it. LeaderWorkerSet makes them, see O(llm_d_leader_worker_set).",
         default=1,
         minimum=1,
         maximum=64,

@@ -39,6 +39,10 @@ BENCHMARK: dict[str, Field] = {
         "this host was too busy for its numbers to say anything about the servers.", default=0.1, minimum=0.001,
     ),
     "processes": Field("int", "Processes that send together, where one core is not enough for the load.", default=1, minimum=1, maximum=256),
+    "max_lag_share": Field(
+        "float", "How much of the latencies may be the client's own doing before its numbers are invalid, 0 for any: C(max_lag_share) of "
+        "M(llm_d.inference.vllm_perf).", default=0.1, minimum=0,
+    ),
     "slo": Field(
         "map", "Objectives, as C(slo) of M(llm_d.inference.vllm_perf). The play fails when a stage of any service misses one.", default={}, elements=_BOUND,
         example={"ttft_from_schedule_p90_ms": 500, "error_rate_max": 0.001},

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What each chart writes: the kinds of its objects and of its hooks, as their API calls them. Data only.
 
-Seen by rendering them with our values: gateway-helm 1.9.1, Istio 1.29.2, agentgateway 1.4.1, gpu-operator v26.3.1. LeaderWorkerSet's (0.9.0) and kgateway's as their templates say.
+Seen by rendering them with our values: gateway-helm 1.9.1, Istio 1.29.2, agentgateway 1.4.1, gpu-operator v26.3.1. LeaderWorkerSet's
+(0.9.0) and kgateway's as their templates say.
 """
 
 from __future__ import annotations

@@ -372,7 +372,7 @@ SERVICE = {
                  "default": ["sticky", "spread"]},
     "plugins": {"type": "dict"},
     "sometimes": {"type": "dict"},
-    "cold_tokens": {"type": "int", "default": 0},
+    "cold_tokens": {"type": "int", "default": 0, "no_log": False},
     "max_num_seqs": {"type": "int"},
     "endpoints": {"type": "int"},
     "servers": {"type": "dict", "options": SERVERS},

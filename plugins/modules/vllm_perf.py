@@ -355,6 +355,14 @@ options:
     description: Seconds by which 99 % of the requests may be sent late, and by which the client's own clock may run late, before a stage is invalid.
     type: float
     default: 0.1
+  max_lag_share:
+    description:
+      - How much of what is measured may be this client's own doing before a stage is invalid. What the client was late at p50, p90, p95 and p99, at sending and
+        by its own clock, is compared with those times to first or last token, or between tokens, that O(slo) and O(goodput) name; without these, and with
+        O(baseline), with the time to first token.
+      - Less than 2 ms are never looked at. An objective that is missed by more than the client was late is missed. V(0) is for no such bound.
+    type: float
+    default: 0.1
   slo:
     description:
       - Objectives. The task fails when a stage misses one; of a sweep or search, when no rate meets them all.
@@ -629,6 +637,9 @@ stages:
     client_lag_ms:
       description: How late the client's own clock ran.
       type: dict
+    client_share:
+      description: How much of the time to first token may be the client's own doing, at the percentile where that is the most.
+      type: float
     client_cpu:
       description: Processor cores that the client took on average.
       type: float
@@ -657,7 +668,9 @@ stages:
       description: Requests per model.
       type: dict
     slo:
-      description: Each objective with C(name), C(wanted), C(found), C(met), and C(enough), whether there were enough requests for that percentile.
+      description:
+        - Each objective with C(name), C(wanted), C(found), C(met), C(enough), whether there were enough requests for that percentile, and C(clear), whether
+          it is met, or missed by more than the client was late.
       type: list
       elements: dict
     valid:
@@ -666,6 +679,9 @@ stages:
     why_invalid:
       description: Why not.
       type: str
+    blurred:
+      description: Whether that is because of O(max_lag_share) alone.
+      type: bool
 """
 
 import secrets

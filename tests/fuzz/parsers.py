@@ -11,11 +11,15 @@ import atheris
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 
 with atheris.instrument_imports(include=["ansible_collections"]):
-    from ansible_collections.llm_d.inference.plugins.module_utils import load_wire, prometheus_text, sse
+    from ansible_collections.llm_d.inference.plugins.module_utils import load_record, load_wire, prometheus_text, sse
 
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 SEEDS = {
     "sse": [b"data: {\"a\": 1}\n\ndata: [DONE]\n\n", b"event: error\r\ndata: x\r\ndata: y\r\n\r\n", b": ping\rdata:\xff\r\r", b"\xef\xbb\xbfid: 1\ndata"],
     "metrics": [b"# TYPE a gauge\na{b=\"c\\\"d\\n\"} 1 170\na NaN\n", b"x_bucket{le=\"+Inf\"} 3e5\nx +Inf\n"],
+    "answer": [HEAD + event + b"data: [DONE]\n\n" for event in (
+        b'data: {"choices":[{"text":"a"}]}\n\ndata: {"choices":[{"text":"","finish_reason":"stop"}],"usage":{"completion_tokens":2}}\n\n',
+        b'data: {"error":{"message":"x"}}\n\n', b'data: {"choices":[{"delta":{"role":"assistant","content":""}}]}\n\n')],
     "wire": [b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"],
 }
 
@@ -64,12 +68,32 @@ def check_wire(data: bytes) -> None:
     assert outcomes[0] == outcomes[1], (data, outcomes)
 
 
+def check_answer(data: bytes) -> None:
+    """Any answer, however it is cut, ends in a failure or in stamps in their order, with the same tokens; so does an answer in one piece."""
+    pieces, counts = cut(data), []
+    for parts in (pieces, [b"".join(pieces)]):
+        reader = load_record.AnswerReader(load_record.Record(0, 0, 0.0, 0.0), 0, stream=data[:1] != b"\x01", keep_text=True)
+        try:
+            for now, piece in enumerate(parts, 1):
+                if not reader.done:
+                    reader.feed(piece, float(now))
+            reader.eof(99.0)
+        except load_wire.WireError:
+            counts.append(None)
+            continue
+        record = reader.record
+        assert reader.done and (record.error or record.first <= record.last <= record.end), record
+        assert all(gap > 0 for gap in record.gaps), record
+        counts.append((record.error, record.chunks, record.output_tokens))
+    assert counts[0] == counts[1], counts
+
+
 def main() -> None:
     """Run one target."""
     target, corpus = sys.argv[1], Path(sys.argv[2])
     for index, seed in enumerate(SEEDS[target]):
         (corpus / f"seed-{index}").write_bytes((b"" if target == "metrics" else b"\x02\x05\x07") + seed)
-    atheris.Setup([sys.argv[0], str(corpus), *sys.argv[3:]], {"sse": check_sse, "metrics": check_metrics, "wire": check_wire}[target])
+    atheris.Setup([sys.argv[0], str(corpus), *sys.argv[3:]], {"sse": check_sse, "metrics": check_metrics, "wire": check_wire, "answer": check_answer}[target])
     atheris.Fuzz()
 
 

@@ -18,7 +18,8 @@ from stack import NAMESPACE, Stack, until
 
 LABEL = "llm-d.ai/perf"
 # Whether this host is quick enough to measure with is no question here.
-LOAD = {"max_lag": 5, "services": ["sim"], "concurrency": [2], "rates": [4], "seconds": 4, "warmup_seconds": 1, "slo": {"error_rate_max": 0}}
+LOAD = {"max_lag": 5, "max_lag_share": 0,
+        "services": ["sim"], "concurrency": [2], "rates": [4], "seconds": 4, "warmup_seconds": 1, "slo": {"error_rate_max": 0}}
 RESOURCES = {"requests": {"cpu": "100m", "memory": "64Mi"}}
 
 

@@ -39,7 +39,7 @@ def as_written(stack: Stack) -> None:
 def validate(folder: Path, slo: dict[str, float] | None = None, **more: t.Any) -> tuple[int, Claims, str]:
     """The exit status, the claims by id, and what was shown. Without objectives no load is sent."""
     given = {"llm_d_artifacts_dir": str(folder), "validation_performance": slo is not None, "validation_performance_seconds": 3, "validation_wait": 5,
-             "llm_d_wait_timeout": 5, "llm_d_benchmark": {"services": ["sim"], "concurrency": [2], "max_lag": 5, "slo": slo or {}}, **more}
+             "llm_d_wait_timeout": 5, "llm_d_benchmark": {"services": ["sim"], "concurrency": [2], "max_lag": 5, "max_lag_share": 0, "slo": slo or {}}, **more}
     done = plays.run("-i", "molecule/scorers/inventory", "playbooks/validate.yml", "-e", json.dumps(given))
     verdict = json.loads((folder / "verdict.json").read_text())
     return done.returncode, {entry["id"]: entry for entry in verdict["claims"]}, done.stdout

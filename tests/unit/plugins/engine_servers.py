@@ -9,8 +9,10 @@ import json
 import re
 import typing as t
 import urllib.error
+import urllib.parse
 import urllib.request
 
+from forwarding import forward
 from local_servers import JSON, SSE, chunk, stream, whole
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -93,12 +95,15 @@ class ApiServer:
 
     def __init__(self, pods: list[dict[str, t.Any]], objects: dict[str, t.Any] | None = None, logs: dict[str, str] | None = None) -> None:
         self.pods, self.objects, self.logs = pods, objects or {}, logs or {}
+        self.refuses, self.asked, self.open = 0, [], 0
 
     def __call__(self, handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
         path, _mark, query = path.partition("?")
         found = re.fullmatch(r"/api/v1/namespaces/([^/]+)/(pods|services)/([^/]+)/proxy(/.*)", path)
         if found:
             return self.proxy(found.group(2), found.group(3).rpartition(":")[0].rpartition(":")[2], method, found.group(4), body)
+        if found := re.fullmatch(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/portforward", path):
+            return self.forward(handler, found.group(2), int(query.removeprefix("ports=")))
         if found := re.fullmatch(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/log", path):
             return 200, {"Content-Type": "text/plain"}, self.logs.get(found.group(2), "")
         if path in self.objects:
@@ -111,6 +116,19 @@ class ApiServer:
             if path.endswith(f"/pods/{entry['metadata']['name']}"):
                 return 200, {"Content-Type": JSON}, json.dumps(entry)
         return self.status(404, "NotFound", f"{path} not found")
+
+    def forward(self, handler: t.Any, name: str, port: int) -> t.Any:
+        """A port-forward to a pod, unless `refuses` says how it is to be refused; `open` counts those that are."""
+        self.asked.append((handler.headers["Authorization"], name, port))
+        entry = next((entry for entry in self.pods if entry["metadata"]["name"] == name), None)
+        if self.refuses or entry is None:
+            return self.status(self.refuses or 404, "Refused", "not here")
+        parts = urllib.parse.urlsplit(entry["metadata"]["annotations"]["test/url"])
+        self.open += 1
+        try:
+            forward(handler, port, (parts.hostname, parts.port))
+        finally:
+            self.open -= 1
 
     def proxy(self, kind: str, name: str, method: str, path: str, body: bytes) -> t.Any:
         entry = self.pods[0] if kind == "services" else next((entry for entry in self.pods if entry["metadata"]["name"] == name), None)

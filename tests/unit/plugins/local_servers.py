@@ -11,6 +11,7 @@ import http.server
 import itertools
 import json
 import socket
+import ssl
 import threading
 import time
 import typing as t
@@ -55,14 +56,18 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serve(answer: c.Callable[..., t.Any]) -> c.Iterator[str]:
-    """A server that answers with answer(handler, method, path, body); gives its URL."""
+def serve(answer: c.Callable[..., t.Any], certificate: tuple[str, str] | None = None) -> c.Iterator[str]:
+    """A server that answers with answer(handler, method, path, body), by TLS with a certificate (its path, its key's path); gives its URL."""
     server = Server(("127.0.0.1", 0), Handler)
     server.answer = answer
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()

@@ -37,7 +37,7 @@ class Server:
 def run_playbook(root, tmp_path):
     def run(wanted, *arguments):
         given = {"llm_d_model_services": SERVICES, "llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_benchmark": {
-            "concurrency": [2], "seconds": 0.5, "warmup_seconds": 0, "api_key": "sk-secret", **wanted}}
+            "concurrency": [2], "seconds": 0.5, "warmup_seconds": 0, "max_lag_share": 0, "api_key": "sk-secret", **wanted}}
         (tmp_path / "vars.json").write_text(json.dumps(given), encoding="utf-8")
         command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", str(root / "playbooks" / "benchmark.yml"),
                    "-e", f"@{tmp_path / 'vars.json'}", "-e", f"ansible_python_interpreter={sys.executable}", *arguments]

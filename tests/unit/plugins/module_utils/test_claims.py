@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.llm_d.inference.plugins.module_utils import claims, claims_routing
 
+
 def seen(**changes):
     """A recorded observation of a service that is well, with changes."""
     return {

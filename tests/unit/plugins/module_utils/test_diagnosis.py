@@ -757,7 +757,8 @@ def test_groups_of_servers_are_looked_for_by_their_kind():
     snap = grouped()
     assert not [entry for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where]
     snap.objects["LeaderWorkerSet"] = []
-    assert [entry.what for entry in diagnosis_pods.missing(snap) if entry.where == "LeaderWorkerSet llm-d/big-decode"] == ["the decode servers of big is missing"]
+    found = [entry.what for entry in diagnosis_pods.missing(snap) if entry.where == "LeaderWorkerSet llm-d/big-decode"]
+    assert found == ["the decode servers of big is missing"]
     del snap.objects["LeaderWorkerSet"]
     assert not [entry for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where], "what was not read is not missed"
     snap.absent.append("LeaderWorkerSet")

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import json
 import ssl
 import threading
@@ -14,9 +12,6 @@ import time
 import types
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from ansible_collections.llm_d.inference.plugins.module_utils import cluster_errors
 from ansible_collections.llm_d.inference.plugins.module_utils import http_transport as transport
@@ -132,38 +127,11 @@ def test_a_redirect_is_not_followed():
         assert get(url).status == 302
 
 
-@pytest.fixture(name="certificate", scope="module")
-def make_certificate(tmp_path_factory):
-    """A certificate for 127.0.0.1, signed by itself: (path of the certificate, path of the key)."""
-    folder = tmp_path_factory.mktemp("tls")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    made = (
-        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
-        .not_valid_before(now - datetime.timedelta(hours=1)).not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "c.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    (folder / "k.pem").write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-    return str(folder / "c.pem"), str(folder / "k.pem")
-
-
 @pytest.fixture(name="https")
 def serve_https(certificate):
     """A TLS server; gives its URL."""
-    server = Server(("127.0.0.1", 0), Handler)
-    server.answer = lambda *rest: (200, {}, "safe")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*certificate)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = __import__("threading").Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield f"https://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serve(lambda *rest: (200, {}, "safe"), certificate) as url:
+        yield url
 
 
 def test_tls_that_is_not_trusted_trusted_by_a_file_or_not_asked_for_trust(https, certificate):

@@ -81,6 +81,47 @@ def test_any_bytes_end_in_a_record_or_a_wire_error(data, cuts, head):
     assert reader.done and reader.record.error
 
 
+def chat(finish=None, **delta):
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def usage(tokens):
+    return {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": tokens}}
+
+
+@pytest.mark.parametrize(("events", "wanted", "chunks", "gaps", "error"), [
+    # vLLM sends an event for each token, also for one whose text is not to be seen: a special one behind the end, half a character
+    ([chunk(""), chunk("a"), chunk(""), chunk("", "length"), usage(4)], 4, 4, [1, 1, 1], None),
+    ([chunk(""), chunk(""), chunk("", "length"), usage(3)], 3, 3, [1, 1], None),
+    # the simulator and others send the reason for the end by itself
+    ([chunk("a"), chunk("b"), chunk("", "length"), usage(2)], 2, 2, [1], None),
+    ([chat(role="assistant", content=""), chat(content="a"), chat(content=""), chat("stop", content=""), usage(2)], 0, 2, [1], None),
+    ([chat(role="assistant", content="a"), chat(content="b"), chat("stop", content=""), usage(3)], 0, 3, [1, 1], None),
+    ([chat(role="assistant", content=""), chat(reasoning_content="why"), chat("stop", content=None), usage(1)], 0, 1, [], None),
+    # an answer without any text is empty, unless as many tokens came as were asked for
+    ([chunk(""), chunk("", "stop"), usage(2)], 0, 2, [1], "empty"),
+    ([chunk("", "stop"), usage(1)], 0, 1, [], "empty"),
+    ([chunk("", "stop")], 0, 0, [], "empty"),
+    ([chat(role="assistant", content=""), chat("stop")], 0, 0, [], "empty"),
+])
+def test_a_token_without_text_is_a_token(events, wanted, chunks, gaps, error):
+    reader = AnswerReader(Record(0, 0, 0.0, 0.0), wanted)
+    reader.feed(HEAD, 0.5)
+    for now, event in enumerate(events):
+        reader.feed(body(stream(event, done=False)), 1.0 + now)
+    reader.feed(body(b"data: [DONE]\n\n") + b"0\r\n\r\n", 90.0)
+    record = reader.record
+    assert (record.error, record.chunks, record.gaps) == (error, chunks, gaps)
+
+
+@pytest.mark.parametrize(("wanted", "error"), [(2, None), (0, "empty")])
+def test_an_answer_in_one_piece_without_text(wanted, error):
+    whole = json.dumps({"choices": [{"text": "", "finish_reason": "length"}], "usage": {"completion_tokens": 2}}).encode()
+    reader = AnswerReader(Record(0, 0, 0.0, 0.0), wanted, stream=False)
+    reader.feed(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(whole), whole), 2.0)
+    assert reader.record.error == error and reader.record.first == reader.record.last == 2.0
+
+
 @pytest.mark.parametrize("text", ["finish_reason", "usage", "choices", "text"])
 def test_a_text_that_is_also_a_key_is_no_trap(text):
     data = HEAD + b"".join(body(stream(chunk(each), done=False)) for each in (text, "other", text)) + body(stream(chunk("", "stop"))) + b"0\r\n\r\n"

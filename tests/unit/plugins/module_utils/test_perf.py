@@ -15,14 +15,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_csv, perf_files, perf_result, perf_slo, perf_sources, perf_steps
+from ansible_collections.llm_d.inference.plugins.module_utils import (
+    perf_csv,
+    perf_files,
+    perf_options,
+    perf_result,
+    perf_slo,
+    perf_sources,
+    perf_spec,
+    perf_steps,
+)
 from ansible_collections.llm_d.inference.plugins.module_utils.load_call import Shape
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import Record
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_hist import Hist
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Measured, Plan
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_series import SLICES, Series
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_steps import Step
-from ansible_collections.llm_d.inference.plugins.module_utils.perf_totals import Totals
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_totals import Allowed, Totals
 
 MIX = [{"name": "acme/tiny", "weight": 1.0}]
 PREFIX = {"kind": "shared_prefix", "groups": 3, "prompts_per_group": 2, "system_prompt_len": 20, "question_len": 5, "output_len": 4}
@@ -101,7 +110,8 @@ def test_slices_of_time_stay_bounded_and_lose_nothing():
 
 
 def test_a_stage_by_hand():
-    found = totals(record(0), record(1, planned=0.1, sent=0.2, first=0.5, last=0.8, gaps=[0.1, 0.2]), failure(), ttft_ms=200.0, tpot_ms=110.0).summary(0.2)
+    late = record(1, planned=0.1, sent=0.2, first=0.5, last=0.8, gaps=[0.1, 0.2])
+    found = totals(record(0), late, failure(), ttft_ms=200.0, tpot_ms=110.0).summary(Allowed(0.2, 0))
     assert (found["requests"], found["ok"], found["failed"], found["errors"]) == (3, 2, 1, {"http_503": 1}) and found["error_rate"] == 0.33333
     assert found["ttft_ms"]["max"] == pytest.approx(300) and found["ttft_from_schedule_ms"]["max"] == pytest.approx(400)
     assert found["tpot_ms"]["mean"] == pytest.approx(100) and found["itl_ms"]["n"] == 2 and found["ntpot_ms"]["min"] == pytest.approx(100)
@@ -115,16 +125,63 @@ def test_two_clients_of_one_stage_are_one_stage():
     records = [record(number, planned=number * 0.1, last=0.4 + number * 0.2) for number in range(20)] + [failure()]
     whole, left, right = totals(*records), totals(*records[:7]), totals(*records[7:])
     left.merge(right)
-    assert left.summary(1) == whole.summary(1) and left.series.rows() == whole.series.rows()
+    assert left.summary(Allowed()) == whole.summary(Allowed()) and left.series.rows() == whole.series.rows()
 
 
 def test_a_late_client_makes_a_run_invalid_and_not_slow():
-    late = totals(*(record(number, planned=0.0, sent=0.3, first=0.4) for number in range(10))).summary(0.1)
+    late = totals(*(record(number, planned=0.0, sent=0.3, first=0.4) for number in range(10))).summary(Allowed(0.1))
     assert not late["valid"] and "sent late" in late["why_invalid"] and late["ttft_ms"]["p50"] == pytest.approx(100, rel=0.001)
     stalled = totals(record())
     for lag in (0.5, 2000.0, 1980.0):
         stalled.pulse.add(lag)
-    assert "stalled" in stalled.invalid(0.1) and stalled.invalid(3) is None
+    assert "stalled" in stalled.invalid(Allowed(0.1)) and stalled.invalid(Allowed(3, 0)) is None
+
+
+def lagged(lag, ttft=0.2, first=300, gap=0.01):
+    """A stage of requests with this time to first token, in seconds, whose client was late by `lag` milliseconds in each thirtieth look."""
+    made = totals(*(record(number, first=ttft, last=ttft + 3 * gap, gaps=[gap] * 3) for number in range(first)))
+    for number in range(900):
+        made.pulse.add(0.0 if number % 30 else lag)
+    return made
+
+
+@pytest.mark.parametrize(("lag", "ttft", "allowed", "said"), [
+    (28.0, 0.2, Allowed(), "28.0 ms late at p99, where ttft_from_schedule_ms is 200.0, so that 14% of it may be its own, 10% allowed"),
+    (28.0, 0.2, Allowed(share=0.2), None), (28.0, 0.2, Allowed(share=0), None), (18.0, 0.2, Allowed(), None),
+    (28.0, 2.0, Allowed(), None),  # what is slow can be measured by a slow client
+    (1.9, 0.004, Allowed(), None), (2.5, 0.004, Allowed(), "may be its own"),  # no host's timers are better than that
+    (2.5, 0.2, Allowed(), None), (2.5, 0.2, Allowed(metrics=("ttft_from_schedule", "itl")), "p99, where itl_ms is 10.0, so that 25%"),
+])
+def test_a_client_may_be_late_by_a_share_of_what_it_measures(lag, ttft, allowed, said):
+    why = lagged(lag, ttft).invalid(allowed)
+    assert why is None if said is None else said in why
+
+
+def test_late_sends_are_a_share_of_the_time_from_the_schedule():
+    """And only of that percentile: with one in 200 late, the 99th is as good as it looks."""
+    def sent(late):
+        return totals(*(record(number, sent=0.05 if late(number) else 0.0, first=0.25 if late(number) else 0.2) for number in range(200)))
+    assert "50.0 ms late" in sent(lambda number: number % 5 == 0).invalid(Allowed()) and sent(lambda number: number == 7).invalid(Allowed()) is None
+    assert sent(lambda number: number % 5 == 0).summary(Allowed())["client_share"] == pytest.approx(0.2, rel=0.01)
+
+
+@pytest.mark.parametrize(("options", "metrics"), [
+    ({}, ("ttft_from_schedule",)), ({"slo": {"error_rate_max": 0, "tpot_p90_ms": 9}}, ()), ({"slo": {"itl_p90_ms": 9}}, ("itl",)),
+    ({"slo": {"error_rate_max": 0}, "baseline": "x"}, ("ttft_from_schedule",)),
+    ({"goodput": {"itl_ms": 9, "e2e_ms": 9}, "slo": {"ttft_p50_ms": 1}}, ("ttft", "e2e_from_schedule", "itl")),
+])
+def test_what_is_asked_for_must_not_be_the_clients_own(options, metrics):
+    given = perf_spec.complete({"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}], **options})
+    assert perf_options.plan(given).allowed == Allowed(0.1, 0.1, metrics)
+
+
+@pytest.mark.parametrize(("bound", "verdict"), [(150, "failed"), (190, "invalid"), (210, "invalid")])
+def test_a_late_client_does_not_hide_what_is_missed_by_more(bound, verdict):
+    """200 ms were measured, of which 28 may be the client's."""
+    rules = tuple(perf_slo.rules({"ttft_p99_ms": bound}))
+    plan = Plan(None, None, Shape(), (), None, rules=rules, allowed=Allowed(metrics=("ttft",)))
+    found = perf_result.stage(Measured(Step(rate=8, seconds=10), lagged(28.0)), plan)
+    assert found["blurred"] and not found["valid"] and perf_result.verdict([found], False, True)[0] == verdict
 
 
 def test_poisson_arrivals_are_independent_and_ramps_follow_their_rate():
@@ -249,7 +306,7 @@ def test_any_text_is_read_or_refused(text, kind):
 
 
 def judged(slo, made):
-    return {entry["name"]: entry for entry in perf_slo.judge(perf_slo.rules(slo), made, 1.0)}
+    return {entry["name"]: entry for entry in perf_slo.judge(perf_slo.rules(slo), made, Allowed())}
 
 
 def test_failures_count_against_objectives():
@@ -271,7 +328,7 @@ def test_all_mistakes_of_objectives_at_once():
 
 
 def stage(*records, slo=None, label=8.0):
-    plan = Plan(None, None, Shape(), (), None, rules=tuple(perf_slo.rules(slo or {})), max_lag=0.1)
+    plan = Plan(None, None, Shape(), (), None, rules=tuple(perf_slo.rules(slo or {})), allowed=Allowed(0.1, 0.5))
     return perf_result.stage(Measured(Step(rate=label, seconds=10), totals(*records)), plan)
 
 

@@ -16,7 +16,8 @@ from ansible_collections.llm_d.inference.plugins.modules import controller_use
 MANAGED, PART = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 OURS, THEIRS = ({MANAGED: "llm_d.inference", PART: name} for name in ("a", "b"))
 ENVOY = {"name": "gateway.envoyproxy.io/gatewayclass-controller", "namespace": "envoy-gateway-system", "class_name": "envoy-gateway"}
-ISTIO = {"name": "istio.io/gateway-controller", "namespace": "istio-system", "class_name": "istio", "classes": {"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"}}
+ISTIO = {"name": "istio.io/gateway-controller", "namespace": "istio-system", "class_name": "istio",
+         "classes": {"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"}}
 GATEWAYS, CLASSES = (f"/apis/gateway.networking.k8s.io/v1/{plural}" for plural in ("gateways", "gatewayclasses"))
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -23,7 +25,7 @@ from local_servers import JSON, SSE, chunk, free_port, serve, stream, whole
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}}
 SMALL = {"input_len": 6, "output_len": 2}
-OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 1, "pause": 0}
+OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 1, "max_lag_share": 0, "pause": 0}
 
 
 class Server:
@@ -154,6 +156,22 @@ def test_a_trace_is_sent_at_its_times(call, tmp_path):
     assert stage["label"] == "trace" and stage["ok"] == 5 and stage["sent_per_s"] == pytest.approx(10, rel=0.1)
 
 
+def test_own_prompts_for_a_model_and_its_adapters(call, tmp_path, certificate):
+    """By TLS that is trusted because of a file; a prompt may name its own model."""
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text("Why is the sky blue?\n" + json.dumps({"prompt": "SELECT", "output_len": 2, "model": "sql-lora"}) + "\n")
+    server = Server()
+    models = [{"name": "acme/tiny", "weight": 3}, {"name": "chat-lora"}]
+    with serve(server, certificate) as url:
+        found = call(vllm_perf, url=url, ca_path=certificate[0], models=models, workload={"kind": "prompts", "path": str(prompts), "output_len": 2},
+                     stages=[{"concurrency": 2, "requests": 80}], max_lag=5, max_lag_share=0)
+    stage = found["stages"][0]
+    asked = [each for each in server.asked if each["prompt"] != "Hello"]
+    assert {(each["prompt"], each["model"]) for each in asked} == {("SELECT", "sql-lora"), *(("Why is the sky blue?", each["name"]) for each in models)}
+    assert stage["models"]["sql-lora"] == 40 and stage["models"]["acme/tiny"] + stage["models"]["chat-lora"] == 40
+    assert stage["models"]["acme/tiny"] > stage["models"]["chat-lora"] > 0
+
+
 def test_a_search_finds_the_rate_that_a_server_can_bear(call):
     slow = threading.Lock()
 
@@ -273,7 +291,7 @@ def test_one_file_runs_where_ansible_is_not(tmp_path):
     assert len(perf_bundle.bundle()) < 200_000  # a ConfigMap can hold 1 MiB
     with serve(Server()) as url:
         given = perf_spec.complete({"url": url, "model": "acme/tiny", "workload": SMALL, "stages": [{"concurrency": 2, "requests": 20}],
-                                    "slo": {"error_rate_max": 0}, "artifacts": str(tmp_path / "out"), "max_lag": 1})
+                                    "slo": {"error_rate_max": 0}, "artifacts": str(tmp_path / "out"), "max_lag": 1, "max_lag_share": 0})
         (tmp_path / "options.json").write_text(json.dumps(given))
         # -I and -S: no site-packages, nothing of this checkout
         done = subprocess.run([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
@@ -281,6 +299,33 @@ def test_one_file_runs_where_ansible_is_not(tmp_path):
     assert json.loads(done.stdout)["stages"][0]["ok"] == 20 and "in flight" in done.stderr and (tmp_path / "out" / "report.html").exists()
     done = subprocess.run([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and "connection refused" in done.stderr
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_load_ends_with_the_client(tmp_path, number, processes):
+    """Also where it is killed without a word while others send for it."""
+    (tmp_path / "perf.pyz").write_bytes(perf_bundle.bundle())
+    server = Server()
+    with serve(server) as url:
+        given = perf_spec.complete({"url": url, "model": "acme/tiny", "workload": SMALL, "stages": [{"rate": 40, "seconds": 60}], "processes": processes})
+        (tmp_path / "options.json").write_text(json.dumps(given))
+        client = subprocess.Popen([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True, start_new_session=True)
+        late = time.monotonic() + 30
+        while len(server.asked) < 20:
+            assert time.monotonic() < late and client.poll() is None
+            time.sleep(0.02)
+        if number == signal.SIGINT:
+            os.killpg(client.pid, number)  # as a terminal does
+        else:
+            client.send_signal(number)
+        out, err = client.communicate(timeout=10)
+        time.sleep(0.3)
+        asked = len(server.asked)
+        time.sleep(0.7)
+        assert len(server.asked) == asked and out == "" and "Traceback" not in err, err
+        assert client.returncode in (130, 143, -signal.SIGINT, -number)
 
 
 @pytest.mark.parametrize("stage", [{"concurrency": 3, "requests": 30}, {"rate": 60, "requests": 30}, {"concurrency": 1, "requests": 30}])

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Servers behind forwarded ports: real WebSockets to an API server on loopback, opened and closed by the module."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import pytest
+from engine_servers import ApiServer, engine, pod
+from local_servers import drip, free_port, raw, serve
+
+from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
+
+LABELS = {"llm-d.ai/model-service": "tiny"}
+REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny"}
+SERVICE = {"/api/v1/namespaces/llm-d/services/tiny": {
+    "kind": "Service", "metadata": {"name": "tiny"}, "spec": {"selector": LABELS, "ports": [{"name": "web", "port": 80, "targetPort": "http"}]}}}
+
+
+@contextlib.contextmanager
+def cluster(monkeypatch, *pods, **options):
+    """An API server that forwards to these pods, set as the one to talk to; gives it. Nothing may be open when it ends."""
+    for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    api = ApiServer(list(pods), **options)
+    with serve(api) as url:
+        monkeypatch.setenv("K8S_AUTH_HOST", url)
+        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
+        yield api
+        end = time.monotonic() + 5
+        while api.open and time.monotonic() < end:
+            time.sleep(0.01)
+        assert api.open == 0
+
+
+class Locked:
+    """A server that asks for a key and a host name."""
+
+    def __init__(self):
+        self.hosts = set()
+
+    def __call__(self, handler, method, path, body):
+        self.hosts.add(handler.headers["Host"])
+        if path.startswith("/v1") and handler.headers.get("Authorization") != "Bearer sk-model":
+            return 401, {"Content-Type": "application/json"}, '{"error":"Unauthorized"}'
+        return engine("vllm")(handler, method, path, body)
+
+
+def test_replicas_with_a_key_and_their_metrics(call, monkeypatch):
+    servers = [Locked(), Locked()]
+    with contextlib.ExitStack() as stack:
+        pods = [pod(f"pod-{index}", stack.enter_context(serve(server)), LABELS) for index, server in enumerate(servers)]
+        api = stack.enter_context(cluster(monkeypatch, *pods))
+        found = call(vllm_health, replicas={**REPLICAS, "count": 2}, through="port_forward", api_key="sk-model", level="metrics", timeout=5,
+                     apis=["completions", "chat_completions"], host_header="llama.example.com")
+        locked = call(vllm_health_info, replicas=REPLICAS, through="port_forward")
+    assert found["healthy"] and found["metrics"]["block_size"]["value"] == 16.0 and [each["server"] for each in found["servers"]] == [
+        "Pod llm-d/pod-0", "Pod llm-d/pod-1"]
+    assert "Pod llm-d/pod-0:8000 (port-forward)" in found["checks"][0]["evidence"] and servers[0].hosts == {"llama.example.com", "pod-0.llm-d.pod:8000"}
+    assert {key for key, _name, _port in api.asked} == {"Bearer sk-token-of-the-test"}
+    assert {(name, port) for _key, name, port in api.asked} == {("pod-0", 8000), ("pod-1", 8000)}
+    assert not locked["healthy"] and locked["checks"][-1]["kind"] == "unauthorized"
+
+
+def test_a_service_leads_to_a_ready_pod_behind_its_port(call, monkeypatch):
+    with serve(engine("vllm")) as url, cluster(monkeypatch, pod("pod-0", url, LABELS, ready=False), pod("pod-1", url, LABELS), objects=SERVICE) as api:
+        for port in ("80", "web"):
+            found = call(vllm_health_info, service={"namespace": "llm-d", "name": "tiny", "port": port}, through="port_forward", level="ready")
+            assert found["healthy"] and found["servers"][0]["server"] == "Service llm-d/tiny"
+        wrong = call(vllm_health_info, service={"namespace": "llm-d", "name": "tiny", "port": "81"}, through="port_forward")
+        absent = call(vllm_health_info, service={"namespace": "llm-d", "name": "other", "port": "80"}, through="port_forward")
+    assert {(name, port) for _key, name, port in api.asked} == {("pod-1", 8000)}
+    assert "Service llm-d/tiny has no port 81" in wrong["msg"] and "there is no Service llm-d/other: correct service.namespace or service.name" in absent["msg"]
+
+
+@pytest.mark.parametrize(("status", "remedy"), [(403, "pods/portforward"), (404, "the pod is gone"), (500, "does not forward ports")])
+def test_an_api_server_that_refuses(call, monkeypatch, status, remedy):
+    with serve(engine("vllm")) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)) as api:
+        api.refuses = status
+        found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
+    check = found["checks"][0]
+    assert not found["healthy"] and check["kind"] == "cluster" and str(status) in check["evidence"] and remedy in check["remedy"]
+    assert "sk-token-of-the-test" not in str(found) and "\n" not in check["evidence"]
+
+
+def test_a_port_on_which_nothing_listens(call, monkeypatch):
+    with cluster(monkeypatch, pod("pod-0", f"http://127.0.0.1:{free_port()}", LABELS)):
+        found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
+    check = found["checks"][0]
+    assert check["kind"] == "refused" and "Connection refused" in check["evidence"] and "vLLM listens only once" in check["remedy"]
+
+
+@pytest.mark.parametrize("talk", [lambda connection: time.sleep(20), drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")])
+def test_a_server_that_hangs_takes_no_longer_than_told_and_leaves_nothing_open(call, monkeypatch, talk):
+    start = time.monotonic()
+    with raw(talk) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)):
+        found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", request_timeout=0.5, retries=0)
+        took = time.monotonic() - start
+    assert found["checks"][0]["kind"] == "timeout" and took < 5
+
+
+def test_https_behind_a_forwarded_port_is_verified_by_name(call, monkeypatch, certificate):
+    """The certificate is one for 127.0.0.1."""
+    def look(**options):
+        one = {"namespace": "llm-d", "name": "pod-0", "scheme": "https"}
+        return call(vllm_health_info, pod=one, through="port_forward", level="alive", retries=0, **options)
+    with serve(engine("vllm"), certificate) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)):
+        assert look(validate_certs=False)["healthy"] and look(ca_path=certificate[0], host_header="127.0.0.1")["healthy"]
+        assert look()["checks"][0]["kind"] == "tls_untrusted" and look(ca_path=certificate[0])["checks"][0]["kind"] == "tls_untrusted"
+
+
+def test_a_broken_answer_of_the_server_is_as_without_a_forward(call, monkeypatch):
+    def cut(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nabc")
+    with raw(cut) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)):
+        found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
+    assert found["checks"][0]["kind"] == "truncated"
