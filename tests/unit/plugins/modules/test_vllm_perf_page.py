@@ -31,7 +31,7 @@ def test_the_page_fits_a_phone_and_a_desk_in_a_real_browser(call, tmp_path):
             handler.wfile.write(stream(event, done=False))
 
     with serve(answer) as url:
-        call(vllm_perf, url=url, stages=[{"rate": 20, "seconds": 2}, {"rate": 40, "seconds": 2}], artifacts=str(tmp_path), **OPTIONS)
+        call(vllm_perf, url=url, stages=[{"rate": 20, "seconds": 4}, {"rate": 40, "seconds": 2}], artifacts=str(tmp_path), **OPTIONS)
     look = ("const d=f.contentDocument,r=d.documentElement,at=e=>e.getBoundingClientRect();"
             "out.push({over:r.scrollWidth-r.clientWidth,"
             "charts:[...d.querySelectorAll('svg[aria-label]')].map(s=>({name:s.getAttribute('aria-label'),wide:at(s).width,"
