@@ -17,8 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.openai_answers imp
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client, Trouble
 
 SERVER_LABELS = ("pod_name", "endpoint_name")  # of scheduler_attempts: gateway-api-inference-extension 1.5, llm-d-router
-QUEUE_LABELS = ("model_server_pod", "model_server_endpoint")  # of the queue by server
-SERVED = "vllm:request_success_total"
+SERVED, WAITING = "vllm:request_success_total", "vllm:num_requests_waiting"
 THREADS = 8
 Facts = dict[str, t.Any]
 
@@ -37,7 +36,7 @@ def pods(cluster: t.Any, namespace: str, labels: c.Mapping[str, str]) -> list[st
 class Counters:
     """The endpoint pickers' own counters, all replicas together. `find` gives the way to each; it is called once.
 
-    `names`: requests, scheduler_attempts, and if wanted ready_endpoints, plugin_duration, server_queue, disagg_decisions.
+    `names`: requests, scheduler_attempts, and if wanted ready_endpoints, plugin_duration, disagg_decisions.
     """
 
     def __init__(self, find: c.Callable[[], c.Sequence[Transport]], path: str, names: c.Mapping[str, str]) -> None:
@@ -45,9 +44,9 @@ class Counters:
         self._transports: c.Sequence[Transport] = ()
 
     def read(self, timeout: float) -> Facts:
-        """{pickers, requests, scheduler_attempts, ready_endpoints: total or None, servers, queues, decisions, ran: {what: count}}. Raises Trouble.
+        """{pickers, requests, scheduler_attempts, ready_endpoints: total or None, servers, decisions, ran: {what: count}}. Raises Trouble.
 
-        `servers` are attempts by server, `queues` the waiting requests; `ran` has plugins by extension point; `ready_endpoints` is that of the picker that
+        `servers` are attempts by server; `ran` has plugins by extension point; `ready_endpoints` is that of the picker that
         knows fewest.
         """
         self._transports = self._transports or self._find()
@@ -67,7 +66,6 @@ class Counters:
             "requests": prometheus_text.total(samples, self._names.get("requests", "")),
             "scheduler_attempts": prometheus_text.total(samples, attempts, where),
             "ready_endpoints": _least(prometheus_text.total(page, self._names.get("ready_endpoints", "")) for page in pages),
-            "queues": next((found for label in QUEUE_LABELS if (found := prometheus_text.by_label(samples, self._names.get("server_queue", ""), label))), {}),
             "servers": next((found for found in servers if found), {}),
             "decisions": prometheus_text.by_label(samples, decisions, "decision_type"),
             "ran": ran,
@@ -107,6 +105,12 @@ class Server:
     role: str
     client: Client
 
+    def total(self, series: str, timeout: float) -> float:
+        """One of its own counts. Raises Trouble."""
+        answer = self.client.get("/metrics", timeout)
+        require_ok(answer)
+        return prometheus_text.total(prometheus_text.parse(answer.text), series) or 0.0
+
 
 class Servers:
     """The model servers of a service: `groups` of {role, labels, port}."""
@@ -121,12 +125,6 @@ class Servers:
 
     def answered(self, role: str, timeout: float) -> dict[str, float]:
         """Requests that each server of a role has answered so far. Raises Trouble."""
-
-        def one(server: Server) -> float:
-            answer = server.client.get("/metrics", timeout)
-            require_ok(answer)
-            return prometheus_text.total(prometheus_text.parse(answer.text), SERVED) or 0.0
-
         found = self.find(role)
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
-            return dict(zip([server.name for server in found], pool.map(one, found)))
+            return dict(zip([server.name for server in found], pool.map(lambda server: server.total(SERVED, timeout), found)))

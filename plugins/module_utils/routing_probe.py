@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import health
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client, Reply, Trouble
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import Counters, Servers, moved, of_server
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import WAITING, Counters, Server, Servers, moved
 
 SERVER_HEADER = "x-inference-pod"
 SCHEDULER_HEADER = "x-went-into-resp-headers"
@@ -42,7 +42,8 @@ class Limits:
     follow: int = 6
     avoid: int = 16
     seats: int = 16  # requests that a server works on at a time, at most, for a queue to be made there
-    hog_tokens: int = 300
+    hog_tokens: int = 600
+    noticing: float = 0.3  # an endpoint picker reads the queues of its servers many times a second
     indexing: float = 0.3  # KV events are sent at once, and indexed soon after
 
 
@@ -232,19 +233,20 @@ class Prober:
             with concurrent.futures.ThreadPoolExecutor(max_workers=seats + 4) as pool:
                 for _number in range(seats + 4):
                     pool.submit(busy.client.post, "/v1/completions", hog, self._limits.request_timeout)
-                waiting = self._waiting(busy.name, self._limits.settle)
+                waiting = self._waiting(busy, self._limits.settle)
+                time.sleep(self._limits.noticing if waiting else 0)
                 for number in range(self._limits.avoid if waiting else 0):
                     self._send(f"{self._nonce} avoid {number}", answered)  # short, since the queue does not last
-                waiting = min(waiting, self._waiting(busy.name, 0.0))
+                waiting = min(waiting, self._waiting(busy, 0.0))
             self.seen["avoid"] = {"busy": busy.name, "sent": self._limits.avoid, "servers": answered, "waiting": int(waiting)}
         except Trouble as trouble:
             self.seen["avoid"] = {"error": str(trouble), "remedy": trouble.remedy}
 
-    def _waiting(self, server: str, seconds: float) -> float:
-        """Requests that wait at a server as the picker knows it, once some do or the time is over."""
+    def _waiting(self, server: Server, seconds: float) -> float:
+        """Requests that wait at a server, once some do or the time is over. The picker's own gauge of them is written every few seconds only."""
         end = time.monotonic() + seconds
         while True:
-            found = of_server((self._read() or {}).get("queues", {}), server)
+            found = server.total(WAITING, self._limits.request_timeout)
             if found or time.monotonic() > end:
                 return found
             time.sleep(0.1)

@@ -16,7 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp_rules import f
 Facts = c.Mapping[str, t.Any]
 
 # Series of the endpoint picker that the proof of the routing reads.
-_SERIES = ("requests", "scheduler_attempts", "ready_endpoints", "plugin_duration", "server_queue", "disagg_decisions")
+_SERIES = ("requests", "scheduler_attempts", "ready_endpoints", "plugin_duration", "disagg_decisions")
 
 SIMULATOR_SEQS = 5  # requests that a simulator works on at a time, unless it is told
 # The group of a claim, by what its id ends with.

@@ -19,7 +19,6 @@ _READ = ("get", "list", "watch")
 # Names of the endpoint picker's own series (epp.md section 7): what `validation` and `scorer_config` read as proof.
 _GIE_METRICS = {
     "ready_endpoints": "inference_pool_ready_pods",
-    "server_queue": "inference_pool_per_pod_queue_size",
     "requests": "inference_objective_request_total",
     "scheduler_duration": "inference_extension_scheduler_e2e_duration_seconds",
     "scheduler_attempts": "inference_extension_scheduler_attempts_total",
@@ -29,7 +28,6 @@ _GIE_METRICS = {
 }
 _ROUTER_METRICS = {
     "ready_endpoints": "llm_d_epp_ready_endpoints",
-    "server_queue": "llm_d_epp_per_endpoint_queue_size",
     "requests": "llm_d_epp_request_total",
     "scheduler_duration": "llm_d_epp_scheduler_e2e_duration_seconds",
     "scheduler_attempts": "llm_d_epp_scheduler_attempts_total",

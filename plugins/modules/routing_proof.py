@@ -160,8 +160,8 @@ options:
             default: /metrics
           names:
             description:
-              - Names of the series in the picker's release, C(requests), C(scheduler_attempts) and, if wanted, C(ready_endpoints), C(plugin_duration),
-                C(server_queue) and C(disagg_decisions).
+              - Names of the series in the picker's release, C(requests), C(scheduler_attempts) and, if wanted, C(ready_endpoints), C(plugin_duration)
+                and C(disagg_decisions).
             type: dict
             required: true
       api_key:

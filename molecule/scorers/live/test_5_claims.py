@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import typing as t
 from pathlib import Path
 
@@ -109,7 +110,7 @@ def test_all_claims_hold_of_what_is_well(stack: Stack, tmp_path: Path) -> None:
         assert {f"{service}/{name}" for name in EVERY} <= set(claims), sorted(claims)
     assert {"sim/blocks", "sim/cached"} <= set(claims) and all(entry["seconds"] > 0 and entry["group"] for entry in claims.values()), claims
     assert not {"roam", "follow", "split", "avoid", "scaling"} & {name.split("/")[1] for name in claims}
-    assert "4 servers" in claims["sim/servers"]["evidence"] and "2 requests" not in claims["sim/performance"]["evidence"]
+    assert "4 servers" in claims["sim/servers"]["evidence"] and int(re.search(r"of (\d+) requests", claims["sim/performance"]["evidence"])[1]) > 2
     assert [name for name in claims if name.endswith("/performance")] == ["sim/performance"]
     page = (tmp_path / "report.html").read_text()
     assert all(name in page for name in claims) and (tmp_path / "performance/sim/report.html").is_file()
@@ -240,6 +241,8 @@ def test_a_server_that_was_not_picked_answers(stack: Stack, tmp_path: Path) -> N
     assert code == 0 and claims["sim/obeyed"]["ok"] and claims["table/obeyed"]["ok"], shown
     group = ("gateway.envoyproxy.io", "v1alpha1", "backendtrafficpolicies")
     with custom(*group, "sim-epp", lambda policy: policy["spec"]["loadBalancer"].pop("endpointOverride")):
+        story = "the same words again and again " * 60
+        until(lambda: len({stack.ask("sim", story) for _number in range(8)}) > 1, 60, "the proxy chooses by itself")
         code, claims, shown = validate(tmp_path, llm_d_release="gie-1.5")
     print(claims["sim/obeyed"]["evidence"])
     assert code != 0 and "sim/obeyed" in failed(claims) and claims["sim/counted"]["ok"] and claims["table/obeyed"]["ok"], shown

@@ -219,8 +219,6 @@ class InferenceGateway:
         lines.append(f'inference_objective_request_total{{model_name="acme/tiny",target_model_name="acme/tiny"}} {self.counted}')
         ready = len(self.knobs["servers"]) if self.knobs["ready"] is None else self.knobs["ready"]
         lines.append(f'inference_pool_ready_pods{{name="llama-8b"}} {ready}')
-        lines += [f'inference_pool_per_pod_queue_size{{model_server_pod="{name}-rank-0",name="llama-8b"}} {self.waiting.get(name, 0)}'
-                  for name in self.knobs["servers"]]
         lines += [f'inference_extension_plugin_duration_seconds_count{{extension_point="{point}",plugin_name="{name}",plugin_type="{name}"}} {self.counted}'
                   for point, name in self.knobs["plugins"]]
         return "\n".join(lines) + "\n"

@@ -22,8 +22,7 @@ from engine_servers import ApiServer, pod
 from local_servers import JSON, InferenceGateway, serve, whole
 
 NAMES = {"requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total",
-         "ready_endpoints": "inference_pool_ready_pods", "plugin_duration": "inference_extension_plugin_duration_seconds",
-         "server_queue": "inference_pool_per_pod_queue_size"}
+         "ready_endpoints": "inference_pool_ready_pods", "plugin_duration": "inference_extension_plugin_duration_seconds"}
 LIMITS = Limits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3, refresh=0.3, indexing=0.0)
 
 
@@ -298,7 +297,8 @@ class Behind:
     def __call__(self, handler, method, path, body):
         if path == "/metrics":
             served = (self.gateway.attempts.get(self.name, self.gateway.cold) if self.learns else 3)
-            return self.status, {"Content-Type": "text/plain"}, f'vllm:request_success_total{{finished_reason="length"}} {served}\n'
+            return self.status, {"Content-Type": "text/plain"}, (
+                f'vllm:request_success_total{{finished_reason="length"}} {served}\nvllm:num_requests_waiting {self.gateway.waiting.get(self.name, 0)}\n')
         if json.loads(body).get("ignore_eos"):
             self.gateway.keep_busy(self.name, self.busy)
         if self.learns:

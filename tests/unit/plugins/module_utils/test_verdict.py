@@ -57,7 +57,7 @@ def test_targets(plan):
         "metrics": {"namespace": "llm-d", "labels": labels, "port": "9090", "names": {
             "requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total",
             "ready_endpoints": "inference_pool_ready_pods", "plugin_duration": "inference_extension_plugin_duration_seconds",
-            "server_queue": "inference_pool_per_pod_queue_size", "disagg_decisions": "llm_d_inference_scheduler_disagg_decision_total"}},
+            "disagg_decisions": "llm_d_inference_scheduler_disagg_decision_total"}},
     }
     assert (qwen["host_header"], qwen["replicas"]) == ("validation.example.org", 1)
 

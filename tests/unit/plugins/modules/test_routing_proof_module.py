@@ -31,7 +31,8 @@ def proof(call, monkeypatch):
         def server(name):
             def answer(_handler, _method, path, body):
                 if path == "/metrics":
-                    return 200, {"Content-Type": "text/plain"}, f"vllm:request_success_total {gateway.cold}\n"
+                    page = f"vllm:request_success_total {gateway.cold}\nvllm:num_requests_waiting {gateway.waiting.get(name, 0)}\n"
+                    return 200, {"Content-Type": "text/plain"}, page
                 if json.loads(body).get("ignore_eos"):
                     gateway.keep_busy(name, 1.0)
                 gateway.homes[json.loads(body)["prompt"][:256]] = name
