@@ -19,6 +19,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters i
 
 SERVER_HEADER = "x-inference-pod"
 SCHEDULER_HEADER = "x-went-into-resp-headers"
+QUEUED = 4  # requests for a queue, beside those that a server works on at a time
 _COUNTED = ("requests", "scheduler_attempts")
 _WORDS = ("river", "stone", "green", "light", "table", "music", "seven", "cloud", "paper", "north", "quiet", "apple", "storm", "glass", "field", "early")
 
@@ -40,9 +41,10 @@ class Limits:
     wait: float = 60.0
     refresh: float = 6.0  # gauges of an endpoint picker are written every five seconds
     follow: int = 6
-    avoid: int = 16
+    avoid: int = 24
     seats: int = 16  # requests that a server works on at a time, at most, for a queue to be made there
     hog_tokens: int = 600
+    edge: float = 0.5
     noticing: float = 0.3  # an endpoint picker reads the queues of its servers many times a second
     indexing: float = 0.3  # KV events are sent at once, and indexed soon after
 
@@ -226,21 +228,36 @@ class Prober:
             return
         try:
             servers = self._servers.find("decode")
-            if len(servers) < 2:
-                return
-            busy, answered = servers[0], dict[str, int]()
-            hog = {"model": self._service["model"], "prompt": self._nonce, "max_tokens": self._limits.hog_tokens, "ignore_eos": True, "temperature": 0}
-            with concurrent.futures.ThreadPoolExecutor(max_workers=seats + 4) as pool:
-                for _number in range(seats + 4):
-                    pool.submit(busy.client.post, "/v1/completions", hog, self._limits.request_timeout)
-                waiting = self._waiting(busy, self._limits.settle)
-                time.sleep(self._limits.noticing if waiting else 0)
-                for number in range(self._limits.avoid if waiting else 0):
-                    self._send(f"{self._nonce} avoid {number}", answered)  # short, since the queue does not last
-                waiting = min(waiting, self._waiting(busy, 0.0))
-            self.seen["avoid"] = {"busy": busy.name, "sent": self._limits.avoid, "servers": answered, "waiting": int(waiting)}
+            if len(servers) > 1:
+                self.seen["avoid"] = self._beside(servers[0], seats)
         except Trouble as trouble:
             self.seen["avoid"] = {"error": str(trouble), "remedy": trouble.remedy}
+
+    def _beside(self, busy: Server, seats: int) -> dict[str, t.Any]:
+        """{busy, sent, servers, waiting}: where prompts went that were sent while some requests waited at a server. One that went there ends it."""
+        hog = {"model": self._service["model"], "prompt": self._nonce, "max_tokens": self._limits.hog_tokens, "ignore_eos": True, "temperature": 0}
+        ended, went = list[float](), list[tuple[float, str]]()
+
+        def keep_busy() -> None:
+            with contextlib.suppress(Trouble):
+                busy.client.post("/v1/completions", hog, self._limits.request_timeout)
+            ended.append(time.monotonic())
+
+        with concurrent.futures.ThreadPoolExecutor(max_workers=seats + QUEUED) as pool:
+            for _number in range(seats + QUEUED):
+                pool.submit(keep_busy)
+            waiting = self._waiting(busy, self._limits.settle)
+            time.sleep(self._limits.noticing if waiting else 0)
+            while waiting and len(went) < self._limits.avoid and len(ended) < QUEUED and not any(server == busy.name for _sent, server in went):
+                answered, sent = dict[str, int](), time.monotonic()
+                self._send(f"{self._nonce} avoid {len(went)}", answered)  # short, since the queue does not last
+                went.append((sent, next(iter(answered), "")))
+        # Some waited until as many had ended as had no seat. What was sent at the very end may have been decided after that.
+        end = sorted(ended)[QUEUED - 1] - self._limits.edge
+        counted = [server for sent, server in went if sent < end]
+        enough = busy.name in counted or len(counted) >= self._limits.avoid / 2
+        shares = {server: counted.count(server) for server in dict.fromkeys(counted) if server}
+        return {"busy": busy.name, "sent": len(counted), "servers": shares, "waiting": int(waiting) if enough else 0}
 
     def _waiting(self, server: Server, seconds: float) -> float:
         """Requests that wait at a server, once some do or the time is over. The picker's own gauge of them is written every few seconds only."""

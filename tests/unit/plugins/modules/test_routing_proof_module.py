@@ -34,7 +34,7 @@ def proof(call, monkeypatch):
                     page = f"vllm:request_success_total {gateway.cold}\nvllm:num_requests_waiting {gateway.waiting.get(name, 0)}\n"
                     return 200, {"Content-Type": "text/plain"}, page
                 if json.loads(body).get("ignore_eos"):
-                    gateway.keep_busy(name, 1.0)
+                    gateway.keep_busy(name, 2.0)
                 gateway.homes[json.loads(body)["prompt"][:256]] = name
                 return 200, {"Content-Type": JSON}, whole()
             return answer
