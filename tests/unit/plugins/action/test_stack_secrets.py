@@ -128,7 +128,8 @@ def test_what_is_sent_off_to_another_interpreter_shows_nothing_either(play, stor
     (tmp_path / "python").chmod(0o755)
     rc, said, everything = play(interpreter=str(tmp_path / "python"))
     assert rc == 0, said
-    assert "AnsiballZ_k8s.py" in said and len(store.kept) == 2 and shown(everything) == []
+    assert "AnsiballZ_k8s.py" in said, [line[:120] for line in said.splitlines() if " PUT " in line or " EXEC " in line]
+    assert len(store.kept) == 2 and shown(everything) == []
 
 
 def test_a_refusal_says_why_and_not_what(play, store):
