@@ -44,7 +44,7 @@ class Limits:
     avoid: int = 24
     seats: int = 16  # requests that a server works on at a time, at most, for a queue to be made there
     hog_tokens: int = 600
-    edge: float = 0.5
+    edge: float = 0.5  # before the end of a queue, from which on nobody can tell whether a prompt was still decided beside it
     noticing: float = 0.3  # an endpoint picker reads the queues of its servers many times a second
     indexing: float = 0.3  # KV events are sent at once, and indexed soon after
 
@@ -239,9 +239,10 @@ class Prober:
         ended, went = list[float](), list[tuple[float, str]]()
 
         def keep_busy() -> None:
-            with contextlib.suppress(Trouble):
+            try:
                 busy.client.post("/v1/completions", hog, self._limits.request_timeout)
-            ended.append(time.monotonic())
+            finally:
+                ended.append(time.monotonic())
 
         with concurrent.futures.ThreadPoolExecutor(max_workers=seats + QUEUED) as pool:
             for _number in range(seats + QUEUED):
