@@ -15,10 +15,12 @@ import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import health
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client, Reply, Trouble
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import WAITING, Counters, Server, Servers, moved
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import THREADS, WAITING, Counters, Server, Servers, moved
 
 SERVER_HEADER = "x-inference-pod"
 SCHEDULER_HEADER = "x-went-into-resp-headers"
+EVENTS_WAIT = 15.0  # seconds; a simulator dials once a second, and an endpoint picker that lost a server listens again after five
+EVENTS_TRIALS = 3  # few, so that chance does not pass for a promise that is kept
 QUEUED = 4  # requests for a queue, beside those that a server works on at a time
 _COUNTED = ("requests", "scheduler_attempts")
 _WORDS = ("river", "stone", "green", "light", "table", "music", "seven", "cloud", "paper", "north", "quiet", "apple", "storm", "glass", "field", "early")
@@ -40,7 +42,8 @@ class Limits:
     request_timeout: float = 10.0
     wait: float = 60.0
     refresh: float = 6.0  # gauges of an endpoint picker are written every five seconds
-    follow: int = 6
+    follow: int = 6  # or one for each server, where there are more
+    follow_max: int = 64
     avoid: int = 24
     seats: int = 16  # requests that a server works on at a time, at most, for a queue to be made there
     hog_tokens: int = 600
@@ -56,7 +59,7 @@ class Prober:
         self._service, self._client, self._counters, self._limits, self._servers = service, client, counters, limits, servers
         self._nonce = secrets.token_hex(6)  # a prefix that no earlier run has sent, so that each run proves anew
         self._words = limits.prefix_words
-        self._by_header = True
+        self._by_header = False  # until an answer says who gave it
         self.seen: dict[str, t.Any] = {
             **{key: service.get(key) for key in ("name", "url", "model", "replicas", "endpoints", "plugins", "sometimes", "cold_tokens")},
             "promises": list(service.get("promises") or ()), "ready_endpoints": None, "sent": 0, "scheduled": 0, "failures": [], "seconds": {},
@@ -70,18 +73,21 @@ class Prober:
         if not found.healthy:
             return self.seen
         before = self._timed("counted", lambda: self._arrive(idle))
-        first = last = {"picked": before["servers"] if before else {}, "answered": self._timed("counted", self._answered)}
-        # What is not promised is not asked for; but for `spread`, which makes the traffic that all other claims need.
-        for name, phase in (("sticky", self._sticky), ("roam", self._roam)):
-            if name in self.seen["promises"]:
-                last = self._timed(name, lambda phase=phase, last=last: phase(last))
+        end, promised = time.monotonic() + self._service.get("events_wait", EVENTS_WAIT), self.seen["promises"]
+        # By KV events prompts stay at one server as well, so those come first, and again where an endpoint picker has lost them in between.
+        for dummy in range(EVENTS_TRIALS if "follow" in promised else 1):
+            first = last = self._learnt(before, end)
+            # What is not promised is not asked for; but for `spread`, which makes the traffic that all other claims need.
+            for name, phase in (("sticky", self._sticky), ("roam", self._roam)):
+                if name in promised:
+                    last = self._timed(name, lambda phase=phase, last=last: phase(last))
+            if len((self.seen.get("sticky") or {"servers": ()})["servers"]) < 2:
+                break
         cold = self._timed("split", self._prefilled)
         self._timed("spread", lambda: self._spread(last))
         self._timed("split", lambda: self._split(cold))
         if not self._by_header:
             self.seen["answered"] = moved(first["answered"], self._answered())  # before servers are asked directly
-        if "follow" in self.seen["promises"]:
-            self._timed("follow", self._follow)
         if "avoid" in self.seen["promises"]:
             self._timed("avoid", self._avoid)
         self._timed("counted", lambda: self._count(before))
@@ -122,7 +128,7 @@ class Prober:
 
     def _sticky(self, before: Counts) -> Counts:
         servers: dict[str, int] = {}
-        prefix = self._prefix("sticky")
+        prefix = self._prefix(f"sticky {self.seen['sent']}")
         sent, cached = 0, []
         for number in range(self._limits.sticky):
             reply = self._send(f"{prefix} Question {number}?", servers)
@@ -199,23 +205,28 @@ class Prober:
         if before is not None and after is not None:
             self.seen["split"] = {"sent": self.seen["spread"]["sent"], "prefilled": int(after - before)}
 
-    def _follow(self) -> None:
+    def _learnt(self, before: dict[str, t.Any] | None, end: float) -> Counts:
+        """What is counted when the phases begin: after KV events have come, where they are promised."""
+        if "follow" in self.seen["promises"]:
+            self._timed("follow", lambda: self._follow(end))
+            before = self._timed("counted", self._read)
+        return {"picked": before["servers"] if before else {}, "answered": self._timed("counted", self._answered)}
+
+    def _follow(self, end: float) -> None:
         """Prompts that servers learn directly lead to them, once their events have come; looked at until all of them do."""
         if self._servers is None:
             return
-        end = time.monotonic() + self._limits.refresh
-        turn = 0
         try:
             servers = self._servers.find("decode")
+            number_of = min(max(self._limits.follow, len(servers)), self._limits.follow_max)
             while servers:
-                homes = {self._prefix(f"follow {turn} {number}"): servers[number % len(servers)] for number in range(self._limits.follow)}
-                with concurrent.futures.ThreadPoolExecutor(max_workers=len(homes)) as pool:
+                homes = {self._prefix(f"follow {self.seen['sent']} {number}"): servers[number % len(servers)] for number in range(number_of)}
+                with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
                     list(pool.map(lambda home: home[1].client.complete(
                         self._service["model"], home[0], timeout=self._limits.request_timeout), homes.items()))
                 time.sleep(self._limits.indexing)
                 right = [self._went(f"{prompt} And then?") == server.name for prompt, server in homes.items()]
                 self.seen["follow"] = {"sent": len(right), "right": sum(right), "servers": len(servers)}
-                turn += 1
                 if all(right) or time.monotonic() > end or self.seen["failures"]:
                     return
         except Trouble as trouble:

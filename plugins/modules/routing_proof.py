@@ -103,6 +103,12 @@ options:
       max_num_seqs:
         description: Requests that one server works on at a time. Without it, or with more than 16, V(avoid) is not claimed.
         type: int
+      events_wait:
+        description:
+          - Seconds to wait for KV events, for V(follow). A server that has just started connects a little later, and one that dials the endpoint picker stays
+            with the one before until that has gone.
+        type: float
+        default: 15
       endpoints:
         description: Number of servers that the picker must know, of all roles. Without it this is not claimed.
         type: int
@@ -343,7 +349,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llm_d.inference.plugins.module_utils import claims, cluster
 from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import UrlTransport
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import Limits
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import EVENTS_WAIT, Limits
 from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof import Proof, needs_cluster
 
 METRICS = {
@@ -374,6 +380,7 @@ SERVICE = {
     "sometimes": {"type": "dict"},
     "cold_tokens": {"type": "int", "default": 0, "no_log": False},
     "max_num_seqs": {"type": "int"},
+    "events_wait": {"type": "float", "default": EVENTS_WAIT},
     "endpoints": {"type": "int"},
     "servers": {"type": "dict", "options": SERVERS},
     "replicas": {"type": "int"},

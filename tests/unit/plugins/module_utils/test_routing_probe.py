@@ -306,7 +306,7 @@ class Behind:
         return self.status, {"Content-Type": JSON}, whole()
 
 
-def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, seats=5, **knobs):
+def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, seats=5, events_wait=0.3, **knobs):
     """What a probe sees of a gateway and of the servers behind it, which are reached through a real API server's pages."""
     with contextlib.ExitStack() as stack:
         labels = {"llm-d.ai/role": role}
@@ -315,7 +315,7 @@ def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, 
         monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
         url = stack.enter_context(serve(gateway))
         servers = Servers(connect(types.SimpleNamespace(params={})), "llm-d", [{"role": role, "labels": labels, "port": "8000"}])
-        service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "cold_tokens": 16, "max_num_seqs": seats,
+        service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "cold_tokens": 16, "max_num_seqs": seats, "events_wait": events_wait,
                    "promises": promises or ["spread", "follow" if role == "decode" else "split"]}
         seen = Prober(service, Client(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers).run()
     found, skipped = claims_routing.judge_service(seen)
@@ -327,6 +327,32 @@ def test_a_prompt_leads_to_the_server_that_was_asked_directly(monkeypatch):
     found, seen = behind(monkeypatch, InferenceGateway(), "decode")
     assert found["follow"]["ok"] and "6 of 6 prompts that 2 servers learnt" in found["follow"]["evidence"] and found["counted"]["ok"]
     assert seen["follow"] == {"sent": 6, "right": 6, "servers": 2}
+
+
+class Late(InferenceGateway):
+    """KV events come to it some requests later, and not for some while in the middle; without them no prompt is known anywhere."""
+
+    def __init__(self, *deaf, **knobs):
+        super().__init__(**knobs)
+        self.deaf = deaf
+
+    def pick(self, prompt):
+        if not any(len(self.prompts) in span for span in self.deaf):
+            return super().pick(prompt)
+        self.homes.pop(prompt[:256], None)
+        return self.knobs["servers"][len(self.prompts) // 2 % 2]
+
+
+def test_prompts_stay_at_one_server_once_kv_events_come(monkeypatch):
+    """By KV events alone an endpoint picker knows a prefix: the proof waits for them before it asks anything that needs them."""
+    found, _seen = behind(monkeypatch, Late(range(20), range(30, 50)), "decode", promises=["sticky", "spread", "follow"], events_wait=10)
+    assert found["follow"]["ok"] and found["sticky"]["ok"] and found["cached"]["ok"] and found["counted"]["ok"], found
+
+
+def test_a_prompt_for_each_of_many_servers(monkeypatch):
+    names = [f"pod-{number}" for number in range(9)]
+    found, _seen = behind(monkeypatch, InferenceGateway(servers=names), "decode", names=names)
+    assert "9 of 9 prompts that 9 servers learnt" in found["follow"]["evidence"]
 
 
 def test_a_prompt_leads_to_its_server_by_the_servers_own_counters(monkeypatch):
