@@ -71,17 +71,18 @@ def missing(snap: Snapshot) -> c.Iterator[Finding]:
             continue
         where, part = f"{wanted['kind']} {wanted['namespace']}/{wanted['name']}", wanted["part"]
         of = f" of {wanted['service']}" if wanted["service"] else ""
+        verb = "are" if part.endswith("servers") else "is"
         obj = snap.get(wanted["kind"], wanted["name"], wanted["namespace"])
         controller = part == "gateway controller"
         if obj is None:
-            yield found("controller" if controller else "absent", where, ["not there"], CONTROLLER if controller else MISSING, f"the {part}{of} is missing")
+            yield found("controller" if controller else "absent", where, ["not there"], CONTROLLER if controller else MISSING, f"the {part}{of} {verb} missing")
             continue
         have = number(dig(obj, "spec", "replicas"), 1)
         least = wanted["replicas"] if wanted["replicas"] is not None and wanted["name"] not in scaled_by else 1
         if have < min(1, least) or have < least:
             weight = MISSING if have == 0 else SUSPECT
             yield found("controller" if controller else "scaled", where, [f"spec.replicas is {have}, planned: {least}"],
-                        CONTROLLER + 1 if controller and not have else weight, f"the {part}{of} is scaled to {have}")
+                        CONTROLLER + 1 if controller and not have else weight, f"the {part}{of} {verb} scaled to {have}")
 
 
 def refusals(snap: Snapshot) -> c.Iterator[Finding]:

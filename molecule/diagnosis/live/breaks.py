@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 import typing as t
+from pathlib import Path
 
-from stack import NAMESPACE, Object, Stack, Undo, path
+import python_image
+from stack import MODEL, NAMESPACE, Object, Stack, Undo, path
 
 EPP, DECODE, ROUTE, POOL = "sim-epp", "sim-decode", "sim", "sim"
+SERVER = (Path(__file__).parent / "breaking_off.py").read_text(encoding="utf-8")
 Break = tuple[tuple[str, ...], t.Callable[[Stack], Undo]]
 
 
@@ -67,6 +71,25 @@ def second_pool(stack: Stack) -> Undo:
     return stack.create("inferencepools", made)
 
 
+def no_names(stack: Stack) -> Undo:
+    """The cluster's DNS as pods, which do not come up. The local cluster's own runs on the host, so that nothing else suffers."""
+    labels = {"k8s-app": "kube-dns"}
+    spec = {"containers": [{"name": "coredns", "image": "127.0.0.1:5215/none:none"}]}
+    return stack.create("deployments", {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "coredns", "labels": labels},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}}}, "kube-system")
+
+
+def breaking_off(stack: Stack) -> Undo:
+    """Servers of our own, whose streams carry an error behind status 200: no simulator does that."""
+    with tempfile.TemporaryDirectory() as folder:
+        image = python_image.push(Path(folder))
+
+    def change(part: Object) -> None:
+        part.update(image=image, command=["/usr/bin/python3", "-c", SERVER], args=[MODEL])
+    return stack.container(DECODE, change)
+
+
 def backend(namespace: str) -> t.Callable[[Object], None]:
     return lambda obj: obj["spec"]["rules"][0]["backendRefs"][0].update(namespace=namespace)
 
@@ -81,6 +104,8 @@ BREAKS: dict[str, Break] = {
     "picker_with_another_metric": (("drift",), lambda stack: stack.container(EPP, argument("--kv-cache-usage-percentage-metric=vllm:nothing"))),
     "picker_probed_on_the_wrong_port": (
         ("F42",), lambda stack: stack.container(EPP, lambda part: part.update(startupProbe={"httpGet": {"path": "/", "port": 19000}, "failureThreshold": 99}))),
+    "picker_reads_metrics_from_another_path": (
+        ("drift",), lambda stack: stack.container(EPP, argument("--model-server-metrics-path=/nothing", "--model-server-metrics-path"))),
     "pool_selects_nothing": (
         ("F21",), lambda stack: stack.edit("inferencepools", POOL, lambda obj: obj["spec"].update(selector={"matchLabels": {"app": "nothing"}}))),
     "pool_target_port_wrong": (("F22",), lambda stack: stack.edit("inferencepools", POOL, lambda obj: obj["spec"].update(targetPorts=[{"number": 8200}]))),
@@ -112,6 +137,9 @@ BREAKS: dict[str, Break] = {
     "server_hung_but_listening": (("hung",), lambda stack: stack.mislead({"time-to-first-token": "60s"})),
     "server_answers_500": (("hung",), lambda stack: stack.mislead({"failure-injection-rate": 100, "failure-types": ["server_error"]})),
     "one_slow_server": (("slow",), lambda stack: stack.mislead({"time-to-first-token": "2s"})),
+    "errors_within_the_stream": (("hung",), breaking_off),
+    "prefill_servers_gone": (("scaled",), lambda stack: stack.scale("pd-prefill", 0)),
+    "dns_down": (("dns",), no_names),
     "api_key_wrong": (("key",), lambda stack: stack.mislead({"failure-injection-rate": 100, "failure-types": ["invalid_api_key"]}, every=True)),
     "servers_of_another_model": (("mixed", "drift"), lambda stack: stack.container(DECODE, argument("--served-model-name=acme/other", "--served-model-name"))),
 }

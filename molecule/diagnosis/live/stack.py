@@ -39,7 +39,7 @@ def path(kind: str, name: str, namespace: str = NAMESPACE) -> str:
 
 
 class Stack:
-    """One gateway and the service `sim`."""
+    """One gateway, the service `sim`, which is broken, and `pd`, whose stages have a server each."""
 
     def __init__(self, artifacts: Path) -> None:
         self.kubeconfig = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
@@ -81,10 +81,10 @@ class Stack:
         made = {**{key: value for key, value in before.items() if key != "status"}, "metadata": keep}
         return lambda: self.call("POST", path(kind, ""), made) and None
 
-    def create(self, kind: str, made: Object) -> Undo:
+    def create(self, kind: str, made: Object, namespace: str = NAMESPACE) -> Undo:
         """Create an object; gives what deletes it."""
-        self.call("POST", path(kind, ""), made)
-        return lambda: self.call("DELETE", path(kind, made["metadata"]["name"])) and None
+        self.call("POST", path(kind, "", namespace), made)
+        return lambda: self.call("DELETE", path(kind, made["metadata"]["name"], namespace)) and None
 
     def container(self, name: str, change: t.Callable[[Object], None], namespace: str = NAMESPACE) -> Undo:
         """Change the first container of a Deployment."""

@@ -758,7 +758,7 @@ def test_groups_of_servers_are_looked_for_by_their_kind():
     assert not [entry for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where]
     snap.objects["LeaderWorkerSet"] = []
     found = [entry.what for entry in diagnosis_pods.missing(snap) if entry.where == "LeaderWorkerSet llm-d/big-decode"]
-    assert found == ["the decode servers of big is missing"]
+    assert found == ["the decode servers of big are missing"]
     del snap.objects["LeaderWorkerSet"]
     assert not [entry for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where], "what was not read is not missed"
     snap.absent.append("LeaderWorkerSet")

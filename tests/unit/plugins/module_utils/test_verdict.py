@@ -52,7 +52,7 @@ def test_targets(plan):
     assert llama.pop("servers") == {"namespace": "llm-d", "groups": [
         {"role": "decode", "labels": plan["services"][0]["server"]["selector"], "port": "8000"}]}
     assert llama == {
-        "name": "llama-8b", "model": "acme/tiny", "path": "/", "host_header": "llama.example.com", "replicas": 2, "endpoints": 2,
+        "name": "llama-8b", "model": "acme/tiny", "path": "/", "host_header": "llama.example.com", "replicas": 2, "endpoints": 2, "events_wait": 45.0,
         "max_num_seqs": 5, "address": None,
         "metrics": {"namespace": "llm-d", "labels": labels, "port": "9090", "names": {
             "requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total",
