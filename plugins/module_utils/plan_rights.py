@@ -116,6 +116,8 @@ def _of_operators(gpus: Facts) -> list[tuple[str, str, str]]:
         found.append(("", "nvidia.com", "clusterpolicies"))
     if gpus["install"] and gpus["operator"] == "amd":
         found.append((gpus["namespace"], "amd.com", "deviceconfigs"))
+    if gpus["gaudi_policy"]:
+        found.append(("", "habanalabs.habana.ai", "clusterpolicies"))
     return found + [(test["pod"]["metadata"]["namespace"], "", "pods") for test in gpus["checks"]["pods"]]
 
 
