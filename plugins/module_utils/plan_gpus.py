@@ -9,7 +9,7 @@ import json
 import typing as t
 
 from .fields import Problem
-from .plan_gpu_checks import checks
+from .plan_gpu_checks import checks, use
 from .plan_gpu_gaudi import gaudi_policy, gaudi_problems
 from .versions import ACCELERATORS
 from .versions_gpus import COMPUTE_SLICES, DRIVER_THERE, MEMORY_SLICES, MIG, OPERATORS, SLICES
@@ -36,7 +36,7 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         # Operators, and labels of nodes, are an administrator's.
         "active": user["llm_d_scope"] != "namespace" and (settings["operator"] != "none" or bool(settings["pools"])),
         "namespace": facts["namespace"],
-        "subscriptions": _subscriptions(settings, facts),
+        "subscriptions": (subscriptions := _subscriptions(settings, facts)),
         "installed": _installed(settings, facts),
         "approval": _approval(settings, facts),
         "namespaces": _namespaces(settings, facts, owner),
@@ -52,6 +52,7 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         "unwanted": [_config_map(name, facts) for name in (DEVICE_CONFIG, MIG_CONFIG) if configured and name not in wanted],
         "pools": (pools := [_pool(pool, strategy, configured, ACCELERATORS[facts["vendor"]]["resource"]) for pool in settings["pools"]]),
         "checks": checks(user, facts, pools, owner),
+        "use": use(settings, facts, subscriptions),
     }
 
 
