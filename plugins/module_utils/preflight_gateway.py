@@ -86,6 +86,15 @@ def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
             f"Write 'pool_version: {row['pool_version']}' under llm_d_gateway"
             + (", with 'llm_d_release: scheduler-0.7'." if minor in ("4.19", "4.20") else "."),
         )
+    elif row and older(seen["version"], row.get("since", "0")):
+        yield Finding(
+            "openshift/early_build",
+            f"The gateway of the first builds of OpenShift {minor} reads no InferencePools at all.",
+            seen["version"],
+            f"about {row['since']} or newer",
+            "Upgrade OpenShift, where the image of Deployment istiod-openshift-gateway in openshift-ingress is older than Istio 1.26.",
+            "warning",
+        )
 
 
 def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:

@@ -94,7 +94,7 @@ def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:
 
 def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """What all pods ask for stays within the quotas of the namespace."""
-    for quota in dicts(facts.get("quotas")):
+    for quota in _quotas(facts):
         hard, used = mapping(dig(quota, "status", "hard")), mapping(dig(quota, "status", "used"))
         ours = _ours(facts, needs)
         for name, limit in hard.items():
@@ -109,10 +109,54 @@ def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 )
 
 
+def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """A quota on processors or memory refuses every pod that does not state its own, and that no LimitRange states it for."""
+    given = _stated(facts)
+    for quota in _quotas(facts):
+        for name in mapping(dig(quota, "status", "hard")):
+            part, resource = _counted(name)
+            if resource not in ("cpu", "memory"):
+                continue
+            # where a pod states its limit alone, that is its request too
+            parts = ("requests", "limits") if part == "requests" else ("limits",)
+            lacking = [pod["name"] for pod in needs["resources"] if not any(pod[each].get(resource) for each in parts)]
+            if lacking and resource not in given[part]:
+                yield Finding(
+                    "quota/unstated",
+                    f"The quota {text(dig(quota, 'metadata', 'name'))} counts {name} in {needs['namespace']}, and refuses pods that do not state it.",
+                    f"not stated for {', '.join(lacking)}",
+                    f"resources.{part}.{resource} of each",
+                    "Write it for the model service and for its scheduler, or have a LimitRange made with a default.",
+                )
+
+
+def _quotas(facts: Facts) -> list[Facts]:
+    """Those that count our pods, which have no deadline and no priority class, and state what they ask for."""
+    return [
+        quota
+        for quota in dicts(facts.get("quotas"))
+        if not dig(quota, "spec", "scopeSelector") and set(dig(quota, "spec", "scopes") or []) <= {"NotTerminating", "NotBestEffort"}
+    ]
+
+
+def _stated(facts: Facts) -> dict[str, set[str]]:
+    """What the LimitRanges of the namespace state for containers that do not."""
+    entries = [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits")) if limit.get("type") == "Container"]
+    limits = {name for entry in entries for key in ("default", "max") for name in mapping(entry.get(key))}
+    requests = {name for entry in entries for key in ("defaultRequest", "min") for name in mapping(entry.get(key))}
+    return {"limits": limits, "requests": limits | requests}
+
+
+def _counted(name: str) -> tuple[str, str]:
+    """What a name in a quota counts, such as limits.cpu: (limits, cpu)."""
+    part, dot, resource = name.partition(".")
+    return (part, resource) if dot and part in ("requests", "limits") else ("requests", name)
+
+
 def _asked(needs: Facts, name: str) -> Decimal:
-    if name == "pods":
+    if name in ("pods", "count/pods"):
         return Decimal(sum(pod["replicas"] for pod in needs["resources"]))
-    part, resource = name.split(".", 1) if name.startswith(("requests.", "limits.")) else ("requests", name)
+    part, resource = _counted(name)
     return sum((amount(pod[part].get(resource, 0)) * pod["replicas"] for pod in needs["resources"]), Decimal(0))
 
 
@@ -122,7 +166,8 @@ def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
     for pod in dicts(facts.get("pods")):
         if not needs["labels"].items() <= mapping(dig(pod, "metadata", "labels")).items():
             continue
-        used["pods"] = used.get("pods", Decimal(0)) + 1
+        for name in ("pods", "count/pods"):
+            used[name] = used.get(name, Decimal(0)) + 1
         for container in dicts(dig(pod, "spec", "containers")):
             for part in ("requests", "limits"):
                 for resource, value in mapping(dig(container, "resources", part)).items():
@@ -132,20 +177,21 @@ def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
 
 
 def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """No container asks for more than the namespace lets one have, or less than it must."""
-    for entry in [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits")) if limit.get("type") == "Container"]:
-        for pod in needs["resources"]:
+    """No pod or container asks for more than the namespace lets one have, and no container for less than it must."""
+    for entry in [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits"))]:
+        kind = text(entry.get("type"))
+        for pod in needs["resources"] if kind in ("Container", "Pod") else []:
             for resource, most in mapping(entry.get("max")).items():
                 asked = pod["limits"].get(resource) or pod["requests"].get(resource)
                 if asked and amount(asked) > amount(most):
                     yield Finding(
                         "limit_range/max",
-                        f"A LimitRange lets no container of {pod['name']} have that much {resource}.",
+                        f"A LimitRange lets no {kind.lower()} of {pod['name']} have that much {resource}.",
                         asked,
                         f"at most {most}",
                         "Lower its resources, or have the LimitRange raised.",
                     )
-            for resource, least in mapping(entry.get("min")).items():
+            for resource, least in mapping(entry.get("min")).items() if kind == "Container" else ():
                 asked = pod["requests"].get(resource)
                 if asked and amount(asked) < amount(least):
                     yield Finding(
@@ -186,4 +232,4 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
 
 
-CHECKS = (accelerators, quotas, limit_ranges, storage)
+CHECKS = (accelerators, quotas, unstated, limit_ranges, storage)

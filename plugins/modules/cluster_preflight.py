@@ -117,8 +117,9 @@ REGISTRY_TIMEOUT = 2.0
 
 
 def host_facts(needs: dict[str, t.Any], server: str, facts: dict[str, t.Any]) -> dict[str, t.Any]:
-    """What this host has: helm, libraries, charts, registry, sources of what is not there yet, proxy."""
+    """What this host has: helm, libraries, charts, registries, sources of what is not there yet, proxy."""
     name = urllib.parse.urlsplit(server).hostname or server
+    silent = silent_sources([*wanted_sources(needs, facts), *(f"oci://{host}" for host in needs["registries"])])
     exceptions = os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""
     local = [chart["ref"] for chart in needs["charts"] if chart["ref"] and not re.match(r"(oci|https?)://", chart["ref"])]
     return {
@@ -126,8 +127,8 @@ def host_facts(needs: dict[str, t.Any], server: str, facts: dict[str, t.Any]) ->
         "libraries": {library: version_of(library) for library in needs["minimum"]["libraries"]},
         # a name without a slash is a chart of a repository that Helm knows
         "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", "."))) and not Path(ref).exists()],
-        "registry_problem": registry_problem(needs["registry"]) if needs.get("registry") else None,
-        "silent_sources": silent_sources(wanted_sources(needs, facts)),
+        "silent_registries": {host: why for host, why in silent.items() if host in needs["registries"]},
+        "silent_sources": {host: why for host, why in silent.items() if host not in needs["registries"]},
         "proxy": proxy_of(),
         "server_name": name,
         "proxy_exempt": exempt(name, exceptions),
@@ -155,9 +156,8 @@ def version_of(library: str) -> str | None:
         return None
 
 
-def registry_problem(prefix: str) -> str | None:
+def registry_problem(host: str) -> str | None:
     """Why a registry does not answer; a request for credentials is an answer."""
-    host = prefix.split("/", 1)[0]
     return silence(host, [f"{scheme}://{host}/v2/" for scheme in ("https", "http")])
 
 
@@ -178,9 +178,17 @@ def silence(host: str, urls: list[str]) -> str | None:
 def wanted_sources(needs: dict[str, t.Any], facts: dict[str, t.Any]) -> list[str]:
     """References, by network, to charts and definitions that the cluster lacks; what is there already needs no source."""
     lacking = [bundle for bundle in needs["definitions"] if "crds" in facts and bundle["probe"] not in facts["crds"]]
-    charts = needs["charts"] if None in (facts.get("controllers") or {}).values() else []
+    charts = [chart for chart in needs["charts"] if lacks(facts, chart["brings"])]
     found = [source for bundle in lacking for source in bundle["sources"]] + [chart["ref"] for chart in charts if chart["ref"]]
     return [ref for ref in found if re.match(r"(oci|https?)://", ref)]
+
+
+def lacks(facts: dict[str, t.Any], part: str) -> bool:
+    """Whether the cluster lacks what a chart brings; what may not be read is taken to be there."""
+    found = facts.get(part) or {}
+    if part == "controllers":
+        return None in found.values()
+    return found.get("policies" if part == "gpu_operator" else "controller", True) in (None, [])
 
 
 def silent_sources(refs: list[str]) -> dict[str, str]:
