@@ -34,6 +34,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "scope": planned["scope"],
         "namespace": planned["namespace"],
         "namespaces": sorted({planned["namespace"], gateway["namespace"], gateway["routes_namespace"]}),
+        "made": _made(planned),
         "labels": planned["labels"],
         "projects": planned["prerequisites"]["projects"],
         "run_as_user": user["llm_d_run_as_user"],
@@ -64,6 +65,12 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "registries": _registries(planned, user),
         "rights": rights(planned, user),
     }
+
+
+def _made(planned: Facts) -> list[str]:
+    """Namespaces that we make where they are not there."""
+    gpus = planned["gpus"]
+    return [item["name"] for item in planned["prerequisites"]["namespaces"] + (gpus["namespaces"] if gpus["active"] else [])]
 
 
 def _charts(planned: Facts) -> list[Facts]:

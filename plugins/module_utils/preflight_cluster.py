@@ -91,9 +91,9 @@ def rights(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """Namespaces that we may not create are there, and none of them is going."""
     there = mapping(facts.get("namespaces"))
-    for name in needs["namespaces"]:
+    for name in dict.fromkeys([*needs["namespaces"], *needs["made"]]):
         found = there.get(name, "unread")
-        ours = name in needs["projects"] or (name == needs["namespace"] and needs["scope"] != "namespace")
+        ours = name in needs["projects"] or name not in needs["namespaces"] or (name == needs["namespace"] and needs["scope"] != "namespace")
         if found is None and not ours:
             how = "Have it created (playbooks/prerequisites.yml)"
             if seen["name"] == "openshift":

@@ -29,7 +29,7 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     jobs: dict[str, t.Callable[[], t.Any]] = {
         "crds": lambda: _crds(cluster),
         "nodes": lambda: _items(cluster, "/api/v1/nodes"),
-        "namespaces": lambda: {name: _one(cluster, f"/api/v1/namespaces/{name}") for name in needs["namespaces"]},
+        "namespaces": lambda: {name: _one(cluster, f"/api/v1/namespaces/{name}") for name in {*needs["namespaces"], *needs["made"]}},
         "quotas": lambda: _items(cluster, f"/api/v1/namespaces/{home}/resourcequotas"),
         "limit_ranges": lambda: _items(cluster, f"/api/v1/namespaces/{home}/limitranges"),
         "storage_classes": lambda: _by_name(_items(cluster, "/apis/storage.k8s.io/v1/storageclasses")),

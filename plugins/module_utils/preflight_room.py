@@ -11,6 +11,7 @@ from decimal import Decimal
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, mapping, text
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_finding import Finding
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import amount, free_accelerators, tolerated
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_summary import default_storage_class
 
 Facts = dict[str, t.Any]
 Found = t.Iterator[Finding]
@@ -209,12 +210,8 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
     for wanted in needs["claims"]:
         found = there.get(wanted["name"], "unread")
         if found is None:
-            default = [
-                name
-                for name, item in mapping(facts.get("storage_classes")).items()
-                if mapping(dig(item, "metadata", "annotations")).get("storageclass.kubernetes.io/is-default-class") == "true"
-            ]
-            hint = f" The default storage class is {default[0]}." if default else " There is no default storage class: name one in the claim."
+            default = default_storage_class(facts)
+            hint = f" The default storage class is {default}." if default else " There is no default storage class: name one in the claim."
             yield Finding(
                 "storage/claim",
                 f"{wanted['path']} names a PersistentVolumeClaim that is not there.",

@@ -88,8 +88,9 @@ facts:
   description: What was seen in short, without the objects themselves.
   returned: always
   type: dict
-  sample: {user: system:admin, nodes: 3, gateway_classes: [istio], default_storage_class: standard,
-    crds: {gateways.gateway.networking.k8s.io: {version: 1.6.1, owner: llm_d.inference}}}
+  sample: {user: system:admin, nodes: 3, accelerators: {NVIDIA-L40S: 3 of 8}, groups: {inference.networking.k8s.io: [v1]},
+    crds: {gateways.gateway.networking.k8s.io: {version: 1.6.1, owner: llm_d.inference}}, gateway_classes: [istio],
+    controllers: {istio-system/istiod: 1.29.2}, default_storage_class: standard, load_balancer: true}
 """
 
 import importlib
@@ -112,6 +113,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.preflight_cluster 
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_facts import collect
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import judge, plain, report
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import detect
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_summary import summary
 
 REGISTRY_TIMEOUT = 2.0
 
@@ -199,21 +201,6 @@ def silent_sources(refs: list[str]) -> dict[str, str]:
     return {host: why for host, why in zip(hosts, said) if why}
 
 
-def short(facts: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The facts without the objects."""
-    classes = facts.get("storage_classes") or {}
-    default = [name for name, item in classes.items()
-               if (item["metadata"].get("annotations") or {}).get("storageclass.kubernetes.io/is-default-class") == "true"]
-    bundles = {name: entry for name, entry in (facts.get("crds") or {}).items() if entry["version"]}
-    return {
-        "user": facts.get("user", ""),
-        "nodes": len(facts["nodes"]) if "nodes" in facts else None,
-        "gateway_classes": sorted(facts.get("gateway_classes") or {}),
-        "default_storage_class": default[0] if default else None,
-        "crds": bundles,
-    }
-
-
 def main() -> None:
     """Entry of the module."""
     module = AnsibleModule(argument_spec={**auth_spec(), "needs": {"type": "dict", "required": True}}, supports_check_mode=True)
@@ -226,7 +213,8 @@ def main() -> None:
     facts["host"] = host_facts(needs, cluster.server, facts)
     found = judge(facts, needs)
     errors = [finding for finding in found if finding.severity == "error"]
-    result = {"findings": plain(found), "lines": report(found), "platform": detect(facts), "kubernetes": facts["version"], "facts": short(facts)}
+    platform = detect(facts)
+    result = {"facts": summary(facts, needs, platform), "findings": plain(found), "lines": report(found), "platform": platform, "kubernetes": facts["version"]}
     if errors:
         count = "1 prerequisite is" if len(errors) == 1 else f"{len(errors)} prerequisites are"
         listing = "\n".join(f"  - {line}" for line in report(errors))

@@ -12,6 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_cluster import exempt
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import judge, report
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import amount, detect, tolerated
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_summary import summary
 
 Facts = dict[str, t.Any]
 CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway")}
@@ -202,6 +203,8 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("rights/lacking", {}, {"rights": [{"verb": "patch", "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions", "allowed": False}]}),
     ("namespace/missing", {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "standalone"}}, {"namespaces": {"llm-d": None}}),
     ("namespace/terminating", {}, {"namespaces": {"llm-d": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
+    ("namespace/terminating", {}, {"namespaces": {"envoy-gateway-system": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
+    ("namespace/terminating", BY_HELM, {"namespaces": {"gpu-operator": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
     (
         "namespace/pod_security",
         {"llm_d_run_as_user": 0},
@@ -494,6 +497,27 @@ def test_all_findings_come_at_once_and_say_what_found_needed_how() -> None:
 )
 def test_a_platform_is_known_by_what_it_shows(facts: Facts, name: str, flavour: str) -> None:
     assert (detect(facts)["name"], detect(facts)["flavour"]) == (name, flavour)
+
+
+def test_what_was_seen_is_told_in_short() -> None:
+    storage = {"fast": {"metadata": {}}, "standard": {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}}
+    amd = {"metadata": {"name": "amd-1", "labels": {}}, "status": {"allocatable": {"amd.com/gpu": "8"}}}
+    facts = {**copy.deepcopy(HEALTHY), "pods": [busy(3)], "nodes": [NODE, {**NODE, "metadata": {**NODE["metadata"], "name": "gpu-2"}}, amd]}
+    needs = plan(FILE)["preflight"]
+    assert summary({**facts, "storage_classes": storage}, needs, detect(facts)) == {
+        "user": "admin",
+        "nodes": 3,
+        "accelerators": {"NVIDIA-L40S": "5 of 8", "amd.com/gpu": "8 of 8"},
+        "groups": {"gateway.networking.k8s.io": ["v1", "v1beta1"], "inference.networking.k8s.io": ["v1"]},
+        "crds": {name: entry for name, entry in HEALTHY["crds"].items() if entry["version"]},
+        "gateway_classes": ["istio"],
+        "controllers": {"istio-system/istiod": "1.29.2"},
+        "default_storage_class": "standard",
+        "load_balancer": True,
+    }
+    assert summary(facts, plan({**FILE, "llm_d_model_services": []})["preflight"], detect(facts))["accelerators"] is None, "not all pods were looked at"
+    unread = summary({"version": "v1.34.4", "groups": {}, "rights": []}, needs, detect({"version": "v1.34.4"}))
+    assert [unread[key] for key in ("nodes", "accelerators", "load_balancer", "default_storage_class")] == [None] * 4
 
 
 def test_quantities() -> None:
