@@ -9,14 +9,10 @@ import typing as t
 
 from .images import needed
 from .plan_rights import rights
-from .versions import ACCELERATORS
+from .versions import ACCELERATORS, MINIMUM
 from .versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 
 Facts = dict[str, t.Any]
-
-KUBERNETES_MINIMUM = "1.29"  # native sidecars
-HELM_MINIMUM = "3.8.0"  # oci:// references
-LIBRARIES = {"kubernetes": "24.2.0", "yaml": "5.1"}
 
 
 def needs(planned: Facts, user: Facts) -> Facts:
@@ -24,7 +20,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
     gateway = planned["gateway"]
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
     crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
-    minimum = {"kubernetes": KUBERNETES_MINIMUM, "helm": HELM_MINIMUM, "libraries": dict(LIBRARIES)}
+    minimum = {**MINIMUM, "libraries": dict(MINIMUM["libraries"])}
     if gateway["gateway_api"]:
         minimum["gateway_api"] = GATEWAY_API["minimum"]
     if gateway["pool"]:

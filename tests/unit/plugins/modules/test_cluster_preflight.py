@@ -12,6 +12,7 @@ import pytest
 from local_servers import serve
 
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import judge
 from ansible_collections.llm_d.inference.plugins.modules import cluster_preflight
 
 FILE = {
@@ -164,3 +165,25 @@ def test_an_operator_of_someone_elses_is_seen(call, api, monkeypatch, known, wan
     found = look(call, api, llm_d_gpus={"operator": "nvidia_helm"}, llm_d_charts=charts)
     assert [finding["id"] for finding in found["findings"] if finding["id"].startswith("gpu_operator")] == wanted
     assert sum(finding["id"] == "host/chart" for finding in found["findings"]) == 2, "the operator's chart is looked for too"
+
+
+@pytest.mark.parametrize(("said", "version"), [("v3.5.4+g1b5edb6", "3.5.4"), ("v4.0.1+g12500dd", "4.0.1"), ("what?", None)])
+def test_helm_is_asked_for_its_version(tmp_path, said, version):
+    helm = tmp_path / "helm"
+    helm.write_text(f"#!/bin/sh\necho '{said}'\n", encoding="utf-8")
+    assert cluster_preflight.helm_version(str(helm)) is None, "it may not be run"
+    helm.chmod(0o755)
+    assert cluster_preflight.helm_version(str(helm)) == version
+
+
+@pytest.mark.parametrize(("exceptions", "told"), [("", True), ("localhost,.example.com", False)])
+def test_a_proxy_on_the_way_to_the_api_server_is_told(monkeypatch, exceptions, told):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.com:3128")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, exceptions)
+    needs = plan({**FILE, "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}})["preflight"]
+    facts = {"version": "v1.34.4", "groups": {}, "rights": []}
+    facts["host"] = cluster_preflight.host_facts(needs, "https://api.example.com:6443", facts)
+    found = [finding for finding in judge(facts, needs) if finding.id.startswith("host/")]
+    assert [finding.id for finding in found] == (["host/proxy"] if told else []), "and the libraries of this host are new enough"
+    assert set(facts["host"]["libraries"]) == {"kubernetes", "yaml"} and all(facts["host"]["libraries"].values())
