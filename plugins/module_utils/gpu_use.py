@@ -33,7 +33,7 @@ class Asked:
 
 @dataclasses.dataclass
 class Seen:
-    """What was found, each with its kind. named: what the plan names and is there; release: whether Helm has it; features: what feeds Node Feature Discovery."""
+    """What was found, objects each with their kind. named: what the plan names and is there; release: whether Helm has it; features: what NFD reads."""
 
     named: c.Sequence[Facts]
     release: bool
@@ -54,12 +54,14 @@ def _foreign(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
     """What bears the names that we give, and was made by someone else: an operator that we have adopted. A namespace alone is no operator."""
     others = [item for item in seen.named if item.get("kind") != "Namespace" and not bears(item, asked.labels)]
     if others:
-        yield Finding("gpu_operator/foreign", "The operator is there, and we did not install it.", _listed([_whose(item) for item in others]), "ours", f"{_LEAVE}.")
+        names = _listed([_whose(item) for item in others])
+        yield Finding("gpu_operator/foreign", "The operator is there, and we did not install it.", names, "ours", f"{_LEAVE}.")
     ours = [text(dig(item, "metadata", "name")) for item in seen.named if item.get("kind") == "Namespace" and bears(item, asked.labels)]
     if asked.release and seen.release and asked.release["namespace"] not in ours:
         name, place = asked.release["release_name"], asked.release["namespace"]
         how = f"{_LEAVE}; where it is ours, in a namespace that you made, uninstall it yourself: helm uninstall -n {place} {name}."
-        yield Finding("gpu_operator/release", "The operator was installed by Helm in a namespace that is not ours.", f"{place}/{name}", f"our labels on {place}", how)
+        what = "The operator was installed by Helm in a namespace that is not ours."
+        yield Finding("gpu_operator/release", what, f"{place}/{name}", f"our labels on {place}", how)
 
 
 def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[Finding]:

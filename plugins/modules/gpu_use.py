@@ -85,7 +85,7 @@ findings:
       what: Pods of others use the accelerators that the operator brings.
       found: Pod training/bert-0 (nvidia.com/gpu)
       needed: none
-      how: Remove them. Write 'install: false' under llm_d_gpus, so that the operator stays as it is, where they need it.
+      how: "Remove them. Write 'install: false' under llm_d_gpus, so that the operator stays as it is, where they need it."
 """
 
 import urllib.parse

@@ -113,7 +113,7 @@ def test_an_operator_of_ours_that_nobody_else_uses_may_go(look):
         (pod("llama-b", "b", THEIRS), "gpu_operator/in_use", "Pod b/llama-b of instance b"),
         (pod("notebook", "a"), "gpu_operator/in_use", "Pod a/notebook"),  # someone else's, in our namespace
         (pod("waits", "training", phase="Pending"), "gpu_operator/in_use", "Pod training/waits"),
-        (pod("placed", "net", resource=None, nodeSelector={"feature.node.kubernetes.io/network-sriov.capable": "true"}), "nfd/in_use", "Pod net/placed (feature"),
+        (pod("placed", "net", resource=None, nodeSelector={"feature.node.kubernetes.io/pci-15b3.present": "true"}), "nfd/in_use", "Pod net/placed (feature"),
         (
             pod("drawn", "net", resource=None, affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
                 "nodeSelectorTerms": [{"matchExpressions": [{"key": "feature.node.kubernetes.io/pci-15b3.present", "operator": "Exists"}]}]}}}),
