@@ -136,19 +136,27 @@ def _labels(server: Facts) -> Facts:
 
 
 def _resources(planned: Facts) -> list[Facts]:
-    """Requests of every pod: {name, replicas, requests, limits}."""
-    found = []
-    for service in planned["services"]:
-        for part in (*service["servers"], service["scheduler"]):
-            found.append(
-                {
-                    "name": part["name"],
-                    "replicas": part["replicas"] * part.get("nodes", 1),
-                    "requests": {key: str(value) for key, value in part["resources"].get("requests", {}).items()},
-                    "limits": {key: str(value) for key, value in part["resources"].get("limits", {}).items()},
-                }
-            )
-    return found
+    """What every pod asks for: {name, replicas, containers: [{name, sums: whether it runs beside the others, requests, limits}]}."""
+    return [
+        {
+            "name": part["name"],
+            "replicas": part["replicas"] * part.get("nodes", 1),
+            "containers": [
+                _container(part["name"], part.get("resources"), True),
+                *(
+                    _container(f"{part['name']}/{each['name']}", each.get("resources"), each.get("restartPolicy") == "Always")
+                    for each in part["init_containers"]
+                ),
+            ],
+        }
+        for service in planned["services"]
+        for part in (*service["servers"], service["scheduler"])
+    ]
+
+
+def _container(name: str, resources: Facts | None, sums: bool) -> Facts:
+    stated = {part: {key: str(value) for key, value in (resources or {}).get(part, {}).items()} for part in ("requests", "limits")}
+    return {"name": name, "sums": sums, **stated}
 
 
 def _secrets(planned: Facts, user: Facts) -> list[Facts]:

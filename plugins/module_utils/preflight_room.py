@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from decimal import Decimal
 
@@ -120,7 +121,8 @@ def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 continue
             # where a pod states its limit alone, that is its request too
             parts = ("requests", "limits") if part == "requests" else ("limits",)
-            lacking = [pod["name"] for pod in needs["resources"] if not any(pod[each].get(resource) for each in parts)]
+            containers = [container for pod in needs["resources"] for container in pod["containers"]]
+            lacking = [container["name"] for container in containers if not any(container[each].get(resource) for each in parts)]
             if lacking and resource not in given[part]:
                 yield Finding(
                     "quota/unstated",
@@ -158,7 +160,12 @@ def _asked(needs: Facts, name: str) -> Decimal:
     if name in ("pods", "count/pods"):
         return Decimal(sum(pod["replicas"] for pod in needs["resources"]))
     part, resource = _counted(name)
-    return sum((amount(pod[part].get(resource, 0)) * pod["replicas"] for pod in needs["resources"]), Decimal(0))
+    return sum((_of_pod(pod, part, resource) * pod["replicas"] for pod in needs["resources"]), Decimal(0))
+
+
+def _of_pod(pod: Facts, part: str, resource: str) -> Decimal:
+    """What the containers of a pod that run at one time ask for."""
+    return sum((amount(container[part].get(resource, 0)) for container in pod["containers"] if container["sums"]), Decimal(0))
 
 
 def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
@@ -169,7 +176,8 @@ def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
             continue
         for name in ("pods", "count/pods"):
             used[name] = used.get(name, Decimal(0)) + 1
-        for container in dicts(dig(pod, "spec", "containers")):
+        beside = [each for each in dicts(dig(pod, "spec", "initContainers")) if each.get("restartPolicy") == "Always"]
+        for container in [*dicts(dig(pod, "spec", "containers")), *beside]:
             for part in ("requests", "limits"):
                 for resource, value in mapping(dig(container, "resources", part)).items():
                     for name in (f"{part}.{resource}", *([resource] if part == "requests" else [])):
@@ -181,27 +189,39 @@ def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """No pod or container asks for more than the namespace lets one have, and no container for less than it must."""
     for entry in [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits"))]:
         kind = text(entry.get("type"))
-        for pod in needs["resources"] if kind in ("Container", "Pod") else []:
+        for name, limits, requests in _bounded(needs, kind):
             for resource, most in mapping(entry.get("max")).items():
-                asked = pod["limits"].get(resource) or pod["requests"].get(resource)
-                if asked and amount(asked) > amount(most):
+                asked = limits(resource) or requests(resource)
+                if asked > amount(most):
                     yield Finding(
                         "limit_range/max",
-                        f"A LimitRange lets no {kind.lower()} of {pod['name']} have that much {resource}.",
-                        asked,
+                        f"A LimitRange lets no {kind.lower()} of {name} have that much {resource}.",
+                        f"{asked.normalize():f}",
                         f"at most {most}",
                         "Lower its resources, or have the LimitRange raised.",
                     )
-            for resource, least in mapping(entry.get("min")).items() if kind == "Container" else ():
-                asked = pod["requests"].get(resource)
-                if asked and amount(asked) < amount(least):
+            for resource, least in mapping(entry.get("min")).items():
+                asked = requests(resource)
+                if asked and asked < amount(least):
                     yield Finding(
                         "limit_range/min",
-                        f"A LimitRange asks more {resource} of each container of {pod['name']}.",
-                        asked,
+                        f"A LimitRange asks more {resource} of each {kind.lower()} of {name}.",
+                        f"{asked.normalize():f}",
                         f"at least {least}",
                         "Raise its requests, or have the LimitRange lowered.",
                     )
+
+
+def _bounded(needs: Facts, kind: str) -> list[tuple[str, t.Callable[[str], Decimal], t.Callable[[str], Decimal]]]:
+    """Everything of a kind that a LimitRange bounds: its name, and what its limits and its requests are of a resource."""
+    if kind == "Pod":
+        return [(pod["name"], functools.partial(_of_pod, pod, "limits"), functools.partial(_of_pod, pod, "requests")) for pod in needs["resources"]]
+    containers = [container for pod in needs["resources"] for container in pod["containers"] if kind == "Container"]
+    return [(each["name"], functools.partial(_of_container, each, "limits"), functools.partial(_of_container, each, "requests")) for each in containers]
+
+
+def _of_container(container: Facts, part: str, resource: str) -> Decimal:
+    return amount(container[part].get(resource, 0))
 
 
 def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:

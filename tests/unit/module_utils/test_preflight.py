@@ -169,6 +169,7 @@ LIMITS = {"metadata": {"name": "team"}, "spec": {"hard": CPU["hard"]}, "status":
 POLICY = {"metadata": {"name": "cluster-policy"}}
 BY_HELM: Facts = {"llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
 BY_OLM: Facts = {**OPENSHIFT_FILE, "llm_d_gpus": {"operator": "nvidia_olm"}}
+WITH_SIDECAR: Facts = {"llm_d_model_services": [{**LLAMA, "replicas": 1, "scheduler": {"preset": "disaggregated"}}]}
 OLD_POOLS: Facts = {**OPENSHIFT_FILE, "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP", "pool_version": "v1alpha2"}}
 
 
@@ -248,6 +249,10 @@ TABLE: list[tuple[str, Facts, Facts]] = [
         {"llm_d_gateway": {"provider": "istio"}},
         {"controllers": {"istio-system/istiod": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "sail-operator"}}}}},
     ),
+    ("class/foreign", {}, {"gateway_classes": {"envoy-gateway": {**ISTIO_CLASS, "metadata": {"name": "envoy-gateway"}}}}),
+    ("limit_range/max", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Pod", "max": {"cpu": "2"}}]}}]}),  # 2 of vLLM's and the sidecar's
+    ("limit_range/min", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"memory": "100Mi"}}]}}]}),  # it has 64 Mi
+    ("quota/exceeded", WITH_SIDECAR, {"quotas": [{"status": {"hard": {"requests.cpu": "5"}, "used": {"requests.cpu": "0"}}}]}),  # 5 and the sidecar's
     ("class/foreign", ADOPTED, {"gateway_classes": {"istio": {**ISTIO_CLASS, "spec": {"controllerName": "openshift.io/gateway-controller/v1"}}}}),
     (
         "class/refused",
@@ -437,6 +442,20 @@ def test_definitions_that_may_not_be_read_are_there_if_they_are_served() -> None
 def test_a_quota_that_our_pods_satisfy_is_no_finding(seen: Facts) -> None:
     assert findings({}, seen) == []
     assert findings({}, {"quotas": [{**LIMITS, "spec": {"scopes": ["NotTerminating"]}}]}) == ["quota/unstated"]
+
+
+def test_what_runs_beside_a_model_server_counts_too() -> None:
+    one = [{"type": "Pod", "max": {"cpu": "2050m"}}, {"type": "Container", "max": {"cpu": "2"}, "min": {"memory": "64Mi"}}]
+    enough = {"limit_ranges": [{"spec": {"limits": one}}], "quotas": [{"status": {"hard": {"requests.cpu": "5050m"}, "used": {}}}]}
+    assert findings(WITH_SIDECAR, enough) == []
+    sidecar, server = {"restartPolicy": "Always", "resources": {"requests": {"cpu": "50m"}}}, {"resources": {"requests": {"cpu": "5"}}}
+    ours = {"metadata": {"namespace": "llm-d", "labels": plan(FILE)["labels"]}, "spec": {"initContainers": [sidecar], "containers": [server]}}
+    full = {"quotas": [{"status": {"hard": {"requests.cpu": "5050m"}, "used": {"requests.cpu": "5050m"}}}]}
+    assert findings(WITH_SIDECAR, {**full, "pods": [ours]}) == [], "what is ours makes room for what comes"
+    assert findings(WITH_SIDECAR, full) == ["quota/exceeded"]
+    facts = {**copy.deepcopy(HEALTHY), "quotas": [LIMITS]}
+    (found,) = judge(facts, plan({**FILE, **WITH_SIDECAR})["preflight"])
+    assert found.found == "not stated for llama-decode, llama-decode/routing-proxy, llama-prefill, llama-epp"
 
 
 def test_a_gpu_operator_that_is_ours_or_adopted_is_no_finding() -> None:
