@@ -10,8 +10,8 @@ import typing as t
 from plugins.module_utils.epp_presets import PRESETS, ROUND_ROBIN_NOTE
 from plugins.module_utils.failure_catalogue import CATALOGUE, LAYERS
 from plugins.module_utils.schema import VARIABLES
-from plugins.module_utils.versions import ACCELERATORS, ENGINES, LEADER_WORKER_SET, RELEASES
-from plugins.module_utils.versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS
+from plugins.module_utils.versions import ACCELERATORS, ENGINES, LEADER_WORKER_SET, MINIMUM, RELEASES
+from plugins.module_utils.versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 
 AREAS = {
     "A": "Input, state, lifecycle",
@@ -100,6 +100,13 @@ def versions() -> str:
     )
     groups = LEADER_WORKER_SET
     lines += [f"Model servers that span several nodes stand on LeaderWorkerSet {groups['version']}; {groups['minimum']} is the oldest that will do.", ""]
+    libraries = ", ".join(f"{code(name)} {oldest}" for name, oldest in MINIMUM["libraries"].items())
+    lines += ["## The oldest that will do", ""]
+    lines += [
+        f"Kubernetes {MINIMUM['kubernetes']}, Gateway API {GATEWAY_API['minimum']}, inference extension {INFERENCE_EXTENSION_MINIMUM}; on the control host Helm"
+        f" {MINIMUM['helm']} and the Python libraries {libraries}. `playbooks/preflight.yml` tells what is older.",
+        "",
+    ]
     lines += ["## Engines (`engine.type`)", ""]
     lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINES.items()])
     lines += ["## Accelerators (`accelerator.vendor`)", ""]

@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the GPUs of each pool are tried: a pod for each resource, and DCGM's metrics. Pure."""
+"""How the GPUs of each pool are tried: a pod for each resource, and DCGM's metrics; and by what it is known who else uses an operator. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
 from .plan_server import container_security, image, pod_security
+from .versions import ACCELERATORS
 
 Facts = dict[str, t.Any]
 GPU = "nvidia.com/gpu"
@@ -29,6 +30,16 @@ def checks(user: Facts, facts: Facts, pools: list[Facts], labels: Facts) -> Fact
         asked = [{"selector": pool["selector"], "cut": bool(pool["state_label"])} for pool in pools]
         found["metrics"] = {"namespace": facts["namespace"], "selector": EXPORTER, "pools": asked}
     return found
+
+
+def use(settings: Facts, facts: Facts, subscriptions: list[Facts]) -> Facts:
+    """{resources, namespaces, features}: what module gpu_use looks for before an operator goes. facts: the operator's row."""
+    whole = ACCELERATORS[facts["vendor"]]["resource"]
+    return {
+        "resources": [whole, "nvidia.com/mig-"] if whole == GPU else [whole],
+        "namespaces": list(dict.fromkeys([*(item["namespace"] for item in subscriptions), facts["namespace"]])),
+        "features": settings["node_feature_discovery"] and settings["operator"] in ("nvidia_olm", "nvidia_helm"),
+    }
 
 
 def _pod(user: Facts, pool: Facts, node_selector: Facts, resource: str, labels: Facts) -> Facts:

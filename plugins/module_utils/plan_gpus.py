@@ -9,7 +9,8 @@ import json
 import typing as t
 
 from .fields import Problem
-from .plan_gpu_checks import checks
+from .plan_gpu_checks import checks, use
+from .plan_gpu_gaudi import gaudi_policy, gaudi_problems
 from .versions import ACCELERATORS
 from .versions_gpus import COMPUTE_SLICES, DRIVER_THERE, MEMORY_SLICES, MIG, OPERATORS, SLICES
 
@@ -35,13 +36,14 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         # Operators, and labels of nodes, are an administrator's.
         "active": user["llm_d_scope"] != "namespace" and (settings["operator"] != "none" or bool(settings["pools"])),
         "namespace": facts["namespace"],
-        "subscriptions": _subscriptions(settings, facts),
+        "subscriptions": (subscriptions := _subscriptions(settings, facts)),
         "installed": _installed(settings, facts),
         "approval": _approval(settings, facts),
         "namespaces": _namespaces(settings, facts, owner),
         "node_feature_discovery": settings["node_feature_discovery"] and settings["operator"] == "nvidia_olm",
         "chart": _chart(user, facts, strategy, driver, bool(shared), bool(cut)),
         "cluster_policy": _cluster_policy(strategy, driver, settings["metrics"], bool(shared), bool(cut)) if settings["operator"] == "nvidia_olm" else None,
+        "gaudi_policy": gaudi_policy(user),
         "ready": facts.get("ready"),
         "mig_strategy": strategy,
         "device_plugin": {"name": DEVICE_CONFIG, "data": _device_configs(settings["pools"], strategy)} if shared and configured else None,
@@ -50,6 +52,7 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         "unwanted": [_config_map(name, facts) for name in (DEVICE_CONFIG, MIG_CONFIG) if configured and name not in wanted],
         "pools": (pools := [_pool(pool, strategy, configured, ACCELERATORS[facts["vendor"]]["resource"]) for pool in settings["pools"]]),
         "checks": checks(user, facts, pools, owner),
+        "use": use(settings, facts, subscriptions),
     }
 
 
@@ -78,6 +81,7 @@ def gpu_problems(user: Facts) -> list[Problem]:
                 f"Write the folder, archive or oci:// reference of chart {chart['name']}, or 'install: false' under {BLOCK}.",
             )
         )
+    found += gaudi_problems(user)
     if settings["approved"] and settings["approval"] != "Manual":
         found.append(Problem(f"{BLOCK}.approved", settings["approved"], "is for 'approval: Manual'.", "Write that, or take it out."))
     seen: dict[str, str] = {}

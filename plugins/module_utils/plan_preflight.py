@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
+from .images import needed
 from .plan_rights import rights
-from .versions import ACCELERATORS
+from .versions import ACCELERATORS, MINIMUM
 from .versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 
 Facts = dict[str, t.Any]
-
-KUBERNETES_MINIMUM = "1.29"  # native sidecars
-HELM_MINIMUM = "3.8.0"  # oci:// references
-LIBRARIES = {"kubernetes": "24.2.0", "yaml": "5.1"}
 
 
 def needs(planned: Facts, user: Facts) -> Facts:
@@ -23,9 +20,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
     gateway = planned["gateway"]
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
     crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
-    groups = planned["prerequisites"]["leader_worker_set"]
-    charts = gateway["charts"] + ([groups["chart"]] if groups and groups["chart"] else [])
-    minimum = {"kubernetes": KUBERNETES_MINIMUM, "helm": HELM_MINIMUM, "libraries": dict(LIBRARIES)}
+    minimum = {**MINIMUM, "libraries": dict(MINIMUM["libraries"])}
     if gateway["gateway_api"]:
         minimum["gateway_api"] = GATEWAY_API["minimum"]
     if gateway["pool"]:
@@ -35,6 +30,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "scope": planned["scope"],
         "namespace": planned["namespace"],
         "namespaces": sorted({planned["namespace"], gateway["namespace"], gateway["routes_namespace"]}),
+        "made": _made(planned),
         "labels": planned["labels"],
         "projects": planned["prerequisites"]["projects"],
         "run_as_user": user["llm_d_run_as_user"],
@@ -58,12 +54,43 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "secrets": _secrets(planned, user),
         "claims": _claims(planned, user),
         "leader_worker_set": _leader_worker_set(planned, crds),
-        "charts": [{"name": chart["release_name"], "ref": chart["ref"]} for chart in charts],
+        "gpu_operator": _gpu_operator(planned["gpus"]),
+        "charts": _charts(planned),
         "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": bundle["sources"]} for bundle in planned["prerequisites"]["crds"]],
         "helm": user["llm_d_helm"],
-        "registry": user["llm_d_image_registry"],
+        "registries": _registries(planned, user),
         "rights": rights(planned, user),
     }
+
+
+def _made(planned: Facts) -> list[str]:
+    """Namespaces that we make where they are not there."""
+    gpus = planned["gpus"]
+    return [item["name"] for item in planned["prerequisites"]["namespaces"] + (gpus["namespaces"] if gpus["active"] else [])]
+
+
+def _charts(planned: Facts) -> list[Facts]:
+    """Every chart that may have to be installed: {name, ref, brings: the part of the facts that says whether it is there}."""
+    groups, gpus = planned["prerequisites"]["leader_worker_set"], planned["gpus"]
+    found = [(chart, "controllers") for chart in planned["gateway"]["charts"]]
+    found += [(groups["chart"], "leader_worker_set")] if groups and groups["chart"] else []
+    found += [(gpus["chart"], "gpu_operator")] if gpus["active"] and gpus["chart"] else []
+    return [{"name": chart["release_name"], "ref": chart["ref"], "brings": brings} for chart, brings in found]
+
+
+def _registries(planned: Facts, user: Facts) -> list[str]:
+    """Hosts that images come from. An image that names none comes from where the nodes say."""
+    first = [name.partition("/")[0] for name in needed(planned)["images"] if "/" in name]
+    named = [host for host in first if "." in host or ":" in host or host == "localhost"]
+    return sorted({*named, *([user["llm_d_image_registry"].partition("/")[0]] if user["llm_d_image_registry"] else [])})
+
+
+def _gpu_operator(gpus: Facts) -> Facts | None:
+    """What is asked of an operator of GPUs; None where there is none that acts on a policy."""
+    if not gpus["active"] or not gpus["ready"]:
+        return None
+    asked = {key: gpus["ready"][key] for key in ("api_version", "kind")}
+    return {"install": gpus["install"], "by_chart": bool(gpus["chart"]), "namespace": gpus["namespace"], **asked}
 
 
 def _leader_worker_set(planned: Facts, crds: Facts) -> Facts | None:
@@ -109,19 +136,27 @@ def _labels(server: Facts) -> Facts:
 
 
 def _resources(planned: Facts) -> list[Facts]:
-    """Requests of every pod: {name, replicas, requests, limits}."""
-    found = []
-    for service in planned["services"]:
-        for part in (*service["servers"], service["scheduler"]):
-            found.append(
-                {
-                    "name": part["name"],
-                    "replicas": part["replicas"] * part.get("nodes", 1),
-                    "requests": {key: str(value) for key, value in part["resources"].get("requests", {}).items()},
-                    "limits": {key: str(value) for key, value in part["resources"].get("limits", {}).items()},
-                }
-            )
-    return found
+    """What every pod asks for: {name, replicas, containers: [{name, sums: whether it runs beside the others, requests, limits}]}."""
+    return [
+        {
+            "name": part["name"],
+            "replicas": part["replicas"] * part.get("nodes", 1),
+            "containers": [
+                _container(part["name"], part.get("resources"), True),
+                *(
+                    _container(f"{part['name']}/{each['name']}", each.get("resources"), each.get("restartPolicy") == "Always")
+                    for each in part["init_containers"]
+                ),
+            ],
+        }
+        for service in planned["services"]
+        for part in (*service["servers"], service["scheduler"])
+    ]
+
+
+def _container(name: str, resources: Facts | None, sums: bool) -> Facts:
+    stated = {part: {key: str(value) for key, value in (resources or {}).get(part, {}).items()} for part in ("requests", "limits")}
+    return {"name": name, "sums": sums, **stated}
 
 
 def _secrets(planned: Facts, user: Facts) -> list[Facts]:

@@ -116,6 +116,8 @@ def _of_operators(gpus: Facts) -> list[tuple[str, str, str]]:
         found.append(("", "nvidia.com", "clusterpolicies"))
     if gpus["install"] and gpus["operator"] == "amd":
         found.append((gpus["namespace"], "amd.com", "deviceconfigs"))
+    if gpus["gaudi_policy"]:
+        found.append(("", "habanalabs.habana.ai", "clusterpolicies"))
     return found + [(test["pod"]["metadata"]["namespace"], "", "pods") for test in gpus["checks"]["pods"]]
 
 
@@ -126,6 +128,10 @@ def _beside_operators(gpus: Facts) -> list[tuple[str, str, str, str]]:
     found = [(verb, "operators.coreos.com", "clusterserviceversions", item["namespace"]) for item in gpus["subscriptions"] for verb in ("get", "list")]
     if gpus["approval"]:
         found += [(verb, "operators.coreos.com", "installplans", item["namespace"]) for item in gpus["subscriptions"] for verb in ("get", "list", "patch")]
+    if gpus["install"]:  # the look at who else uses an operator before it goes
+        found.append(("list", "", "pods", ""))
+        found += [("list", "operators.coreos.com", "subscriptions", "")] if gpus["subscriptions"] else []
+        found += [("list", "nfd.openshift.io", "nodefeaturediscoveries", "")] if gpus["node_feature_discovery"] else []
     return found + [(verb, "", "nodes", "") for verb in ("get", "list", "patch") if gpus["pools"]]
 
 

@@ -91,9 +91,9 @@ def rights(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """Namespaces that we may not create are there, and none of them is going."""
     there = mapping(facts.get("namespaces"))
-    for name in needs["namespaces"]:
+    for name in dict.fromkeys([*needs["namespaces"], *needs["made"]]):
         found = there.get(name, "unread")
-        ours = name in needs["projects"] or (name == needs["namespace"] and needs["scope"] != "namespace")
+        ours = name in needs["projects"] or name not in needs["namespaces"] or (name == needs["namespace"] and needs["scope"] != "namespace")
         if found is None and not ours:
             how = "Have it created (playbooks/prerequisites.yml)"
             if seen["name"] == "openshift":
@@ -159,13 +159,13 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
             yield Finding(
                 "host/chart", f"The chart of {chart['name']} is not where llm_d_charts says.", "no such file or folder", chart["ref"], "Correct llm_d_charts."
             )
-    if host.get("registry_problem"):
+    for name, why in sorted(mapping(host.get("silent_registries")).items()):
         yield Finding(
             "host/registry",
-            "The image registry does not answer here; nodes may still reach it.",
-            host["registry_problem"],
-            needs["registry"],
-            "Check llm_d_image_registry, and proxies.",
+            f"The image registry {name} does not answer here; nodes may still reach it.",
+            why,
+            "an answer",
+            "Check llm_d_image_registry and llm_d_images, and proxies.",
             "warning",
         )
     for name, why in sorted(mapping(host.get("silent_sources")).items()):

@@ -29,7 +29,7 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     jobs: dict[str, t.Callable[[], t.Any]] = {
         "crds": lambda: _crds(cluster),
         "nodes": lambda: _items(cluster, "/api/v1/nodes"),
-        "namespaces": lambda: {name: _one(cluster, f"/api/v1/namespaces/{name}") for name in needs["namespaces"]},
+        "namespaces": lambda: {name: _one(cluster, f"/api/v1/namespaces/{name}") for name in {*needs["namespaces"], *needs["made"]}},
         "quotas": lambda: _items(cluster, f"/api/v1/namespaces/{home}/resourcequotas"),
         "limit_ranges": lambda: _items(cluster, f"/api/v1/namespaces/{home}/limitranges"),
         "storage_classes": lambda: _by_name(_items(cluster, "/apis/storage.k8s.io/v1/storageclasses")),
@@ -41,6 +41,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     jobs.update(_gateway_jobs(cluster, needs["gateway"], groups))
     if needs["leader_worker_set"]:
         jobs["leader_worker_set"] = functools.partial(_leader_worker_set, cluster, needs["leader_worker_set"]["controller"])
+    if needs["gpu_operator"]:
+        jobs["gpu_operator"] = functools.partial(_gpu_operator, cluster, needs["gpu_operator"])
     if needs["gateway"]["service_type"] == "LoadBalancer":
         jobs["load_balancers"] = lambda: [item for item in _items(cluster, "/api/v1/services") if dig(item, "spec", "type") == "LoadBalancer"]
     if "config.openshift.io" in groups:
@@ -75,6 +77,12 @@ def _leader_worker_set(cluster: Cluster, controller: Facts) -> Facts:
         "namespace": _one(cluster, f"/api/v1/namespaces/{name}"),
         "controller": _one(cluster, f"/apis/apps/v1/namespaces/{name}/deployments/{controller['name']}"),
     }
+
+
+def _gpu_operator(cluster: Cluster, wanted: Facts) -> Facts:
+    """{namespace, policies}: the operator's own, None where there is none; every policy, of whatever name."""
+    path = cluster.path(wanted["api_version"], wanted["kind"])
+    return {"namespace": _one(cluster, f"/api/v1/namespaces/{wanted['namespace']}"), "policies": _items(cluster, path) if path else []}
 
 
 def _tried(job: t.Callable[[], t.Any]) -> t.Any:

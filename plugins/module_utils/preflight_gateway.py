@@ -88,6 +88,23 @@ def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
+def openshift_builds(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """A release whose first builds have a gateway without pools. Which build was the first with them is not known exactly."""
+    if needs["gateway"]["provider"] != "openshift" or seen["name"] != "openshift" or not seen["version"]:
+        return
+    minor = ".".join(seen["version"].split(".")[:2])
+    since = OPENSHIFT.get(minor, {}).get("since")
+    if since and older(seen["version"], since):
+        yield Finding(
+            "openshift/early_build",
+            f"The gateway of the first builds of OpenShift {minor} reads no InferencePools at all.",
+            seen["version"],
+            f"about {since} or newer",
+            "Upgrade OpenShift, where the image of Deployment istiod-openshift-gateway in openshift-ingress is older than Istio 1.26.",
+            "warning",
+        )
+
+
 def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """The kinds that a controller of someone else's reads are known."""
     probe, gateway = needs["provider_crd"], needs["gateway"]
@@ -247,4 +264,4 @@ def crd_of(facts: Facts, name: str) -> Facts | None:
     return mapping(facts["crds"]).get(name)
 
 
-CHECKS = (gateway_api, inference_extension, openshift_pools, provider, monitoring, controller, gateway_class, gateway_object, address)
+CHECKS = (gateway_api, inference_extension, openshift_pools, openshift_builds, provider, monitoring, controller, gateway_class, gateway_object, address)

@@ -8,13 +8,19 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import preflight_cluster, preflight_gateway, preflight_leader_workers, preflight_room
+from ansible_collections.llm_d.inference.plugins.module_utils import (
+    preflight_cluster,
+    preflight_gateway,
+    preflight_gpus,
+    preflight_leader_workers,
+    preflight_room,
+)
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_finding import Finding
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import detect
 
 Facts = dict[str, t.Any]
 
-_CHECKS = (*preflight_cluster.CHECKS, *preflight_gateway.CHECKS, *preflight_leader_workers.CHECKS, *preflight_room.CHECKS)
+_CHECKS = (*preflight_cluster.CHECKS, *preflight_gateway.CHECKS, *preflight_leader_workers.CHECKS, *preflight_gpus.CHECKS, *preflight_room.CHECKS)
 
 
 def judge(facts: Facts, needs: Facts) -> list[Finding]:

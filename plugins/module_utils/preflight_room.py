@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from decimal import Decimal
 
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, mapping, text
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_finding import Finding
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import amount, free_accelerators, tolerated
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_summary import default_storage_class
 
 Facts = dict[str, t.Any]
 Found = t.Iterator[Finding]
@@ -94,7 +96,7 @@ def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:
 
 def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """What all pods ask for stays within the quotas of the namespace."""
-    for quota in dicts(facts.get("quotas")):
+    for quota in _quotas(facts):
         hard, used = mapping(dig(quota, "status", "hard")), mapping(dig(quota, "status", "used"))
         ours = _ours(facts, needs)
         for name, limit in hard.items():
@@ -109,11 +111,61 @@ def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 )
 
 
+def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """A quota on processors or memory refuses every pod that does not state its own, and that no LimitRange states it for."""
+    given = _stated(facts)
+    for quota in _quotas(facts):
+        for name in mapping(dig(quota, "status", "hard")):
+            part, resource = _counted(name)
+            if resource not in ("cpu", "memory"):
+                continue
+            # where a pod states its limit alone, that is its request too
+            parts = ("requests", "limits") if part == "requests" else ("limits",)
+            containers = [container for pod in needs["resources"] for container in pod["containers"]]
+            lacking = [container["name"] for container in containers if not any(container[each].get(resource) for each in parts)]
+            if lacking and resource not in given[part]:
+                yield Finding(
+                    "quota/unstated",
+                    f"The quota {text(dig(quota, 'metadata', 'name'))} counts {name} in {needs['namespace']}, and refuses pods that do not state it.",
+                    f"not stated for {', '.join(lacking)}",
+                    f"resources.{part}.{resource} of each",
+                    "Write it for the model service and for its scheduler, or have a LimitRange made with a default.",
+                )
+
+
+def _quotas(facts: Facts) -> list[Facts]:
+    """Those that count our pods, which have no deadline and no priority class, and state what they ask for."""
+    return [
+        quota
+        for quota in dicts(facts.get("quotas"))
+        if not dig(quota, "spec", "scopeSelector") and set(dig(quota, "spec", "scopes") or []) <= {"NotTerminating", "NotBestEffort"}
+    ]
+
+
+def _stated(facts: Facts) -> dict[str, set[str]]:
+    """What the LimitRanges of the namespace state for containers that do not."""
+    entries = [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits")) if limit.get("type") == "Container"]
+    limits = {name for entry in entries for key in ("default", "max") for name in mapping(entry.get(key))}
+    requests = {name for entry in entries for key in ("defaultRequest", "min") for name in mapping(entry.get(key))}
+    return {"limits": limits, "requests": limits | requests}
+
+
+def _counted(name: str) -> tuple[str, str]:
+    """What a name in a quota counts, such as limits.cpu: (limits, cpu)."""
+    part, dot, resource = name.partition(".")
+    return (part, resource) if dot and part in ("requests", "limits") else ("requests", name)
+
+
 def _asked(needs: Facts, name: str) -> Decimal:
-    if name == "pods":
+    if name in ("pods", "count/pods"):
         return Decimal(sum(pod["replicas"] for pod in needs["resources"]))
-    part, resource = name.split(".", 1) if name.startswith(("requests.", "limits.")) else ("requests", name)
-    return sum((amount(pod[part].get(resource, 0)) * pod["replicas"] for pod in needs["resources"]), Decimal(0))
+    part, resource = _counted(name)
+    return sum((_of_pod(pod, part, resource) * pod["replicas"] for pod in needs["resources"]), Decimal(0))
+
+
+def _of_pod(pod: Facts, part: str, resource: str) -> Decimal:
+    """What the containers of a pod that run at one time ask for."""
+    return sum((amount(container[part].get(resource, 0)) for container in pod["containers"] if container["sums"]), Decimal(0))
 
 
 def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
@@ -122,8 +174,10 @@ def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
     for pod in dicts(facts.get("pods")):
         if not needs["labels"].items() <= mapping(dig(pod, "metadata", "labels")).items():
             continue
-        used["pods"] = used.get("pods", Decimal(0)) + 1
-        for container in dicts(dig(pod, "spec", "containers")):
+        for name in ("pods", "count/pods"):
+            used[name] = used.get(name, Decimal(0)) + 1
+        beside = [each for each in dicts(dig(pod, "spec", "initContainers")) if each.get("restartPolicy") == "Always"]
+        for container in [*dicts(dig(pod, "spec", "containers")), *beside]:
             for part in ("requests", "limits"):
                 for resource, value in mapping(dig(container, "resources", part)).items():
                     for name in (f"{part}.{resource}", *([resource] if part == "requests" else [])):
@@ -132,29 +186,42 @@ def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
 
 
 def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """No container asks for more than the namespace lets one have, or less than it must."""
-    for entry in [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits")) if limit.get("type") == "Container"]:
-        for pod in needs["resources"]:
+    """No pod or container asks for more than the namespace lets one have, and no container for less than it must."""
+    for entry in [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits"))]:
+        kind = text(entry.get("type"))
+        for name, limits, requests in _bounded(needs, kind):
             for resource, most in mapping(entry.get("max")).items():
-                asked = pod["limits"].get(resource) or pod["requests"].get(resource)
-                if asked and amount(asked) > amount(most):
+                asked = limits(resource) or requests(resource)
+                if asked > amount(most):
                     yield Finding(
                         "limit_range/max",
-                        f"A LimitRange lets no container of {pod['name']} have that much {resource}.",
-                        asked,
+                        f"A LimitRange lets no {kind.lower()} of {name} have that much {resource}.",
+                        f"{asked.normalize():f}",
                         f"at most {most}",
                         "Lower its resources, or have the LimitRange raised.",
                     )
             for resource, least in mapping(entry.get("min")).items():
-                asked = pod["requests"].get(resource)
-                if asked and amount(asked) < amount(least):
+                asked = requests(resource)
+                if asked and asked < amount(least):
                     yield Finding(
                         "limit_range/min",
-                        f"A LimitRange asks more {resource} of each container of {pod['name']}.",
-                        asked,
+                        f"A LimitRange asks more {resource} of each {kind.lower()} of {name}.",
+                        f"{asked.normalize():f}",
                         f"at least {least}",
                         "Raise its requests, or have the LimitRange lowered.",
                     )
+
+
+def _bounded(needs: Facts, kind: str) -> list[tuple[str, t.Callable[[str], Decimal], t.Callable[[str], Decimal]]]:
+    """Everything of a kind that a LimitRange bounds: its name, and what its limits and its requests are of a resource."""
+    if kind == "Pod":
+        return [(pod["name"], functools.partial(_of_pod, pod, "limits"), functools.partial(_of_pod, pod, "requests")) for pod in needs["resources"]]
+    containers = [container for pod in needs["resources"] for container in pod["containers"] if kind == "Container"]
+    return [(each["name"], functools.partial(_of_container, each, "limits"), functools.partial(_of_container, each, "requests")) for each in containers]
+
+
+def _of_container(container: Facts, part: str, resource: str) -> Decimal:
+    return amount(container[part].get(resource, 0))
 
 
 def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -163,12 +230,8 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
     for wanted in needs["claims"]:
         found = there.get(wanted["name"], "unread")
         if found is None:
-            default = [
-                name
-                for name, item in mapping(facts.get("storage_classes")).items()
-                if mapping(dig(item, "metadata", "annotations")).get("storageclass.kubernetes.io/is-default-class") == "true"
-            ]
-            hint = f" The default storage class is {default[0]}." if default else " There is no default storage class: name one in the claim."
+            default = default_storage_class(facts)
+            hint = f" The default storage class is {default}." if default else " There is no default storage class: name one in the claim."
             yield Finding(
                 "storage/claim",
                 f"{wanted['path']} names a PersistentVolumeClaim that is not there.",
@@ -186,4 +249,4 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
 
 
-CHECKS = (accelerators, quotas, limit_ranges, storage)
+CHECKS = (accelerators, quotas, unstated, limit_ranges, storage)

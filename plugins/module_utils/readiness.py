@@ -120,6 +120,7 @@ JUDGES = {
     ("", "Namespace"): namespace,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition,
     ("nvidia.com", "ClusterPolicy"): operators.cluster_policy,
+    ("habanalabs.habana.ai", "ClusterPolicy"): operators.gaudi_policy,
     ("operators.coreos.com", "Subscription"): operators.subscription,
     ("operators.coreos.com", "ClusterServiceVersion"): operators.service_version,
     (gateways.GROUP, "GatewayClass"): gateways.gateway_class,

@@ -5,7 +5,18 @@
 
 from __future__ import annotations
 
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import Context, Verdict, condition, describe, dicts, dig, mapping, text
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import (
+    Context,
+    Verdict,
+    condition,
+    describe,
+    dicts,
+    dig,
+    generation,
+    mapping,
+    text,
+    unmet,
+)
 
 # The operator calls itself ready although it found no GPU: only this reason is proof.
 PROOF = "Reconciled"
@@ -30,6 +41,18 @@ def cluster_policy(obj: dict, context: Context) -> Verdict:
     if bad:
         return Verdict(False, "; ".join(describe(entry) for entry in bad), remedy)
     return Verdict(False, describe(ready) if state == "ready" else state or "no state yet", remedy)
+
+
+def gaudi_policy(obj: dict, context: Context) -> Verdict:
+    """The Gaudi operator's ClusterPolicy. Intel describes no status of it: its conditions are read as those that the same operator gave its DeviceConfig."""
+    status, remedy = mapping(obj.get("status")), "look at the pods of namespace habana-ai-operator"
+    if not status:
+        return Verdict(False, "no status yet", remedy)
+    bad = [entry for entry in dicts(status.get("conditions")) if entry.get("type") in ("Error", "Errored") and entry.get("status") == "True"]
+    if bad:
+        return Verdict(False, "; ".join(describe(entry) for entry in bad), remedy)
+    words = unmet(status, ("Ready",), generation(obj)) if condition(status, "Ready") else ""
+    return Verdict(False, words, remedy) if words else Verdict(True, "ready")
 
 
 def subscription(obj: dict, context: Context) -> Verdict:

@@ -31,18 +31,30 @@ _POOL = {
 GPUS = {
     "operator": Field(
         "str",
-        "Who brings drivers and device plugin. C(none): they are there, and are only verified. With C(gaudi) the operator's own ClusterPolicy, which names the"
-        " driver's images, is yours to write.",
+        "Who brings drivers and device plugin. C(none): they are there, and are only verified.",
         default="none",
         choices=tuple(OPERATORS),
     ),
     "install": Field("bool", "Install the operator. C(false): it is there, is verified, and is not changed.", default=True),
-    "version": Field("str", "Version of the operator's chart. Left out, the tested one.", format="version"),
+    "version": Field(
+        "str", "Version of the operator's chart; with C(gaudi), of the driver and the other images that the operator runs. Left out, the tested one.",
+        format="version",
+    ),
     "channel": Field("str", "Channel of the operator's Subscription. Left out, the catalogue's default.", example="v26.3"),
     "approval": Field("str", "Whether upgrades of the operator wait for a person.", default="Automatic", choices=("Automatic", "Manual")),
     "approved": Field(
         "list", "With C(approval: Manual), names of the ClusterServiceVersions that the first installation may bring. Others wait for a person.", default=[],
         elements=Field("str", "The name."), example=["gpu-operator-certified.v26.3.1"],
+    ),
+    "gaudi": Field(
+        "dict",
+        "With C(operator: gaudi), what the operator's ClusterPolicy says.",
+        default={},
+        options={
+            "registry": Field("str", "Registry with Intel's images. Left out, O(llm_d_image_registry).", format="image_prefix"),
+            "packages": Field("str", "Host with the packages of the driver. Left out, that of the registry.", format="image_prefix"),
+            "system": Field("str", "Operating system of the nodes, as Intel names its drivers.", default="rhel_9.4", format="label_value"),
+        },
     ),
     "driver": Field("bool", "Whether the operator installs the driver. Left out, C(false) on GKE, EKS and AKS, whose nodes bring one."),
     "node_feature_discovery": Field("bool", "Install Node Feature Discovery too. C(false) where it is there.", default=True),

@@ -121,6 +121,9 @@ ENGINES: dict[str, dict[str, t.Any]] = {
     },
 }
 
+# The oldest that will do: Kubernetes for native sidecars, Helm for oci:// references, and Python libraries on the control host.
+MINIMUM: dict[str, t.Any] = {"kubernetes": "1.29", "helm": "3.8.0", "libraries": {"kubernetes": "24.2.0", "yaml": "5.1"}}
+
 # Vendor: the extended resource a pod asks for, and the node label that tells its products apart.
 ACCELERATORS: dict[str, dict[str, str | None]] = {
     "nvidia": {"resource": "nvidia.com/gpu", "product_label": "nvidia.com/gpu.product"},

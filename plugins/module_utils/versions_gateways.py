@@ -243,7 +243,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
 # What OpenShift's own gateway is in each minor release (platforms.md 1.5).
 OPENSHIFT: dict[str, Facts] = {
     "4.18": {"gateway_api": None, "pool_version": None},
-    "4.19": {"gateway_api": "1.2.1", "pool_version": "v1alpha2"},
+    "4.19": {"gateway_api": "1.2.1", "pool_version": "v1alpha2", "since": "4.19.9"},  # about; earlier builds read no pools
     "4.20": {"gateway_api": "1.2.1", "pool_version": "v1alpha2"},
     "4.21": {"gateway_api": "1.3.0", "pool_version": "v1"},
     "4.22": {"gateway_api": "1.4.1", "pool_version": "v1"},

@@ -42,6 +42,9 @@ SLICES = {"A30-24GB": (4, 4), "RTX-PRO-6000": (4, 4)}
 # The clouds and systems that bring a driver themselves.
 DRIVER_THERE = ("gke", "eks", "aks")
 
+# Of the images that the Gaudi operator runs, as Intel's sample for OpenShift has them.
+GAUDI_RELEASE = "1.19.1-26"
+
 _NVIDIA_LABEL = "nvidia.com/gpu.present"
 OPERATORS: dict[str, Facts] = {
     "none": {"vendor": "nvidia", "namespace": None},
@@ -69,12 +72,12 @@ OPERATORS: dict[str, Facts] = {
         "subscriptions": [{"name": "amd-gpu-operator", "namespace": "kube-amd-gpu", "source": "certified-operators", "channel": "alpha"}],
         "ready": None,
     },
-    # Names as Intel's guide for OpenShift has them. The operator acts on a ClusterPolicy of habanalabs.habana.ai, whose images are the user's to choose.
+    # Names as Intel's guide for OpenShift has them.
     "gaudi": {
         "vendor": "intel_gaudi",
         "namespace": "habana-ai-operator",
         "platforms": ["openshift"],
         "subscriptions": [{"name": "habana-ai-operator", "namespace": "habana-ai-operator", "source": "certified-operators", "channel": "stable"}],
-        "ready": None,
+        "ready": {"api_version": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "name": "habana-ai"},
     },
 }

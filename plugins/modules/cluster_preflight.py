@@ -88,8 +88,9 @@ facts:
   description: What was seen in short, without the objects themselves.
   returned: always
   type: dict
-  sample: {user: system:admin, nodes: 3, gateway_classes: [istio], default_storage_class: standard,
-    crds: {gateways.gateway.networking.k8s.io: {version: 1.6.1, owner: llm_d.inference}}}
+  sample: {user: system:admin, nodes: 3, accelerators: {NVIDIA-L40S: 3 of 8}, groups: {inference.networking.k8s.io: [v1]},
+    crds: {gateways.gateway.networking.k8s.io: {version: 1.6.1, owner: llm_d.inference}}, gateway_classes: [istio],
+    controllers: {istio-system/istiod: 1.29.2}, default_storage_class: standard, load_balancer: true}
 """
 
 import importlib
@@ -112,13 +113,15 @@ from ansible_collections.llm_d.inference.plugins.module_utils.preflight_cluster 
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_facts import collect
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import judge, plain, report
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import detect
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_summary import summary
 
 REGISTRY_TIMEOUT = 2.0
 
 
 def host_facts(needs: dict[str, t.Any], server: str, facts: dict[str, t.Any]) -> dict[str, t.Any]:
-    """What this host has: helm, libraries, charts, registry, sources of what is not there yet, proxy."""
+    """What this host has: helm, libraries, charts, registries, sources of what is not there yet, proxy."""
     name = urllib.parse.urlsplit(server).hostname or server
+    silent = silent_sources([*wanted_sources(needs, facts), *(f"oci://{host}" for host in needs["registries"])])
     exceptions = os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""
     local = [chart["ref"] for chart in needs["charts"] if chart["ref"] and not re.match(r"(oci|https?)://", chart["ref"])]
     return {
@@ -126,8 +129,8 @@ def host_facts(needs: dict[str, t.Any], server: str, facts: dict[str, t.Any]) ->
         "libraries": {library: version_of(library) for library in needs["minimum"]["libraries"]},
         # a name without a slash is a chart of a repository that Helm knows
         "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", "."))) and not Path(ref).exists()],
-        "registry_problem": registry_problem(needs["registry"]) if needs.get("registry") else None,
-        "silent_sources": silent_sources(wanted_sources(needs, facts)),
+        "silent_registries": {host: why for host, why in silent.items() if host in needs["registries"]},
+        "silent_sources": {host: why for host, why in silent.items() if host not in needs["registries"]},
         "proxy": proxy_of(),
         "server_name": name,
         "proxy_exempt": exempt(name, exceptions),
@@ -155,9 +158,8 @@ def version_of(library: str) -> str | None:
         return None
 
 
-def registry_problem(prefix: str) -> str | None:
+def registry_problem(host: str) -> str | None:
     """Why a registry does not answer; a request for credentials is an answer."""
-    host = prefix.split("/", 1)[0]
     return silence(host, [f"{scheme}://{host}/v2/" for scheme in ("https", "http")])
 
 
@@ -178,9 +180,17 @@ def silence(host: str, urls: list[str]) -> str | None:
 def wanted_sources(needs: dict[str, t.Any], facts: dict[str, t.Any]) -> list[str]:
     """References, by network, to charts and definitions that the cluster lacks; what is there already needs no source."""
     lacking = [bundle for bundle in needs["definitions"] if "crds" in facts and bundle["probe"] not in facts["crds"]]
-    charts = needs["charts"] if None in (facts.get("controllers") or {}).values() else []
+    charts = [chart for chart in needs["charts"] if lacks(facts, chart["brings"])]
     found = [source for bundle in lacking for source in bundle["sources"]] + [chart["ref"] for chart in charts if chart["ref"]]
     return [ref for ref in found if re.match(r"(oci|https?)://", ref)]
+
+
+def lacks(facts: dict[str, t.Any], part: str) -> bool:
+    """Whether the cluster lacks what a chart brings; what may not be read is taken to be there."""
+    found = facts.get(part) or {}
+    if part == "controllers":
+        return None in found.values()
+    return found.get("policies" if part == "gpu_operator" else "controller", True) in (None, [])
 
 
 def silent_sources(refs: list[str]) -> dict[str, str]:
@@ -189,21 +199,6 @@ def silent_sources(refs: list[str]) -> dict[str, str]:
     with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
         said = pool.map(lambda entry: registry_problem(entry[0]) if entry[1].startswith("oci://") else silence(entry[0], [entry[1]]), hosts.items())
     return {host: why for host, why in zip(hosts, said) if why}
-
-
-def short(facts: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The facts without the objects."""
-    classes = facts.get("storage_classes") or {}
-    default = [name for name, item in classes.items()
-               if (item["metadata"].get("annotations") or {}).get("storageclass.kubernetes.io/is-default-class") == "true"]
-    bundles = {name: entry for name, entry in (facts.get("crds") or {}).items() if entry["version"]}
-    return {
-        "user": facts.get("user", ""),
-        "nodes": len(facts["nodes"]) if "nodes" in facts else None,
-        "gateway_classes": sorted(facts.get("gateway_classes") or {}),
-        "default_storage_class": default[0] if default else None,
-        "crds": bundles,
-    }
 
 
 def main() -> None:
@@ -218,7 +213,8 @@ def main() -> None:
     facts["host"] = host_facts(needs, cluster.server, facts)
     found = judge(facts, needs)
     errors = [finding for finding in found if finding.severity == "error"]
-    result = {"findings": plain(found), "lines": report(found), "platform": detect(facts), "kubernetes": facts["version"], "facts": short(facts)}
+    platform = detect(facts)
+    result = {"facts": summary(facts, needs, platform), "findings": plain(found), "lines": report(found), "platform": platform, "kubernetes": facts["version"]}
     if errors:
         count = "1 prerequisite is" if len(errors) == 1 else f"{len(errors)} prerequisites are"
         listing = "\n".join(f"  - {line}" for line in report(errors))

@@ -26,6 +26,13 @@ OLM: Facts = {
 }
 
 
+GAUDI: Facts = {
+    "llm_d_platform": "openshift",
+    "llm_d_gateway": {"provider": "openshift"},
+    "llm_d_gpus": {"operator": "gaudi", "gaudi": {"registry": "intel.example.com"}},
+}
+
+
 def made(user: Facts) -> tuple[Facts, list[Facts]]:
     planned = plan(user)
     return planned, [item for name in ("operator.yml.j2", "policy.yml.j2") for item in render(TEMPLATES / name, planned)]
@@ -43,6 +50,16 @@ def test_olm_takes_the_subscriptions() -> None:
 def test_what_the_operators_read_passes_what_is_known_of_their_definitions() -> None:
     found = [item for item in made(OLM)[1] if item["kind"] in ("ClusterPolicy", "NodeFeatureDiscovery")]
     assert len(found) == 2 and not [problem for item in found for problem in others.problems(item)]
+
+
+def test_the_gaudi_operator_gets_its_subscription_and_its_policy() -> None:
+    planned, found = made(GAUDI)
+    assert [item["kind"] for item in found] == ["Namespace", "OperatorGroup", "Subscription", "ClusterPolicy"]
+    assert not [problem for item in found[1:] for problem in others.problems(item)]
+    ready, policy = planned["gpus"]["ready"], found[3]
+    assert (policy["apiVersion"], policy["kind"], policy["metadata"]["name"]) == (ready["api_version"], ready["kind"], ready["name"]), "it is waited for"
+    assert all(planned["labels"].items() <= item["metadata"]["labels"].items() for item in found), "so that it is removed again"
+    assert made({**GAUDI, "llm_d_gpus": {**GAUDI["llm_d_gpus"], "install": False}})[1] == []
 
 
 def test_the_policy_names_configurations_that_are_there() -> None:

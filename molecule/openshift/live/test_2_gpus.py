@@ -90,6 +90,26 @@ def test_a_node_without_metrics_is_told(api: Api, play: t.Callable[..., t.Any]) 
     assert not done.ok and "node gpu-l40s: no pod of DCGM's exporter runs on it" in done.text, done.text[-3000:]
 
 
+def test_an_operator_that_others_use_or_that_is_not_ours_stays(api: Api, play: t.Callable[..., t.Any]) -> None:
+    pods, policy = "/api/v1/namespaces/default/pods", "/apis/nvidia.com/v1/clusterpolicies/gpu-cluster-policy"
+    asked = [{"name": "main", "image": "acme/bert:1", "resources": {"limits": {gpus.GPU: "1"}}}]
+    api.call("POST", pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bert"}, "spec": {"containers": asked, "terminationGracePeriodSeconds": 0}})
+    part = "app.kubernetes.io/part-of"
+    ours = api.call("GET", policy)["metadata"]["labels"][part]
+    before = [api.call("GET", f"/api/v1/nodes/{node}")["metadata"]["labels"] for node in gpus.NODES]
+    try:
+        used = play(PLAY, gpu_operator_state="absent", **wanted(A100, H100, L40S))
+        api.merge(policy, {"metadata": {"labels": {part: "another"}}})
+        foreign = play(PLAY, gpu_operator_state="absent", **wanted(A100, H100, L40S))
+    finally:
+        api.merge(policy, {"metadata": {"labels": {part: ours}}})
+        api.delete(f"{pods}/bert", gracePeriodSeconds=0)
+    assert not used.ok and "gpu_operator/in_use" in used.text and "Pod default/bert (nvidia.com/gpu)" in used.text, used.text[-3000:]
+    assert not foreign.ok and "gpu_operator/foreign" in foreign.text and "of instance another" in foreign.text, foreign.text[-3000:]
+    assert used.unchanged and foreign.unchanged and len(api.items(f"{olm.ROOT}/clusterserviceversions")) == 2
+    assert [api.call("GET", f"/api/v1/nodes/{node}")["metadata"]["labels"] for node in gpus.NODES] == before
+
+
 def test_absent_leaves_nothing_behind(api: Api, play: t.Callable[..., t.Any]) -> None:
     removed(play, **wanted(A100, H100, L40S))
     assert not api.items("/apis/nvidia.com/v1/clusterpolicies") and not api.items(f"{olm.ROOT}/clusterserviceversions")

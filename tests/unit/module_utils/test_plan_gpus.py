@@ -126,7 +126,8 @@ def test_equal_slices_count_as_gpus() -> None:
 
 @pytest.mark.parametrize(("operator", "resource"), [("nvidia_olm", "nvidia.com/gpu"), ("amd", "amd.com/gpu"), ("gaudi", "habana.ai/gaudi")])
 def test_each_vendor_counts_accelerators_by_its_own_name(operator: str, resource: str) -> None:
-    gpus = plan({"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": operator, "pools": [PLAIN]}})["gpus"]
+    user = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_image_registry": "r.example.com"}
+    gpus = plan({**user, "llm_d_gpus": {"operator": operator, "pools": [PLAIN]}})["gpus"]
     assert gpus["pools"][0]["expected"] == [{"resource": resource, "count": 8}]
 
 
@@ -217,3 +218,39 @@ def test_only_a_manual_approval_has_names() -> None:
     assert [problem.path for problem in problems({**openshift, "llm_d_gpus": {"operator": "nvidia_olm", "approved": ["x.1"]}})] == ["llm_d_gpus.approved"]
     approval = plan({**openshift, "llm_d_gpus": {"operator": "nvidia_olm", "approval": "Manual", "approved": ["x.1"]}})["gpus"]["approval"]
     assert approval["approved"] == ["x.1"] and [item["name"] for item in approval["subscriptions"]] == ["nfd", "gpu-operator-certified"]
+
+
+def gaudi_file(**gpus: t.Any) -> Facts:
+    return {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": "gaudi", **gpus}}
+
+
+def test_the_gaudi_operator_has_to_be_told_where_images_are() -> None:
+    found = problems(gaudi_file())
+    assert [problem.path for problem in found] == ["llm_d_gpus.gaudi.registry"] and "llm_d_image_registry" in found[0].fix
+    assert not problems(gaudi_file(gaudi={"registry": "intel.example.com"})) and not problems({**gaudi_file(), "llm_d_image_registry": "r.example.com"})
+    assert not problems(gaudi_file(install=False)) and plan(gaudi_file(install=False))["gpus"]["gaudi_policy"] is None
+    assert plan(gaudi_file(install=False))["gpus"]["ready"]["name"] == "habana-ai", "what is adopted is verified"
+
+
+def test_the_gaudi_operator_is_told_the_images_of_one_release_for_one_system() -> None:
+    more = {"registry": "mirror.example.com:5000/intel", "packages": "packages.example.com", "system": "rhel_9.2"}
+    spec = plan(gaudi_file(version="1.23.0-695", gaudi=more))["gpus"]["gaudi_policy"]
+    loader = spec["driver"]["driver_loader"]
+    driver = {"repository": "mirror.example.com:5000/intel/habana-ai-operator/driver/rhel9.2/driver-installer", "tag": "1.23.0-695"}
+    assert loader["images"] == {"rhel_9.2": driver} and spec["driver"]["driver_runner"]["image"] == driver
+    assert loader["repo_server"] == "packages.example.com" and spec["device_plugin"]["image"]["tag"] == "1.23.0"
+    plain = plan({**gaudi_file(), "llm_d_image_registry": "r.example.com/all"})["gpus"]["gaudi_policy"]
+    assert plain["driver"]["driver_loader"]["repo_server"] == "r.example.com" and plain["image_registry"] == "r.example.com/all"
+
+
+def test_images_that_the_gaudi_operator_pulls_are_listed() -> None:
+    found = needed(plan(gaudi_file(gaudi={"registry": "intel.example.com"})))["images"]
+    assert len([name for name in found if name.startswith("intel.example.com/")]) == 6
+    assert "intel.example.com/habana-ai-operator/driver/rhel9.4/driver-installer:1.19.1-26" in found
+
+
+def test_who_writes_the_policy_needs_the_right_to() -> None:
+    def groups(user: Facts) -> set[str]:
+        return {right["group"] for right in plan(user)["preflight"]["rights"] if right["resource"] == "clusterpolicies"}
+
+    assert groups(gaudi_file(gaudi={"registry": "intel.example.com"})) == {"habanalabs.habana.ai"} and groups(gaudi_file(install=False)) == set()

@@ -12,6 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_cluster import exempt
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import judge, report
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import amount, detect, tolerated
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_summary import summary
 
 Facts = dict[str, t.Any]
 CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway")}
@@ -70,7 +71,7 @@ HEALTHY: Facts = {
     "gateway": None,
     "controllers": {"istio-system/istiod": ISTIOD, "envoy-gateway-system/envoy-gateway": None},
     "load_balancers": [],
-    "host": {"helm": "3.19.0", "libraries": {"kubernetes": "37.0.2", "yaml": "6.0.2"}, "charts_missing": [], "registry_problem": None, "proxy": None},
+    "host": {"helm": "3.19.0", "libraries": {"kubernetes": "37.0.2", "yaml": "6.0.2"}, "charts_missing": [], "silent_registries": {}, "proxy": None},
 }
 FILE: Facts = {"llm_d_charts": CHARTS, "llm_d_model_services": [LLAMA]}
 OPENSHIFT_FILE: Facts = {"llm_d_platform": "openshift", "llm_d_run_as_user": 0, "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP"}}
@@ -163,6 +164,20 @@ def with_group(seen: Facts, group: str) -> Facts:
     return {**seen, "groups": {**seen["groups"], group: ["v2"]}}
 
 
+CPU = {"hard": {"limits.cpu": "64"}, "used": {"limits.cpu": "0"}}
+LIMITS = {"metadata": {"name": "team"}, "spec": {"hard": CPU["hard"]}, "status": CPU}
+POLICY = {"metadata": {"name": "cluster-policy"}}
+BY_HELM: Facts = {"llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
+BY_OLM: Facts = {**OPENSHIFT_FILE, "llm_d_gpus": {"operator": "nvidia_olm"}}
+WITH_SIDECAR: Facts = {"llm_d_model_services": [{**LLAMA, "replicas": 1, "scheduler": {"preset": "disaggregated"}}]}
+OLD_POOLS: Facts = {**OPENSHIFT_FILE, "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP", "pool_version": "v1alpha2"}}
+
+
+def gpu_operator(namespace: str | None = None, *policies: Facts, **labels: str) -> Facts:
+    """A cluster with, or without, a GPU operator: its namespace with labels, and policies."""
+    return {"gpu_operator": {"namespace": {"metadata": {"name": namespace, "labels": labels}} if namespace else None, "policies": list(policies)}}
+
+
 TABLE: list[tuple[str, Facts, Facts]] = [
     # finding, user's file, what the cluster shows
     ("platform/other", {}, openshift("4.21.3", V1)),
@@ -185,9 +200,12 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ),
     ("openshift/pool_version", OPENSHIFT_FILE, openshift("4.20.8", V1)),
     ("openshift/no_pools", OPENSHIFT_FILE, openshift("4.18.30", V1)),
+    ("openshift/early_build", OLD_POOLS, openshift("4.19.3", OLD)),
     ("rights/lacking", {}, {"rights": [{"verb": "patch", "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions", "allowed": False}]}),
     ("namespace/missing", {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "standalone"}}, {"namespaces": {"llm-d": None}}),
     ("namespace/terminating", {}, {"namespaces": {"llm-d": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
+    ("namespace/terminating", {}, {"namespaces": {"envoy-gateway-system": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
+    ("namespace/terminating", BY_HELM, {"namespaces": {"gpu-operator": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
     (
         "namespace/pod_security",
         {"llm_d_run_as_user": 0},
@@ -199,7 +217,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("host/helm_version", {}, {"host": {"helm": "3.5.4"}}),
     ("host/library", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "12.0.1"}}}),
     ("host/chart", {}, {"host": {"helm": "3.19.0", "charts_missing": ["/charts/envoy_gateway"]}}),
-    ("host/registry", {"llm_d_image_registry": "mirror:5000"}, {"host": {"helm": "3.19.0", "registry_problem": "mirror: Name or service not known"}}),
+    ("host/registry", {"llm_d_image_registry": "mirror:5000"}, {"host": {"helm": "3.19.0", "silent_registries": {"mirror:5000": "Name or service not known"}}}),
     ("host/source", {}, {"host": {"helm": "3.19.0", "silent_sources": {"charts.example.com": "charts.example.com: timed out"}}}),
     ("host/proxy", {}, {"host": {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api.example.com", "proxy_exempt": False}}),
     ("gateway_api/missing", {**NO_SOURCES, **ADOPTED}, crds(gateway=None)),
@@ -231,6 +249,10 @@ TABLE: list[tuple[str, Facts, Facts]] = [
         {"llm_d_gateway": {"provider": "istio"}},
         {"controllers": {"istio-system/istiod": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "sail-operator"}}}}},
     ),
+    ("class/foreign", {}, {"gateway_classes": {"envoy-gateway": {**ISTIO_CLASS, "metadata": {"name": "envoy-gateway"}}}}),
+    ("limit_range/max", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Pod", "max": {"cpu": "2"}}]}}]}),  # 2 of vLLM's and the sidecar's
+    ("limit_range/min", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"memory": "100Mi"}}]}}]}),  # it has 64 Mi
+    ("quota/exceeded", WITH_SIDECAR, {"quotas": [{"status": {"hard": {"requests.cpu": "5"}, "used": {"requests.cpu": "0"}}}]}),  # 5 and the sidecar's
     ("class/foreign", ADOPTED, {"gateway_classes": {"istio": {**ISTIO_CLASS, "spec": {"controllerName": "openshift.io/gateway-controller/v1"}}}}),
     (
         "class/refused",
@@ -254,7 +276,13 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("leader_worker_set/foreign", SPANNING, {"crds": lws()["crds"], "leader_worker_set": {"namespace": None, "controller": None}}),
     ("leader_worker_set/newer", SPANNING, our_lws("0.11.2")),
     ("leader_worker_set/no_source", {**SPANNING, "llm_d_crd_sources": {"leader_worker_set": []}}, {}),
+    ("gpu_operator/foreign", BY_HELM, gpu_operator("gpu-operator", POLICY)),
+    ("gpu_operator/foreign", BY_OLM, {**openshift("4.21.3", V1), **gpu_operator("nvidia-gpu-operator", POLICY, **plan(FILE)["labels"])}),
+    ("gpu_operator/missing", {**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, gpu_operator()),
     ("quota/exceeded", {}, {"quotas": [QUOTA]}),
+    ("quota/exceeded", {}, {"quotas": [{"status": {"hard": {"count/pods": "4"}, "used": {"count/pods": "2"}}}]}),
+    ("quota/unstated", {}, {"quotas": [LIMITS]}),
+    ("limit_range/max", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Pod", "max": {"memory": "4Gi"}}]}}]}),
     ("limit_range/max", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "max": {"memory": "4Gi"}}]}}]}),
     ("limit_range/min", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"cpu": "1500m"}}]}}]}),
     ("storage/claim", {"llm_d_model_services": [{**LLAMA, "model": {"uri": "pvc://models/llama"}}]}, {"claims": {"models": None}}),
@@ -317,7 +345,7 @@ def test_a_cluster_that_is_well_has_no_findings(user: Facts) -> None:
 
 @pytest.mark.parametrize(
     ("version", "group", "more"),
-    [("4.21.3", V1, {}), ("4.20.8", OLD, {"llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP", "pool_version": "v1alpha2"}})],
+    [("4.21.3", V1, {}), ("4.20.8", OLD, OLD_POOLS), ("4.19.14", OLD, OLD_POOLS)],
 )
 def test_an_openshift_that_is_well_has_no_findings(version: str, group: str, more: Facts) -> None:
     assert not findings({**OPENSHIFT_FILE, **more}, openshift(version, group))
@@ -401,6 +429,53 @@ def test_definitions_that_may_not_be_read_are_there_if_they_are_served() -> None
     assert [finding.id for finding in judge(facts, plan(user)["preflight"])] == ["gateway_api/missing", "inference_extension/missing"]
 
 
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"quotas": [{**LIMITS, "spec": {"scopes": ["BestEffort"]}}]},
+        {"quotas": [{**LIMITS, "spec": {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}}}]},
+        {"quotas": [LIMITS], "limit_ranges": [{"spec": {"limits": [{"type": "Container", "default": {"cpu": "8"}}]}}]},
+        {"quotas": [{"status": {"hard": {"requests.memory": "1Ti", "cpu": "200"}}}]},  # our pods state these
+        {"limit_ranges": [{"spec": {"limits": [{"type": "PersistentVolumeClaim", "max": {"memory": "1"}}]}}]},
+    ],
+)
+def test_a_quota_that_our_pods_satisfy_is_no_finding(seen: Facts) -> None:
+    assert findings({}, seen) == []
+    assert findings({}, {"quotas": [{**LIMITS, "spec": {"scopes": ["NotTerminating"]}}]}) == ["quota/unstated"]
+
+
+def test_what_runs_beside_a_model_server_counts_too() -> None:
+    one = [{"type": "Pod", "max": {"cpu": "2050m"}}, {"type": "Container", "max": {"cpu": "2"}, "min": {"memory": "64Mi"}}]
+    enough = {"limit_ranges": [{"spec": {"limits": one}}], "quotas": [{"status": {"hard": {"requests.cpu": "5050m"}, "used": {}}}]}
+    assert findings(WITH_SIDECAR, enough) == []
+    sidecar, server = {"restartPolicy": "Always", "resources": {"requests": {"cpu": "50m"}}}, {"resources": {"requests": {"cpu": "5"}}}
+    ours = {"metadata": {"namespace": "llm-d", "labels": plan(FILE)["labels"]}, "spec": {"initContainers": [sidecar], "containers": [server]}}
+    full = {"quotas": [{"status": {"hard": {"requests.cpu": "5050m"}, "used": {"requests.cpu": "5050m"}}}]}
+    assert findings(WITH_SIDECAR, {**full, "pods": [ours]}) == [], "what is ours makes room for what comes"
+    assert findings(WITH_SIDECAR, full) == ["quota/exceeded"]
+    facts = {**copy.deepcopy(HEALTHY), "quotas": [LIMITS]}
+    (found,) = judge(facts, plan({**FILE, **WITH_SIDECAR})["preflight"])
+    assert found.found == "not stated for llama-decode, llama-decode/routing-proxy, llama-prefill, llama-epp"
+
+
+def test_a_gpu_operator_that_is_ours_or_adopted_is_no_finding() -> None:
+    ours = plan(FILE)["labels"]
+    assert findings(BY_HELM, gpu_operator()) == [] and findings(BY_HELM, gpu_operator("gpu-operator", POLICY, **ours)) == []
+    labelled = {"metadata": {"name": "gpu-cluster-policy", "labels": ours}}
+    assert findings(BY_OLM, {**openshift("4.21.3", V1), **gpu_operator("nvidia-gpu-operator", labelled)}) == []
+    assert findings({**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, gpu_operator("gpu-operator", POLICY)) == []
+
+
+def test_every_registry_and_every_chart_is_asked_for() -> None:
+    image = {"llm_d_images": {"vllm": "images.example.com/vllm:1"}}
+    assert plan({**FILE, **image})["preflight"]["registries"] == ["images.example.com"] and plan(FILE)["preflight"]["registries"] == []
+    assert plan({**FILE, **image, "llm_d_image_registry": "mirror:5000/x"})["preflight"]["registries"] == ["images.example.com", "mirror:5000"]
+    charts = plan({**FILE, **BY_HELM, **SPANNING, "llm_d_charts": {**BY_HELM["llm_d_charts"], "leader_worker_set": "/charts/lws"}})["preflight"]["charts"]
+    assert [(chart["name"], chart["brings"]) for chart in charts] == [
+        ("envoy-gateway", "controllers"), ("lws", "leader_worker_set"), ("gpu-operator", "gpu_operator"),
+    ]
+
+
 def test_rights_in_a_project_come_with_it() -> None:
     user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
     rights = [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": False}]
@@ -441,6 +516,27 @@ def test_all_findings_come_at_once_and_say_what_found_needed_how() -> None:
 )
 def test_a_platform_is_known_by_what_it_shows(facts: Facts, name: str, flavour: str) -> None:
     assert (detect(facts)["name"], detect(facts)["flavour"]) == (name, flavour)
+
+
+def test_what_was_seen_is_told_in_short() -> None:
+    storage = {"fast": {"metadata": {}}, "standard": {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}}
+    amd = {"metadata": {"name": "amd-1", "labels": {}}, "status": {"allocatable": {"amd.com/gpu": "8"}}}
+    facts = {**copy.deepcopy(HEALTHY), "pods": [busy(3)], "nodes": [NODE, {**NODE, "metadata": {**NODE["metadata"], "name": "gpu-2"}}, amd]}
+    needs = plan(FILE)["preflight"]
+    assert summary({**facts, "storage_classes": storage}, needs, detect(facts)) == {
+        "user": "admin",
+        "nodes": 3,
+        "accelerators": {"NVIDIA-L40S": "5 of 8", "amd.com/gpu": "8 of 8"},
+        "groups": {"gateway.networking.k8s.io": ["v1", "v1beta1"], "inference.networking.k8s.io": ["v1"]},
+        "crds": {name: entry for name, entry in HEALTHY["crds"].items() if entry["version"]},
+        "gateway_classes": ["istio"],
+        "controllers": {"istio-system/istiod": "1.29.2"},
+        "default_storage_class": "standard",
+        "load_balancer": True,
+    }
+    assert summary(facts, plan({**FILE, "llm_d_model_services": []})["preflight"], detect(facts))["accelerators"] is None, "not all pods were looked at"
+    unread = summary({"version": "v1.34.4", "groups": {}, "rights": []}, needs, detect({"version": "v1.34.4"}))
+    assert [unread[key] for key in ("nodes", "accelerators", "load_balancer", "default_storage_class")] == [None] * 4
 
 
 def test_quantities() -> None:

@@ -11,6 +11,7 @@ import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.rights import roles
 from ansible_collections.llm_d.inference.plugins.module_utils.versions_gateways import GATEWAY_PROVIDERS
+from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
 
 Facts = dict[str, t.Any]
 CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway", "gpu_operator")}
@@ -74,6 +75,26 @@ def test_a_gpu_operator_is_asked_for_as_it_is_brought() -> None:
     assert asked(olm, "subscriptions", place) == written == asked(olm, "clusterpolicies") and asked(olm, "installplans", place) == {"get", "list", "patch"}
     assert not asked(olm, "daemonsets", place) and not asked(olm, "nodes")
     assert not asked(rights("standalone", "namespace", llm_d_gpus={"operator": "nvidia_helm"}), "daemonsets", "gpu-operator")
+
+
+@pytest.mark.parametrize("operator", ["nvidia_olm", "nvidia_helm", "amd", "gaudi"])
+def test_every_object_of_a_gpu_operator_is_asked_for(root: Path, operator: str) -> None:
+    pools = [{"name": "a", "node_selector": {"gpu": "a"}, **({"sharing": "mps", "replicas": 2} if operator.startswith("nvidia") else {})}]
+    openshift = {} if operator == "nvidia_helm" else {"llm_d_platform": "openshift", "llm_d_run_as_user": 0}
+    charts = {"gpu_operator": "/charts/gpu-operator"}
+    settings = {"operator": operator, "pools": pools, "gaudi": {"registry": "intel.example.com"}}
+    planned = plan({"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}, "llm_d_charts": charts, "llm_d_gpus": settings, **openshift})
+    found = planned["preflight"]["rights"]
+    made = [item for name in ("operator", "policy") for item in render(root / f"roles/gpu_operator/templates/{name}.yml.j2", planned)]
+    plurals = {"ClusterPolicy": "clusterpolicies", "NodeFeatureDiscovery": "nodefeaturediscoveries"}
+    for item in made:
+        resource = plurals.get(item["kind"], f"{item['kind'].lower()}s")
+        if item["kind"] != "Namespace":
+            group = item["apiVersion"].rpartition("/")[0]
+            verbs = asked([right for right in found if right.get("group", "") == group], resource, item["metadata"].get("namespace", ""))
+            assert verbs >= {"get", "list", "create", "patch", "delete"}, f"{item['kind']} {item['metadata']['name']}"
+    assert asked(found, "pods") == {"list"}, "the look at who else uses it"
+    assert ("list" in asked(found, "subscriptions")) == (operator != "nvidia_helm")
 
 
 @pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)

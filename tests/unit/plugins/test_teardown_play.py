@@ -22,7 +22,7 @@ ROOT = f"/apis/{GATEWAY_API}/v1"
 NAMESPACES, CONTROLLER = "/api/v1/namespaces", "envoy-gateway-system"
 RECORD = f"{NAMESPACES}/{CONTROLLER}/secrets/sh.helm.release.v1.envoy-gateway.v1"
 KINDS = {
-    "/api/v1": [("namespaces", "Namespace", False), ("secrets", "Secret", True)],
+    "/api/v1": [("namespaces", "Namespace", False), ("secrets", "Secret", True), ("pods", "Pod", True), ("configmaps", "ConfigMap", True)],
     ROOT: [("gateways", "Gateway", True), ("gatewayclasses", "GatewayClass", False)],
     "/apis/apps/v1": [("deployments", "Deployment", True)],
 }
@@ -109,7 +109,7 @@ def _teardown(root, tmp_path, api):
         (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config), encoding="utf-8")
         user = {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "llm_d_helm": str(helm),
                 "llm_d_scope": "prerequisites", "llm_d_state": "absent", "llm_d_wait_timeout": 5, **variables}
-        play = {"hosts": "all", "gather_facts": False, "roles": [{"role": f"llm_d.inference.{name}"} for name in roles]}
+        play = {"hosts": "all", "gather_facts": False, "roles": [name if isinstance(name, dict) else {"role": f"llm_d.inference.{name}"} for name in roles]}
         (tmp_path / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
         (tmp_path / "user.yml").write_text(yaml.safe_dump(user), encoding="utf-8")
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1", "no_proxy": "*",
@@ -158,3 +158,27 @@ def test_a_move_away_leaves_the_old_controller_to_others(teardown, api):
     rc, said, _helm = teardown(**moved)
     assert rc == 0, said
     assert not {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway"} & set(api.kept) and f"{NAMESPACES}/llm-d" in api.kept
+
+
+def test_an_operator_of_gpus_that_others_use_is_refused_before_anything_goes(teardown, api, root):
+    """The roles of playbooks/teardown.yml itself, in their order; when the others are gone, the operator goes."""
+    home = f"{NAMESPACES}/gpu-operator"
+    theirs = f"{NAMESPACES}/training/pods/bert-0"
+    requests = {"resources": {"requests": {"nvidia.com/gpu": "1"}}}
+    gpus = {
+        home: {"metadata": {"name": "gpu-operator", "labels": labels("llm-d")}},
+        theirs: {"metadata": {"namespace": "training", "name": "bert-0"}, "spec": {"containers": [requests]}, "status": {"phase": "Running"}},
+    }
+    api.kept.update(gpus)
+    before = dict(api.kept)
+    (play,) = yaml.safe_load((root / "playbooks/teardown.yml").read_text(encoding="utf-8"))
+    charts = {"envoy_gateway": "/charts", "gpu_operator": "/charts/gpu-operator"}
+    whole = {"roles": play["roles"], "llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": charts}
+    rc, said, helm = teardown(**whole)
+    assert rc != 0 and helm == "" and api.kept == before, said
+    assert "gpu_operator/in_use" in said and "Pod training/bert-0 (nvidia.com/gpu)" in said and "Nothing has been removed." in said
+    rc, said, _helm = teardown(roles=["gpu_operator"], **{key: value for key, value in whole.items() if key != "roles"})
+    assert rc != 0 and api.kept == before and "gpu_operator/in_use" in said, "nor does the role alone"
+    del api.kept[theirs], api.kept[RECORD]
+    rc, said, _helm = teardown(**whole)
+    assert rc == 0 and home not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept, said

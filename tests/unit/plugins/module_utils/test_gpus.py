@@ -55,6 +55,21 @@ def test_ready_is_no_proof_of_gpus(state, conditions, ok, words):
 
 
 @pytest.mark.parametrize(
+    ("status", "ok", "words"),
+    [
+        ({"conditions": [{"type": "Ready", "status": "True", "reason": "Reconciled"}, {"type": "Errored", "status": "False", "reason": "Ready"}]}, True, ""),
+        ({"conditions": [{"type": "Ready", "status": "False", "reason": "Errored"}, {"type": "Errored", "status": "True", "reason": "ModuleFailed"}]}, False,
+         "ModuleFailed"),
+        ({"conditions": [{"type": "Ready", "status": "False", "reason": "Progressing"}]}, False, "Progressing"),
+        ({}, False, "no status yet"),
+    ],
+)
+def test_gaudis_policy_is_ready_when_its_operator_says_so(status, ok, words):
+    found = judge({"apiVersion": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "metadata": {"name": "habana-ai"}, "status": status})
+    assert found.ready is ok and words in found.reason and (ok or "habana-ai-operator" in found.remedy)
+
+
+@pytest.mark.parametrize(
     ("spec", "status", "ok", "words"),
     [
         ({}, {"state": "AtLatestKnown", "installedCSV": "gpu-operator-certified.v26.3.1"}, True, "gpu-operator-certified.v26.3.1"),

@@ -12,6 +12,7 @@ import pytest
 from local_servers import serve
 
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import judge
 from ansible_collections.llm_d.inference.plugins.modules import cluster_preflight
 
 FILE = {
@@ -105,7 +106,7 @@ def test_a_server_that_is_none_is_told_as_such(call):
 
 def test_a_registry_that_asks_who_one_is_answers():
     with serve(lambda *_args: (401, {}, "")) as url:
-        assert cluster_preflight.registry_problem(url.split("//")[1] + "/mirror") is None
+        assert cluster_preflight.registry_problem(url.split("//")[1]) is None
     assert cluster_preflight.registry_problem("127.0.0.1:1/mirror")
 
 
@@ -129,3 +130,60 @@ def test_what_is_there_already_needs_no_source():
     running = {"envoy-gateway-system/envoy-gateway": {"metadata": {}}}
     assert cluster_preflight.wanted_sources(needs, {"crds": installed, "controllers": running}) == []
     assert cluster_preflight.wanted_sources(needs, {"crds": {}, "controllers": {name: None for name in running}}) == [definition, chart]
+
+
+def test_a_chart_is_asked_for_while_the_cluster_lacks_what_it_brings():
+    refs = {part: f"oci://{part}.example.com/chart" for part in ("controllers", "leader_worker_set", "gpu_operator")}
+    needs = {"definitions": [], "charts": [{"ref": ref, "brings": part} for part, ref in refs.items()]}
+    there = {
+        "controllers": {"a/b": {}}, "leader_worker_set": {"namespace": {}, "controller": {}}, "gpu_operator": {"namespace": {}, "policies": [{}]}}
+    nowhere = {
+        "controllers": {"a/b": None}, "leader_worker_set": {"namespace": None, "controller": None}, "gpu_operator": {"namespace": None, "policies": []}}
+    assert cluster_preflight.wanted_sources(needs, there) == cluster_preflight.wanted_sources(needs, {}) == []
+    for part, ref in refs.items():
+        assert cluster_preflight.wanted_sources(needs, {**there, part: nowhere[part]}) == [ref]
+
+
+def test_every_registry_that_images_name_is_asked_whether_it_is_there(call, api):
+    with serve(lambda *_args: (401, {}, "")) as there:
+        images = {"epp": f"{there.split('//')[1]}/epp:1", "vllm": "127.0.0.1:1/vllm:1"}
+        found = look(call, api, llm_d_images=images)
+    silent = [finding for finding in found["findings"] if finding["id"] == "host/registry"]
+    assert len(silent) == 1 and "The image registry 127.0.0.1:1 does not answer" in silent[0]["what"] and silent[0]["severity"] == "warning"
+    assert "refused" in silent[0]["found"].lower() and not [finding for finding in found["findings"] if finding["id"] == "host/source"]
+
+
+POLICIES = "/apis/nvidia.com/v1"
+
+
+@pytest.mark.parametrize(("known", "wanted"), [(True, ["gpu_operator/foreign"]), (False, [])])
+def test_an_operator_of_someone_elses_is_seen(call, api, monkeypatch, known, wanted):
+    if known:
+        monkeypatch.setitem(ANSWERS, POLICIES, {"resources": [{"name": "clusterpolicies", "kind": "ClusterPolicy", "namespaced": False}]})
+        monkeypatch.setitem(ANSWERS, f"{POLICIES}/clusterpolicies", {"items": [{"metadata": {"name": "theirs"}}]})
+    charts = {**FILE["llm_d_charts"], "gpu_operator": "/nonexistent/gpu-operator"}
+    found = look(call, api, llm_d_gpus={"operator": "nvidia_helm"}, llm_d_charts=charts)
+    assert [finding["id"] for finding in found["findings"] if finding["id"].startswith("gpu_operator")] == wanted
+    assert sum(finding["id"] == "host/chart" for finding in found["findings"]) == 2, "the operator's chart is looked for too"
+
+
+@pytest.mark.parametrize(("said", "version"), [("v3.5.4+g1b5edb6", "3.5.4"), ("v4.0.1+g12500dd", "4.0.1"), ("what?", None)])
+def test_helm_is_asked_for_its_version(tmp_path, said, version):
+    helm = tmp_path / "helm"
+    helm.write_text(f"#!/bin/sh\necho '{said}'\n", encoding="utf-8")
+    assert cluster_preflight.helm_version(str(helm)) is None, "it may not be run"
+    helm.chmod(0o755)
+    assert cluster_preflight.helm_version(str(helm)) == version
+
+
+@pytest.mark.parametrize(("exceptions", "told"), [("", True), ("localhost,.example.com", False)])
+def test_a_proxy_on_the_way_to_the_api_server_is_told(monkeypatch, exceptions, told):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.com:3128")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, exceptions)
+    needs = plan({**FILE, "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}})["preflight"]
+    facts = {"version": "v1.34.4", "groups": {}, "rights": []}
+    facts["host"] = cluster_preflight.host_facts(needs, "https://api.example.com:6443", facts)
+    found = [finding for finding in judge(facts, needs) if finding.id.startswith("host/")]
+    assert [finding.id for finding in found] == (["host/proxy"] if told else []), "and the libraries of this host are new enough"
+    assert set(facts["host"]["libraries"]) == {"kubernetes", "yaml"} and all(facts["host"]["libraries"].values())

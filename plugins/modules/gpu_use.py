@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gpu_use
+short_description: Refuse to remove a GPU operator that others use
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - A GPU operator, and Node Feature Discovery, are one for the whole cluster. Whoever installed them may not take them away while others use them.
+  - Fails, before anything is removed and with all reasons at once, while pods of others ask for the accelerators or are placed by the labels of Node Feature
+    Discovery, while others have subscribed to the same operators, and where the operator is not ours.
+options:
+  definitions:
+    description: What would be removed.
+    type: list
+    elements: dict
+    required: true
+  release:
+    description: The Helm release that would be uninstalled.
+    type: dict
+    suboptions:
+      release_name:
+        description: Its name.
+        type: str
+        required: true
+      namespace:
+        description: Its namespace. The release is ours where this bears O(labels).
+        type: str
+        required: true
+  resources:
+    description: Beginnings of the names of the accelerators.
+    type: list
+    elements: str
+    required: true
+  namespaces:
+    description: The operators' own namespaces, whose pods go with them.
+    type: list
+    elements: str
+    default: []
+  features:
+    description: Whether Node Feature Discovery would be removed too.
+    type: bool
+    default: false
+  labels:
+    description: Labels of our own objects.
+    type: dict
+    required: true
+  own_namespace:
+    description: Where our own model servers are, which do not count.
+    type: str
+    required: true
+extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - kubernetes >= 24.2.0
+"""
+
+EXAMPLES = r"""
+- name: Look whether the operator may go
+  llm_d.inference.gpu_use:
+    definitions:
+      - {apiVersion: nvidia.com/v1, kind: ClusterPolicy, metadata: {name: gpu-cluster-policy}}
+    resources: [nvidia.com/gpu, nvidia.com/mig-]
+    namespaces: [nvidia-gpu-operator]
+    labels: {app.kubernetes.io/managed-by: llm_d.inference, app.kubernetes.io/part-of: llm-d}
+    own_namespace: llm-d
+"""
+
+RETURN = r"""
+findings:
+  description: For whose sake nothing may be removed. Empty on success.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - id: gpu_operator/in_use
+      severity: error
+      what: Pods of others use the accelerators that the operator brings.
+      found: Pod training/bert-0 (nvidia.com/gpu)
+      needed: none
+      how: "Remove them. Write 'install: false' under llm_d_gpus, so that the operator stays as it is, where they need it."
+"""
+
+import urllib.parse
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, mapping
+from ansible_collections.llm_d.inference.plugins.module_utils.gpu_use import Asked, Seen, judge
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import plain, report
+
+OLM = "/apis/operators.coreos.com/v1alpha1"
+# What Node Feature Discovery reads: OpenShift's, and upstream's.
+FEATURES = [
+    ("/apis/nfd.openshift.io/v1/nodefeaturediscoveries", "NodeFeatureDiscovery"),
+    ("/apis/nfd.openshift.io/v1alpha1/nodefeaturerules", "NodeFeatureRule"),
+    ("/apis/nfd.k8s-sigs.io/v1alpha1/nodefeaturerules", "NodeFeatureRule"),
+]
+
+
+def listed(cluster: Cluster, path: str, kind: str) -> list[dict]:
+    """Objects of a kind; none where the API server does not know it."""
+    return [{**item, "kind": kind} for item in dicts(mapping(cluster.find(path)).get("items"))]
+
+
+def named(cluster: Cluster, definition: dict) -> dict | None:
+    """The object of a definition; None where it, or its kind, is not there."""
+    metadata = definition["metadata"]
+    path = cluster.path(definition["apiVersion"], definition["kind"], metadata.get("namespace"), metadata["name"])
+    found = cluster.find(path) if path else None
+    return {**found, "kind": definition["kind"]} if found else None
+
+
+def has_release(cluster: Cluster, release: dict | None) -> bool:
+    """Whether Helm has noted a release."""
+    if not release:
+        return False
+    query = {"labelSelector": f"owner=helm,name={release['release_name']}", "limit": "1"}
+    path = f"/api/v1/namespaces/{urllib.parse.quote(release['namespace'], safe='')}/secrets"
+    return bool(mapping(cluster.find(path, query)).get("items"))
+
+
+def look(cluster: Cluster, params: dict) -> Seen:
+    """Everything that may speak against the removal."""
+    found = [item for item in cluster.parallel(lambda definition: named(cluster, definition), params["definitions"]) if item]
+    wanted = [(f"{OLM}/subscriptions", "Subscription")] if any(item["kind"] == "Subscription" for item in params["definitions"]) else []
+    features = FEATURES if params["features"] else []
+    pods, *rest = cluster.parallel(lambda each: listed(cluster, *each), [("/api/v1/pods", "Pod"), *features, *wanted])
+    return Seen(
+        named=found,
+        release=has_release(cluster, params["release"]),
+        subscriptions=[item for part in rest[len(features):] for item in part],
+        features=[item for part in rest[: len(features)] for item in part],
+        pods=pods,
+    )
+
+
+def main() -> None:
+    """Entry of the module."""
+    release = {"release_name": {"type": "str", "required": True}, "namespace": {"type": "str", "required": True}}
+    module = AnsibleModule(
+        argument_spec={
+            **auth_spec(),
+            "definitions": {"type": "list", "elements": "dict", "required": True},
+            "release": {"type": "dict", "options": release},
+            "resources": {"type": "list", "elements": "str", "required": True},
+            "namespaces": {"type": "list", "elements": "str", "default": []},
+            "features": {"type": "bool", "default": False},
+            "labels": {"type": "dict", "required": True},
+            "own_namespace": {"type": "str", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    asked = Asked(**{key: params[key] for key in ("labels", "own_namespace", "namespaces", "resources", "features", "release")})
+    try:
+        found = judge(look(connect(module), params), asked)
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc), findings=[])
+    if found:
+        listing = "\n".join(f"  - {line}" for line in report(found))
+        module.fail_json(msg=f"The operator of the accelerators may not go. Nothing has been removed.\n{listing}", findings=plain(found))
+    module.exit_json(changed=False, findings=[])
+
+
+if __name__ == "__main__":
+    main()
