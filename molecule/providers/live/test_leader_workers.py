@@ -116,5 +116,5 @@ def test_all_of_it_goes_when_no_server_spans_nodes(artifacts: Path) -> None:
     assert webhooks() == set()
     roles = {item.metadata.name for item in client.RbacAuthorizationV1Api().list_cluster_role().items}
     assert not [name for name in roles if name.startswith("lws-")]
-    until(lambda: not members(), 120, "the pods of the groups have gone")
+    until(lambda: not members(), 180, "the pods of the groups have gone")
     assert "changed=0 " in site("inventories/local", artifacts)[1]
