@@ -38,9 +38,10 @@ def spread(service: Facts, server: Facts) -> Facts:
     made = {**server, **_DEPLOYMENT, "nodes": nodes, "command": None, "worker": None}
     if nodes == 1:
         return made
-    leader, worker = (_expert if service["accelerator"]["across_nodes"] == "expert" else _pipeline)(service, server["args"])
+    simulated = service["engine"]["type"] == "simulator"
+    leader, worker = _WAYS["simulator" if simulated else service["accelerator"]["across_nodes"] or "pipeline"](service, server["args"])
     names = {item["name"] for item in server["env"]}
-    ours = [{"name": "VLLM_HOST_IP", "value": "$(POD_IP)"}, {"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}]
+    ours = [] if simulated else [{"name": "VLLM_HOST_IP", "value": "$(POD_IP)"}, {"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}]
     both = {"env": server["env"] + [item for item in ours if item["name"] not in names]}
     # Whatever selects servers by their labels, the pool above all, has to find leaders only.
     aside = {SERVING_LABEL: "false"}
@@ -58,14 +59,16 @@ def other_kind(server: Facts) -> Facts:
 def node_problems(service: Facts, path: str) -> list[Problem]:
     """What does not fit together in servers of several nodes."""
     settings, place = service["accelerator"], f"{path}.accelerator"
-    nodes, count = settings["nodes"], settings["per_replica"]
+    nodes, count, way = settings["nodes"], settings["per_replica"], settings["across_nodes"]
+    bare, simulated = vendor(service) == "none", service["engine"]["type"] == "simulator"
     if nodes == 1:
-        way = settings["across_nodes"]
         return [Problem(f"{place}.across_nodes", way, "is for servers of several nodes.", "Take it out, or write nodes: 2 or more.")] if way else []
-    if vendor(service) == "none":
+    if bare and not simulated:
         return [Problem(f"{place}.nodes", nodes, "there are no accelerators that could lie on several nodes.", "Take it out.")]
     found = []
-    if count % nodes:
+    if way and simulated:
+        found.append(Problem(f"{place}.across_nodes", way, "is of no use: the simulator has no model that could lie on several nodes.", "Take it out."))
+    if count % nodes and not bare:
         fix = f"Write a multiple of {nodes}, such as {-(-count // nodes) * nodes}."
         found.append(Problem(f"{place}.per_replica", count, f"cannot be laid on {nodes} nodes in equal parts.", fix))
     if len(service["name"]) > LONGEST_NAME:
@@ -80,6 +83,12 @@ def scheduler_problems(service: Facts, path: str, required: Facts) -> list[Probl
         return []
     why = "asks the servers for KV events or for transfers between prefill and decode, which those of several nodes do not give."
     return [Problem(f"{path}.scheduler", service["scheduler"]["preset"], why, "Write preset: prefix_aware, or nodes: 1 under accelerator.")]
+
+
+def _simulator(service: Facts, args: list[str]) -> tuple[Facts, Facts]:
+    """The group without the model: each of its pods is a simulator, of which the leader's is asked."""
+    alike = {"command": None, "args": args}
+    return alike, alike
 
 
 def _pipeline(service: Facts, args: list[str]) -> tuple[Facts, Facts]:
@@ -102,6 +111,9 @@ def _expert(service: Facts, args: list[str]) -> tuple[Facts, Facts]:
     worker = _positional(args, *common, "--data-parallel-address=$(LWS_LEADER_ADDRESS)", "--headless")
     start = f'exec vllm serve "$@" --data-parallel-start-rank="$((LWS_WORKER_INDEX * {local}))"'
     return {"command": _shell('exec vllm serve "$@"'), "args": leader}, {"command": _shell(start), "args": worker}
+
+
+_WAYS = {"simulator": _simulator, "pipeline": _pipeline, "expert": _expert}
 
 
 def _shell(script: str) -> list[str]:

@@ -43,7 +43,8 @@ _ACCELERATOR = {
     "nodes": Field(
         "int",
         "Nodes that one replica spans, each with an equal part of its accelerators. With more than one, a replica is a group of servers, of which one"
-        " answers and the others work for it. LeaderWorkerSet makes them, see O(llm_d_leader_worker_set).",
+        " answers and the others work for it. LeaderWorkerSet makes them, see O(llm_d_leader_worker_set). A group of simulators needs no accelerators, and the"
+        " others have nothing to do.",
         default=1,
         minimum=1,
         maximum=64,
@@ -51,7 +52,8 @@ _ACCELERATOR = {
     "across_nodes": Field(
         "str",
         "How a model lies on several nodes. C(pipeline): each node has some of the layers, split over its accelerators (pipeline and tensor parallelism, by"
-        " Ray). C(expert): each accelerator takes requests of its own and has some of the experts (data and expert parallelism). Left out, C(pipeline).",
+        " Ray). C(expert): each accelerator takes requests of its own and has some of the experts (data and expert parallelism). Left out, C(pipeline)."
+        " Not for the simulator.",
         choices=("pipeline", "expert"),
     ),
 }

@@ -19,7 +19,8 @@ from . import definitions_of_others as others
 Facts = dict[str, t.Any]
 HELMS = [os.environ.get("LLM_D_HELM", ""), "/var/cache/llm-d-local/bin/helm"]
 LOCAL = Path("/var/cache/llm-d-local/assets/charts/gateway-helm")
-PROVIDERS = ("envoy_gateway", "agentgateway")
+GROUPS = "leader_worker_set"
+CHARTS = ("envoy_gateway", "agentgateway", GROUPS)
 
 
 def folder(key: str) -> str:
@@ -28,50 +29,58 @@ def folder(key: str) -> str:
         if not LOCAL.is_dir():
             pytest.skip("no chart of Envoy Gateway: bring up the local cluster once")
         return str(LOCAL)
+    if key == GROUPS:
+        return str(others.folder(others.MODULES["leaderworkerset.x-k8s.io"][0]) / "charts/lws")
     return str(others.folder(others.MODULES["agentgateway.dev"][0]) / "controller/install/helm/agentgateway")
 
 
+def asked(name: str, planned: Facts) -> Facts:
+    """{controller, chart} of a plan, of the gateway or of LeaderWorkerSet."""
+    return planned["prerequisites"]["leader_worker_set"] if name == GROUPS else planned["gateway"]
+
+
 @functools.cache
-def rendered(provider: str) -> tuple[Facts, tuple[Facts, ...]]:
+def rendered(name: str) -> tuple[Facts, tuple[Facts, ...]]:
     """(plan, what the chart makes of it), hooks included."""
     helm = next((path for path in HELMS if path and Path(path).is_file()), None)
     if not helm:
         pytest.skip("no helm: bring up the local cluster once, or set LLM_D_HELM")
-    user = {"llm_d_charts": {provider: folder(provider)}, "llm_d_image_registry": "mirror:5000/x", "llm_d_gateway": {"provider": provider}}
-    planned = plan(user)
-    chart = planned["gateway"]["chart"]
+    alone = {"llm_d_gateway": {"provider": "standalone"}, "llm_d_leader_worker_set": {"install": True}}
+    wanted = alone if name == GROUPS else {"llm_d_gateway": {"provider": name}}
+    planned = plan({"llm_d_charts": {name: folder(name)}, "llm_d_image_registry": "mirror:5000/x", **wanted})
+    chart = asked(name, planned)["chart"]
     command = [helm, "template", chart["release_name"], chart["ref"], "--namespace", chart["namespace"], "--skip-crds", "--values", "-"]
     done = subprocess.run(command, input=json.dumps(chart["values"]), capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     return planned, tuple(item for item in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if item)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_the_chart_makes_the_controller_that_is_waited_for_and_of_the_image_that_is_asked_for(provider: str) -> None:
-    planned, found = rendered(provider)
-    controller, chart = planned["gateway"]["controller"], planned["gateway"]["chart"]
+@pytest.mark.parametrize("name", CHARTS)
+def test_the_chart_makes_the_controller_that_is_waited_for_and_of_the_image_that_is_asked_for(name: str) -> None:
+    planned, found = rendered(name)
+    controller, chart = asked(name, planned)["controller"], asked(name, planned)["chart"]
     made = [item for item in found if item["kind"] == controller["kind"] and item["metadata"]["name"] == controller["name"]]
     assert [item["metadata"]["namespace"] for item in made] == [chart["namespace"]]
     images = [container["image"] for item in made for container in item["spec"]["template"]["spec"]["containers"]]
     assert images and all(image.startswith("mirror:5000/x/") for image in images)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_no_chart_brings_definitions(provider: str) -> None:
-    assert "CustomResourceDefinition" not in {item["kind"] for item in rendered(provider)[1]}
+@pytest.mark.parametrize("name", CHARTS)
+def test_no_chart_brings_definitions(name: str) -> None:
+    assert "CustomResourceDefinition" not in {item["kind"] for item in rendered(name)[1]}
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_the_preflight_asks_for_what_the_chart_writes_and_for_nothing_else(provider: str) -> None:
-    planned, found = rendered(provider)
-    namespace = planned["gateway"]["chart"]["namespace"]
+@pytest.mark.parametrize("name", CHARTS)
+def test_the_preflight_asks_for_what_the_chart_writes_and_for_nothing_else(name: str) -> None:
+    planned, found = rendered(name)
+    namespace = asked(name, planned)["chart"]["namespace"]
     made = {(item["metadata"].get("namespace", ""), item["apiVersion"].rpartition("/")[0], f"{item['kind'].lower()}s") for item in found}
-    writes = CHART_WRITES[provider]
+    writes = CHART_WRITES[name]
     told = {(namespace, *kind) for kind in writes["namespaced"]} | {("", *kind) for kind in writes["cluster"]}
     assert told == made
-    asked = {(right["namespace"], right["group"], right["resource"], right["verb"]) for right in planned["preflight"]["rights"] if "namespace" in right}
-    assert {(*kind, verb) for kind in made for verb in ("get", "create", "patch", "delete")} <= asked
-    assert {(namespace, "", "secrets", verb) for verb in ("list", "create", "update", "delete")} <= asked, "Helm's records"
+    rights = {(right["namespace"], right["group"], right["resource"], right["verb"]) for right in planned["preflight"]["rights"] if "namespace" in right}
+    assert {(*kind, verb) for kind in made for verb in ("get", "create", "patch", "delete")} <= rights
+    assert {(namespace, "", "secrets", verb) for verb in ("list", "create", "update", "delete")} <= rights, "Helm's records"
 
 
 def test_istio_leaves_out_each_of_its_definitions() -> None:

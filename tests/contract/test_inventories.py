@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
-from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
 
 from . import definitions_of_others as others
-from .gateway_cases import objects
-
-Facts = dict[str, t.Any]
-BUILT_IN = ("", "apps", "rbac.authorization.k8s.io")
-ROOT = Path(__file__).resolve().parents[2]
-# `local` is deployed for real by molecule, and speaks in variables of the local cluster.
-NAMES = sorted(path.name for path in (ROOT / "inventories").iterdir() if path.name != "local")
-
-
-def file_of(name: str) -> Facts:
-    return yaml.safe_load((ROOT / f"inventories/{name}/group_vars/all/llm_d.yml").read_text(encoding="utf-8"))
+from .dry_run import BUILT_IN, group_of
+from .inventory_cases import NAMES, ROOT, TEMPLATES, case
 
 
 def images_in(node: t.Any) -> t.Iterator[str]:
@@ -42,20 +32,26 @@ def test_the_inventories_of_the_readme_are_there() -> None:
             "sample-simulation-full", "sample-simulation-istio"} <= set(NAMES)
 
 
+def test_the_objects_are_those_of_every_template_that_a_role_applies() -> None:
+    """What the roles look up to apply it, and no more: `leftovers` is what they delete, the local cluster's are files."""
+    text = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("roles/*/*/*.yml"))
+    applied = {name for name in re.findall(r"llm_d\.inference\.definitions', '([\w.]+)'", text) if not name.startswith("leftovers")}
+    assert applied == {template.rpartition("/")[2] for template in TEMPLATES}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_an_inventory_is_planned_and_its_objects_are_right(name: str) -> None:
-    planned = plan(file_of(name))
-    found = objects(planned)
+    planned, found = case(name)
     assert planned["services"] and found
-    wrong = {f"{item['kind']} {item['metadata']['name']}": others.problems(item) for item in found if item["apiVersion"].rpartition("/")[0] not in BUILT_IN}
+    wrong = {f"{item['kind']} {item['metadata']['name']}": others.problems(item) for item in found if group_of(item) not in BUILT_IN}
     assert not {what: why for what, why in wrong.items() if why}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_image_is_behind_the_registry_and_listed(name: str) -> None:
-    planned = plan(file_of(name))
+    planned, found = case(name)
     listed = needed(planned)
-    used = set(images_in(objects(planned)))
+    used = set(images_in(found))
     assert used <= set(listed["images"])
     assert all(image.startswith("registry.example.com/mirror/") for image in listed["images"]), listed["images"]
     assert len(listed["charts"]) == len(planned["gateway"]["charts"]) + bool(planned["gpus"]["chart"])

@@ -51,6 +51,16 @@ def test_groups_pass_the_definition(way: str) -> None:
     assert others.problems(wrong), "the definition knows the pods too"
 
 
+def test_a_group_of_simulators_passes_the_definition_and_is_started_by_its_image() -> None:
+    user = file_of("expert")
+    user["llm_d_model_services"] = [{"name": "big", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "accelerator": {"nodes": 2}}]
+    group = next(item for item in objects(plan(user)) if item["kind"] == "LeaderWorkerSet")
+    assert not others.problems(group)
+    pods = [group["spec"]["leaderWorkerTemplate"][f"{part}Template"]["spec"]["containers"][0] for part in ("leader", "worker")]
+    assert pods[0]["args"] == pods[1]["args"] and not [pod for pod in pods if "command" in pod]
+    assert "readinessProbe" in pods[0] and "readinessProbe" not in pods[1]
+
+
 def test_the_trial_is_an_object_that_would_be_taken() -> None:
     trial = plan(file_of("expert"))["prerequisites"]["leader_worker_set"]["trial"]
     assert not others.problems(trial) and trial["spec"]["replicas"] == 0

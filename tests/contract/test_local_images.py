@@ -16,6 +16,9 @@ from ansible.template import Templar, trust_as_template
 
 from ansible_collections.llm_d.inference.plugins.module_utils import versions, versions_gateways
 from ansible_collections.llm_d.inference.plugins.module_utils.crds import version_key
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+
+from . import definitions_of_others as others
 
 ROLES = sorted(path.name for path in (Path(__file__).parents[2] / "roles").iterdir() if path.is_dir())
 GO = "roles/local_cluster/files/go"
@@ -52,6 +55,21 @@ def locked(root, group, module):
 def local_variables(root):
     """The role's own variables; those that are templates only of paths stay as they are."""
     return read(root / "roles/local_cluster/vars/main.yml")
+
+
+@pytest.fixture(name="extra", scope="module")
+def extra_variables(root):
+    """Builds what each task of the role is given: role variables as Ansible works them out, with some of the extras."""
+    loader = DataLoader()
+    variables = loader.load_from_file(str(root / "roles/local_cluster/vars/main.yml"), trusted_as_template=True)
+    tasks = [*read(root / "roles/local_cluster/tasks/build.yml"), *read(root / "roles/local_cluster/tasks/start.yml")]
+    given = {option: text for task in tasks for module in ("go_build", "oci_images") for option, text in task.get(f"llm_d.inference.{module}", {}).items()}
+
+    def work_out(option, *names):
+        known = {**variables, "role_path": "/role", "local_cluster_cache": "/cache", "local_cluster_extras": list(names)}
+        return Templar(loader=loader, variables=known).template(trust_as_template(given[option]))
+
+    return work_out
 
 
 @pytest.fixture(name="images", scope="module")
@@ -157,6 +175,51 @@ def test_the_inventory_points_at_assets_that_are_copied(root, local):
     copied = {each["dest"] for each in local["__local_cluster_asset_list"]}
     assert {path.removeprefix("{{ local_cluster_assets }}/") for path in paths} == copied
     assert inventory["llm_d_helm"] == "{{ local_cluster_cache }}/bin/helm"
+
+
+@pytest.mark.parametrize("option, own", [
+    ("binaries", "__local_cluster_binaries"), ("assets", "__local_cluster_asset_list"), ("images", "__local_cluster_images"),
+])  # fmt: skip
+def test_an_extra_comes_only_to_those_who_name_it(local, extra, option, own):
+    assert len(extra(option)) == len(local[own])
+    more = extra(option, *local["__local_cluster_extra"])[len(local[own]) :]
+    assert len(more) == sum(len(parts[option]) for parts in local["__local_cluster_extra"].values()) > 0
+    assert not [each for each in more if "{{" in str(each)]
+
+
+def test_the_extras_are_those_that_the_role_declares(root, local):
+    option = read(root / "roles/local_cluster/meta/argument_specs.yml")["argument_specs"]["main"]["options"]["local_cluster_extras"]
+    assert option["choices"] == sorted(local["__local_cluster_extra"])
+
+
+def test_leader_worker_set_is_what_a_file_for_several_nodes_asks_for(root, extra):
+    """The file of the live test: its image, its chart and its definitions are those that the extra brings."""
+    folder = root / "molecule/providers/spanning/group_vars/all"
+    assert (folder / "llm_d.yml").resolve() == root / "inventories/local/group_vars/all/llm_d.yml"
+    own, ours = read(folder / "llm_d.yml"), read(folder / "spanning.yml")
+    for name in ("llm_d_crd_sources", "llm_d_charts"):
+        assert {**own[name], "leader_worker_set": ours[name]["leader_worker_set"]} == ours[name]
+    spanning = plan({**own, **{name: value for name, value in ours.items() if name.startswith("llm_d_")}, "llm_d_image_registry": None})
+    groups = spanning["prerequisites"]["leader_worker_set"]
+    (name,) = ours["local_cluster_extras"]
+    (image,) = [each for each in extra("images", name) if each not in extra("images")]
+    manager = groups["chart"]["values"]["image"]["manager"]
+    assert image["name"] == f"{manager['repository']}:{manager['tag']}" and groups["install"]
+    copied = {f"{{{{ local_cluster_assets }}}}/{each['dest']}" for each in extra("assets", name)} - {
+        f"{{{{ local_cluster_assets }}}}/{each['dest']}" for each in extra("assets")
+    }
+    assert copied == {groups["chart"]["ref"], *ours["llm_d_crd_sources"]["leader_worker_set"]}
+    assert locked(root, "leader_worker_set", "sigs.k8s.io/lws") == manager["tag"]
+    (binary,) = [each for each in extra("binaries", name) if each not in extra("binaries")]
+    assert image["files"] == {image["entrypoint"][0]: f"/cache/bin/{binary['name']}"}
+    assert binary["package"].startswith("sigs.k8s.io/lws/")
+    chart = others.folder(f"sigs.k8s.io/lws@{manager['tag']}") / "charts/lws/templates/manager/deployment.yaml"
+    assert f"- {image['entrypoint'][0]}\n" in chart.read_text(encoding="utf-8"), "the chart starts the program by its path"
+    server = spanning["services"][0]["server"]
+    assert (server["kind"], server["nodes"]) == ("LeaderWorkerSet", 2)
+    # Else it is the service of inventories/local.
+    alone = {key: value for key, value in ours["llm_d_model_services"][0].items() if key not in ("accelerator", "replicas")}
+    assert alone == {key: value for key, value in own["llm_d_model_services"][0].items() if key != "replicas"}
 
 
 def test_the_nodes_address_is_the_first_of_the_range(local):

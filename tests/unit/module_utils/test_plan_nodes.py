@@ -26,6 +26,10 @@ def spanning(**accelerator: t.Any) -> Facts:
     return big(accelerator={"per_replica": 16, "nodes": 2, **accelerator})
 
 
+def simulated(**accelerator: t.Any) -> Facts:
+    return {"name": "big", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "accelerator": {"nodes": 2, **accelerator}}
+
+
 def file_of(*services: Facts, **more: t.Any) -> Facts:
     return {"llm_d_charts": CHARTS, "llm_d_model_services": list(services), **more}
 
@@ -63,6 +67,21 @@ def test_all_accelerators_of_a_group_are_used_once(nodes: int, local: int, repli
     assert {item["name"]: item["replicas"] for item in planned["preflight"]["resources"]}["big-decode"] == replicas * nodes
 
 
+def test_a_group_of_simulators_is_one_server_to_all_who_ask() -> None:
+    planned = plan(file_of(simulated()))
+    service = planned["services"][0]
+    server, worker = service["server"], service["server"]["worker"]
+    assert (server["kind"], server["nodes"], server["command"], worker["command"]) == ("LeaderWorkerSet", 2, None, None)
+    assert server["args"] == worker["args"] == plan(file_of(simulated(nodes=1)))["services"][0]["server"]["args"]
+    assert not [item for item in server["env"] if item["name"].startswith(("VLLM", "RAY"))] and server["env"] == worker["env"]
+    assert server["probes"] and not worker["probes"] and "limits" not in server["resources"] and planned["preflight"]["accelerators"] == []
+    for selector in (service["pool"]["selector"], service["service"]["selector"], server["selector"]):
+        assert selector.items() <= server["labels"].items() and not selector.items() <= worker["labels"].items()
+    assert planned["prerequisites"]["leader_worker_set"]["install"]
+    shared = plan(file_of(simulated(vendor="nvidia", per_replica=4)))["services"][0]["server"]
+    assert shared["resources"]["limits"] == shared["worker"]["resources"]["limits"] == {"nvidia.com/gpu": 2}
+
+
 def test_the_model_stands_first_and_without_its_flag() -> None:
     """`vllm serve` refuses --model."""
     for way in ("pipeline", "expert"):
@@ -86,10 +105,12 @@ def test_a_users_own_environment_wins() -> None:
         (spanning(per_replica=1), "accelerator.per_replica", "such as 2"),
         (big(accelerator={"across_nodes": "expert"}), "accelerator.across_nodes", "is for servers of several nodes"),
         (
-            {"name": "big", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "accelerator": {"nodes": 2}},
+            big(engine={"image": "acme/vllm-cpu:1"}, accelerator={"vendor": "none", "nodes": 2}),
             "accelerator.nodes",
             "there are no accelerators that could lie on several nodes",
         ),
+        (simulated(across_nodes="expert"), "accelerator.across_nodes", "the simulator has no model that could lie on several nodes"),
+        (simulated(vendor="nvidia", per_replica=3), "accelerator.per_replica", "such as 4"),
         (big(name="n" * (LONGEST_NAME + 1)), "name", f"Write a name of at most {LONGEST_NAME} characters"),
         (big(engine={"args": ["--seed=1", "-tp", "4"]}), "engine.args[1]", "--tp follows from the rest of the plan"),
         (big(engine={"args": ["--data-parallel-size=2"]}), "engine.args[0]", "follows from the rest of the plan"),

@@ -1,0 +1,52 @@
+"""Every inventory that is shipped: a real API server with the real definitions takes each object that the roles make of it, and none with a mistake in it.
+
+By server-side dry run, strictly, so that an unknown field is an error. `local` is what runs here. Needs the local cluster up (`make site`) and Go for the
+definitions' modules. What is put on the cluster for it, and taken away again: see tests/contract/dry_run.py.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+import pytest
+from contract.dry_run import CRDS, NAMESPACES, Api, at, dry_run, prepared, refused
+from contract.inventory_cases import NAMES, case
+from contract.wrong_objects import MISTAKES, spoiled
+
+Facts = dict[str, t.Any]
+KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+
+
+def names(api: Api, path: str) -> set[str]:
+    return {item["metadata"]["name"] for item in api.cluster.get(path)["items"]}
+
+
+@pytest.fixture(scope="module")
+def api() -> t.Iterator[Api]:
+    """The API server with what the objects of all inventories need; afterwards it has what it had."""
+    found = at(KUBECONFIG)
+    before = [names(found, path) for path in (CRDS, NAMESPACES)]
+    with prepared(found, [item for name in NAMES for item in case(name)[1]]):
+        yield found
+    assert [names(found, path) for path in (CRDS, NAMESPACES)] == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_api_server_takes_every_object(api: Api, name: str) -> None:
+    _plan, items = case(name)
+    assert items and refused(api, items) == {}
+
+
+@pytest.mark.parametrize(("kind", "spoil", "word"), MISTAKES)
+def test_the_api_server_refuses_a_mistake(api: Api, kind: str, spoil: t.Callable[[Facts], None], word: str) -> None:
+    status, said = dry_run(api, spoiled(case("kubernetes")[1], kind, spoil))
+    assert status >= 400 and word in said, (status, said)
+
+
+def test_nothing_of_it_is_kept(api: Api) -> None:
+    spaces = [name for name in names(api, NAMESPACES) if name.startswith("dry-run-")]
+    assert spaces
+    for name in spaces:
+        for path in (f"/apis/apps/v1/namespaces/{name}/deployments", f"{NAMESPACES}/{name}/services", f"{NAMESPACES}/{name}/pods"):
+            assert names(api, path) == set()

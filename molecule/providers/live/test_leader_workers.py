@@ -1,0 +1,120 @@
+"""Servers of two nodes on a real cluster: our role installs LeaderWorkerSet from its chart, groups come up and their leaders answer, and all of it goes again.
+
+The running stack changes from servers of one node to groups of two, and back. Needs `make site` first; the local cluster builds the controller for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import typing as t
+import urllib.request
+from pathlib import Path
+
+import plays
+import pytest
+from kubernetes import client, config
+
+KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+HOME, MODEL, NAME = "llm-d", "llm-d/simulated-8b", "sim-decode"
+GROUP = ("leaderworkerset.x-k8s.io", "v1", HOME, "leaderworkersets")
+LABEL = "leaderworkerset.sigs.k8s.io"
+LEADERS = {f"{NAME}-0", f"{NAME}-1"}
+
+
+@pytest.fixture(scope="module", name="artifacts")
+def _artifacts(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Path]:
+    """Where the verdicts go; definitions that came with the groups are taken away at the end, for the roles leave them."""
+    config.load_kube_config(KUBECONFIG)
+    before = definitions()
+    yield tmp_path_factory.mktemp("artifacts")
+    for name in definitions() - before:
+        client.ApiextensionsV1Api().delete_custom_resource_definition(name)
+    until(lambda: definitions() == before, 60, "the definitions are those from before")
+
+
+def definitions() -> set[str]:
+    """Names of all definitions of the cluster."""
+    return {item.metadata.name for item in client.ApiextensionsV1Api().list_custom_resource_definition().items}
+
+
+def site(inventory: str, artifacts: Path) -> tuple[dict[str, t.Any], str]:
+    """(verdict, output) of site.yml, which ends well."""
+    done = plays.run("-i", inventory, "site.yml", "-e", json.dumps({"llm_d_artifacts_dir": str(artifacts)}))
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+    return json.loads((artifacts / "verdict.json").read_text(encoding="utf-8")), done.stdout
+
+
+def members() -> dict[tuple[str, str], client.V1Pod]:
+    """Pods of the groups, by (group, place in it); the leader's place is 0."""
+    pods = client.CoreV1Api().list_namespaced_pod(HOME, label_selector=f"{LABEL}/name={NAME}").items
+    return {(pod.metadata.labels[f"{LABEL}/group-index"], pod.metadata.labels[f"{LABEL}/worker-index"]): pod for pod in pods}
+
+
+def deployments(namespace: str) -> set[str]:
+    return {item.metadata.name for item in client.AppsV1Api().list_namespaced_deployment(namespace).items}
+
+
+def webhooks() -> set[str]:
+    """Names of LeaderWorkerSet's webhooks, by which no pod could be made once nobody answers them."""
+    api = client.AdmissionregistrationV1Api()
+    found = [*api.list_mutating_webhook_configuration().items, *api.list_validating_webhook_configuration().items]
+    return {item.metadata.name for item in found if item.metadata.name.startswith("lws-")}
+
+
+def answered(endpoint: str, prompt: str) -> str:
+    """The pod that answers a completion through the gateway."""
+    body = json.dumps({"model": MODEL, "prompt": prompt, "max_tokens": 4}).encode()
+    request = urllib.request.Request(f"{endpoint}/v1/completions", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert json.loads(answer.read())["choices"][0]["text"]
+        return answer.headers["x-inference-pod"]
+
+
+def until(look: t.Callable[[], bool], seconds: float, what: str) -> None:
+    """Look until it is so."""
+    end = time.monotonic() + seconds
+    while not look():
+        assert time.monotonic() < end, f"not in {seconds} s: {what}"
+        time.sleep(0.5)
+
+
+def test_groups_take_the_place_of_single_servers(artifacts: Path) -> None:
+    assert NAME in deployments(HOME) and webhooks() == set()
+    verdict, _out = site("molecule/providers/spanning", artifacts)
+    assert verdict["ok"], verdict
+    assert deployments("lws-system") == {"lws-controller-manager"} and NAME not in deployments(HOME)
+    status = client.CustomObjectsApi().get_namespaced_custom_object(*GROUP, NAME)["status"]
+    assert status["replicas"] == status["readyReplicas"] == status["updatedReplicas"] == 2, status
+    pods = members()
+    assert set(pods) == {("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")}
+    for (group, _place), pod in pods.items():
+        assert [entry.status for entry in pod.status.conditions if entry.type == "Ready"] == ["True"], pod.metadata.name
+        told = {entry.name: entry.value for entry in pod.spec.containers[0].env}
+        assert told["LWS_LEADER_ADDRESS"] == f"{NAME}-{group}.{NAME}.{HOME}" and told["LWS_GROUP_SIZE"] == "2", told
+
+
+def test_leaders_answer_through_the_gateway_and_workers_never(artifacts: Path) -> None:
+    verdict = json.loads((artifacts / "verdict.json").read_text(encoding="utf-8"))
+    assert LEADERS == {pod.metadata.name for (_group, place), pod in members().items() if place == "0"}
+    assert {answered(verdict["endpoint"], f"Prompt {number} of this test") for number in range(12)} <= LEADERS
+    selector = "llm-d.ai/inference-serving=true,llm-d.ai/model-service=sim"
+    assert {pod.metadata.name for pod in client.CoreV1Api().list_namespaced_pod(HOME, label_selector=selector).items} == LEADERS
+
+
+def test_the_next_run_changes_nothing(artifacts: Path) -> None:
+    verdict, out = site("molecule/providers/spanning", artifacts)
+    assert verdict["ok"] and "changed=0 " in out, out[-3000:]
+
+
+def test_all_of_it_goes_when_no_server_spans_nodes(artifacts: Path) -> None:
+    verdict, _out = site("inventories/local", artifacts)
+    assert verdict["ok"], verdict
+    assert NAME in deployments(HOME) and client.CustomObjectsApi().list_namespaced_custom_object(*GROUP)["items"] == []
+    assert "lws-system" not in {item.metadata.name for item in client.CoreV1Api().list_namespace().items}
+    assert webhooks() == set()
+    roles = {item.metadata.name for item in client.RbacAuthorizationV1Api().list_cluster_role().items}
+    assert not [name for name in roles if name.startswith("lws-")]
+    until(lambda: not members(), 180, "the pods of the groups have gone")
+    assert "changed=0 " in site("inventories/local", artifacts)[1]
