@@ -173,6 +173,7 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "labels": labels,
         "model": {"uri": service["model"]["uri"], "served_name": served_name(service["model"])},
         "engine": service["engine"]["type"],
+        "own_account": not service["service_account"],
         "server": decode,
         "servers": servers,
         "leftovers": _leftovers(service, servers, built.requires),
@@ -187,10 +188,12 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
 
 
 def _leftovers(service: Facts, servers: list[Facts], required: Facts) -> list[Facts]:
-    """What another scheduler of this service, or another number of nodes, would have had and this one has not."""
+    """What another scheduler of this service, number of nodes or account would have had and this one has not."""
     found = [other_kind(servers[0])]  # prefill servers are of one node always
     if "prefill" not in [server["role"] for server in servers]:
         found.append({"api_version": "apps/v1", "kind": "Deployment", "name": f"{service['name']}-prefill"})
+    if service["service_account"]:
+        found.append({"api_version": "v1", "kind": "ServiceAccount", "name": service["name"]})
     return found + ([] if required["epp"]["ports"] else [{"api_version": "v1", "kind": "Service", "name": events_service(service)}])
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from .fields import Problem
+from .plan_engine import engine_problems, vendor
 from .plan_needs import argument_problems, needs_problems, place_of
 from .plan_nodes import node_problems
 from .plan_scheduler import configuration
-from .plan_server import SERVICE_LABEL, served_name, vendor
+from .plan_server import SERVICE_LABEL, served_name
 from .versions import ACCELERATORS
 from .versions_gateways import GATEWAY_PROVIDERS
 
@@ -27,10 +28,13 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     """What is wrong within one service."""
     found = _name_problems(service, path)
     found += _model_problems(service, path)
-    found += _engine_problems(service, path)
+    found += engine_problems(service, path)
     found += _accelerator_problems(service, path)
     found += node_problems(service, path)
     found += _label_problems(service, path)
+    if service["service_account"] == service["name"]:
+        why = "is the account that we make ourselves where none is named."
+        found.append(Problem(f"{path}.service_account", service["service_account"], why, "Take it out, or name one that is there."))
     found += _storage_problems(service, path, user)
     contradictions = argument_problems(service, path, user)
     # What contradicts itself is told once: the scheduler is looked at when the servers are right.
@@ -82,26 +86,6 @@ def _model_problems(service: Facts, path: str) -> list[Problem]:
     if simulated and service["storage"]["size"]:
         found.append(Problem(f"{path}.storage.size", service["storage"]["size"], "is of no use: the simulator loads no weights.", "Take it out."))
     return found
-
-
-def _engine_problems(service: Facts, path: str) -> list[Problem]:
-    engine = service["engine"]
-    simulator = engine["simulator"]
-    if engine["type"] != "simulator":
-        if simulator is None:
-            return []
-        return [Problem(f"{path}.engine.simulator", simulator, f"is not for an engine of type {engine['type']}.", "Take it out, or write 'type: simulator'.")]
-    both = [option for option in ("prefill_overhead", "prefill_time_per_token") if simulator and simulator[option]]
-    if simulator and simulator["time_to_first_token"] and both:
-        return [
-            Problem(
-                f"{path}.engine.simulator.time_to_first_token",
-                simulator["time_to_first_token"],
-                f"would make the simulator ignore {' and '.join(both)}.",
-                f"Take out either time_to_first_token or {' and '.join(both)}.",
-            )
-        ]
-    return []
 
 
 def _accelerator_problems(service: Facts, path: str) -> list[Problem]:

@@ -9,6 +9,9 @@ import typing as t
 
 from .epp_presets import SIDECAR_SERVER_PORT
 from .epp_rules import flags_of
+from .plan_engine import arguments as engine_arguments
+from .plan_engine import environment as engine_environment
+from .plan_engine import vendor
 from .versions import ACCELERATORS, ENGINES
 
 Facts = dict[str, t.Any]
@@ -55,11 +58,6 @@ def served_name(model: Facts) -> str | None:
     return rest if uri.startswith("hf://") else rest.rsplit("/", 1)[1]
 
 
-def vendor(service: Facts) -> str:
-    """Whose accelerator the servers run on."""
-    return service["accelerator"]["vendor"] or ENGINES[service["engine"]["type"]]["vendor"]
-
-
 def startup_timeout(service: Facts) -> int:
     """Seconds that a server may take to load its model."""
     return service["engine"]["startup_timeout"] or ENGINES[service["engine"]["type"]]["startup_timeout"]
@@ -95,7 +93,9 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
     return {
         "name": f"{service['name']}-{role}",
         "role": role,
-        "service_account": service["name"],
+        "service_account": service["service_account"] or service["name"],
+        # Our own account has them; that of someone else is left as it is.
+        "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]] if service["service_account"] else [],
         "replicas": service["replicas"] if role == "decode" else service[role]["replicas"],
         "selector": selector,
         "labels": {**service["labels"], **required.get("pod_labels", {}), **labels, **selector},
@@ -165,7 +165,7 @@ def _arguments(service: Facts, port: int) -> list[str]:
         per_replica = service["accelerator"]["per_replica"]
         arguments["--revision"] = service["model"]["revision"]
         arguments["--tensor-parallel-size"] = per_replica if per_replica > 1 else None
-    return [f"{flag}={value}" for flag, value in arguments.items() if value is not None]
+    return [f"{flag}={value}" for flag, value in arguments.items() if value is not None] + engine_arguments(engine)
 
 
 def _simulator_arguments(engine: Facts) -> Facts:
@@ -194,6 +194,7 @@ def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
                 ("TRITON_CACHE_DIR", f"{CACHE_PATH}/triton"),
             )
         ]
+    env += engine_environment(service["engine"])
     secret = service["model"]["token_secret"]
     if secret:
         env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret, "key": service["model"]["token_key"]}}})
