@@ -12,7 +12,7 @@ from .fields import Problem, complete, unknown_key
 from .plan_benchmark import benchmark_problems
 from .plan_checks import name_problems, route_problems, service_problems
 from .plan_gateway import gateway as planned_gateway
-from .plan_gateway_checks import gateway_problems, platform_owns
+from .plan_gateway_checks import gateway_problems, hostname_problems, platform_owns
 from .plan_gpus import gpu_problems, gpus
 from .plan_leader_workers import leader_worker_problems, leader_worker_set, retired, trial_rights
 from .plan_leftovers import leftovers, own_namespaces
@@ -110,7 +110,8 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
         found += [relocated(problem, path, place, overrides) for problem in wrong]
     unknown = unknown_services(overrides, [str(service["name"]) for _path, service in named])
     alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each with an address of its own
-    return services, found + unknown + name_problems(named) + ([] if alone else route_problems(right))
+    routes = [] if alone else route_problems(right) + (hostname_problems(user, right) if scalars_right else [])
+    return services, found + unknown + name_problems(named) + routes
 
 
 def secret_definitions(variables: t.Mapping[str, t.Any]) -> list[Facts]:
