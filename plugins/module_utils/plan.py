@@ -23,8 +23,9 @@ from .plan_policies import beside
 from .plan_preflight import needs
 from .plan_scheduler import configuration, events_service, pool, scheduler
 from .plan_secrets import definitions, named, secrets
-from .plan_server import SERVICE_LABEL, route, served_name, server, startup_timeout
+from .plan_server import SERVICE_LABEL, route, server, startup_timeout
 from .plan_sidecars import routing_proxy
+from .plan_weights import claim, served_name
 from .schema import SERVICE, VARIABLES
 from .versions import RELEASES
 from .versions_gateways import GATEWAY_API
@@ -174,6 +175,7 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "labels": labels,
         "model": {"uri": service["model"]["uri"], "served_name": served_name(service["model"])},
         "engine": service["engine"]["type"],
+        "claim": claim(service),
         "own_account": not service["service_account"],
         "server": decode,
         "servers": servers,

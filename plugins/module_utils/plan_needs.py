@@ -13,7 +13,7 @@ from .epp_rules import flags_of
 from .fields import Problem
 from .plan_engine import vendor
 from .plan_nodes import PARALLEL_FLAGS, scheduler_problems
-from .plan_server import served_name
+from .plan_weights import served_name
 
 Facts = dict[str, t.Any]
 

@@ -163,11 +163,7 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
     for wanted in needs["claims"]:
         found = there.get(wanted["name"], "unread")
         if found is None:
-            default = [
-                name
-                for name, item in mapping(facts.get("storage_classes")).items()
-                if mapping(dig(item, "metadata", "annotations")).get("storageclass.kubernetes.io/is-default-class") == "true"
-            ]
+            default = _default_classes(facts)
             hint = f" The default storage class is {default[0]}." if default else " There is no default storage class: name one in the claim."
             yield Finding(
                 "storage/claim",
@@ -186,4 +182,21 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
 
 
-CHECKS = (accelerators, quotas, limit_ranges, storage)
+def storage_classes(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """Somebody makes volumes for the claims that we make."""
+    known = facts.get("storage_classes")
+    for wanted in needs["storage_classes"] if isinstance(known, dict) else []:
+        name, listed = wanted["class_name"], ", ".join(sorted(known or {})) or "none"
+        if name and name not in known:
+            yield Finding("storage/class", f"{wanted['path']} names a storage class that is not there.", listed, name, "Write one that is there.")
+        elif not name and not _default_classes(facts):
+            fix = f"Write one under {wanted['path']}, or mark one as the default."
+            yield Finding("storage/class", "No storage class is the default one, and a claim names none.", listed, "a default storage class", fix)
+
+
+def _default_classes(facts: Facts) -> list[str]:
+    marked = "storageclass.kubernetes.io/is-default-class"
+    return [name for name, item in mapping(facts.get("storage_classes")).items() if mapping(dig(item, "metadata", "annotations")).get(marked) == "true"]
+
+
+CHECKS = (accelerators, quotas, limit_ranges, storage, storage_classes)

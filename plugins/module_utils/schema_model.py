@@ -10,16 +10,27 @@ from .versions import ENGINES
 
 MODEL = {
     "uri": Field(
-        "str", "Where the weights come from: C(hf://ORGANISATION/MODEL) or C(pvc://CLAIM/PATH). An engine of type C(simulator) needs none.", format="model_uri"
+        "str",
+        "Where the weights come from: C(hf://ORGANISATION/MODEL), C(pvc://CLAIM/PATH) on a claim that is there, C(s3://BUCKET/PATH) or C(gs://BUCKET/PATH)"
+        " (safetensors, streamed into the accelerator at each start), or C(file:///PATH), a folder of O(llm_d_model_services[].engine.image). An engine of"
+        " type C(simulator) needs none.",
+        format="model_uri",
     ),
     "served_name": Field(
         "str",
-        "The name that clients put in C(model). Left out, it is C(ORGANISATION/MODEL) of an C(hf://) URI, or the last part of a C(pvc://) one.",
+        "The name that clients put in C(model). Left out, it is C(ORGANISATION/MODEL) of an C(hf://) URI, or the last part of any other.",
         example="llama-8b",
     ),
     "revision": Field("str", "Branch, tag or commit of the model repository. Left out, its main branch."),
     "token_secret": Field("str", "Secret in the namespace whose key O(token_key) opens a gated model.", format="dns_subdomain", example="llm-d-hf-token"),
     "token_key": Field("str", "Key of O(token_secret) under which the token lies.", default="HF_TOKEN", format="secret_key"),
+    "bucket_secret": Field(
+        "str",
+        "Secret in the namespace whose keys C(AWS_ACCESS_KEY_ID) and C(AWS_SECRET_ACCESS_KEY) open the bucket of an C(s3://) model. Left out, what the cloud lets"
+        " O(llm_d_model_services[].service_account) do. Region and endpoint are variables of O(llm_d_model_services[].engine.env), such as"
+        " C(AWS_ENDPOINT_URL).",
+        format="dns_subdomain",
+    ),
 }
 
 _SIMULATOR = {
@@ -61,10 +72,25 @@ ENGINE = {
 }
 
 STORAGE = {
-    "size": Field("quantity", "Room for the weights of an C(hf://) model on the node of each replica. Left out, as much as the node has.", example="50Gi"),
+    "claim": Field(
+        "bool",
+        "Keep what is downloaded of an C(hf://) model on a claim that we make, so that a server that starts again, on whatever node, has it. All servers of the"
+        " model share it, see O(access_mode).",
+        default=False,
+    ),
+    "size": Field(
+        "quantity",
+        "Room for the weights of an C(hf://) model: on the node of each replica, where nothing said is as much as the node has, or of the claim.",
+        example="50Gi",
+    ),
+    "class_name": Field("str", "Storage class of the claim that we make. Left out, the cluster's default.", format="dns_subdomain", example="fast-ssd"),
     "access_mode": Field(
         "str",
-        "How the claim of a C(pvc://) model may be mounted. Left out, it is not looked at.",
+        "How the claim may be mounted. Left out, C(ReadWriteOnce), which is for one server, where we make it; where it is that of a C(pvc://) model, it is not"
+        " looked at.",
         choices=("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"),
+    ),
+    "delete_claim": Field(
+        "bool", "Whether C(llm_d_state=absent) takes away the claim that we made. Else it stays, with its namespace, for the next time.", default=False
     ),
 }
