@@ -70,6 +70,12 @@ _SCHEDULER = {
     ),
     "saturation": Field("map", "When the endpoint picker takes a server for saturated.", elements=_ANY),
     "flow_control": Field("map", "Queueing in the endpoint picker, where the release has it.", elements=_ANY),
+    "kv_cache_metric": Field(
+        "str",
+        "Metric by which model servers say how full their KV cache is, where it is not that of vLLM from 0.11 on, C(vllm:kv_cache_usage_perc). With labels,"
+        " C(name{label=value}).",
+        example="vllm:gpu_cache_usage_perc",
+    ),
     "feature_gates": Field("list", "Feature gates of the endpoint picker.", elements=Field("str", "Name of a gate.")),
     "plugins": Field("list", "For experts: the plugins of the configuration, as the release spells them, in place of all options above.", elements=_ANY),
     "profiles": Field("list", "For experts: the scheduling profiles over O(plugins).", elements=_ANY),
