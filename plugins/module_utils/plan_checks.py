@@ -73,7 +73,9 @@ def _model_problems(service: Facts, path: str) -> list[Problem]:
     model, simulated = service["model"], service["engine"]["type"] == "simulator"
     found = []
     if not simulated and not model["uri"]:
-        found.append(Problem(f"{path}.model.uri", None, "is missing, and vLLM has no model to load.", "Write hf://ORGANISATION/MODEL, or one of the other forms."))
+        found.append(
+            Problem(f"{path}.model.uri", None, "is missing, and vLLM has no model to load.", "Write hf://ORGANISATION/MODEL, or one of the other forms.")
+        )
     elif not served_name(model):
         found.append(
             Problem(f"{path}.model.served_name", None, "is missing, so that clients have no name to ask for.", f"Write a name such as {service['name']}.")

@@ -26,8 +26,8 @@ MODEL = {
     "token_key": Field("str", "Key of O(token_secret) under which the token lies.", default="HF_TOKEN", format="secret_key"),
     "bucket_secret": Field(
         "str",
-        "Secret in the namespace whose keys C(AWS_ACCESS_KEY_ID) and C(AWS_SECRET_ACCESS_KEY) open the bucket of an C(s3://) model. Left out, what the cloud lets"
-        " O(llm_d_model_services[].service_account) do. Region and endpoint are variables of O(llm_d_model_services[].engine.env), such as"
+        "Secret in the namespace whose keys C(AWS_ACCESS_KEY_ID) and C(AWS_SECRET_ACCESS_KEY) open the bucket of an C(s3://) model. Left out, what the cloud"
+        " lets O(llm_d_model_services[].service_account) do. Region and endpoint are variables of O(llm_d_model_services[].engine.env), such as"
         " C(AWS_ENDPOINT_URL).",
         format="dns_subdomain",
     ),
@@ -50,10 +50,10 @@ ENGINE = {
     "max_model_len": Field("int", "Longest prompt plus answer in tokens. Left out, the model's own limit (simulator: 32768).", minimum=1),
     "max_num_seqs": Field("int", "Requests that one server works on at the same time, its batch. Left out, the engine's own default.", minimum=1),
     "block_size": Field("int", "Tokens in one KV-cache block.", default=16, choices=(8, 16, 32, 64, 128)),
-    "prefix_caching": Field("bool", "Whether vLLM keeps the KV cache of prefixes for other requests. Left out, what the model gets by default: nearly always yes."),
-    "gpu_memory_utilization": Field(
-        "float", "Part of an accelerator's memory that one vLLM may take. Left out, 0.9.", minimum=0.01, maximum=1
+    "prefix_caching": Field(
+        "bool", "Whether vLLM keeps the KV cache of prefixes for other requests. Left out, what the model gets by default: nearly always yes."
     ),
+    "gpu_memory_utilization": Field("float", "Part of an accelerator's memory that one vLLM may take. Left out, 0.9.", minimum=0.01, maximum=1),
     "quantization": Field("str", "How the weights are quantized, by vLLM's word. Left out, what the model says of itself.", format="secret_key", example="fp8"),
     "log_level": Field("str", "How much the model server logs. Left out, the engine's own default.", choices=("warning", "info", "debug")),
     "args": Field("list", "Further command-line arguments, after all others.", default=[], elements=Field("str", "One argument.", example="--enforce-eager")),

@@ -38,7 +38,13 @@ def test_the_gateway_listens_as_it_was_told(provider: str) -> None:
     assert not others.problems(gateway)
     namespace = planned["gateway"]["namespace"]
     told = [
-        (each["name"], each["port"], each["protocol"], each["hostname"], [(ref["name"], ref["namespace"]) for ref in each.get("tls", {}).get("certificateRefs", [])])
+        (
+            each["name"],
+            each["port"],
+            each["protocol"],
+            each["hostname"],
+            [(ref["name"], ref["namespace"]) for ref in each.get("tls", {}).get("certificateRefs", [])],
+        )
         for each in gateway["spec"]["listeners"]
     ]
     assert told == [

@@ -53,8 +53,12 @@ def grouped(template: Facts, claims: t.Sequence[Facts] = ()) -> Facts:
     parts: Facts = {"workerTemplate": template}
     if claims:
         parts["volumeClaimTemplates"] = list(claims)
-    return {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {"name": "a", "namespace": "b"},
-            "spec": {"leaderWorkerTemplate": parts}}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "a", "namespace": "b"},
+        "spec": {"leaderWorkerTemplate": parts},
+    }
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -146,7 +146,12 @@ REFUSED: list[tuple[str, Facts, str, str]] = [
         "these weights are not downloaded",
     ),
     ("a class of no claim", file_of("hf://o/m", storage={"class_name": "fast"}), f"{S0}.storage.class_name", "Write 'claim: true' beside it"),
-    ("a class that can be none", file_of("hf://o/m", storage={**CLAIMED, "class_name": "Fast SSD"}), f"{S0}.storage.class_name", "Write something like fast-ssd."),
+    (
+        "a class that can be none",
+        file_of("hf://o/m", storage={**CLAIMED, "class_name": "Fast SSD"}),
+        f"{S0}.storage.class_name",
+        "Write something like fast-ssd.",
+    ),
     ("the end of no claim", file_of("hf://o/m", storage={"delete_claim": True}), f"{S0}.storage.delete_claim", "Write 'claim: true' beside it"),
     ("a mode of no claim", file_of("hf://o/m", storage={"access_mode": "ReadWriteMany"}), f"{S0}.storage.access_mode", "or with 'claim: true'"),
     (

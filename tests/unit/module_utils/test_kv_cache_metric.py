@@ -1,4 +1,4 @@
-"""The metric of KV caches, in the words of every release line: in the document, in the ConfigMap that the endpoint picker mounts, and refused where it is none."""
+"""The metric of KV caches, in the words of every release line, in what the endpoint picker mounts, and refused where it is none."""
 
 from __future__ import annotations
 
