@@ -18,7 +18,7 @@ MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of
 
 @dataclasses.dataclass
 class Seen:
-    """What was found. gateways, classes, namespaces: objects; workloads: objects of other instances of ours, by namespace."""
+    """What was found. gateways, classes, namespaces: objects; workloads: by namespace, objects of other instances of ours, and claims."""
 
     gateways: c.Sequence[Facts]
     classes: c.Sequence[Facts]

@@ -78,12 +78,13 @@ def _flags(seen: View, context: t.Mapping[str, t.Any]) -> list[Problem]:
         name, given, _value = argument.lstrip("-").partition("=")
         name = name.split(" ")[0]
         if argument.startswith("-") and name in FORBIDDEN_FLAGS:
+            option = "kv_cache_metric, or " if FORBIDDEN_FLAGS[name] == "kvUsageSpec" else ""
             problems.append(
                 Problem(
                     f"epp_args[{index}]",
                     argument,
                     f"{seen.line.name} refuses to start with this flag.",
-                    f"Write {FORBIDDEN_FLAGS[name]} in the parameter engineConfigs of {METRICS_EXTRACTOR[seen.line.name]}.",
+                    f"Write {option}{FORBIDDEN_FLAGS[name]} in the parameter engineConfigs of {METRICS_EXTRACTOR[seen.line.name]}.",
                 )
             )
         elif argument.startswith("-") and name in BOOLEAN_FLAGS and not given and _says_false(argument, arguments[index + 1 : index + 2]):

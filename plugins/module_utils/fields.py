@@ -55,8 +55,8 @@ FORMATS: dict[str, Format] = {
     "secret_key": _format(r"[-._A-Za-z0-9]{1,253}\Z", "letters, digits, '-', '_' and '.'", "HF_TOKEN"),
     "version": _format(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+][0-9A-Za-z.-]+)?\Z", "a version such as 1.29.2", "1.29.2"),
     "model_uri": _format(
-        r"(hf://[\w.-]+/[\w.-]+|pvc://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/[\w.-]+)+)\Z",
-        "hf://ORGANISATION/MODEL or pvc://CLAIM/PATH",
+        r"(hf://[\w.-]+/[\w.-]+|pvc://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/[\w.-]+)+|(s3|gs)://[a-z0-9]([-a-z0-9._]*[a-z0-9])?(/[\w.-]+)+|file://(/[\w.-]+)+)\Z",
+        "hf://ORGANISATION/MODEL, pvc://CLAIM/PATH, s3://BUCKET/PATH, gs://BUCKET/PATH or file:///PATH of the image",
         "hf://meta-llama/Llama-3.1-8B-Instruct",
     ),
 }

@@ -12,7 +12,7 @@ from .fields import Problem, complete, unknown_key
 from .plan_benchmark import benchmark_problems
 from .plan_checks import name_problems, route_problems, service_problems
 from .plan_gateway import gateway as planned_gateway
-from .plan_gateway_checks import gateway_problems, platform_owns
+from .plan_gateway_checks import gateway_problems, hostname_problems, platform_owns
 from .plan_gpus import gpu_problems, gpus
 from .plan_leader_workers import leader_worker_problems, leader_worker_set, retired, trial_rights
 from .plan_leftovers import leftovers, own_namespaces
@@ -23,8 +23,9 @@ from .plan_policies import beside
 from .plan_preflight import needs
 from .plan_scheduler import configuration, events_service, pool, scheduler
 from .plan_secrets import definitions, named, secrets
-from .plan_server import SERVICE_LABEL, route, served_name, server, startup_timeout
+from .plan_server import SERVICE_LABEL, route, server, startup_timeout
 from .plan_sidecars import routing_proxy
+from .plan_weights import claim, served_name
 from .schema import SERVICE, VARIABLES
 from .versions import RELEASES
 from .versions_gateways import GATEWAY_API
@@ -110,7 +111,8 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
         found += [relocated(problem, path, place, overrides) for problem in wrong]
     unknown = unknown_services(overrides, [str(service["name"]) for _path, service in named])
     alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each with an address of its own
-    return services, found + unknown + name_problems(named) + ([] if alone else route_problems(right))
+    routes = [] if alone else route_problems(right) + (hostname_problems(user, right) if scalars_right else [])
+    return services, found + unknown + name_problems(named) + routes
 
 
 def secret_definitions(variables: t.Mapping[str, t.Any]) -> list[Facts]:
@@ -173,6 +175,8 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "labels": labels,
         "model": {"uri": service["model"]["uri"], "served_name": served_name(service["model"])},
         "engine": service["engine"]["type"],
+        "claim": claim(service),
+        "own_account": not service["service_account"],
         "server": decode,
         "servers": servers,
         "leftovers": _leftovers(service, servers, built.requires),
@@ -187,10 +191,12 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
 
 
 def _leftovers(service: Facts, servers: list[Facts], required: Facts) -> list[Facts]:
-    """What another scheduler of this service, or another number of nodes, would have had and this one has not."""
+    """What another scheduler of this service, number of nodes or account would have had and this one has not."""
     found = [other_kind(servers[0])]  # prefill servers are of one node always
     if "prefill" not in [server["role"] for server in servers]:
         found.append({"api_version": "apps/v1", "kind": "Deployment", "name": f"{service['name']}-prefill"})
+    if service["service_account"]:
+        found.append({"api_version": "v1", "kind": "ServiceAccount", "name": service["name"]})
     return found + ([] if required["epp"]["ports"] else [{"api_version": "v1", "kind": "Service", "name": events_service(service)}])
 
 

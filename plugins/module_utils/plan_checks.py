@@ -8,17 +8,19 @@ from __future__ import annotations
 import typing as t
 
 from .fields import Problem
+from .plan_engine import engine_problems, vendor
 from .plan_needs import argument_problems, needs_problems, place_of
 from .plan_nodes import node_problems
 from .plan_scheduler import configuration
-from .plan_server import SERVICE_LABEL, served_name, vendor
+from .plan_server import SERVICE_LABEL
+from .plan_weights import CLAIM_SUFFIX, served_name, weights_problems
 from .versions import ACCELERATORS
 from .versions_gateways import GATEWAY_PROVIDERS
 
 Facts = dict[str, t.Any]
 
 # Every ending that a derived name may get; the longest one bounds the name of a service.
-SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events", "-gateway")
+SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events", "-gateway", CLAIM_SUFFIX)
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
 OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
 
@@ -27,11 +29,15 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     """What is wrong within one service."""
     found = _name_problems(service, path)
     found += _model_problems(service, path)
-    found += _engine_problems(service, path)
+    found += engine_problems(service, path)
     found += _accelerator_problems(service, path)
     found += node_problems(service, path)
     found += _label_problems(service, path)
-    found += _storage_problems(service, path, user)
+    if service["service_account"] == service["name"]:
+        why = "is the account that we make ourselves where none is named."
+        found.append(Problem(f"{path}.service_account", service["service_account"], why, "Take it out, or name one that is there."))
+    tested = not (service["engine"]["image"] or user["llm_d_images"]["vllm"])
+    found += weights_problems(service, path, _servers(service, user), tested)
     contradictions = argument_problems(service, path, user)
     # What contradicts itself is told once: the scheduler is looked at when the servers are right.
     return found + (contradictions or _scheduler_problems(service, path, user))
@@ -67,41 +73,14 @@ def _model_problems(service: Facts, path: str) -> list[Problem]:
     model, simulated = service["model"], service["engine"]["type"] == "simulator"
     found = []
     if not simulated and not model["uri"]:
-        found.append(Problem(f"{path}.model.uri", None, "is missing, and vLLM has no model to load.", "Write hf://ORGANISATION/MODEL or pvc://CLAIM/PATH."))
+        found.append(
+            Problem(f"{path}.model.uri", None, "is missing, and vLLM has no model to load.", "Write hf://ORGANISATION/MODEL, or one of the other forms.")
+        )
     elif not served_name(model):
         found.append(
             Problem(f"{path}.model.served_name", None, "is missing, so that clients have no name to ask for.", f"Write a name such as {service['name']}.")
         )
-    for option in ("token_secret", "revision"):
-        if model[option] and (simulated or not (model["uri"] or "").startswith("hf://")):
-            found.append(
-                Problem(
-                    f"{path}.model.{option}", model[option], "is of use only for a model from hf:// that vLLM loads.", "Take it out, or write an hf:// uri."
-                )
-            )
-    if simulated and service["storage"]["size"]:
-        found.append(Problem(f"{path}.storage.size", service["storage"]["size"], "is of no use: the simulator loads no weights.", "Take it out."))
     return found
-
-
-def _engine_problems(service: Facts, path: str) -> list[Problem]:
-    engine = service["engine"]
-    simulator = engine["simulator"]
-    if engine["type"] != "simulator":
-        if simulator is None:
-            return []
-        return [Problem(f"{path}.engine.simulator", simulator, f"is not for an engine of type {engine['type']}.", "Take it out, or write 'type: simulator'.")]
-    both = [option for option in ("prefill_overhead", "prefill_time_per_token") if simulator and simulator[option]]
-    if simulator and simulator["time_to_first_token"] and both:
-        return [
-            Problem(
-                f"{path}.engine.simulator.time_to_first_token",
-                simulator["time_to_first_token"],
-                f"would make the simulator ignore {' and '.join(both)}.",
-                f"Take out either time_to_first_token or {' and '.join(both)}.",
-            )
-        ]
-    return []
 
 
 def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
@@ -150,25 +129,10 @@ def _label_problems(service: Facts, path: str) -> list[Problem]:
     return found
 
 
-def _storage_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
-    """A claim that one node, or one pod, may mount does not serve several servers."""
-    mode = service["storage"]["access_mode"]
-    if not mode:
-        return []
-    if not (service["model"]["uri"] or "").startswith("pvc://"):
-        return [Problem(f"{path}.storage.access_mode", mode, "is of use only for a model from pvc://.", "Take it out.")]
+def _servers(service: Facts, user: Facts) -> int:
+    """Pods that load the model."""
     prefill = service["prefill"]["replicas"] if "prefill" in configuration(service, user["llm_d_release"]).requires["roles"] else 0
-    servers = (service["replicas"] + prefill) * service["accelerator"]["nodes"]
-    if mode.startswith("ReadWriteOnce") and servers > 1:
-        return [
-            Problem(
-                f"{path}.storage.access_mode",
-                mode,
-                f"{servers} servers cannot share a {mode} volume: those on other nodes would never start.",
-                "Use a claim with ReadOnlyMany or ReadWriteMany, an hf:// model, or one replica.",
-            )
-        ]
-    return []
+    return (service["replicas"] + prefill) * service["accelerator"]["nodes"]
 
 
 def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]:

@@ -25,6 +25,28 @@ def gateway_problems(user: Facts) -> list[Problem]:
     return [problem for check in checks for problem in check(user, user[BLOCK], provider_facts(user))]
 
 
+def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
+    """Host names of routes that no listener of our Gateway answers to. Takes (path, service) pairs."""
+    settings = user[BLOCK]
+    names = [each["hostname"] for each in [settings["listener"], *settings["listeners"]]]
+    if not settings["create"] or settings["provider"] in ("none", "standalone") or None in names:
+        return []
+    fix = f"Write a host of {' or '.join(dict.fromkeys(names))}, or give a listener of {BLOCK} this hostname."
+    return [
+        Problem(f"{path}.route.hostnames[{index}]", host, f"no listener of the gateway answers to '{host}'.", fix)
+        for path, service in services
+        for index, host in enumerate(service["route"]["hostnames"])
+        if not any(_meet(host, name) for name in names)
+    ]
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether some host name fits both, of which each may begin with '*.' for one label or more."""
+    if one == other:
+        return True
+    return any(wide.startswith("*.") and name.removeprefix("*").endswith(wide[1:]) for wide, name in ((one, other), (other, one)))
+
+
 def parts(text: str) -> tuple[int, ...]:
     """A version as numbers, so that 1.28.6 is less than 1.29.0; what follows a '-' or '+' does not count."""
     return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[-+]", text.lstrip("v"))[0]))
@@ -133,6 +155,7 @@ def _pool(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
 
 def _listeners(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
     seen: dict[tuple[str, t.Any], str] = {}
+    ports: dict[int, tuple[str, str]] = {}
     for path, each in [(f"{BLOCK}.listener", settings["listener"])] + [(f"{BLOCK}.listeners[{n}]", one) for n, one in enumerate(settings["listeners"])]:
         if each["protocol"] == "HTTPS" and not each["tls_secret"]:
             yield Problem(
@@ -147,6 +170,9 @@ def _listeners(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem
                     f"{path}.{option}", each[option], f"{seen[key]} has it already.", "Give each listener a name, and a port or host name of its own."
                 )
             seen.setdefault(key, path)
+        if ports.setdefault(each["port"], (each["protocol"], path))[0] != each["protocol"]:
+            why = f"{ports[each['port']][1]} speaks {ports[each['port']][0]} on port {each['port']}, and a port speaks one protocol."
+            yield Problem(f"{path}.protocol", each["protocol"], why, f"Write {ports[each['port']][0]}, or another port.")
 
 
 def _standalone(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:

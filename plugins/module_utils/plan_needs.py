@@ -11,8 +11,9 @@ import typing as t
 from .epp_presets import SIDECAR_SERVER_PORT
 from .epp_rules import flags_of
 from .fields import Problem
+from .plan_engine import vendor
 from .plan_nodes import PARALLEL_FLAGS, scheduler_problems
-from .plan_server import served_name, vendor
+from .plan_weights import served_name
 
 Facts = dict[str, t.Any]
 
@@ -202,6 +203,9 @@ def _required_arguments(service: Facts, path: str, required: Facts) -> list[Prob
         elif flag not in ("kv-transfer-config", "block-size", "event-batch-size"):
             fix = "Take it out, or write the same seed under scheduler.scorers.precise_prefix.hash_seed." if flag == "hash-seed" else "Take it out."
             found.append(Problem(place_of(arguments, flag, where), theirs[flag], f"the scheduler needs --{flag}={value}.", fix))
+    if "kv-events-config" in needed and service["engine"]["prefix_caching"] is False:
+        why = "the scheduler matches prefixes by KV events, and without a prefix cache there are none."
+        found.append(Problem(f"{path}.engine.prefix_caching", False, why, "Take it out."))
     for flag in ("no-enable-prefix-caching", "enable-prefix-caching"):
         off = flag in theirs and (flag.startswith("no-") or str(theirs[flag]).lower() == "false")
         if "kv-events-config" in needed and off:

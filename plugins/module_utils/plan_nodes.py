@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from .fields import Problem
-from .plan_server import SERVING_LABEL, vendor
+from .plan_engine import vendor
+from .plan_server import SERVING_LABEL
 from .versions import LEADER_WORKER_SET
 
 Facts = dict[str, t.Any]

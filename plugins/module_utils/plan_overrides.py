@@ -29,7 +29,9 @@ def overridden(element: t.Any, overrides: t.Any) -> tuple[t.Any, str]:
         return element, ""
     own = element.get("scheduler") if isinstance(element.get("scheduler"), dict) else {}
     if any(block.get(name) for name in ("preset", "plugins", "document")):
-        own = {name: value for name, value in own.items() if name in RUNNING}
+        # How servers call their metrics does not change with the preset; a configuration of one's own says it itself.
+        kept = (*RUNNING, "kv_cache_metric") if block.get("preset") else RUNNING
+        own = {name: value for name, value in own.items() if name in kept}
     scorers = {**own["scorers"], **block["scorers"]} if isinstance(own.get("scorers"), dict) and isinstance(block.get("scorers"), dict) else None
     return {**element, "scheduler": {**own, **block, **({"scorers": scorers} if scorers is not None else {})}}, f"{VARIABLE}.{key}"
 

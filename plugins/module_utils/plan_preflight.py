@@ -9,6 +9,7 @@ import typing as t
 
 from .images import needed
 from .plan_rights import rights
+from .plan_weights import BUCKET_KEYS
 from .versions import ACCELERATORS, MINIMUM
 from .versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 
@@ -53,6 +54,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "resources": _resources(planned),
         "secrets": _secrets(planned, user),
         "claims": _claims(planned, user),
+        "storage_classes": _storage_classes(planned, user),
         "leader_worker_set": _leader_worker_set(planned, crds),
         "gpu_operator": _gpu_operator(planned["gpus"]),
         "charts": _charts(planned),
@@ -175,6 +177,9 @@ def _secrets(planned: Facts, user: Facts) -> list[Facts]:
             found.append(
                 {"name": model["token_secret"], "namespace": home, "key": model["token_key"], "path": f"llm_d_model_services[{index}].model.token_secret"}
             )
+        if service["model"]["bucket_secret"]:
+            path = f"llm_d_model_services[{index}].model.bucket_secret"
+            found += [{"name": service["model"]["bucket_secret"], "namespace": home, "key": key, "path": path} for key in BUCKET_KEYS]
     for listener in planned["gateway"]["listeners"]:
         if listener["tls_secret"]:
             found.append({**listener["tls_secret"], "key": "tls.crt", "path": "llm_d_gateway.listener.tls_secret"})
@@ -188,3 +193,13 @@ def _claims(planned: Facts, user: Facts) -> list[Facts]:
         if uri.startswith("pvc://"):
             found.append({"name": uri.split("://", 1)[1].split("/", 1)[0], "path": f"llm_d_model_services[{index}].model.uri"})
     return found
+
+
+def _storage_classes(planned: Facts, user: Facts) -> list[Facts]:
+    """Storage classes of the claims that we make: {class_name, None for the default one, path}."""
+    services = user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []
+    return [
+        {"class_name": service["storage"]["class_name"], "path": f"llm_d_model_services[{index}].storage.class_name"}
+        for index, service in enumerate(services)
+        if service["storage"]["claim"]
+    ]

@@ -45,6 +45,8 @@ def rights(planned: Facts, user: Facts) -> list[Facts]:
     written = _cluster_wide(planned) + _of_charts(planned, user) + _of_operators(planned["gpus"]) + (_in_namespaces(planned) if rest else [])
     found = [(verb, group, resource, namespace) for namespace, group, resource in written for verb in _VERBS]
     found += _beside_charts(planned, user) + _beside_operators(planned["gpus"])
+    if planned["prerequisites"]["namespaces"]:
+        found.append(("list", "", "persistentvolumeclaims", ""))  # a namespace with weights in it stays
     if rest:
         found += [(verb, group, resource, home) for verb, group, resource in _READ]
         found += [("list", "apps", "statefulsets", home)] if _grouped(planned) else []  # which pods of a group are the new ones
@@ -140,6 +142,8 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
     gateway, home = planned["gateway"], planned["namespace"]
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
     kinds = [(home, group, resource) for group, resource in _WRITTEN]
+    if any(service["claim"] for service in planned["services"]):
+        kinds.append((home, "", "persistentvolumeclaims"))
     if _grouped(planned):
         kinds.append((home, LEADER_WORKER_SET["group"], "leaderworkersets"))
     if gateway["gateway_api"]:

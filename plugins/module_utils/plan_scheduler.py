@@ -9,9 +9,10 @@ import hashlib
 import typing as t
 
 from .epp_rules import EXPERIMENTAL, flags_of
-from .plan_server import container_security, image, later_wins, pod_security, pool_selector, served_arguments, served_name
+from .plan_server import container_security, image, later_wins, pod_security, pool_selector, served_arguments
 from .plan_sidecars import beside_picker
 from .plan_standalone import sidecar
+from .plan_weights import served_name
 from .scorers import Built
 from .scorers_builds import Builds
 

@@ -9,6 +9,11 @@ import typing as t
 
 from .epp_presets import SIDECAR_SERVER_PORT
 from .epp_rules import flags_of
+from .plan_engine import arguments as engine_arguments
+from .plan_engine import environment as engine_environment
+from .plan_engine import vendor
+from .plan_weights import CACHE_PATH, HUB_PATH, access_mode, credentials, served_name, volumes
+from .plan_weights import arguments as weights_arguments
 from .versions import ACCELERATORS, ENGINES
 
 Facts = dict[str, t.Any]
@@ -16,7 +21,6 @@ Facts = dict[str, t.Any]
 SERVICE_LABEL = "llm-d.ai/model-service"
 SERVING_LABEL = "llm-d.ai/inference-serving"
 ROLE_LABEL = "llm-d.ai/role"
-CACHE_PATH = "/model-cache"
 HEALTH_PATH = "/health"
 PORT_NAME = "http"
 ENGINE_PORT_NAME = "engine"  # behind a routing sidecar, which has the other name then
@@ -46,20 +50,6 @@ def container_security(read_only: bool) -> Facts:
     return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": read_only}
 
 
-def served_name(model: Facts) -> str | None:
-    """The name clients ask for: as given, else from the URI; None when there is neither."""
-    uri = model["uri"]
-    if model["served_name"] or not uri:
-        return model["served_name"]
-    rest = uri.split("://", 1)[1]
-    return rest if uri.startswith("hf://") else rest.rsplit("/", 1)[1]
-
-
-def vendor(service: Facts) -> str:
-    """Whose accelerator the servers run on."""
-    return service["accelerator"]["vendor"] or ENGINES[service["engine"]["type"]]["vendor"]
-
-
 def startup_timeout(service: Facts) -> int:
     """Seconds that a server may take to load its model."""
     return service["engine"]["startup_timeout"] or ENGINES[service["engine"]["type"]]["startup_timeout"]
@@ -87,7 +77,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
     """
     engine = service["engine"]
     selector = {**pool_selector(service), ROLE_LABEL: role}
-    volumes, mounts = _volumes(service)
+    rooms, mounts = volumes(service)
     asked = required.get("vllm", {})
     port = SIDECAR_SERVER_PORT if proxy else engine["port"]
     port_name = ENGINE_PORT_NAME if proxy else PORT_NAME
@@ -95,7 +85,9 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
     return {
         "name": f"{service['name']}-{role}",
         "role": role,
-        "service_account": service["name"],
+        "service_account": service["service_account"] or service["name"],
+        # Our own account has them; that of someone else is left as it is.
+        "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]] if service["service_account"] else [],
         "replicas": service["replicas"] if role == "decode" else service[role]["replicas"],
         "selector": selector,
         "labels": {**service["labels"], **required.get("pod_labels", {}), **labels, **selector},
@@ -120,7 +112,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "node_selector": service["node_selector"],
         "affinity": _affinity(service),
         "tolerations": [{key: value for key, value in item.items() if value is not None} for item in service["tolerations"]],
-        "volumes": volumes,
+        "volumes": rooms,
         "volume_mounts": mounts,
         "strategy": _strategy(service),
         "drain_seconds": engine["drain_seconds"],
@@ -152,7 +144,7 @@ def _arguments(service: Facts, port: int) -> list[str]:
     name = served_name(service["model"])
     length = engine["max_model_len"] or ENGINES[engine["type"]]["max_model_len"]
     arguments = {
-        "--model": _model_path(service) or name,
+        "--model": name,
         "--served-model-name": name,
         "--port": port,
         "--max-model-len": length,
@@ -160,12 +152,12 @@ def _arguments(service: Facts, port: int) -> list[str]:
         "--block-size": engine["block_size"],
     }
     if engine["type"] == "simulator":
-        arguments.update({"--model": name, **_simulator_arguments(engine)})
+        arguments.update(_simulator_arguments(engine))
     else:
         per_replica = service["accelerator"]["per_replica"]
-        arguments["--revision"] = service["model"]["revision"]
+        arguments.update(weights_arguments(service["model"]))
         arguments["--tensor-parallel-size"] = per_replica if per_replica > 1 else None
-    return [f"{flag}={value}" for flag, value in arguments.items() if value is not None]
+    return [f"{flag}={value}" for flag, value in arguments.items() if value is not None] + engine_arguments(engine)
 
 
 def _simulator_arguments(engine: Facts) -> Facts:
@@ -188,15 +180,14 @@ def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
                 ("HOME", CACHE_PATH),
                 ("USER", "vllm"),
                 ("LOGNAME", "vllm"),
-                ("HF_HOME", f"{CACHE_PATH}/huggingface"),
+                ("HF_HOME", HUB_PATH),
                 ("VLLM_CACHE_ROOT", f"{CACHE_PATH}/vllm"),
                 ("TORCHINDUCTOR_CACHE_DIR", f"{CACHE_PATH}/inductor"),
                 ("TRITON_CACHE_DIR", f"{CACHE_PATH}/triton"),
             )
         ]
-    secret = service["model"]["token_secret"]
-    if secret:
-        env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret, "key": service["model"]["token_key"]}}})
+    env += engine_environment(service["engine"])
+    env += credentials(service["model"])
     own = [{"name": name, "value": value} for name, value in service["engine"]["env"].items()]
     return later_wins(env + required + own)
 
@@ -205,31 +196,6 @@ def later_wins(env: list[Facts]) -> list[Facts]:
     """Each name once, at its last place: a value may refer to variables that stand before it."""
     last = {item["name"]: index for index, item in enumerate(env)}
     return [item for index, item in enumerate(env) if last[item["name"]] == index]
-
-
-def _model_path(service: Facts) -> str | None:
-    uri = service["model"]["uri"]
-    if not uri:
-        return None
-    scheme, rest = uri.split("://", 1)
-    return rest if scheme == "hf" else f"/models/{rest.split('/', 1)[1]}"
-
-
-def _volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
-    if service["engine"]["type"] != "vllm":
-        return [], []
-    size = service["storage"]["size"]
-    volumes: list[Facts] = [
-        {"name": "model-cache", "emptyDir": {"sizeLimit": size} if size else {}},
-        {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
-    ]
-    mounts: list[Facts] = [{"name": "model-cache", "mountPath": CACHE_PATH}, {"name": "shared-memory", "mountPath": "/dev/shm"}]
-    uri = service["model"]["uri"] or ""
-    if uri.startswith("pvc://"):
-        claim = uri.split("://", 1)[1].split("/", 1)[0]
-        volumes.append({"name": "models", "persistentVolumeClaim": {"claimName": claim, "readOnly": True}})
-        mounts.append({"name": "models", "mountPath": "/models", "readOnly": True})
-    return volumes, mounts
 
 
 def _accelerators(service: Facts) -> Facts:
@@ -264,6 +230,7 @@ def _probes(service: Facts, port_name: str) -> Facts:
 
 
 def _strategy(service: Facts) -> Facts:
-    # A spare accelerator for a surge pod is rare: such a rollout would wait for ever.
-    surge, unavailable = (0, 1) if _accelerators(service) else ("25%", 0)
+    # A spare accelerator for a surge pod is rare, and it cannot mount what one node has: such a rollout would wait for ever.
+    alone = _accelerators(service) or (access_mode(service) or "").startswith("ReadWriteOnce")
+    surge, unavailable = (0, 1) if alone else ("25%", 0)
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import typing as t
 
-from .plan_server import CACHE_PATH, PORT_NAME, container_security, image
+from .plan_server import PORT_NAME, container_security, image
+from .plan_weights import CACHE_PATH
 from .versions import ENGINES
 
 Facts = dict[str, t.Any]

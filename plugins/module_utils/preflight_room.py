@@ -249,4 +249,16 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
 
 
-CHECKS = (accelerators, quotas, unstated, limit_ranges, storage)
+def storage_classes(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """Somebody makes volumes for the claims that we make."""
+    known = facts.get("storage_classes")
+    for wanted in needs["storage_classes"] if isinstance(known, dict) else []:
+        name, listed = wanted["class_name"], ", ".join(sorted(known or {})) or "none"
+        if name and name not in known:
+            yield Finding("storage/class", f"{wanted['path']} names a storage class that is not there.", listed, name, "Write one that is there.")
+        elif not name and not default_storage_class(facts):
+            fix = f"Write one under {wanted['path']}, or mark one as the default."
+            yield Finding("storage/class", "No storage class is the default one, and a claim names none.", listed, "a default storage class", fix)
+
+
+CHECKS = (accelerators, quotas, unstated, limit_ranges, storage, storage_classes)

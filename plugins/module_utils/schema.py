@@ -9,7 +9,8 @@ from .fields import Field
 from .schema_benchmark import BENCHMARK
 from .schema_gateway import GATEWAY
 from .schema_gpus import GPUS
-from .versions import ACCELERATORS, ENGINES, RELEASES
+from .schema_model import ENGINE, MODEL, STORAGE
+from .versions import ACCELERATORS, RELEASES
 from .versions_gateways import PLATFORMS
 
 PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "precise_prefix", "disaggregated", "default")
@@ -17,20 +18,6 @@ PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "precise_prefix",
 _RESOURCES = {
     "requests": Field("map", "What the container asks for, such as C({cpu: 2, memory: 8Gi}).", elements=Field("quantity", "An amount.")),
     "limits": Field("map", "What the container may use at most.", elements=Field("quantity", "An amount.")),
-}
-
-_MODEL = {
-    "uri": Field(
-        "str", "Where the weights come from: C(hf://ORGANISATION/MODEL) or C(pvc://CLAIM/PATH). An engine of type C(simulator) needs none.", format="model_uri"
-    ),
-    "served_name": Field(
-        "str",
-        "The name that clients put in C(model). Left out, it is C(ORGANISATION/MODEL) of an C(hf://) URI, or the last part of a C(pvc://) one.",
-        example="llama-8b",
-    ),
-    "revision": Field("str", "Branch, tag or commit of the model repository. Left out, its main branch."),
-    "token_secret": Field("str", "Secret in the namespace whose key O(token_key) opens a gated model.", format="dns_subdomain", example="llm-d-hf-token"),
-    "token_key": Field("str", "Key of O(token_secret) under which the token lies.", default="HF_TOKEN", format="secret_key"),
 }
 
 _ACCELERATOR = {
@@ -56,38 +43,6 @@ _ACCELERATOR = {
         " Not for the simulator.",
         choices=("pipeline", "expert"),
     ),
-}
-
-_SIMULATOR = {
-    "time_to_first_token": Field("str", "Time to the first token of any prompt. Not together with O(prefill_time_per_token).", format="duration"),
-    "prefill_overhead": Field("str", "Time to the first token that every prompt costs, next to O(prefill_time_per_token).", format="duration"),
-    "prefill_time_per_token": Field("str", "Prefill time of each prompt token that is not in the KV cache.", format="duration", example="500us"),
-    "inter_token_latency": Field("str", "Time between two tokens.", format="duration", example="20ms"),
-    "time_factor_under_load": Field("float", "How much slower a full server is than an idle one.", minimum=1),
-    "kv_cache_size": Field("int", "Blocks in the KV cache of one server.", default=1024, minimum=1),
-    "seed": Field("int", "Seed of the simulated answers, for runs that can be repeated."),
-}
-
-_ENGINE = {
-    "type": Field("str", "What serves the model: C(vllm), or C(simulator), which answers like vLLM without a GPU.", default="vllm", choices=tuple(ENGINES)),
-    "image": Field("str", "Image of the model server, used as written. Left out, the tested one of this collection.", format="image"),
-    "port": Field("int", "Port of the model server, of its Service and of the InferencePool.", default=8000, minimum=1024, maximum=65535),
-    "max_model_len": Field("int", "Longest prompt plus answer in tokens. Left out, the model's own limit (simulator: 32768).", minimum=1),
-    "max_num_seqs": Field("int", "Requests that one server works on at the same time. Left out, the engine's own default.", minimum=1),
-    "block_size": Field("int", "Tokens in one KV-cache block.", default=16, choices=(8, 16, 32, 64, 128)),
-    "args": Field("list", "Further command-line arguments, after all others.", default=[], elements=Field("str", "One argument.", example="--enforce-eager")),
-    "env": Field("map", "Further environment variables.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)),
-    "drain_seconds": Field(
-        "int",
-        "Seconds that a server which is replaced or removed stays with the answers under way, taking no new ones. One that takes longer is cut off.",
-        default=5,
-        minimum=5,
-        maximum=3600,
-    ),
-    "startup_timeout": Field(
-        "int", "Seconds that a server may take to load its model. Left out, 1800 for vLLM and 120 for the simulator.", minimum=10, maximum=86400
-    ),
-    "simulator": Field("dict", "How fast the simulator is. Only with O(type=simulator).", options=_SIMULATOR),
 }
 
 _ANY = Field("any", "A value.")
@@ -117,6 +72,12 @@ _SCHEDULER = {
     ),
     "saturation": Field("map", "When the endpoint picker takes a server for saturated.", elements=_ANY),
     "flow_control": Field("map", "Queueing in the endpoint picker, where the release has it.", elements=_ANY),
+    "kv_cache_metric": Field(
+        "str",
+        "Metric by which model servers say how full their KV cache is, where it is not that of vLLM from 0.11 on, C(vllm:kv_cache_usage_perc). With labels,"
+        " C(name{label=value}).",
+        example="vllm:gpu_cache_usage_perc",
+    ),
     "feature_gates": Field("list", "Feature gates of the endpoint picker.", elements=Field("str", "Name of a gate.")),
     "plugins": Field("list", "For experts: the plugins of the configuration, as the release spells them, in place of all options above.", elements=_ANY),
     "profiles": Field("list", "For experts: the scheduling profiles over O(plugins).", elements=_ANY),
@@ -173,15 +134,6 @@ _ROUTE = {
     ),
 }
 
-_STORAGE = {
-    "size": Field("quantity", "Room for the weights of an C(hf://) model on the node of each replica. Left out, as much as the node has.", example="50Gi"),
-    "access_mode": Field(
-        "str",
-        "How the claim of a C(pvc://) model may be mounted. Left out, it is not looked at.",
-        choices=("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"),
-    ),
-}
-
 _PREFILL = {
     "replicas": Field("int", "Number of prefill servers.", default=1, minimum=0),
 }
@@ -198,7 +150,7 @@ SERVICE = Field(
     "One model, its servers and its scheduler.",
     options={
         "name": Field("str", "Name of the model service. All of its objects are named after it.", required=True, format="dns_label"),
-        "model": Field("dict", "Which model is served.", required=True, options=_MODEL),
+        "model": Field("dict", "Which model is served.", required=True, options=MODEL),
         "replicas": Field("int", "Number of model servers. With prefill servers of their own, number of decode servers.", default=1, minimum=0),
         "prefill": Field(
             "dict",
@@ -208,13 +160,18 @@ SERVICE = Field(
             options=_PREFILL,
         ),
         "accelerator": Field("dict", "What one model server runs on.", default={}, options=_ACCELERATOR),
-        "engine": Field("dict", "The model server.", default={}, options=_ENGINE),
+        "engine": Field("dict", "The model server.", default={}, options=ENGINE),
         "scheduler": Field("dict", "The endpoint picker, which chooses a server for each request.", default={}, options=_SCHEDULER),
         "route": Field("dict", "How the gateway finds this model.", default={}, options=_ROUTE),
-        "storage": Field("dict", "Where the weights lie.", default={}, options=_STORAGE),
+        "storage": Field("dict", "Where the weights lie.", default={}, options=STORAGE),
         "resources": Field("dict", "Resources of one model server, next to its accelerators. Left out, requests that suit the engine.", options=_RESOURCES),
         "labels": Field(
             "map", "Further labels of the model server pods.", default={}, keys="label_key", elements=Field("str", "The value.", format="label_value")
+        ),
+        "service_account": Field(
+            "str",
+            "ServiceAccount of the model server pods, such as one that a cloud lets read a bucket. It has to be there. Left out, we make one without rights.",
+            format="dns_subdomain",
         ),
         "node_selector": Field(
             "map", "Node labels that a model server needs.", default={}, keys="label_key", elements=Field("str", "The value.", format="label_value")

@@ -21,6 +21,7 @@ from .epp_view import view
 from .fields import Problem, show, suggest
 from .scorers_draft import Draft
 from .scorers_input import Findings, Part, block, named_parts, preset, resolve, scorers
+from .scorers_metrics import kv_cache_metric
 from .scorers_requires import requirements
 from .yaml_text import to_yaml
 
@@ -111,6 +112,8 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
     pieces.saturation(draft, asked.get("saturation") or {}, found)
     if asked.get("flow_control") is not None:
         pieces.flow_control(draft, asked["flow_control"], found)
+    if asked.get("kv_cache_metric"):
+        kv_cache_metric(draft, asked["kv_cache_metric"], found)
     _gates(draft, asked, found)
     found.notes += _notes(base, parts, line)
     return draft

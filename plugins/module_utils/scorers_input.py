@@ -25,6 +25,7 @@ KEYS = (
     "disaggregation",
     "saturation",
     "flow_control",
+    "kv_cache_metric",
     "feature_gates",
     "plugins",
     "profiles",
@@ -44,6 +45,7 @@ _TYPES: dict[str, tuple[type, str]] = {
     "disaggregation": (dict, "a mapping"),
     "saturation": (dict, "a mapping"),
     "flow_control": (dict, "a mapping"),
+    "kv_cache_metric": (str, "a text"),
     "feature_gates": (list, "a list of texts"),
     "plugins": (list, "a list"),
     "profiles": (list, "a list"),
@@ -89,9 +91,8 @@ def block(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str, t.Any]
         else:
             kept[key] = value
     raw = [key for key in RAW if kept.get(key)]
-    shaped = [
-        key for key in ("scorers", "filters", "picker", "picker_parameters", "profile_handler", "profile_handler_parameters", "disaggregation") if kept.get(key)
-    ]
+    words = ("scorers", "filters", "picker", "picker_parameters", "profile_handler", "profile_handler_parameters", "disaggregation", "kv_cache_metric")
+    shaped = [key for key in words if kept.get(key)]
     if raw and shaped:
         found.refuse(
             raw[0],

@@ -14,7 +14,7 @@ description:
   - A controller, its GatewayClass and its namespace are one for the whole cluster. Whoever installed them may not take them away while others use them.
   - A controller is in use while a Gateway of one of its classes is there that is not about to go, while someone else has made a class for it, or where
     another instance of this collection has made its namespace.
-  - A namespace is in use while workloads of another instance, or anyone else's Gateway, are in it.
+  - A namespace is in use while workloads of another instance, or anyone else's Gateway, are in it, or a claim of ours that was left with its data.
 options:
   controllers:
     description: The controllers.
@@ -129,7 +129,9 @@ def look(cluster: Cluster, params: dict) -> Seen:
     gateways, classes, namespaces = cluster.parallel(lambda job: job(), jobs)
     places = params["namespaces"]
     workloads = cluster.parallel(lambda place: listed(cluster, f"/apis/apps/v1/namespaces/{place}/deployments", "Deployment", others), places)
-    return Seen(gateways, classes, namespaces, dict(zip(places, workloads)))
+    ours, claims = f"{MANAGED_BY}={labels.get(MANAGED_BY)}", "persistentvolumeclaims"
+    kept = cluster.parallel(lambda place: listed(cluster, f"/api/v1/namespaces/{place}/{claims}", "PersistentVolumeClaim", ours), places)
+    return Seen(gateways, classes, namespaces, {place: [*running, *left] for place, running, left in zip(places, workloads, kept)})
 
 
 def main() -> None:

@@ -57,6 +57,9 @@ options:
   flow_control:
     description: Queueing in the endpoint picker, where the release has it.
     type: dict
+  kv_cache_metric:
+    description: Metric by which model servers say how full their KV cache is, where it is not V(vllm:kv_cache_usage_perc).
+    type: str
   feature_gates:
     description: Feature gates of the endpoint picker.
     type: list
@@ -236,6 +239,7 @@ BLOCK = {
     "disaggregation": {"type": "raw"},
     "saturation": {"type": "dict"},
     "flow_control": {"type": "dict"},
+    "kv_cache_metric": {"type": "str"},
     "feature_gates": {"type": "list", "elements": "str"},
     "plugins": {"type": "list", "elements": "dict"},
     "profiles": {"type": "list", "elements": "dict"},

@@ -125,6 +125,7 @@ def test_precise_prefix_only_misses_its_tokenizer() -> None:
         },
         {"preset": "balanced", "scorers": {"prefix": {"auto_tune": False, "block_size_tokens": 64, "lru_capacity_per_server": 1000}}},
         {"preset": "queue", "saturation": {"queue_depth": 9, "kv_cache_utilization": 0.7, "staleness": "1s"}},
+        {"preset": "balanced", "kv_cache_metric": "vllm:gpu_cache_usage_perc{engine=0}"},
         {
             "preset": "queue",
             "flow_control": {"request_ttl": "30s", "max_bytes": 1000, "bands": [{"priority": 5, "fairness": "round_robin", "ordering": "edf"}]},

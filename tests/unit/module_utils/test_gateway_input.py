@@ -13,6 +13,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.versions_gateways 
 Facts = dict[str, t.Any]
 CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway")}
 OPENSHIFT = {"llm_d_platform": "openshift"}
+_SIM: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
 TABLE: list[tuple[str, Facts, Facts, str, str]] = [
     ("google elsewhere", {"provider": "gke"}, {}, "llm_d_gateway.provider", "llm_d_platform is 'kubernetes'. Write 'llm_d_platform: gke'"),
     ("openshift elsewhere", {"provider": "openshift"}, {}, "llm_d_gateway.provider", "Write 'llm_d_platform: openshift'"),
@@ -43,6 +44,21 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
     ("a certificate unused", {"listener": {"tls_secret": "x"}}, {}, "llm_d_gateway.listener.protocol", "Write HTTPS"),
     ("one name twice", {"listeners": [{"port": 81}]}, {}, "llm_d_gateway.listeners[0].name", "llm_d_gateway.listener has it already"),
     ("one port twice", {"listeners": [{"name": "b"}]}, {}, "llm_d_gateway.listeners[0].port", "llm_d_gateway.listener has it already"),
+    (
+        "two protocols on one port",
+        {"listeners": [{"name": "b", "hostname": "b.example.com", "protocol": "HTTPS", "tls_secret": "x"}]},
+        {},
+        "llm_d_gateway.listeners[0].protocol",
+        "llm_d_gateway.listener speaks HTTP on port 80, and a port speaks one protocol. Write HTTP, or another port.",
+    ),
+    ("a host name that is none", {"listener": {"hostname": "https://chat"}}, {}, "llm_d_gateway.listener.hostname", "chat.example.com"),
+    (
+        "a host that no listener answers to",
+        {"listener": {"hostname": "*.example.com"}, "listeners": [{"name": "b", "port": 81, "hostname": "llm.example.org"}]},
+        {"llm_d_model_services": [{**_SIM, "route": {"hostnames": ["chat.example.com", "example.com"]}}]},
+        "llm_d_model_services[0].route.hostnames[1]",
+        "no listener of the gateway answers to 'example.com'. Write a host of *.example.com or llm.example.org",
+    ),
     ("a gateway of no gateway", {"provider": "standalone", "name": "x"}, {}, "llm_d_gateway.name", "there is no Gateway"),
     (
         "tls of no gateway",
@@ -186,3 +202,12 @@ def test_durations(text: str, whole: int) -> None:
 
 def test_versions_are_compared_as_numbers() -> None:
     assert parts("v1.28.6") < parts("1.29.0-rc.1") < parts("1.29.2+x") < parts("1.30")
+
+
+@pytest.mark.parametrize(
+    ("listener", "route"),
+    [(None, "chat.example.com"), ("*.example.com", "a.b.example.com"), ("chat.example.com", "*.example.com"), ("*.b.example.com", "*.example.com")],
+)
+def test_a_host_that_a_listener_answers_to_is_planned(listener: str | None, route: str) -> None:
+    service = {**_SIM, "route": {"hostnames": [route]}}
+    assert not problems({"llm_d_charts": CHARTS, "llm_d_gateway": {"listener": {"hostname": listener}}, "llm_d_model_services": [service]})

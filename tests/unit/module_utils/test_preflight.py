@@ -287,6 +287,12 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("limit_range/min", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"cpu": "1500m"}}]}}]}),
     ("storage/claim", {"llm_d_model_services": [{**LLAMA, "model": {"uri": "pvc://models/llama"}}]}, {"claims": {"models": None}}),
     ("storage/lost", {"llm_d_model_services": [{**LLAMA, "model": {"uri": "pvc://models/llama"}}]}, {"claims": {"models": {"status": {"phase": "Lost"}}}}),
+    ("storage/class", {"llm_d_model_services": [{**LLAMA, "replicas": 1, "storage": {"claim": True, "size": "50Gi"}}]}, {"storage_classes": {"slow": {}}}),
+    (
+        "storage/class",
+        {"llm_d_model_services": [{**LLAMA, "replicas": 1, "storage": {"claim": True, "size": "50Gi", "class_name": "fast"}}]},
+        {"storage_classes": {"slow": {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}}},
+    ),
 ]
 
 
@@ -307,6 +313,15 @@ def test_every_finding_is_provoked(root: Path) -> None:
                 known.add(node.args[0].value)
     assert len(known) > 30
     assert {row[0] for row in TABLE} == known
+
+
+@pytest.mark.parametrize("name", [None, "fast"])
+def test_a_storage_class_that_is_there_is_no_finding(name: str | None) -> None:
+    user = {"llm_d_model_services": [{**LLAMA, "replicas": 1, "storage": {"claim": True, "size": "50Gi", "class_name": name}}]}
+    known = {"fast": {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}}
+    assert "storage/class" not in findings(user, {"storage_classes": known})
+    unread = {key: value for key, value in HEALTHY.items() if key != "storage_classes"}
+    assert "storage/class" not in [finding.id for finding in judge(unread, plan({**FILE, **user})["preflight"])]
 
 
 def test_who_may_not_read_definitions_sees_groups() -> None:

@@ -22,7 +22,8 @@ ROOT = f"/apis/{GATEWAY_API}/v1"
 NAMESPACES, CONTROLLER = "/api/v1/namespaces", "envoy-gateway-system"
 RECORD = f"{NAMESPACES}/{CONTROLLER}/secrets/sh.helm.release.v1.envoy-gateway.v1"
 KINDS = {
-    "/api/v1": [("namespaces", "Namespace", False), ("secrets", "Secret", True), ("pods", "Pod", True), ("configmaps", "ConfigMap", True)],
+    "/api/v1": [("namespaces", "Namespace", False), ("secrets", "Secret", True), ("pods", "Pod", True), ("configmaps", "ConfigMap", True),
+                ("services", "Service", True), ("serviceaccounts", "ServiceAccount", True), ("persistentvolumeclaims", "PersistentVolumeClaim", True)],
     ROOT: [("gateways", "Gateway", True), ("gatewayclasses", "GatewayClass", False)],
     "/apis/apps/v1": [("deployments", "Deployment", True)],
 }
@@ -71,8 +72,8 @@ class Api:
         if plain == "/api":
             return 200, {"kind": "APIVersions", "versions": ["v1"]}
         if plain == "/apis":
-            version = {"groupVersion": f"{GATEWAY_API}/v1", "version": "v1"}
-            return 200, {"kind": "APIGroupList", "groups": [{"name": GATEWAY_API, "versions": [version], "preferredVersion": version}]}
+            versions = {group: {"groupVersion": f"{group}/v1", "version": "v1"} for group in (GATEWAY_API, "apps")}
+            return 200, {"kind": "APIGroupList", "groups": [{"name": group, "versions": [each], "preferredVersion": each} for group, each in versions.items()]}
         if plain in KINDS:
             verbs = ["create", "delete", "get", "list", "patch"]
             kinds = [{"name": name, "singularName": name[:-1], "kind": kind, "namespaced": place, "verbs": verbs} for name, kind, place in KINDS[plain]]
@@ -182,3 +183,18 @@ def test_an_operator_of_gpus_that_others_use_is_refused_before_anything_goes(tea
     del api.kept[theirs], api.kept[RECORD]
     rc, said, _helm = teardown(**whole)
     assert rc == 0 and home not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept, said
+
+
+def test_weights_stay_with_their_namespace_until_they_are_given_up(teardown, api):
+    claim, server = f"{NAMESPACES}/llm-d/persistentvolumeclaims/llama-weights", "/apis/apps/v1/namespaces/llm-d/deployments/llama-decode"
+    for path in (claim, server):
+        api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": labels("llm-d")}}
+    storage = {"claim": True, "size": "50Gi"}
+    user = {"roles": ["model_service", "prerequisites"], "llm_d_scope": "cluster", "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
+    rc, said, _helm = teardown(**user, llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}, "storage": storage}])
+    assert rc == 0, said
+    assert server not in api.kept and claim in api.kept and f"{NAMESPACES}/llm-d" in api.kept
+    assert "the namespace llm-d stays: PersistentVolumeClaim llm-d/llama-weights of instance llm-d" in " ".join(said.split())
+    rc, said, _helm = teardown(**user, llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}, "storage": {**storage, "delete_claim": True}}])
+    assert rc == 0, said
+    assert claim not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept

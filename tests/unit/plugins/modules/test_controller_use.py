@@ -92,6 +92,16 @@ def test_whoever_else_is_there_keeps_it(look, change, said):
     assert found["classes"] == sorted({item["spec"]["gatewayClassName"] for item in look.lists[GATEWAYS][1:]})
 
 
+def test_a_namespace_with_weights_of_ours_stays(look):
+    claims = "/api/v1/namespaces/llm-d/persistentvolumeclaims"
+    look.lists[claims] = [{"metadata": {"namespace": "llm-d", "name": "llama-weights", "labels": OURS}}, {"metadata": {"name": "data", "namespace": "llm-d"}}]
+    found = look(ENVOY, namespaces=["llm-d"])
+    assert found["namespaces"] == ["llm-d"] and found["used"] == []
+    assert found["lines"] == ["the namespace llm-d stays: PersistentVolumeClaim llm-d/llama-weights of instance a"]
+    look.lists[claims].pop(0)
+    assert look(ENVOY, namespaces=["llm-d"])["namespaces"] == [], "what others keep there is no concern of ours"
+
+
 def test_a_gateway_whose_class_is_gone_still_counts(look):
     look.lists[GATEWAYS].append(gateway("b", "g", "envoy-gateway", THEIRS))
     look.lists[CLASSES].clear()

@@ -1,0 +1,74 @@
+"""Listeners with ports, protocols, certificates and host names of the user's: the Gateway of every provider, by the real definition of its kind."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.verdict import targets
+from ansible_collections.llm_d.inference.plugins.module_utils.versions_gateways import GATEWAY_PROVIDERS
+
+from . import definitions_of_others as others
+from .gateway_cases import file_of, objects
+
+Facts = dict[str, t.Any]
+PROVIDERS = [name for name, facts in GATEWAY_PROVIDERS.items() if facts["gateway_api"] and name != "none"]
+LISTENERS: Facts = {
+    "listener": {"name": "secure", "port": 8443, "protocol": "HTTPS", "hostname": "*.example.com", "tls_secret": "wildcard-tls"},
+    "listeners": [
+        {"name": "plain", "port": 8080, "hostname": "chat.example.com"},
+        {"name": "other", "port": 8443, "protocol": "HTTPS", "hostname": "chat.example.org", "tls_secret": "org-tls", "tls_secret_namespace": "certificates"},
+    ],
+}
+
+
+def made(provider: str) -> tuple[Facts, list[Facts]]:
+    """(plan, objects) with these listeners."""
+    facts = GATEWAY_PROVIDERS[provider]
+    platform = {"llm_d_platform": (facts["platforms"] or ["kubernetes"])[0]}
+    planned = plan(file_of({"provider": provider, "service_type": facts["service_types"][0], **LISTENERS}, platform))
+    return planned, objects(planned)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_the_gateway_listens_as_it_was_told(provider: str) -> None:
+    planned, found = made(provider)
+    gateway = next(item for item in found if item["kind"] == "Gateway")
+    assert not others.problems(gateway)
+    namespace = planned["gateway"]["namespace"]
+    told = [
+        (
+            each["name"],
+            each["port"],
+            each["protocol"],
+            each["hostname"],
+            [(ref["name"], ref["namespace"]) for ref in each.get("tls", {}).get("certificateRefs", [])],
+        )
+        for each in gateway["spec"]["listeners"]
+    ]
+    assert told == [
+        ("secure", 8443, "HTTPS", "*.example.com", [("wildcard-tls", namespace)]),
+        ("plain", 8080, "HTTP", "chat.example.com", []),
+        ("other", 8443, "HTTPS", "chat.example.org", [("org-tls", "certificates")]),
+    ]
+    grants = [(item["metadata"]["namespace"], item["spec"]["to"]) for item in found if item["kind"] == "ReferenceGrant"]
+    assert ("certificates", [{"group": "", "kind": "Secret", "name": "org-tls"}]) in grants
+    assert {(need["name"], need["namespace"]) for need in planned["preflight"]["secrets"]} == {("wildcard-tls", namespace), ("org-tls", "certificates")}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_routes_bear_their_hosts_and_the_validation_asks_by_one_that_the_listener_takes(provider: str) -> None:
+    planned, found = made(provider)
+    routes = {item["metadata"]["name"]: item for item in found if item["kind"] == "HTTPRoute"}
+    assert not [problem for route in routes.values() for problem in others.problems(route)]
+    assert {name: route["spec"]["hostnames"] for name, route in routes.items()} == {"llama": ["chat.example.com"], "sim": []}
+    assert {target["name"]: target["host_header"] for target in targets(planned)} == {"llama": "chat.example.com", "sim": "validation.example.com"}
+
+
+def test_the_definition_refuses_what_is_no_listener() -> None:
+    _planned, found = made("envoy_gateway")
+    gateway = next(item for item in found if item["kind"] == "Gateway")
+    for wrong in ({"port": 0}, {"hostname": "https://chat"}, {"hostnam": "chat.example.com"}):
+        listeners = [{**gateway["spec"]["listeners"][0], **wrong}]
+        assert others.problems({**gateway, "spec": {**gateway["spec"], "listeners": listeners}}), wrong
