@@ -10,6 +10,8 @@ import collections.abc as c
 import json
 import typing as t
 
+from ansible_collections.llm_d.inference.plugins.module_utils import tls_options
+
 Facts = dict[str, t.Any]
 MAX_DATA = 900_000  # bytes of a ConfigMap or Secret, with room for the rest
 LABEL = "llm-d.ai/perf"
@@ -21,14 +23,13 @@ _HERE = ("url", "gateway", "service", "path", "kubeconfig", "context", "job", "b
 def definitions(params: c.Mapping[str, t.Any], url: str, name: str, program: bytes, texts: c.Mapping[str, str]) -> tuple[Facts, list[Facts]]:
     """A Job that is suspended, and the ConfigMap and Secret that it needs and that shall go with it.
 
-    `params`: the module's, complete; `url`: where to send; `texts`: those of the files that `workload` and `ca` stand for. Raises ValueError.
+    `params`: the module's, complete; `url`: where to send; `texts`: those of the files that `workload` and the options in tls_options.FILES name. Raises ValueError.
     """
     where = params["job"]
     options = {**{key: value for key, value in params.items() if key not in _HERE}, "url": url}
     if "workload" in texts:
         options["workload"] = {**options["workload"], "path": f"{_FOLDER}/workload"}
-    if "ca" in texts:
-        options["ca_path"] = f"{_FOLDER}/ca"
+    options |= {name: f"{_FOLDER}/{name}" for name in tls_options.FILES if name in texts}
     files = {OPTIONS: json.dumps(options, sort_keys=True), **texts}
     if max(sum(len(text.encode()) for text in files.values()), len(program)) > MAX_DATA:
         raise ValueError(f"workload.path: more than {MAX_DATA} bytes do not fit into a Secret; cut the file, or measure without job")

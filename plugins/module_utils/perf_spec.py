@@ -51,6 +51,8 @@ SPEC = {
     "api_key": {"type": "str", "no_log": True},
     "validate_certs": {"type": "bool", "default": True},
     "ca_path": {"type": "path"},
+    "client_cert": {"type": "path"},
+    "client_key": {"type": "path", "no_log": False},
     "workload": {"type": "dict", "default": {}, "options": WORKLOAD},
     "stages": {"type": "list", "elements": "dict", "default": [], "options": STAGE},
     "warmup": {"type": "dict", "options": STAGE},
@@ -74,7 +76,7 @@ SPEC = {
 }
 EXCLUSIVE = [("url", "gateway", "service"), ("model", "models"), ("stages", "sweep", "search")]
 ONE_OF = [("url", "gateway", "service"), ("model", "models")]
-REQUIRED_BY = {"baseline_max_ratio": ["baseline"]}
+REQUIRED_BY = {"baseline_max_ratio": ["baseline"], "client_key": ["client_cert"]}
 
 
 def complete(options: c.Mapping[str, t.Any]) -> dict[str, t.Any]:

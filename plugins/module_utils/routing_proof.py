@@ -17,6 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http_transport imp
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client
 from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import Counters, Servers, pods
 from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import Limits, Prober
+from ansible_collections.llm_d.inference.plugins.module_utils.tls_options import FILES
 
 THREADS = 8
 _DEFAULT_PORT = {"http": 80, "https": 443}
@@ -145,7 +146,7 @@ class Proof:
 
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
         headers = {"Host": service["host_header"]} if service.get("host_header") else None
-        transport = UrlTransport(service["url"], validate_certs=service["validate_certs"], ca_path=service.get("ca_path"), use_proxy=service["use_proxy"])
+        transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls_of(service))
         client, groups = Client(transport, service.get("api_key"), headers), service.get("servers") or {}
         servers = Servers(self._cluster, groups["namespace"], groups["groups"]) if groups else None
         return Prober(service, client, self._counters(service.get("metrics")), self._limits, servers).run()
@@ -168,6 +169,11 @@ class Proof:
             return self._cluster.get("/version").get("gitVersion") if self._cluster else None
         except Exception:  # pylint: disable=broad-except
             return None
+
+
+def tls_of(service: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The TLS options of a service."""
+    return {"validate_certs": service["validate_certs"], **{name: service.get(name) for name in FILES}}
 
 
 def needs_cluster(options: c.Mapping[str, t.Any]) -> bool:

@@ -172,6 +172,12 @@ options:
   ca_path:
     description: PEM file with the certificates of the authorities to trust.
     type: path
+  client_cert:
+    description: PEM file with the certificate to show to the server, and with its key unless O(client_key) holds that. With O(job), it goes into the Secret.
+    type: path
+  client_key:
+    description: PEM file with the key of O(client_cert), without a password. With O(job), it goes into the Secret.
+    type: path
   workload:
     description: What is sent. Lengths of prompts are in common English words, a token each or a little more; lengths of answers are in tokens.
     type: dict
@@ -697,7 +703,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils import (
     perf_job_files,
     perf_options,
     perf_target,
-    perf_tls,
+    tls_options,
 )
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
@@ -717,15 +723,14 @@ def measure(params: dict[str, t.Any], files: perf_job.Files, nonce: str) -> tupl
     url = perf_target.address(params, cluster)
     if params["job"]:
         return by_job({**params, "nonce": nonce}, url, files, cluster())
-    plan = perf_options.plan({**params, "url": url}, files.workload, perf_tls.context(params), nonce)
+    plan = perf_options.plan({**params, "url": url}, files.workload, tls_options.context(params), nonce)
     return perf_job.brief(perf_job.perform(plan, params, files, nonce))
 
 
 def by_job(params: dict[str, t.Any], url: str, files: perf_job.Files, cluster: t.Any) -> tuple[dict[str, t.Any], list[str]]:
     """By a Job of the cluster. The same errors."""
     texts = {"workload": files.workload} if files.workload is not None else {}
-    if params["ca_path"]:
-        texts["ca"] = perf_job_files.text("ca_path", params["ca_path"])
+    texts |= {name: perf_job_files.text(name, params[name]) for name in tls_options.FILES if params[name]}
     name = f"{params['job']['name']}-{secrets.token_hex(4)}"
     job, others = perf_definitions.definitions(params, url, name, perf_bundle.bundle(), texts)
     told = perf_cluster.JobRun(cluster, job, others, params["job"]["start_timeout"], perf_job.teller(params["progress_path"])).run()
@@ -743,7 +748,7 @@ def main() -> None:
     try:
         files = perf_job.read(module.params)
         perf_options.plan({**module.params, "url": (module.params["url"] or NOWHERE) + module.params["path"]}, files.workload,
-                          perf_tls.context(module.params), nonce)
+                          tls_options.context(module.params), nonce)
         if module.check_mode:
             module.exit_json(changed=False, msg="check mode: nothing was sent, nothing was measured")
         result, warnings = measure(module.params, files, nonce)
