@@ -64,7 +64,7 @@ SPEC = {
     "request_timeout": {"type": "float", "default": 300},
     "in_flight": {"type": "int", "default": 10000},
     "pause": {"type": "float", "default": 1},
-    "processes": {"type": "int", "default": 1},
+    "processes": {"type": "int"},
     "max_lag": {"type": "float", "default": 0.1},
     "max_lag_share": {"type": "float", "default": 0.1},
     "slo": {"type": "dict", "default": {}},

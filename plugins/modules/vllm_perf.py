@@ -107,7 +107,7 @@ options:
         type: float
         default: 300
       resources:
-        description: Resources of its container. By default a processor core for each of O(processes).
+        description: Resources of its container. By default a processor core for each of O(processes), then one where that is left out.
         type: dict
       image_pull_secrets:
         description: Names of Secrets for the image.
@@ -354,9 +354,11 @@ options:
     type: float
     default: 1
   processes:
-    description: Processes that send together, where one core is not enough for the load. Each takes every so-manieth request.
+    description:
+      - Processes that send together, where one core is not enough for the load. Each takes every so-manieth request.
+      - Left out, it is one, and more for a stage that would take more than half of a core, up to the cores that this process may use. What a request takes is
+        guessed from O(workload) for the first stage, which may be O(warmup), and known for the others.
     type: int
-    default: 1
   max_lag:
     description: Seconds by which 99 % of the requests may be sent late, and by which the client's own clock may run late, before a stage is invalid.
     type: float
@@ -523,10 +525,12 @@ nonce:
   type: str
   sample: 4fd1a0c2
 client:
-  description: This client, with C(cpu) (processor cores it took on average), C(memory_mib) at its peak, C(python) and C(cores) of the host.
+  description:
+    - This client, with C(cpu) (processor cores it took on average), C(memory_mib) at its peak, C(python), C(cores) of the host, and C(processes), how many sent
+      at once at most.
   returned: always, except in check mode
   type: dict
-  sample: {cpu: 0.43, memory_mib: 61.2, python: 3.12.4, cores: 8}
+  sample: {cpu: 0.43, memory_mib: 61.2, python: 3.12.4, cores: 8, processes: 1}
 comparison:
   description:
     - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(found), C(ratio), C(low), C(high) and C(verdict).

@@ -19,7 +19,7 @@ import time
 import jsonschema
 import pytest
 
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_bundle, perf_spec
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_bundle, perf_share, perf_spec
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import JSON, SSE, chunk, free_port, serve, stream, whole
 
@@ -268,9 +268,9 @@ def test_check_mode_sends_nothing(call):
 
 def test_all_mistakes_at_once(call):
     result = call(vllm_perf, url="ftp://x", models=[{"name": "m", "weight": 0}], workload={"input_len": 0, "output_len": 9, "output_len_max": 3},
-                  stages=[{"rate": 1}], slo={"soon": 1}, goodput={"ttft": 1}, request_timeout=0, headers={"A": "b\r\nC: d"})
+                  stages=[{"rate": 1}], slo={"soon": 1}, goodput={"ttft": 1}, request_timeout=0, processes=0, headers={"A": "b\r\nC: d"})
     for said in ("url: 'ftp://x'", "models[0].weight", "workload.input_len: 0", "workload.output_len_max: 3", "stages[0]: give either seconds", "slo.soon",
-                 "goodput.ttft", "request_timeout: 0", "cannot hold"):
+                 "goodput.ttft", "request_timeout: 0", "processes: 0", "cannot hold"):
         assert said in result["msg"]
 
 
@@ -342,3 +342,19 @@ def test_several_processes_send_as_one(call, tmp_path, stage):
     assert len((tmp_path / "requests.csv").read_text().splitlines()) == 31 and "30 ended" in (tmp_path / "progress").read_text()
     if "concurrency" in stage:
         assert server.most <= max(2, stage["concurrency"])
+
+
+def test_a_stage_has_as_many_processes_as_it_asks_for(call, tmp_path, monkeypatch):
+    """One after the other by one, by two and by one again: no request twice, none left out, all in the files."""
+    monkeypatch.setattr(perf_share, "cores", lambda: 2)
+    stages = [{"rate": 50, "requests": 5}, {"rate": 2000, "requests": 60}, {"concurrency": 1, "requests": 4}]
+    server = Server()
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, stages=stages, artifacts=str(tmp_path), **{**OPTIONS, "max_lag": 30})
+        alone = call(vllm_perf, url=url, stages=stages[:1], **OPTIONS)
+    assert result["verdict"] == "passed" and [found["ok"] for found in result["stages"]] == [5, 60, 4]
+    assert result["client"]["processes"] == 2 and alone["client"]["processes"] == 1
+    # each measurement has its first look
+    assert len(server.asked) == 76 and len({each["prompt"] for each in server.asked}) == 75
+    rows = list(csv.DictReader((tmp_path / "requests.csv").open()))
+    assert [sum(row["stage"] == stage for row in rows) for stage in ("rate 50", "rate 2000", "concurrency 1")] == [5, 60, 4]
