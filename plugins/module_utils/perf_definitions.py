@@ -23,7 +23,8 @@ _HERE = ("url", "gateway", "service", "path", "kubeconfig", "context", "job", "b
 def definitions(params: c.Mapping[str, t.Any], url: str, name: str, program: bytes, texts: c.Mapping[str, str]) -> tuple[Facts, list[Facts]]:
     """A Job that is suspended, and the ConfigMap and Secret that it needs and that shall go with it.
 
-    `params`: the module's, complete; `url`: where to send; `texts`: those of the files that `workload` and the options in tls_options.FILES name. Raises ValueError.
+    `params`: the module's, complete; `url`: where to send; `texts`: those of the files that `workload` and
+    the options in tls_options.FILES name. Raises ValueError.
     """
     where = params["job"]
     # without resources of its own the container asks for a core for each process, so that their number must be known here

@@ -12,12 +12,11 @@ import re
 import time
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import claims, claims_routing
+from ansible_collections.llm_d.inference.plugins.module_utils import claims, claims_routing, tls_options
 from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import ServiceTransport, Transport, UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client
 from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import Counters, Servers, pods
 from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import Limits, Prober
-from ansible_collections.llm_d.inference.plugins.module_utils.tls_options import FILES
 
 THREADS = 8
 _DEFAULT_PORT = {"http": 80, "https": 443}
@@ -146,7 +145,7 @@ class Proof:
 
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
         headers = {"Host": service["host_header"]} if service.get("host_header") else None
-        transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls_of(service))
+        transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls_options.chosen(service))
         client, groups = Client(transport, service.get("api_key"), headers), service.get("servers") or {}
         servers = Servers(self._cluster, groups["namespace"], groups["groups"]) if groups else None
         return Prober(service, client, self._counters(service.get("metrics")), self._limits, servers).run()
@@ -169,11 +168,6 @@ class Proof:
             return self._cluster.get("/version").get("gitVersion") if self._cluster else None
         except Exception:  # pylint: disable=broad-except
             return None
-
-
-def tls_of(service: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The TLS options of a service."""
-    return {"validate_certs": service["validate_certs"], **{name: service.get(name) for name in FILES}}
 
 
 def needs_cluster(options: c.Mapping[str, t.Any]) -> bool:

@@ -10,6 +10,16 @@ import ssl
 import typing as t
 
 FILES = ("ca_path", "client_cert", "client_key")  # the options that name files
+SPEC: dict[str, t.Any] = {
+    "validate_certs": {"type": "bool", "default": True}, "ca_path": {"type": "path"}, "client_cert": {"type": "path"},
+    "client_key": {"type": "path", "no_log": False},
+}
+REQUIRED_BY = {"client_key": ["client_cert"]}
+
+
+def chosen(options: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Of these options those about TLS, complete."""
+    return {name: options.get(name, spec.get("default")) for name, spec in SPEC.items()}
 
 
 def context(params: c.Mapping[str, t.Any]) -> ssl.SSLContext | None:

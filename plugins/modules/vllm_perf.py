@@ -27,21 +27,6 @@ options:
       - Proxies of the environment are not honoured, since they would be measured too.
       - Give this, O(gateway) or O(service).
     type: str
-  gateway:
-    description: Instead of O(url), a Gateway of the cluster. Requests go to the address in its status.
-    type: dict
-    suboptions:
-      namespace:
-        description: Its namespace.
-        type: str
-        required: true
-      name:
-        description: Its name.
-        type: str
-        required: true
-      listener:
-        description: Which of its listeners. The first one by default.
-        type: str
   service:
     description:
       - Instead of O(url), a Service of the cluster. Requests go to its address outside of the cluster where it has one, else to its cluster IP, which
@@ -60,26 +45,10 @@ options:
         description: Its port.
         type: int
         required: true
-  path:
-    description: What goes before C(/v1), where a gateway routes by path.
-    type: str
-    default: ''
-  wait:
-    description: Seconds to wait until the Gateway or Service has an address.
-    type: float
-    default: 30
-  kubeconfig:
-    description:
-      - Kubeconfig for O(gateway), O(service) and O(job).
-      - All other settings of the connection come from the C(K8S_AUTH_*) variables of the environment, as for C(kubernetes.core).
-    type: path
-  context:
-    description: Context in the kubeconfig.
-    type: str
   job:
     description:
       - Measure from inside of the cluster, by a Job, and not from the host where this runs. Everything else stays as it is.
-      - The Job, its ConfigMap with the load client and its Secret with the options are removed when it has ended, and on SIGINT and SIGTERM.
+      - The Job, its ConfigMap with the load client and its Secret with the options and the files that they name are removed when it has ended, and on SIGINT and SIGTERM.
     type: dict
     suboptions:
       namespace:
@@ -134,11 +103,6 @@ options:
         description: Its share of the requests, as against the other weights.
         type: float
         default: 1
-  api:
-    description: Which completions to ask for.
-    type: str
-    choices: [completions, chat_completions]
-    default: completions
   stream:
     description: Whether answers are streamed. Of one that is not, the first token comes with the last.
     type: bool
@@ -159,25 +123,6 @@ options:
     description: Headers to add to each request.
     type: dict
     default: {}
-  host_header:
-    description: Host name to ask for, where a gateway routes by host name.
-    type: str
-  api_key:
-    description: Key that the server asks for. It is never shown.
-    type: str
-  validate_certs:
-    description: Whether the certificate must be trusted.
-    type: bool
-    default: true
-  ca_path:
-    description: PEM file with the certificates of the authorities to trust.
-    type: path
-  client_cert:
-    description: PEM file with the certificate to show to the server, and with its key unless O(client_key) holds that. With O(job), it goes into the Secret.
-    type: path
-  client_key:
-    description: PEM file with the key of O(client_cert), without a password. With O(job), it goes into the Secret.
-    type: path
   workload:
     description: What is sent. Lengths of prompts are in common English words, a token each or a little more; lengths of answers are in tokens.
     type: dict
@@ -282,13 +227,13 @@ options:
   sweep:
     description: Instead of O(stages), rate after rate until the server is saturated, that is, until it answers less than 85 % of them in the time.
     type: dict
-    suboptions:
+    suboptions: &ladder
       rate:
         description: The first rate, in requests per second.
         type: float
         default: 1
       factor:
-        description: Each rate is the last one times this.
+        description: Each rate is the last one times this. A search does so until the objectives are missed.
         type: float
         default: 2
       rate_max:
@@ -306,34 +251,11 @@ options:
     description: Instead of O(stages), look for the highest rate that meets O(slo), by doubling and then halving the gap.
     type: dict
     suboptions:
-      rate:
-        description: The first rate, in requests per second.
-        type: float
-        default: 1
-      factor:
-        description: Until the objectives are missed, each rate is the last one times this.
-        type: float
-        default: 2
-      rate_max:
-        description: No rate above this is tried.
-        type: float
-      seconds:
-        description: How long each rate is sent. It should be much longer than a request takes.
-        type: float
-        default: 30
-      most:
-        description: Number of rates at most.
-        type: int
-        default: 12
+      <<: *ladder
       tolerance:
         description: How close the answer must be, as a share of it.
         type: float
         default: 0.05
-  arrivals:
-    description: In open loops, V(poisson) for independent arrivals, V(constant) for equal gaps.
-    type: str
-    choices: [poisson, constant]
-    default: poisson
   seed:
     description: Equal seeds give equal lengths, orders and times.
     type: int
@@ -397,9 +319,6 @@ options:
       - Folder on the host where this runs. There come C(result.json), C(requests.csv), C(report.html), and for each stage a benchmark report of llm-d
         (schema 0.2.1), C(benchmark_report_0.json) and so on.
     type: path
-  progress_path:
-    description: File to which lines about the progress are appended. Set by the action plugin.
-    type: path
 attributes:
   check_mode:
     description: Checks the options, sends nothing and measures nothing.
@@ -411,6 +330,8 @@ requirements:
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
+  - llm_d.inference.load
+  - llm_d.inference.server
 """
 
 EXAMPLES = r"""
