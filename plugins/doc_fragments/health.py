@@ -6,7 +6,12 @@
 from __future__ import annotations
 
 
-_COMMON = r"""
+class ModuleDocFragment:
+    """DOCUMENTATION: vllm_health. INFO: vllm_health_info, which also looks at several sets at once. Both want llm_d.inference.server as well."""
+
+    DOCUMENTATION = r"""
+requirements:
+  - kubernetes >= 24.2.0, for all but O(url) and O(urls)
 options:
   url:
     description:
@@ -153,7 +158,9 @@ options:
     type: bool
     default: true
 """
-_GROUPS = r"""
+
+    # with a type, since ansible-test wants to read whole texts where there is none
+    INFO: str = DOCUMENTATION + r"""
   groups:
     description:
       - Several sets of servers, each looked at and compared by itself, all at the same time. Instead of the other places.
@@ -174,14 +181,3 @@ _GROUPS = r"""
         required: true
         suboptions: *replicas
 """
-_REQUIREMENTS = r"""
-requirements:
-  - kubernetes >= 24.2.0, for all but O(url) and O(urls)
-"""
-
-
-class ModuleDocFragment:
-    """DOCUMENTATION: vllm_health. INFO: vllm_health_info, which also looks at several sets at once. Both want llm_d.inference.server as well."""
-
-    DOCUMENTATION = _COMMON + _REQUIREMENTS
-    INFO = _COMMON + _GROUPS + _REQUIREMENTS

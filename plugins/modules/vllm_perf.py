@@ -48,7 +48,8 @@ options:
   job:
     description:
       - Measure from inside of the cluster, by a Job, and not from the host where this runs. Everything else stays as it is.
-      - The Job, its ConfigMap with the load client and its Secret with the options and the files that they name are removed when it has ended, and on SIGINT and SIGTERM.
+      - The Job, its ConfigMap with the load client and its Secret with the options and the files that they name are removed when it has ended,
+        and on SIGINT and SIGTERM.
     type: dict
     suboptions:
       namespace:
