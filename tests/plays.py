@@ -1,4 +1,7 @@
-"""Plays as a user starts them, for the tests that do: with the settings of this checkout, and none that molecule has made for its own plays."""
+"""Plays as a user starts them, for the tests that do: with the settings of this checkout, and none that molecule has made for its own plays.
+
+Who imports this can import the checkout as ansible_collections.llm_d.inference, as Ansible itself does it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
+
 ROOT = Path(__file__).resolve().parents[1]
+
+_AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()
 
 
 def command(*arguments: str) -> list[str]:

@@ -1,15 +1,17 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that vllm_health and vllm_health_info have in common."""
+"""Options of vllm_health and vllm_health_info."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """extends_documentation_fragment: llm_d.inference.health"""
+    """DOCUMENTATION: vllm_health. INFO: vllm_health_info, which also looks at several sets at once. Both want llm_d.inference.server as well."""
 
     DOCUMENTATION = r"""
+requirements:
+  - kubernetes >= 24.2.0, for all but O(url) and O(urls)
 options:
   url:
     description:
@@ -81,7 +83,7 @@ options:
       - All servers behind a Service, or with certain labels, one by one and all at once, each reached through the API server's proxy.
       - They are compared with each other. Pods that are about to go are left out.
     type: dict
-    suboptions:
+    suboptions: &replicas
       namespace:
         description: Namespace of the Pods.
         type: str
@@ -151,37 +153,31 @@ options:
     description: Seconds that one request may take, its retries included.
     type: float
     default: 10
-  api_key:
-    description: Key that the server asks for. It is never shown.
-    type: str
-  host_header:
-    description: Host name to ask for, where a gateway routes by host name.
-    type: str
-  validate_certs:
-    description: Whether the server's certificate must be trusted.
-    type: bool
-    default: true
-  ca_path:
-    description: PEM file with the certificates of the authorities to trust.
-    type: path
-  client_cert:
-    description: PEM file with the certificate to show to the server, and with its key unless O(client_key) holds that.
-    type: path
-  client_key:
-    description: PEM file with the key of O(client_cert), without a password.
-    type: path
   use_proxy:
     description: Whether the proxies of the environment are used for O(url) and O(urls).
     type: bool
     default: true
-  kubeconfig:
+"""
+
+    # with a type, since ansible-test wants to read whole texts where there is none
+    INFO: str = DOCUMENTATION + r"""
+  groups:
     description:
-      - Kubeconfig for everything that is reached through the API server.
-      - All other settings of the connection come from the C(K8S_AUTH_*) variables of the environment, as for C(kubernetes.core).
-    type: path
-  context:
-    description: Context in the kubeconfig.
-    type: str
-requirements:
-  - kubernetes >= 24.2.0, for all but O(url) and O(urls)
+      - Several sets of servers, each looked at and compared by itself, all at the same time. Instead of the other places.
+      - All other options are the same for all of them.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: Name of the set in RV(groups).
+        type: str
+        required: true
+      model:
+        description: Name under which its servers must serve the model. Without it O(model).
+        type: str
+      replicas:
+        description: Its servers.
+        type: dict
+        required: true
+        suboptions: *replicas
 """

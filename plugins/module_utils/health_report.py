@@ -10,7 +10,7 @@ import dataclasses
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
-from ansible_collections.llm_d.inference.plugins.module_utils import engines, health, replicas
+from ansible_collections.llm_d.inference.plugins.module_utils import engines, health, replicas, tls_options
 from ansible_collections.llm_d.inference.plugins.module_utils.health_targets import Target, Targets, ready
 
 THREADS = 16
@@ -41,16 +41,13 @@ SPEC: dict[str, t.Any] = {
     "request_timeout": {"type": "float", "default": 10},
     "api_key": {"type": "str", "no_log": True},
     "host_header": {"type": "str"},
-    "validate_certs": {"type": "bool", "default": True},
-    "ca_path": {"type": "path"},
-    "client_cert": {"type": "path"},
-    "client_key": {"type": "path", "no_log": False},
+    **tls_options.SPEC,
     "use_proxy": {"type": "bool", "default": True},
     "kubeconfig": {"type": "path"},
     "context": {"type": "str"},
 }
 PLACES = ("url", "urls", "service", "pod", "gateway", "replicas")
-RULES: dict[str, t.Any] = {"mutually_exclusive": [PLACES], "required_one_of": [PLACES], "required_by": {"client_key": ["client_cert"]}}
+RULES: dict[str, t.Any] = {"mutually_exclusive": [PLACES], "required_one_of": [PLACES], "required_by": tls_options.REQUIRED_BY}
 
 
 @dataclasses.dataclass

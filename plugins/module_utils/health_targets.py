@@ -11,6 +11,7 @@ import types
 import typing as t
 import urllib.parse
 
+from ansible_collections.llm_d.inference.plugins.module_utils import tls_options
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, dicts, dig, mapping, text
 from ansible_collections.llm_d.inference.plugins.module_utils.failures import Trouble as PodTrouble
 from ansible_collections.llm_d.inference.plugins.module_utils.failures import containers, log_trouble, pod_trouble
@@ -89,13 +90,9 @@ class Targets:
         retries = self._params.get("retries") or 0
         return Client(RetryTransport(transport, retries) if retries else transport, self._key, self._headers)
 
-    def _certificates(self) -> dict[str, t.Any]:
-        names = ("ca_path", "client_cert", "client_key")
-        return {"validate_certs": self._params.get("validate_certs", True), **{name: self._params.get(name) for name in names}}
-
     def _url(self, url: str) -> Target:
         params = self._params
-        options = {**self._certificates(), "use_proxy": params.get("use_proxy", True)}
+        options = {**tls_options.chosen(params), "use_proxy": params.get("use_proxy", True)}
         transport = UrlTransport(url, **options)
         pages, port = None, params.get("metrics_port")
         if port:
@@ -114,7 +111,7 @@ class Targets:
         host = self._params.get("host_header") or f"{name}.{namespace}.{'svc' if kind == 'Service' else 'pod'}"
 
         def client(number: t.Any, scheme: str) -> Client:
-            return self._client(ForwardTransport(self.cluster, namespace, server, int(number), host, scheme, **self._certificates()))
+            return self._client(ForwardTransport(self.cluster, namespace, server, int(number), host, scheme, **tls_options.chosen(self._params)))
 
         return Target(f"{kind} {namespace}/{name}", client(port, scheme or "http"), client(metrics, "http") if metrics else None, pod)
 

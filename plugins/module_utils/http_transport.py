@@ -21,6 +21,7 @@ import urllib.request
 
 from ansible.module_utils.urls import make_context
 
+from ansible_collections.llm_d.inference.plugins.module_utils import tls_options
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import CutError
 from ansible_collections.llm_d.inference.plugins.module_utils.http_words import AGENT, base_url, excerpt
 
@@ -107,13 +108,7 @@ def tls(ca_path: str | None, validate_certs: bool, client_cert: str | None = Non
         context = make_context(cafile=ca_path, validate_certs=validate_certs)
     except (OSError, ssl.SSLError) as error:
         raise ValueError(f"ca_path {ca_path}: {error.strerror or error}; give a readable PEM file with certificates") from error
-    try:
-        if client_cert:
-            # a key that wants a password would ask for it on the terminal: an empty one makes it an error
-            context.load_cert_chain(client_cert, client_key, password="")
-    except (OSError, ssl.SSLError) as error:
-        named = f"client_cert {client_cert}" + (f" with client_key {client_key}" if client_key else "")
-        raise ValueError(f"{named}: {error.strerror or error}; give readable PEM files that belong together, the key without a password") from error
+    tls_options.show_certificate(context, client_cert, client_key)
     return context
 
 
@@ -294,7 +289,8 @@ def _trouble(what: str, error: Exception, status: int, received: int) -> Trouble
         return Trouble("tls_untrusted", f"{what}: the certificate is not trusted ({root.verify_message})",
                        "give the issuer's certificate in ca_path, or use the name in the certificate")
     if isinstance(root, ssl.SSLError):
-        return Trouble("tls", f"{what}: TLS failed ({root.reason or root})", "is it plain HTTP on that port? then write http://")
+        why, remedy = tls_options.refusal(root)
+        return Trouble("tls", f"{what}: {why}", remedy)
     if isinstance(root, (http.client.IncompleteRead, ConnectionError)) and status:
         return Trouble("truncated", f"{what}: answered {status}, then the connection broke after {received} bytes",
                        "the server or a proxy died in mid-answer: look at its log and restarts", status)

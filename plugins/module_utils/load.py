@@ -24,6 +24,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http_words import 
 from ansible_collections.llm_d.inference.plugins.module_utils.load_call import Call
 from ansible_collections.llm_d.inference.plugins.module_utils.load_connection import Connection, Exchange
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import Record
+from ansible_collections.llm_d.inference.plugins.module_utils.tls_options import refusal
 
 _PORTS = {"http": 80, "https": 443}
 Seen = c.Callable[[Record, Call], None]
@@ -134,7 +135,7 @@ class Client:
             loop = asyncio.get_running_loop()
             dummy, connection = await loop.create_connection(lambda: Connection(self.now, self._ended), *self._where, ssl=self._tls)
         except ssl.SSLError as error:
-            self._give_up(exchange, "tls", f"TLS failed: {error.reason or error}")
+            self._give_up(exchange, "tls", "; ".join(refusal(error)))
         except ConnectionRefusedError:
             self._give_up(exchange, "refused", "connection refused")
         except socket.gaierror as error:

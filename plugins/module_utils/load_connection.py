@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import collections.abc as c
+import ssl
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import load_wire
 from ansible_collections.llm_d.inference.plugins.module_utils.load_call import Call
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import AnswerReader, Record
+from ansible_collections.llm_d.inference.plugins.module_utils.tls_options import refusal
 
 READ = 256 << 10  # bytes that are read at once
 
@@ -79,7 +81,12 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = True
         exchange = self._exchange
         if exchange is not None:
-            t.cast(AnswerReader, exchange.reader).eof(self._clock())
+            reader = t.cast(AnswerReader, exchange.reader)
+            if isinstance(exc, ssl.SSLError) and not reader.record.status:
+                # a client certificate that is missing or not trusted is refused behind the handshake
+                reader.record.fail("tls", "; ".join(refusal(exc)))
+            else:
+                reader.eof(self._clock())
             self._end(exchange)
 
     @property

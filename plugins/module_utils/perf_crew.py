@@ -27,7 +27,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.load_drive import 
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import Record
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Plan, Runner
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_steps import Step
-from ansible_collections.llm_d.inference.plugins.module_utils.perf_tls import context
+from ansible_collections.llm_d.inference.plugins.module_utils.tls_options import context
 
 ROWS = 500  # records that are told at once
 

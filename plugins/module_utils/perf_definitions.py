@@ -10,6 +10,8 @@ import collections.abc as c
 import json
 import typing as t
 
+from ansible_collections.llm_d.inference.plugins.module_utils import tls_options
+
 Facts = dict[str, t.Any]
 MAX_DATA = 900_000  # bytes of a ConfigMap or Secret, with room for the rest
 LABEL = "llm-d.ai/perf"
@@ -21,19 +23,21 @@ _HERE = ("url", "gateway", "service", "path", "kubeconfig", "context", "job", "b
 def definitions(params: c.Mapping[str, t.Any], url: str, name: str, program: bytes, texts: c.Mapping[str, str]) -> tuple[Facts, list[Facts]]:
     """A Job that is suspended, and the ConfigMap and Secret that it needs and that shall go with it.
 
-    `params`: the module's, complete; `url`: where to send; `texts`: those of the files that `workload` and `ca` stand for. Raises ValueError.
+    `params`: the module's, complete; `url`: where to send; `texts`: those of the files that `workload` and
+    the options in tls_options.FILES name. Raises ValueError.
     """
     where = params["job"]
-    options = {**{key: value for key, value in params.items() if key not in _HERE}, "url": url}
+    # without resources of its own the container asks for a core for each process, so that their number must be known here
+    processes = params["processes"] or (None if where["resources"] else 1)
+    options = {**{key: value for key, value in params.items() if key not in _HERE}, "url": url, "processes": processes}
     if "workload" in texts:
         options["workload"] = {**options["workload"], "path": f"{_FOLDER}/workload"}
-    if "ca" in texts:
-        options["ca_path"] = f"{_FOLDER}/ca"
+    options |= {name: f"{_FOLDER}/{name}" for name in tls_options.FILES if name in texts}
     files = {OPTIONS: json.dumps(options, sort_keys=True), **texts}
     if max(sum(len(text.encode()) for text in files.values()), len(program)) > MAX_DATA:
         raise ValueError(f"workload.path: more than {MAX_DATA} bytes do not fit into a Secret; cut the file, or measure without job")
     about = {"name": name, "namespace": where["namespace"], "labels": {**(where["labels"] or {}), LABEL: name}}
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": about, "spec": _job(about, params["processes"], where)}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": about, "spec": _job(about, processes, where)}
     return job, [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "binaryData": {PROGRAM: base64.b64encode(program).decode()}},
         # a Secret, since the options may hold a key
@@ -48,7 +52,7 @@ def owned(definition: Facts, job: c.Mapping[str, t.Any]) -> Facts:
     return {**definition, "metadata": {**definition["metadata"], "ownerReferences": [owner]}}
 
 
-def _job(about: Facts, processes: int, where: c.Mapping[str, t.Any]) -> Facts:
+def _job(about: Facts, processes: int | None, where: c.Mapping[str, t.Any]) -> Facts:
     return {
         # ttl: where its maker is killed and cannot remove it
         "suspend": True, "backoffLimit": 0, "completions": 1, "parallelism": 1, "ttlSecondsAfterFinished": 600,
@@ -57,7 +61,7 @@ def _job(about: Facts, processes: int, where: c.Mapping[str, t.Any]) -> Facts:
     }
 
 
-def _pod(name: str, processes: int, where: c.Mapping[str, t.Any]) -> Facts:
+def _pod(name: str, processes: int | None, where: c.Mapping[str, t.Any]) -> Facts:
     user = {"runAsUser": where["run_as_user"], "runAsGroup": where["run_as_user"]} if where["run_as_user"] else {}
     return {
         "restartPolicy": "Never", "automountServiceAccountToken": False, "enableServiceLinks": False, "terminationGracePeriodSeconds": 5,

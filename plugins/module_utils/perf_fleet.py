@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several load clients as one, each a process of its own, where one core is not enough. Each sends every so-manieth request, at its time."""
+"""Several load clients as one, each a process of its own, where one core is not enough. Each sends every so-manieth request, at its time.
+
+Where nobody has said how many, each stage has as many as it asks for; a stage that needs one only is sent from here.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ import sys
 import typing as t
 
 # perf_crew is run, not called: the import is here so that Ansible sends it along
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_crew  # noqa: F401  # pylint: disable=unused-import
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_crew, perf_share  # noqa: F401  # pylint: disable=unused-import
 from ansible_collections.llm_d.inference.plugins.module_utils.load import Client
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Measured, Plan, Row, Runner, Say, Unusable
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_steps import Step
@@ -27,12 +30,11 @@ _START = "import sys; sys.path.insert(0, sys.argv[1]); from ansible_collections.
 
 
 class Fleet(Runner):
-    """A measurement by several clients. `params` are the options they make their plans from."""
+    """A measurement by several clients. `params` are the options they make their plans from, `processes` among them."""
 
-    def __init__(self, plan: Plan, params: c.Mapping[str, t.Any], nonce: str, count: int, row: Row | None = None, say: Say | None = None,
-                 every: float = 2.0) -> None:
+    def __init__(self, plan: Plan, params: c.Mapping[str, t.Any], nonce: str, row: Row | None = None, say: Say | None = None, every: float = 2.0) -> None:
         super().__init__(plan, row, say, every)
-        self._params, self._nonce, self._count, self._first = dict(params), nonce, count, 0
+        self._params, self._nonce, self._demand, self._cores = dict(params), nonce, perf_share.Demand(params, plan.source), perf_share.cores()
         self._crew: list[asyncio.subprocess.Process] = []
         self._seen_so_far: dict[int, list[float]] = {}
 
@@ -47,23 +49,28 @@ class Fleet(Runner):
             await asyncio.gather(*(process.wait() for process in self._crew))
 
     async def _measure(self, client: Client, step: Step) -> Measured:
-        if not self._crew:
-            await self._hire()
-        else:
-            await asyncio.sleep(self._plan.pause)
         # a place in a closed loop cannot be shared
-        crew = self._crew[: min(self._count, step.concurrency or self._count)]
-        self._seen_so_far = {}
-        order = {"step": dataclasses.asdict(step), "first": self._first, "count": len(crew)}
+        given = self._params["processes"]
+        count = min(given, step.concurrency or given) if given else self._demand.processes(step, self._cores)
+        self.processes = max(self.processes, count)
+        measured = await (self._by_crew(count, step) if count > 1 else super()._measure(client, step))
+        self._demand.learn(step, measured.totals)
+        return measured
+
+    async def _by_crew(self, count: int, step: Step) -> Measured:
+        await self._hire(count)
+        await self._pause()
+        crew, self._seen_so_far = self._crew[:count], {}
+        order = {"step": dataclasses.asdict(step), "first": self._next, "count": count}
         for process in crew:
             await _tell(process, order)
         answers = await asyncio.gather(*(self._hear(index, process, step) for index, process in enumerate(crew)))
         whole = Totals(dict(self._plan.good))
         for answer in answers:
             whole.merge(pickle.loads(base64.b64decode(answer["totals"])))
-        self._first += len(crew) * max(answer["sent"] for answer in answers)
+        self._next += count * max(answer["sent"] for answer in answers)
         self.elsewhere += whole.cpu
-        self.memory = sum(answer["memory_mib"] for answer in answers)
+        self.memory = max(self.memory, sum(answer["memory_mib"] for answer in answers))
         if self._say is not None:
             self._say(_progress(step, [[whole.wall, whole.requests, whole.ok, whole.failed, 0, whole.hist["ttft_from_schedule"].percentile(90)]]))
         measured = Measured(step, whole)
@@ -71,9 +78,10 @@ class Fleet(Runner):
             self.measured.append(measured)
         return measured
 
-    async def _hire(self) -> None:
-        root = str(pathlib.Path(__file__).parents[5])
-        for index in range(self._count):
+    async def _hire(self, count: int) -> None:
+        """Start those that are missing."""
+        root, there = str(pathlib.Path(__file__).parents[5]), len(self._crew)
+        for index in range(there, count):
             # -I -S: what they need lies beside this file, and nothing else is wanted
             process = await asyncio.create_subprocess_exec(sys.executable, "-I", "-S", "-c", _START, root, stdin=asyncio.subprocess.PIPE,
                                                            stdout=asyncio.subprocess.PIPE, limit=LIMIT)
@@ -81,7 +89,7 @@ class Fleet(Runner):
             # not on the command line: the options may hold a key
             await _tell(process, {"params": self._params, "nonce": self._nonce, "index": index, "keep_text": self._keep_text, "rows": self._row is not None,
                                   "every": self._every})
-        for process in self._crew:
+        for process in self._crew[there:]:
             await _line(process)  # each says when it is ready
 
     async def _hear(self, index: int, process: asyncio.subprocess.Process, step: Step) -> dict[str, t.Any]:

@@ -20,7 +20,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils import perf_crew, 
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_csv import Rows
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_fleet import Fleet
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_job_files import Files, read
-from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Plan, Runner, Unusable
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Plan, Unusable
 
 Facts = dict[str, t.Any]
 PROGRESS = 2.0  # seconds between two lines
@@ -41,7 +41,7 @@ def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextI
     """Send everything; the whole result, with what plots and reports need. `rows` gets a line of CSV for each request. Raises Unusable."""
     started, begin, cpu = datetime.datetime.now(datetime.timezone.utc), time.monotonic(), time.process_time()
     row, say = Rows(rows) if rows else None, teller(params.get("progress_path"))
-    runner = Runner(plan, row, say, PROGRESS) if params["processes"] == 1 else Fleet(plan, params, nonce, params["processes"], row, say, PROGRESS)
+    runner = Fleet(plan, params, nonce, row, say, PROGRESS)
     asyncio.run(runner.run())
     seconds = time.monotonic() - begin
     stages = [perf_result.stage(measured, plan) for measured in runner.measured]
@@ -51,7 +51,7 @@ def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextI
         "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": round(seconds, 3), "nonce": nonce,
         "client": {"cpu": round((time.process_time() - cpu + runner.elsewhere) / seconds, 3),
                    "memory_mib": round(perf_crew.memory() + runner.memory, 1), "python": platform.python_version(),
-                   "cores": os.cpu_count()},
+                   "cores": os.cpu_count(), "processes": runner.processes},
         "stages": stages, "about": about(plan, params),
     }
 

@@ -16,7 +16,7 @@ import signal
 import sys
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options, perf_tls, perf_told
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_job, perf_options, perf_told, tls_options
 
 
 def _stop(*_args: t.Any) -> None:
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
         params["progress_path"] = params.get("progress_path") or "-"
         nonce = params.get("nonce") or secrets.token_hex(4)
         files = perf_job.read(params)
-        plan = perf_options.plan(params, files.workload, perf_tls.context(params), nonce)
+        plan = perf_options.plan(params, files.workload, tls_options.context(params), nonce)
         rows = perf_told.Rows() if "--rows" in arguments[1:] else None
         result = perf_job.measure(plan, params, nonce, rows) if rows else perf_job.perform(plan, params, files, nonce)
     except (ValueError, OSError, IndexError, perf_job.Unusable) as error:

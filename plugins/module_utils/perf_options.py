@@ -87,7 +87,8 @@ def ladder(params: Options) -> Ladder | None:
 
 def problems(params: Options) -> list[str]:
     """What is wrong with the options, all at once, but for the stages and the objectives."""
-    found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "in_flight", "max_lag", "processes") if params[name] <= 0]
+    found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "in_flight", "max_lag") if params[name] <= 0]
+    found += [f"processes: {params['processes']} must be more than 0"] if params["processes"] is not None and params["processes"] <= 0 else []
     found += [f"{name}: {params[name]} must not be negative" for name in ("pause", "max_lag_share") if params[name] < 0]
     found += [f"path: {params['path']!r} must begin with '/'"] if params.get("path") and not params["path"].startswith("/") else []
     try:

@@ -89,6 +89,8 @@ class Runner:
         self._source = plan.source
         self.measured: list[Measured] = []
         self.memory = self.elsewhere = 0.0  # MiB and processor seconds of other processes
+        self.processes = 1  # that sent at once, at most
+        self._begun = False
         self.limited: str | None = None  # why a search or sweep ended before it was done
 
     async def run(self) -> list[Measured]:
@@ -155,8 +157,7 @@ class Runner:
 
     async def _measure(self, client: Client, step: Step) -> Measured:
         """One stage, to the end of its last request."""
-        if self.measured or self._stage is not None:
-            await asyncio.sleep(self._plan.pause)
+        await self._pause()
         self._totals, self._step = Totals(dict(self._plan.good)), step
         source = _Kept(self._source) if self._keep_text else self._source
         pulse = Pulse(lambda late: self._totals.pulse.add(late * 1000))
@@ -181,6 +182,11 @@ class Runner:
             self.measured.append(measured)
         self._tell_once(client)
         return measured
+
+    async def _pause(self) -> None:
+        if self._begun:
+            await asyncio.sleep(self._plan.pause)
+        self._begun = True
 
     def _times(self, step: Step) -> c.Iterable[float]:
         if not step.trace:

@@ -10,6 +10,8 @@ import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ansible_collections.llm_d.inference.plugins.module_utils import tls_options
+
 STAGE = {"concurrency": {"type": "int"}, "rate": {"type": "float"}, "to_rate": {"type": "float"}, "seconds": {"type": "float"}, "requests": {"type": "int"}}
 LADDER = {"rate": {"type": "float", "default": 1}, "factor": {"type": "float", "default": 2}, "rate_max": {"type": "float"},
           "seconds": {"type": "float", "default": 30}, "most": {"type": "int", "default": 12}}
@@ -49,8 +51,7 @@ SPEC = {
     "headers": {"type": "dict", "default": {}},
     "host_header": {"type": "str"},
     "api_key": {"type": "str", "no_log": True},
-    "validate_certs": {"type": "bool", "default": True},
-    "ca_path": {"type": "path"},
+    **tls_options.SPEC,
     "workload": {"type": "dict", "default": {}, "options": WORKLOAD},
     "stages": {"type": "list", "elements": "dict", "default": [], "options": STAGE},
     "warmup": {"type": "dict", "options": STAGE},
@@ -62,7 +63,7 @@ SPEC = {
     "request_timeout": {"type": "float", "default": 300},
     "in_flight": {"type": "int", "default": 10000},
     "pause": {"type": "float", "default": 1},
-    "processes": {"type": "int", "default": 1},
+    "processes": {"type": "int"},
     "max_lag": {"type": "float", "default": 0.1},
     "max_lag_share": {"type": "float", "default": 0.1},
     "slo": {"type": "dict", "default": {}},
@@ -74,7 +75,7 @@ SPEC = {
 }
 EXCLUSIVE = [("url", "gateway", "service"), ("model", "models"), ("stages", "sweep", "search")]
 ONE_OF = [("url", "gateway", "service"), ("model", "models")]
-REQUIRED_BY = {"baseline_max_ratio": ["baseline"]}
+REQUIRED_BY = {"baseline_max_ratio": ["baseline"], **tls_options.REQUIRED_BY}
 
 
 def complete(options: c.Mapping[str, t.Any]) -> dict[str, t.Any]:

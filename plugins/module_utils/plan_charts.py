@@ -20,7 +20,7 @@ _RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefa
 
 
 def charts(user: Facts) -> list[Facts]:
-    """The charts to install, in order: {release_name, namespace, ref, version, values}. Empty where the controller is someone else's."""
+    """The charts to install, in order: {release_name, namespace, ref, version, values, leftovers}. Empty where the controller is someone else's."""
     settings, facts = user["llm_d_gateway"], provider_facts(user)
     if not settings["install"] or user["llm_d_scope"] == "namespace":
         return []
@@ -31,8 +31,18 @@ def charts(user: Facts) -> list[Facts]:
             "ref": user["llm_d_charts"].get(chart["key"]),
             "version": settings["version"] or facts["version"],
             "values": _VALUES[chart["key"]](user, facts),
+            "leftovers": hook_leftovers(chart, facts["namespace"]),
         }
         for chart in facts["charts"]
+    ]
+
+
+def hook_leftovers(chart: Facts, namespace: str) -> list[Facts]:
+    """What hooks of a chart have made and Helm does not delete, as definitions. All lie in the namespace, or in none."""
+    return [
+        {"apiVersion": version, "kind": kind,
+         "metadata": {"name": name.format(namespace=namespace), **({} if "{namespace}" in name else {"namespace": namespace})}}
+        for version, kind, name in chart.get("leftovers", ())
     ]
 
 

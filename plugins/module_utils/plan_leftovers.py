@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from .plan_charts import hook_leftovers
 from .plan_gateway import GROUP, PART_OF, default_name, shared
 from .plan_policies import beside
 from .versions_gateways import GATEWAY_PROVIDERS, POOL_GROUPS
@@ -133,7 +134,7 @@ def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
             "classes": [name for row in _rows(facts) for name in row["default_classes"] if name != gateway["class_name"]],
             "namespace": facts["namespace"],
             "charts": [
-                {"release_name": chart["release_name"], "namespace": facts["namespace"]}
+                {"release_name": chart["release_name"], "namespace": facts["namespace"], "leftovers": hook_leftovers(chart, facts["namespace"])}
                 for row in _rows(facts)
                 for chart in reversed(row["charts"])
             ],

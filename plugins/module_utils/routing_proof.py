@@ -12,7 +12,7 @@ import re
 import time
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import claims, claims_routing
+from ansible_collections.llm_d.inference.plugins.module_utils import claims, claims_routing, tls_options
 from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import ServiceTransport, Transport, UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client
 from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import Counters, Servers, pods
@@ -145,7 +145,7 @@ class Proof:
 
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
         headers = {"Host": service["host_header"]} if service.get("host_header") else None
-        transport = UrlTransport(service["url"], validate_certs=service["validate_certs"], ca_path=service.get("ca_path"), use_proxy=service["use_proxy"])
+        transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls_options.chosen(service))
         client, groups = Client(transport, service.get("api_key"), headers), service.get("servers") or {}
         servers = Servers(self._cluster, groups["namespace"], groups["groups"]) if groups else None
         return Prober(service, client, self._counters(service.get("metrics")), self._limits, servers).run()

@@ -13,7 +13,8 @@ _ANY = Field("any", "A value.")
 _JOB = {
     "image": Field("str", "Any image with Python 3.11 or newer, used as written.", required=True, format="image", example="python:3.12-slim"),
     "timeout": Field("int", "Seconds after which the cluster ends it.", default=3600, minimum=1),
-    "resources": Field("map", "Resources of its container. Left out, a processor core for each of the processes.", elements=_ANY),
+    "resources": Field("map", "Resources of its container. Left out, a processor core for each of O(llm_d_benchmark.processes), then one where that is left out.",
+                       elements=_ANY),
 }
 
 BENCHMARK: dict[str, Field] = {
@@ -38,7 +39,10 @@ BENCHMARK: dict[str, Field] = {
         "float", "Seconds within which 99 % of the requests of a stage must leave after their time. Above, the stage is invalid, and the play fails: "
         "this host was too busy for its numbers to say anything about the servers.", default=0.1, minimum=0.001,
     ),
-    "processes": Field("int", "Processes that send together, where one core is not enough for the load.", default=1, minimum=1, maximum=256),
+    "processes": Field(
+        "int", "Processes that send together, where one core is not enough for the load. Left out, as many as each stage asks for, up to the cores there are.",
+        minimum=1, maximum=256, example=4,
+    ),
     "max_lag_share": Field(
         "float", "How much of the latencies may be the client's own doing before its numbers are invalid, 0 for any: C(max_lag_share) of "
         "M(llm_d.inference.vllm_perf).", default=0.1, minimum=0,

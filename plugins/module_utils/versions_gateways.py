@@ -33,6 +33,14 @@ PLATFORMS: dict[str, Facts] = {
 _BY_NAME = "gateway.networking.k8s.io/gateway-name"
 _FULL_DUPLEX = {"message_timeout": "1000s", "status_on_error": 503, "body_mode": "FULL_DUPLEX_STREAMED", "fallback": "LEAST_REQUEST"}
 
+# What the chart makes by hooks, which Helm leaves behind when it uninstalls: version, kind and name, of which {namespace} is the controller's.
+_CERTGEN, _RBAC = "envoy-gateway-gateway-helm-certgen", "rbac.authorization.k8s.io/v1"
+_ENVOY_HOOKS = [
+    ("v1", "ServiceAccount", _CERTGEN), (_RBAC, "Role", _CERTGEN), (_RBAC, "RoleBinding", _CERTGEN),
+    (_RBAC, "ClusterRole", f"{_CERTGEN}:{{namespace}}"), (_RBAC, "ClusterRoleBinding", f"{_CERTGEN}:{{namespace}}"),
+    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "envoy-gateway-topology-injector.{namespace}"),
+]
+
 
 def _provider(**facts: t.Any) -> Facts:
     """A row of the table; what it does not say, the provider does not have."""
@@ -95,7 +103,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         controller_name="gateway.envoyproxy.io/gatewayclass-controller",
         namespace="envoy-gateway-system",
         controller={"kind": "Deployment", "name": "envoy-gateway"},
-        charts=[{"key": "envoy_gateway", "release_name": "envoy-gateway", "name": "gateway-helm"}],
+        charts=[{"key": "envoy_gateway", "release_name": "envoy-gateway", "name": "gateway-helm", "leftovers": _ENVOY_HOOKS}],
         controller_image="envoyproxy/gateway:v1.9.1",
         proxy_image="envoyproxy/envoy:distroless-v1.40.0",
         backends=["Service"],

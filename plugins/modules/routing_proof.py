@@ -180,6 +180,12 @@ options:
       ca_path:
         description: PEM file with the certificates of the authorities to trust.
         type: path
+      client_cert:
+        description: PEM file with the certificate to show to the gateway, and with its key unless O(services[].client_key) holds that.
+        type: path
+      client_key:
+        description: PEM file with the key of O(services[].client_cert), without a password.
+        type: path
       use_proxy:
         description: Whether to honour the environment's proxies.
         type: bool
@@ -347,7 +353,7 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import claims, cluster
+from ansible_collections.llm_d.inference.plugins.module_utils import claims, cluster, tls_options
 from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import EVENTS_WAIT, Limits
 from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof import Proof, needs_cluster
@@ -387,14 +393,14 @@ SERVICE = {
     "metrics": {"type": "dict", "options": METRICS, "mutually_exclusive": [("labels", "url")], "required_one_of": [("labels", "url")],
                 "required_together": [("namespace", "labels")]},
     "api_key": {"type": "str", "no_log": True},
-    "validate_certs": {"type": "bool", "default": True},
-    "ca_path": {"type": "path"},
+    **tls_options.SPEC,
     "use_proxy": {"type": "bool", "default": True},
 }
 SPEC = {
     "gateway": {"type": "dict", "options": {
         "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "listener": {"type": "str"}}},
-    "services": {"type": "list", "elements": "dict", "required": True, "options": SERVICE},
+    "services": {"type": "list", "elements": "dict", "required": True, "options": SERVICE,
+                 "required_by": tls_options.REQUIRED_BY},
     "wait": {"type": "float", "default": 60},
     "settle": {"type": "float", "default": 3},
     "request_timeout": {"type": "float", "default": 10},
@@ -412,7 +418,7 @@ def problems(params: dict) -> list[str]:
         metrics = service["metrics"] or {}
         for path, url in ((f"services[{index}].url", service["url"] or "https://default"), (f"services[{index}].metrics.url", metrics.get("url"))):
             try:
-                _unused = url and UrlTransport(url, validate_certs=service["validate_certs"], ca_path=service["ca_path"])
+                _unused = url and UrlTransport(url, **tls_options.chosen(service))
             except ValueError as error:
                 found.append(f"{path}: {error}")
         if not service["url"] and not service["address"] and not params["gateway"]:

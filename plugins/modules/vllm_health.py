@@ -40,6 +40,7 @@ extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
   - llm_d.inference.health
+  - llm_d.inference.server
 seealso:
   - module: llm_d.inference.vllm_health_info
 """

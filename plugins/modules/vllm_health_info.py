@@ -15,47 +15,6 @@ description:
     servers of a set, and returns what it saw. It neither waits nor fails because of what it sees.
   - Fails only for options that do not fit, and for an API server that it needs and cannot reach.
 options:
-  groups:
-    description:
-      - Several sets of servers, each looked at and compared by itself, all at the same time. Instead of the other places.
-      - All other options are the same for all of them.
-    type: list
-    elements: dict
-    suboptions:
-      name:
-        description: Name of the set in RV(groups).
-        type: str
-        required: true
-      model:
-        description: Name under which its servers must serve the model. Without it O(model).
-        type: str
-      replicas:
-        description: Its servers.
-        type: dict
-        required: true
-        suboptions:
-          namespace:
-            description: Namespace of the Pods.
-            type: str
-            required: true
-          service:
-            description: Name of the Service whose Pods these are.
-            type: str
-          label_selector:
-            description: Labels of the Pods.
-            type: str
-          port:
-            description: Number or name of the port. Left out, it is the Service's target port, or the first port that each Pod declares.
-            type: str
-          scheme:
-            description: What the servers speak.
-            type: str
-            choices: [http, https]
-            default: http
-          count:
-            description: At least so many servers must be there.
-            type: int
-            default: 1
   retries:
     description: How many times a request is tried again, with growing pauses, when nobody answered or the answer was 429, 502, 503 or 504.
     type: int
@@ -66,7 +25,8 @@ attributes:
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
-  - llm_d.inference.health
+  - llm_d.inference.health.info
+  - llm_d.inference.server
 seealso:
   - module: llm_d.inference.vllm_health
 """

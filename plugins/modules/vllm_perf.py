@@ -27,21 +27,6 @@ options:
       - Proxies of the environment are not honoured, since they would be measured too.
       - Give this, O(gateway) or O(service).
     type: str
-  gateway:
-    description: Instead of O(url), a Gateway of the cluster. Requests go to the address in its status.
-    type: dict
-    suboptions:
-      namespace:
-        description: Its namespace.
-        type: str
-        required: true
-      name:
-        description: Its name.
-        type: str
-        required: true
-      listener:
-        description: Which of its listeners. The first one by default.
-        type: str
   service:
     description:
       - Instead of O(url), a Service of the cluster. Requests go to its address outside of the cluster where it has one, else to its cluster IP, which
@@ -60,26 +45,11 @@ options:
         description: Its port.
         type: int
         required: true
-  path:
-    description: What goes before C(/v1), where a gateway routes by path.
-    type: str
-    default: ''
-  wait:
-    description: Seconds to wait until the Gateway or Service has an address.
-    type: float
-    default: 30
-  kubeconfig:
-    description:
-      - Kubeconfig for O(gateway), O(service) and O(job).
-      - All other settings of the connection come from the C(K8S_AUTH_*) variables of the environment, as for C(kubernetes.core).
-    type: path
-  context:
-    description: Context in the kubeconfig.
-    type: str
   job:
     description:
       - Measure from inside of the cluster, by a Job, and not from the host where this runs. Everything else stays as it is.
-      - The Job, its ConfigMap with the load client and its Secret with the options are removed when it has ended, and on SIGINT and SIGTERM.
+      - The Job, its ConfigMap with the load client and its Secret with the options and the files that they name are removed when it has ended,
+        and on SIGINT and SIGTERM.
     type: dict
     suboptions:
       namespace:
@@ -107,7 +77,7 @@ options:
         type: float
         default: 300
       resources:
-        description: Resources of its container. By default a processor core for each of O(processes).
+        description: Resources of its container. By default a processor core for each of O(processes), then one where that is left out.
         type: dict
       image_pull_secrets:
         description: Names of Secrets for the image.
@@ -134,11 +104,6 @@ options:
         description: Its share of the requests, as against the other weights.
         type: float
         default: 1
-  api:
-    description: Which completions to ask for.
-    type: str
-    choices: [completions, chat_completions]
-    default: completions
   stream:
     description: Whether answers are streamed. Of one that is not, the first token comes with the last.
     type: bool
@@ -159,19 +124,6 @@ options:
     description: Headers to add to each request.
     type: dict
     default: {}
-  host_header:
-    description: Host name to ask for, where a gateway routes by host name.
-    type: str
-  api_key:
-    description: Key that the server asks for. It is never shown.
-    type: str
-  validate_certs:
-    description: Whether the certificate must be trusted.
-    type: bool
-    default: true
-  ca_path:
-    description: PEM file with the certificates of the authorities to trust.
-    type: path
   workload:
     description: What is sent. Lengths of prompts are in common English words, a token each or a little more; lengths of answers are in tokens.
     type: dict
@@ -276,13 +228,13 @@ options:
   sweep:
     description: Instead of O(stages), rate after rate until the server is saturated, that is, until it answers less than 85 % of them in the time.
     type: dict
-    suboptions:
+    suboptions: &ladder
       rate:
         description: The first rate, in requests per second.
         type: float
         default: 1
       factor:
-        description: Each rate is the last one times this.
+        description: Each rate is the last one times this. A search does so until the objectives are missed.
         type: float
         default: 2
       rate_max:
@@ -300,34 +252,11 @@ options:
     description: Instead of O(stages), look for the highest rate that meets O(slo), by doubling and then halving the gap.
     type: dict
     suboptions:
-      rate:
-        description: The first rate, in requests per second.
-        type: float
-        default: 1
-      factor:
-        description: Until the objectives are missed, each rate is the last one times this.
-        type: float
-        default: 2
-      rate_max:
-        description: No rate above this is tried.
-        type: float
-      seconds:
-        description: How long each rate is sent. It should be much longer than a request takes.
-        type: float
-        default: 30
-      most:
-        description: Number of rates at most.
-        type: int
-        default: 12
+      <<: *ladder
       tolerance:
         description: How close the answer must be, as a share of it.
         type: float
         default: 0.05
-  arrivals:
-    description: In open loops, V(poisson) for independent arrivals, V(constant) for equal gaps.
-    type: str
-    choices: [poisson, constant]
-    default: poisson
   seed:
     description: Equal seeds give equal lengths, orders and times.
     type: int
@@ -348,9 +277,11 @@ options:
     type: float
     default: 1
   processes:
-    description: Processes that send together, where one core is not enough for the load. Each takes every so-manieth request.
+    description:
+      - Processes that send together, where one core is not enough for the load. Each takes every so-manieth request.
+      - Left out, it is one, and more for a stage that would take more than half of a core, up to the cores that this process may use. What a request takes is
+        guessed from O(workload) for the first stage, which may be O(warmup), and known for the others.
     type: int
-    default: 1
   max_lag:
     description: Seconds by which 99 % of the requests may be sent late, and by which the client's own clock may run late, before a stage is invalid.
     type: float
@@ -389,9 +320,6 @@ options:
       - Folder on the host where this runs. There come C(result.json), C(requests.csv), C(report.html), and for each stage a benchmark report of llm-d
         (schema 0.2.1), C(benchmark_report_0.json) and so on.
     type: path
-  progress_path:
-    description: File to which lines about the progress are appended. Set by the action plugin.
-    type: path
 attributes:
   check_mode:
     description: Checks the options, sends nothing and measures nothing.
@@ -403,6 +331,8 @@ requirements:
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
+  - llm_d.inference.load
+  - llm_d.inference.server
 """
 
 EXAMPLES = r"""
@@ -517,10 +447,12 @@ nonce:
   type: str
   sample: 4fd1a0c2
 client:
-  description: This client, with C(cpu) (processor cores it took on average), C(memory_mib) at its peak, C(python) and C(cores) of the host.
+  description:
+    - This client, with C(cpu) (processor cores it took on average), C(memory_mib) at its peak, C(python), C(cores) of the host, and C(processes), how many sent
+      at once at most.
   returned: always, except in check mode
   type: dict
-  sample: {cpu: 0.43, memory_mib: 61.2, python: 3.12.4, cores: 8}
+  sample: {cpu: 0.43, memory_mib: 61.2, python: 3.12.4, cores: 8, processes: 1}
 comparison:
   description:
     - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(found), C(ratio), C(low), C(high) and C(verdict).
@@ -697,7 +629,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils import (
     perf_job_files,
     perf_options,
     perf_target,
-    perf_tls,
+    tls_options,
 )
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
@@ -717,15 +649,14 @@ def measure(params: dict[str, t.Any], files: perf_job.Files, nonce: str) -> tupl
     url = perf_target.address(params, cluster)
     if params["job"]:
         return by_job({**params, "nonce": nonce}, url, files, cluster())
-    plan = perf_options.plan({**params, "url": url}, files.workload, perf_tls.context(params), nonce)
+    plan = perf_options.plan({**params, "url": url}, files.workload, tls_options.context(params), nonce)
     return perf_job.brief(perf_job.perform(plan, params, files, nonce))
 
 
 def by_job(params: dict[str, t.Any], url: str, files: perf_job.Files, cluster: t.Any) -> tuple[dict[str, t.Any], list[str]]:
     """By a Job of the cluster. The same errors."""
     texts = {"workload": files.workload} if files.workload is not None else {}
-    if params["ca_path"]:
-        texts["ca"] = perf_job_files.text("ca_path", params["ca_path"])
+    texts |= {name: perf_job_files.text(name, params[name]) for name in tls_options.FILES if params[name]}
     name = f"{params['job']['name']}-{secrets.token_hex(4)}"
     job, others = perf_definitions.definitions(params, url, name, perf_bundle.bundle(), texts)
     told = perf_cluster.JobRun(cluster, job, others, params["job"]["start_timeout"], perf_job.teller(params["progress_path"])).run()
@@ -743,7 +674,7 @@ def main() -> None:
     try:
         files = perf_job.read(module.params)
         perf_options.plan({**module.params, "url": (module.params["url"] or NOWHERE) + module.params["path"]}, files.workload,
-                          perf_tls.context(module.params), nonce)
+                          tls_options.context(module.params), nonce)
         if module.check_mode:
             module.exit_json(changed=False, msg="check mode: nothing was sent, nothing was measured")
         result, warnings = measure(module.params, files, nonce)

@@ -20,21 +20,6 @@ options:
   url:
     description: Address of a server or gateway. Instead of it, O(gateway) or O(address).
     type: str
-  gateway:
-    description: The Gateway whose address to ask at.
-    type: dict
-    suboptions:
-      namespace:
-        description: Namespace of the Gateway.
-        type: str
-        required: true
-      name:
-        description: Name of the Gateway.
-        type: str
-        required: true
-      listener:
-        description: Name of the listener; the first one by default.
-        type: str
   address:
     description: The Service to ask at, where there is no gateway.
     type: dict
@@ -51,10 +36,6 @@ options:
         description: Port of the Service.
         type: int
         required: true
-  path:
-    description: Prefix of the path, behind the address.
-    type: str
-    default: ''
   host_header:
     description: Host name to ask for, where the gateway routes by host name.
     type: str
@@ -62,11 +43,6 @@ options:
     description: Name under which the model is served.
     type: str
     required: true
-  api:
-    description: Which completions to ask for.
-    type: str
-    choices: [completions, chat_completions]
-    default: completions
   server_api_key:
     description: Key that the server asks for. It is never shown.
     type: str
@@ -141,11 +117,6 @@ options:
       requests:
         description: Number of requests.
         type: int
-  arrivals:
-    description: V(poisson) for independent arrivals, V(constant) for equal gaps.
-    type: str
-    choices: [poisson, constant]
-    default: poisson
   request_timeout:
     description: Seconds that one request may take.
     type: float
@@ -158,13 +129,6 @@ options:
     description: Seconds by which 99 % of the requests may be sent late before a stage is called invalid.
     type: float
     default: 0.1
-  wait:
-    description: Seconds to wait until the gateway or the Service has an address.
-    type: float
-    default: 30
-  progress_path:
-    description: File to which a line is appended after each stage. Set by the action plugin.
-    type: path
 attributes:
   check_mode:
     description: Sends nothing and measures nothing.
@@ -175,6 +139,7 @@ requirements:
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
+  - llm_d.inference.load
   - kubernetes.core.k8s_auth_options
 """
 

@@ -92,3 +92,17 @@ def test_istio_leaves_out_each_of_its_definitions() -> None:
     theirs = [item["metadata"]["name"] for item in yaml.load_all(text, Loader=yaml.CSafeLoader) if item and item["kind"] == "CustomResourceDefinition"]
     assert sorted(planned["gateway"]["charts"][0]["values"]["base"]["excludedCRDs"]) == sorted(theirs)
     assert {name.split(".")[1] for name in theirs} == set(groups)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_hooks_leave_behind_is_known(provider: str) -> None:
+    """All that they make, but for a Job that goes by itself when it has ended."""
+    planned, found = rendered(provider)
+    hooks = [item for item in found if "helm.sh/hook" in item["metadata"].get("annotations", {})]
+    left = [item for item in hooks if item.get("spec", {}).get("ttlSecondsAfterFinished") is None]
+    assert {key(item) for item in left} == {key(item) for item in planned["gateway"]["chart"]["leftovers"]}
+    assert bool(left) == (provider == "envoy_gateway"), "Envoy Gateway's chart has hooks, or this says nothing"
+
+
+def key(item: Facts) -> tuple[str, str, str, str]:
+    return item["apiVersion"], item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]

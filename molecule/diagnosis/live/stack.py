@@ -13,12 +13,9 @@ import urllib.request
 from pathlib import Path
 
 import plays
-from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 
-_AnsibleCollectionFinder(paths=[str(plays.ROOT / "collections")])._install()  # the checkout is the collection
-
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect  # noqa: E402
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError  # noqa: E402
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError
 
 NAMESPACE, MODEL = "llm-d", "llm-d/simulated-8b"
 LIMIT = 30  # seconds that one diagnosis may take

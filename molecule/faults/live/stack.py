@@ -11,12 +11,9 @@ import typing as t
 from pathlib import Path
 
 import plays
-from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 
-_AnsibleCollectionFinder(paths=[str(plays.ROOT / "collections")])._install()  # the checkout is the collection
-
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect  # noqa: E402
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError  # noqa: E402
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
 
 Object = dict[str, t.Any]
 NAMESPACE = "llm-d"

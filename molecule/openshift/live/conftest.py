@@ -6,15 +6,11 @@ import json
 import os
 import sys
 import typing as t
-from pathlib import Path
 
 import plays
 import pytest
-from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 
-ROOT = Path(__file__).resolve().parents[3]
-_AnsibleCollectionFinder(paths=[str(ROOT / "collections")])._install()  # the checkout is the collection
-sys.path.insert(0, str(ROOT / "molecule/openshift/standin"))
+sys.path.insert(0, str(plays.ROOT / "molecule/openshift/standin"))
 
 from api import Api  # noqa: E402
 

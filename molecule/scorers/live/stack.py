@@ -11,12 +11,9 @@ import urllib.error
 import urllib.request
 
 import plays
-from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 from kubernetes import client, config
 
-_AnsibleCollectionFinder(paths=[str(plays.ROOT / "collections")])._install()  # the checkout is the collection
-
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence  # noqa: E402
+from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence
 
 NAMESPACE = "llm-d"
 MODELS = {"sim": "llm-d/simulated-8b", "table": "llm-d/simulated-table"}

@@ -17,7 +17,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 @pytest.fixture(name="certificate", scope="session")
 def make_certificate(tmp_path_factory):
     """A certificate for 127.0.0.1, signed by itself: (path of the certificate, path of the key)."""
-    folder = tmp_path_factory.mktemp("tls")
+    return self_signed(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture(name="other_certificate", scope="session")
+def make_other_certificate(tmp_path_factory):
+    """Another one, that the first one's friends do not trust."""
+    return self_signed(tmp_path_factory.mktemp("tls"))
+
+
+def self_signed(folder):
+    """A certificate for 127.0.0.1 in this folder."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
     now = datetime.datetime.now(datetime.timezone.utc)

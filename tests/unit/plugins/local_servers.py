@@ -57,13 +57,20 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serve(answer: c.Callable[..., t.Any], certificate: tuple[str, str] | None = None) -> c.Iterator[str]:
-    """A server that answers with answer(handler, method, path, body), by TLS with a certificate (its path, its key's path); gives its URL."""
+def serve(answer: c.Callable[..., t.Any], certificate: tuple[str, str] | None = None,
+          mutual: bool = False) -> c.Iterator[str]:
+    """A server that answers with answer(handler, method, path, body), by TLS with a certificate (its path, its key's path); gives its URL.
+
+    `mutual`: it wants its own certificate from the client, too.
+    """
     server = Server(("127.0.0.1", 0), Handler)
     server.answer = answer
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*certificate)
+        if mutual:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(certificate[0])
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

@@ -21,11 +21,14 @@ GATEWAY_API = "gateway.networking.k8s.io"
 ROOT = f"/apis/{GATEWAY_API}/v1"
 NAMESPACES, CONTROLLER = "/api/v1/namespaces", "envoy-gateway-system"
 RECORD = f"{NAMESPACES}/{CONTROLLER}/secrets/sh.helm.release.v1.envoy-gateway.v1"
+RBAC, CERTGEN = "/apis/rbac.authorization.k8s.io/v1", "envoy-gateway-gateway-helm-certgen"
+HOOKS = {f"{NAMESPACES}/{CONTROLLER}/serviceaccounts/{CERTGEN}", f"{RBAC}/clusterroles/{CERTGEN}:{CONTROLLER}"}  # of those that Helm leaves behind
 KINDS = {
     "/api/v1": [("namespaces", "Namespace", False), ("secrets", "Secret", True), ("pods", "Pod", True), ("configmaps", "ConfigMap", True),
                 ("services", "Service", True), ("serviceaccounts", "ServiceAccount", True), ("persistentvolumeclaims", "PersistentVolumeClaim", True)],
     ROOT: [("gateways", "Gateway", True), ("gatewayclasses", "GatewayClass", False)],
     "/apis/apps/v1": [("deployments", "Deployment", True)],
+    RBAC: [("clusterroles", "ClusterRole", False)],
 }
 
 
@@ -57,6 +60,8 @@ class Api:
                 "metadata": {"name": RECORD.rpartition("/")[2], "labels": {"owner": "helm", "name": "envoy-gateway", "status": "deployed", "version": "1"}},
                 "data": {"release": data},
             },
+            **{path: {"metadata": {"name": path.rpartition("/")[2], "labels": {MANAGED: "Helm", "app.kubernetes.io/instance": "envoy-gateway"},
+                                   **({"namespace": CONTROLLER} if path.startswith(NAMESPACES) else {})}} for path in HOOKS},
         }
 
     def answer(self, _handler, method, path, body):
@@ -72,8 +77,9 @@ class Api:
         if plain == "/api":
             return 200, {"kind": "APIVersions", "versions": ["v1"]}
         if plain == "/apis":
-            versions = {group: {"groupVersion": f"{group}/v1", "version": "v1"} for group in (GATEWAY_API, "apps")}
-            return 200, {"kind": "APIGroupList", "groups": [{"name": group, "versions": [each], "preferredVersion": each} for group, each in versions.items()]}
+            versions = {name: {"groupVersion": f"{name}/v1", "version": "v1"} for name in (GATEWAY_API, "apps", RBAC.split("/")[2])}
+            groups = [{"name": name, "versions": [version], "preferredVersion": version} for name, version in versions.items()]
+            return 200, {"kind": "APIGroupList", "groups": groups}
         if plain in KINDS:
             verbs = ["create", "delete", "get", "list", "patch"]
             kinds = [{"name": name, "singularName": name[:-1], "kind": kind, "namespaced": place, "verbs": verbs} for name, kind, place in KINDS[plain]]
@@ -129,7 +135,7 @@ def test_what_another_instance_uses_stays(teardown, api):
     rc, said, helm = teardown()
     assert rc == 0 and helm == "", said
     assert "the controller gateway.envoyproxy.io/gatewayclass-controller stays" in said and "Gateway b/llm-d-gateway of instance b" in said
-    assert {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway", RECORD} <= set(api.kept)
+    assert {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway", RECORD, *HOOKS} <= set(api.kept)
     assert f"{NAMESPACES}/llm-d" not in api.kept, "what nobody else uses goes"
 
 
@@ -137,12 +143,12 @@ def test_the_last_user_takes_the_controller_along_and_no_namespace_of_others(tea
     api.kept["/apis/apps/v1/namespaces/llm-d/deployments/llama-decode"] = {"metadata": {"namespace": "llm-d", "name": "llama-decode", "labels": labels("b")}}
     rc, said, helm = teardown()
     assert helm and rc != 0, said  # this Helm refuses everything
-    assert "the controller gateway" not in said and f"{ROOT}/gatewayclasses/envoy-gateway" not in api.kept
+    assert "the controller gateway" not in said and f"{ROOT}/gatewayclasses/envoy-gateway" not in api.kept and set(api.kept) >= HOOKS
     del api.kept[RECORD]  # as if it had been obeyed
     rc, said, _helm = teardown()
     assert rc == 0, said
     assert "the namespace llm-d stays: Deployment llm-d/llama-decode of instance b" in said and f"{NAMESPACES}/llm-d" in api.kept
-    assert f"{NAMESPACES}/{CONTROLLER}" not in api.kept
+    assert not {f"{NAMESPACES}/{CONTROLLER}", *HOOKS} & set(api.kept)
 
 
 def test_a_move_away_leaves_the_old_controller_to_others(teardown, api):
@@ -158,7 +164,7 @@ def test_a_move_away_leaves_the_old_controller_to_others(teardown, api):
     del api.kept[theirs], api.kept[RECORD]
     rc, said, _helm = teardown(**moved)
     assert rc == 0, said
-    assert not {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway"} & set(api.kept) and f"{NAMESPACES}/llm-d" in api.kept
+    assert not {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway", *HOOKS} & set(api.kept) and f"{NAMESPACES}/llm-d" in api.kept
 
 
 def test_an_operator_of_gpus_that_others_use_is_refused_before_anything_goes(teardown, api, root):

@@ -40,13 +40,13 @@ def start_play(root, tmp_path):
     """Starts a play of one measurement, in a session of its own."""
     running = []
 
-    def start(url, **options):
+    def start(url, interpreter=sys.executable, **options):
         options = {"url": url, "model": "acme/tiny", "workload": {"input_len": 4, "output_len": 2}, "max_lag": 5, "max_lag_share": 0, **options}
         tasks = [{"name": "Measure", "llm_d.inference.vllm_perf": options, "register": "found"},
                  {"name": "Tell", "ansible.builtin.debug": {"msg": "{{ found.verdict }} {{ found.stages[0].ok }}"}}]
         (tmp_path / "play.json").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
         command = [str(pathlib.Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", str(tmp_path / "play.json"),
-                   "-e", f"ansible_python_interpreter={sys.executable}"]
+                   "-e", f"ansible_python_interpreter={interpreter}"]
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1", "no_proxy": "*", "TMPDIR": str(tmp_path),
                        "PYTHONUNBUFFERED": "1",  # as on a terminal: into a pipe, ansible-playbook writes by the block
                        "ANSIBLE_COLLECTIONS_PATH": str(root / "collections")}
@@ -90,15 +90,22 @@ def test_progress_is_shown_while_it_runs(start):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_whatever_ends_the_run_ends_the_load(start, tmp_path, number, processes):
-    server = Server()
+@pytest.mark.parametrize(("number", "apart"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGKILL, False), (signal.SIGKILL, True)])
+def test_whatever_ends_the_run_ends_the_load(start, tmp_path, number, processes, apart):
+    """Also a kill that leaves no time for a word; the module in Ansible's worker, and `apart`, in a process of its own."""
+    server, interpreter = Server(), sys.executable
+    if apart:
+        interpreter = tmp_path / "python"
+        interpreter.write_text(f"#!/bin/sh\nexec {sys.executable} \"$@\"\n")
+        interpreter.chmod(0o755)
     with serve(server) as url:
-        process = start(url, stages=[{"rate": 20, "seconds": 120}], processes=processes, artifacts=str(tmp_path / "out"))
+        process = start(url, interpreter, stages=[{"rate": 20, "seconds": 120}], processes=processes, artifacts=str(tmp_path / "out"))
         late = time.monotonic() + 60
         while server.asked < 30:
             assert time.monotonic() < late and process.poll() is None
             time.sleep(0.05)
+        # ansible-playbook, its worker, the module where it runs apart, and those that send
+        assert len(of_the_run(tmp_path)) >= 2 + apart + (processes if processes > 1 else 0)
         if number == signal.SIGINT:
             os.killpg(process.pid, number)  # as a terminal does
         else:

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import ssl
-import threading
 import time
 import types
 
@@ -16,7 +14,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils import cluster_errors
 from ansible_collections.llm_d.inference.plugins.module_utils import http_transport as transport
 from ansible_collections.llm_d.inference.plugins.module_utils import http_words
-from local_servers import Handler, Server, drip, free_port, raw, serve
+from local_servers import drip, free_port, raw, serve
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 
@@ -206,26 +204,12 @@ def test_a_slow_api_server_is_not_waited_for():
     assert caught.value.kind == "timeout"
 
 
-@pytest.fixture(name="mutual")
-def serve_mutual_tls(certificate):
-    """A TLS server that wants the client's certificate; gives its URL."""
-    server = Server(("127.0.0.1", 0), Handler)
-    server.answer = lambda *rest: (200, {}, "known")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*certificate)
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(certificate[0])
-    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    yield f"https://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-
-
-def test_a_server_that_asks_for_a_certificate(mutual, certificate):
+def test_a_server_that_asks_for_a_certificate(certificate):
     cert, key = certificate
-    assert get(mutual, ca_path=cert, client_cert=cert, client_key=key).text == "known"
-    assert trouble(mutual, ca_path=cert).kind in ("tls", "closed", "network")
+    with serve(lambda *rest: (200, {}, "known"), certificate, mutual=True) as url:
+        assert get(url, ca_path=cert, client_cert=cert, client_key=key).text == "known"
+        found = trouble(url, ca_path=cert)
+    assert found.kind in ("tls", "closed", "network") and (found.kind != "tls" or found.remedy == "give client_cert and client_key")
 
 
 @pytest.mark.parametrize("cert, key", [("/nowhere/c.pem", None), ("cert", None), ("cert", "/nowhere/k.pem"), ("key", "cert")])

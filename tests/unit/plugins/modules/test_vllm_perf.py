@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import os
 import re
@@ -16,10 +15,9 @@ import sys
 import threading
 import time
 
-import jsonschema
 import pytest
 
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_bundle, perf_spec
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_bundle, perf_share, perf_spec
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import JSON, SSE, chunk, free_port, serve, stream, whole
 
@@ -198,19 +196,13 @@ def test_a_sweep_ends_at_saturation(call):
     assert [stage["rate"] for stage in result["stages"]] == [20, 60] and result["limited"] is None and result["stages"][1]["requests_per_s"] < 50
 
 
-def test_files_that_are_written(call, tmp_path, root):
+def test_files_that_are_written(call, tmp_path):
     options = {**OPTIONS, "stages": [{"rate": 50, "requests": 20}, {"concurrency": 2, "requests": 10}], "artifacts": str(tmp_path / "out")}
     with serve(Server(fail=lambda number: (503, {}, "busy") if number in (9, 40) else None)) as url:
         first = call(vllm_perf, url=url, api_key="sk-secret", progress_path=str(tmp_path / "progress"), goodput={"ttft_ms": "5000"}, **options)
         again = call(vllm_perf, url=url, baseline=first["artifacts"]["result"], **options)
     out = tmp_path / "out"
-    schema = json.loads((root / "tests/unit/fixtures/llmd_benchmark_report_0.2.1.schema.json").read_text())
-    for path in first["artifacts"]["reports"]:
-        report = json.loads(open(path, encoding="utf-8").read())
-        jsonschema.Draft202012Validator(schema).validate(report)
-        if importlib.util.find_spec("llmd_benchmark_report"):
-            from llmd_benchmark_report.schema_v0_2 import BenchmarkReportV021
-            BenchmarkReportV021.model_validate(report)
+    assert [path.rsplit("/", 1)[1] for path in first["artifacts"]["reports"]] == ["benchmark_report_0.json", "benchmark_report_1.json"]
     rows = list(csv.DictReader((out / "requests.csv").open()))
     assert len(rows) == 30 and {row["stage"] for row in rows} == {"rate 50", "concurrency 2"} and sum(bool(row["error"]) for row in rows) == 1
     page = (out / "report.html").read_text()
@@ -268,9 +260,9 @@ def test_check_mode_sends_nothing(call):
 
 def test_all_mistakes_at_once(call):
     result = call(vllm_perf, url="ftp://x", models=[{"name": "m", "weight": 0}], workload={"input_len": 0, "output_len": 9, "output_len_max": 3},
-                  stages=[{"rate": 1}], slo={"soon": 1}, goodput={"ttft": 1}, request_timeout=0, headers={"A": "b\r\nC: d"})
+                  stages=[{"rate": 1}], slo={"soon": 1}, goodput={"ttft": 1}, request_timeout=0, processes=0, headers={"A": "b\r\nC: d"})
     for said in ("url: 'ftp://x'", "models[0].weight", "workload.input_len: 0", "workload.output_len_max: 3", "stages[0]: give either seconds", "slo.soon",
-                 "goodput.ttft", "request_timeout: 0", "cannot hold"):
+                 "goodput.ttft", "request_timeout: 0", "processes: 0", "cannot hold"):
         assert said in result["msg"]
 
 
@@ -342,3 +334,19 @@ def test_several_processes_send_as_one(call, tmp_path, stage):
     assert len((tmp_path / "requests.csv").read_text().splitlines()) == 31 and "30 ended" in (tmp_path / "progress").read_text()
     if "concurrency" in stage:
         assert server.most <= max(2, stage["concurrency"])
+
+
+def test_a_stage_has_as_many_processes_as_it_asks_for(call, tmp_path, monkeypatch):
+    """One after the other by one, by two and by one again: no request twice, none left out, all in the files."""
+    monkeypatch.setattr(perf_share, "cores", lambda: 2)
+    stages = [{"rate": 50, "requests": 5}, {"rate": 2000, "requests": 60}, {"concurrency": 1, "requests": 4}]
+    server = Server()
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, stages=stages, artifacts=str(tmp_path), **{**OPTIONS, "max_lag": 30})
+        alone = call(vllm_perf, url=url, stages=stages[:1], **OPTIONS)
+    assert result["verdict"] == "passed" and [found["ok"] for found in result["stages"]] == [5, 60, 4]
+    assert result["client"]["processes"] == 2 and alone["client"]["processes"] == 1
+    # each measurement has its first look
+    assert len(server.asked) == 76 and len({each["prompt"] for each in server.asked}) == 75
+    rows = list(csv.DictReader((tmp_path / "requests.csv").open()))
+    assert [sum(row["stage"] == stage for row in rows) for stage in ("rate 50", "rate 2000", "concurrency 1")] == [5, 60, 4]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import os
@@ -80,6 +81,19 @@ def test_the_pod_keeps_to_the_restricted_standard(call, tmp_path):
     assert pod["containers"][0]["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
     assert pod["automountServiceAccountToken"] is False and pod["restartPolicy"] == "Never" and pod["containers"][0]["resources"]["requests"]["cpu"] == "3"
     assert spec["activeDeadlineSeconds"] == 90 and spec["backoffLimit"] == 0 and spec["ttlSecondsAfterFinished"]
+
+
+@pytest.mark.parametrize(("processes", "resources", "told"), [(None, None, 1), (None, {"limits": {"cpu": "8", "memory": "2Gi"}}, None), (3, None, 3)])
+def test_a_job_s_container_asks_for_a_core_for_each_process(call, tmp_path, processes, resources, told):
+    """How many, the program finds out itself only where the user has said what the container may have."""
+    cluster = Cluster(tmp_path, pod=({"phase": "Succeeded"}, ""))
+    with serve(cluster) as api:
+        call(vllm_perf, url="http://127.0.0.1:1", stages=[{"rate": 1, "requests": 1}], **({"processes": processes} if processes else {}),
+             kubeconfig=kubeconfig(tmp_path, api), job={**JOB, **({"resources": resources} if resources else {})}, **OPTIONS)
+    made = {kind: body for method, kind, body in cluster.seen if method == "POST"}
+    given = made["jobs"]["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert json.loads(base64.b64decode(made["secrets"]["data"]["options.json"]))["processes"] == told
+    assert given == resources or given["requests"]["cpu"] == str(told)
 
 
 def test_files_go_along(call, tmp_path):

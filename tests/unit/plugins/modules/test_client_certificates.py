@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every module that asks an address shows its certificate to a TLS server that asks for one, and says what is missing where it has none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_cluster
+from ansible_collections.llm_d.inference.plugins.modules import routing_proof, vllm_health, vllm_health_info, vllm_perf
+from job_cluster import Cluster, kubeconfig
+from local_servers import SSE, InferenceGateway, chunk, serve, stream
+
+USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 1}}
+LOAD = {"model": "acme/tiny", "workload": {"output_len": 1}, "stages": [{"concurrency": 2, "requests": 12}], "max_lag": 5, "max_lag_share": 0}
+NAMES = {"requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total"}
+
+
+def answer(*_args):
+    return 200, {"Content-Type": SSE}, stream(chunk("To", "length"), USAGE)
+
+
+@pytest.fixture(name="known")
+def options_that_are_let_in(certificate):
+    return {"ca_path": certificate[0], "client_cert": certificate[0], "client_key": certificate[1]}
+
+
+@pytest.mark.parametrize("module", [vllm_health, vllm_health_info])
+def test_health(call, certificate, known, module):
+    more = {"timeout": 1} if module is vllm_health else {}
+    with serve(InferenceGateway(), certificate, mutual=True) as url:
+        assert call(module, url=url, model="acme/tiny", **known, **more)["healthy"] is True
+        assert call(module, url=url, model="acme/tiny", ca_path=certificate[0], **more)["healthy"] is False
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_measurement(call, certificate, known, processes):
+    with serve(answer, certificate, mutual=True) as url:
+        found = call(vllm_perf, url=url, processes=processes, **known, **LOAD)
+    assert found.get("verdict") == "passed" and found["stages"][0]["ok"] == 12, found
+
+
+@pytest.mark.parametrize("stranger", [False, True])
+def test_a_measurement_that_is_not_let_in_sends_nothing(call, certificate, other_certificate, stranger):
+    asked = []
+    shown = {"client_cert": other_certificate[0], "client_key": other_certificate[1]} if stranger else {}
+    with serve(lambda *args: asked.append(1) or answer(), certificate, mutual=True) as url:
+        found = call(vllm_perf, url=url, ca_path=certificate[0], **shown, **LOAD)
+    assert found["failed"] and asked == [] and ("client_cert" in found["msg"] or "the connection was closed" in found["msg"])
+
+
+def test_a_measurement_by_a_job(call, certificate, known, tmp_path, monkeypatch):
+    """The key goes the way of the API key: into the Secret, which goes with the Job."""
+    monkeypatch.setattr(perf_cluster, "POLL", 0.05)
+    cluster = Cluster(tmp_path)
+    with serve(answer, certificate, mutual=True) as url, serve(cluster) as api:
+        found = call(vllm_perf, url=url, job={"namespace": "llm-d", "image": "python:3.12-slim"}, kubeconfig=kubeconfig(tmp_path, api), **known, **LOAD)
+    assert found.get("verdict") == "passed" and found["stages"][0]["ok"] == 12, found
+    made = {kind: json.dumps([body for method, found, body in cluster.seen if (method, found) == ("POST", kind)]) for kind in ("jobs", "configmaps", "secrets")}
+    assert "client_key" in made["secrets"] and "client_key" not in made["jobs"] + made["configmaps"] and cluster.left() == []
+    with open(certificate[1], encoding="utf-8") as key:
+        assert key.read() not in json.dumps(found)
+
+
+def test_a_proof(call, certificate, known):
+    gateway = InferenceGateway()
+    with serve(gateway, certificate, mutual=True) as url, serve(gateway) as pages:
+        service = {"name": "llama", "model": "acme/tiny", "url": url, "replicas": 2, "metrics": {"url": pages, "names": NAMES}}
+        assert call(routing_proof, services=[{**service, **known}], settle=0.2).get("ok") is True
+        gateway.prompts.clear()
+        assert call(routing_proof, services=[{**service, "ca_path": certificate[0]}], settle=0.2, wait=0.5)["failed"] and gateway.prompts == []
+
+
+@pytest.mark.parametrize("module", [vllm_health, vllm_health_info, vllm_perf])
+def test_what_cannot_be(call, certificate, module):
+    options = LOAD if module is vllm_perf else {}
+    assert "client_cert" in call(module, url="https://127.0.0.1:1", client_key=certificate[1], **options)["msg"]
+    said = call(module, url="https://127.0.0.1:1", client_cert=certificate[1], client_key=certificate[1], **options)["msg"]
+    assert f"client_cert {certificate[1]} with client_key" in said and "give readable PEM files" in said
+
+
+def test_what_cannot_be_of_a_proof(call, certificate):
+    service = {"name": "llama", "model": "acme/tiny", "url": "https://127.0.0.1:1"}
+    assert "client_cert" in call(routing_proof, services=[{**service, "client_key": certificate[1]}])["msg"]
+    assert "services[0].url: client_cert /nowhere: " in call(routing_proof, services=[{**service, "client_cert": "/nowhere"}])["msg"]

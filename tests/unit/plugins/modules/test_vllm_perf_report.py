@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The benchmark reports that are written are read by llm-d's own package, and say there what was measured."""
+
+from __future__ import annotations
+
+import json
+
+import llmd_benchmark_report
+import pydantic
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
+from local_servers import JSON, SSE, chunk, serve, stream, whole
+
+USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}}
+OPTIONS = {"model": "acme/tiny", "max_lag": 5, "max_lag_share": 0, "pause": 0}
+CHATS = {"kind": "chats", "groups": 2, "turns": 2, "turns_max": 3, "system_prompt_len": 5, "question_len": 3, "output_len": 2}
+GROUPS = {"kind": "shared_prefix", "groups": 2, "prompts_per_group": 3, "system_prompt_len": 9, "question_len": 3, "output_len": 2}
+
+
+class Server:
+    """Answers completions; every `bad`-th with 503, but for the first look."""
+
+    def __init__(self, bad=0):
+        self.asked, self._bad = 0, bad
+
+    def __call__(self, _handler, _method, _path, body):
+        self.asked += 1
+        if self._bad and self.asked > 1 and self.asked % self._bad == 0:
+            return 503, {"Content-Type": "text/plain"}, "no healthy upstream"
+        if not json.loads(body).get("stream"):
+            return 200, {"Content-Type": JSON, "x-inference-pod": "pod-a"}, whole()
+        return 200, {"Content-Type": SSE, "x-inference-pod": "pod-a"}, stream(chunk("To "), chunk("day", "length"), USAGE)
+
+
+@pytest.fixture(name="trace")
+def trace_file(tmp_path):
+    path = tmp_path / "trace.jsonl"
+    path.write_text("\n".join(json.dumps({"timestamp": 50 * number, "input_length": 5, "output_length": 2, "hash_ids": [number]}) for number in range(8)))
+    return {"kind": "trace", "path": str(path)}
+
+
+def measured(call, folder, server=None, **options):
+    """The module's result, and each of its reports as the package reads it."""
+    with serve(server or Server()) as url:
+        found = call(vllm_perf, url=url, artifacts=str(folder), **{**OPTIONS, "workload": {"input_len": 6, "output_len": 2}, **options})
+    reports = [llmd_benchmark_report.import_benchmark_report(path) for path in found["artifacts"]["reports"]]
+    assert len(reports) == len(found["stages"]) > 0 and all(type(report) is llmd_benchmark_report.BenchmarkReportV021 for report in reports)
+    return found, reports
+
+
+@pytest.mark.parametrize("options", [
+    {"stages": [{"rate": 60, "requests": 20}, {"concurrency": 3, "requests": 12}, {"rate": 20, "to_rate": 60, "seconds": 0.5}]},
+    {"stages": [{"concurrency": 2, "requests": 6}], "stream": False, "ignore_eos": False},
+    {"stages": [{"concurrency": 2, "requests": 6}], "workload": CHATS, "api": "chat_completions"},
+    {"stages": [{"concurrency": 2, "requests": 6}], "workload": GROUPS, "slo": {"ttft_p90_ms": 5000}, "goodput": {"ttft_ms": 5000}},
+    {"sweep": {"rate": 20, "seconds": 0.4, "most": 2}, "processes": 2},
+])
+def test_reports_are_read_by_llm_d_s_package(call, tmp_path, options):
+    found, reports = measured(call, tmp_path / "out", **options)
+    for index, (stage, report) in enumerate(zip(found["stages"], reports, strict=True)):
+        assert report.version == "0.2.1" and report.scenario.load.standardized.stage == index
+        got = report.results.request_performance.aggregate
+        assert (got.requests.total, got.requests.failures) == (stage["requests"], stage["failed"])
+        for name, ours in (("time_to_first_token", "ttft_ms"), ("request_latency", "e2e_ms"), ("time_per_output_token", "tpot_ms")):
+            if stage[ours]["n"]:
+                there = getattr(got.latency, name)
+                assert (there.mean, there.p50, there.p99, there.max) == tuple(stage[ours][each] for each in ("mean", "p50", "p99", "max"))
+        assert got.throughput.request_rate.mean == stage["requests_per_s"] and got.throughput.output_token_rate.mean == stage["output_tokens_per_s"]
+
+
+def test_a_report_of_a_trace(call, tmp_path, trace):
+    _found, (report,) = measured(call, tmp_path / "out", workload=trace)
+    assert report.scenario.load.standardized.source == "sampled" and report.results.request_performance.aggregate.requests.total == 8
+
+
+@pytest.mark.parametrize("bad", [2, 1])
+def test_a_report_of_failures(call, tmp_path, bad):
+    """Some of the requests, or all but the first look."""
+    found, (report,) = measured(call, tmp_path / "out", Server(bad), stages=[{"concurrency": 1, "requests": 10}])
+    failed = found["stages"][0]["failed"]
+    assert failed == (10 if bad == 1 else 5) == report.results.request_performance.aggregate.requests.failures
+
+
+def test_the_package_refuses_what_is_no_report(call, tmp_path):
+    """So that it taking ours says something."""
+    found, _reports = measured(call, tmp_path / "out", stages=[{"concurrency": 1, "requests": 3}])
+    with open(found["artifacts"]["reports"][0], encoding="utf-8") as file:
+        report = json.load(file)
+    report["results"]["request_performance"]["aggregate"]["latency"]["time_to_first_token"]["units"] = "parsec"
+    with pytest.raises(pydantic.ValidationError):
+        llmd_benchmark_report.load_benchmark_report(report)
