@@ -13,7 +13,7 @@ _ANY = Field("any", "A value.")
 _JOB = {
     "image": Field("str", "Any image with Python 3.11 or newer, used as written.", required=True, format="image", example="python:3.12-slim"),
     "timeout": Field("int", "Seconds after which the cluster ends it.", default=3600, minimum=1),
-    "resources": Field("map", "Resources of its container. Left out, a processor core for each of O(llm_d_benchmark.processes), then one where that is left out.",
+    "resources": Field("map", "Resources of its container. Left out, a processor core for each of O(llm_d_benchmark.processes), one where that is left out.",
                        elements=_ANY),
 }
 

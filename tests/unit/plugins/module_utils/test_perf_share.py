@@ -31,7 +31,8 @@ def test_before_anything_is_known(step, workload, wanted):
 
 
 def test_an_answer_in_one_piece_takes_less():
-    assert demand(output_len=1000, stream=False).processes(Step(rate=1000, seconds=1), 99) == 1 < demand(output_len=1000).processes(Step(rate=1000, seconds=1), 99)
+    step = Step(rate=1000, seconds=1)
+    assert demand(output_len=1000, stream=False).processes(step, 99) == 1 < demand(output_len=1000).processes(step, 99)
 
 
 def test_a_trace_asks_for_what_it_holds():

@@ -47,7 +47,7 @@ def measured(call, folder, server=None, **options):
     with serve(server or Server()) as url:
         found = call(vllm_perf, url=url, artifacts=str(folder), **{**OPTIONS, "workload": {"input_len": 6, "output_len": 2}, **options})
     reports = [llmd_benchmark_report.import_benchmark_report(path) for path in found["artifacts"]["reports"]]
-    assert len(reports) == len(found["stages"]) > 0 and all(type(report) is llmd_benchmark_report.BenchmarkReportV021 for report in reports)
+    assert len(reports) == len(found["stages"]) > 0 and all(isinstance(report, llmd_benchmark_report.BenchmarkReportV021) for report in reports)
     return found, reports
 
 
