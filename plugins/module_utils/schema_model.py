@@ -11,7 +11,7 @@ from .versions import ENGINES
 MODEL = {
     "uri": Field(
         "str",
-        "Where the weights come from: C(hf://ORGANISATION/MODEL), C(pvc://CLAIM/PATH) on a claim that is there, C(s3://BUCKET/PATH) or C(gs://BUCKET/PATH)"
+        "Where the weights come from. C(hf://ORGANISATION/MODEL), C(pvc://CLAIM/PATH) on a claim that is there, C(s3://BUCKET/PATH) or C(gs://BUCKET/PATH)"
         " (safetensors, streamed into the accelerator at each start), or C(file:///PATH), a folder of O(llm_d_model_services[].engine.image). An engine of"
         " type C(simulator) needs none.",
         format="model_uri",
