@@ -18,6 +18,7 @@ TEMPLATES = (
     "gpu_operator/templates/policy.yml.j2",
     "gateway_provider/templates/gateway.yml.j2",
     "gaie_scheduler/templates/scheduler.yml.j2",
+    "model_service/templates/claims.yml.j2",
     "model_service/templates/servers.yml.j2",
 )
 # `local` is deployed for real by molecule, and speaks in variables of the local cluster.

@@ -24,7 +24,7 @@ ROLES = sorted(path.name for path in (Path(__file__).parents[2] / "roles").iterd
 GO = "roles/local_cluster/files/go"
 # Their api_key and validate_certs are the model server's; a default for the group would send it the cluster's token.
 NOT_IN_THE_GROUP = {"vllm_health", "vllm_health_info"}
-CONNECTED = {"kubernetes.core.k8s_auth_options", "llm_d.inference.health"}  # fragments that bring a kubeconfig
+CONNECTED = {"kubernetes.core.k8s_auth_options", "llm_d.inference.server"}  # fragments that bring a kubeconfig
 # The release lines whose endpoint pickers run here; scorers are compared across them.
 LINES = ["scheduler-0.7", "gie-1.5"]
 # What stands in for a companion that needs the internet; its version is that of the simulator whose tokenizer it is.

@@ -119,8 +119,8 @@ def test_the_claim_stays_unless_it_is_given_up() -> None:
     kept, given_up = (file_of("hf://o/m", storage={**CLAIMED, "delete_claim": value}) for value in (False, True))
     for made in (kept, given_up):
         assert not [item for template in ("servers", "leftovers") for item in objects(template, made) if item["kind"] == "PersistentVolumeClaim"]
-    assert objects("claims_to_delete", kept) == []
-    assert [(item["kind"], item["metadata"]["name"]) for item in objects("claims_to_delete", given_up)] == [("PersistentVolumeClaim", "a-weights")]
+    assert objects("leftovers_claims", kept) == []
+    assert [(item["kind"], item["metadata"]["name"]) for item in objects("leftovers_claims", given_up)] == [("PersistentVolumeClaim", "a-weights")]
 
 
 REFUSED: list[tuple[str, Facts, str, str]] = [

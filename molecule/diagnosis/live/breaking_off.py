@@ -15,7 +15,8 @@ vllm:cache_config_info{block_size="16",num_gpu_blocks="1400"} 1
 """
 BEGIN = {"id": "1", "object": "text_completion", "model": MODEL, "choices": [{"index": 0, "text": "To ", "finish_reason": None}]}
 ERROR = {"error": {"message": "EngineCore encountered an issue.", "type": "InternalServerError", "code": 500}}
-WHOLE = {**BEGIN, "choices": [{"index": 0, "text": "To be.", "finish_reason": "stop"}], "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}}
+USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+WHOLE = {**BEGIN, "choices": [{"index": 0, "text": "To be.", "finish_reason": "stop"}], "usage": USAGE}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
