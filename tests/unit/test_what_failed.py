@@ -29,7 +29,8 @@ def test_where_no_test_failed_it_was_a_task(root: Path, tmp_path: Path) -> None:
 
 def test_what_a_play_said_of_its_failure_is_told_however_long_its_output(root: Path, tmp_path: Path) -> None:
     """Live tests show the whole output of a play; its beginning tells nothing."""
-    shown = "&#10;".join(["AssertionError: ", *(f"ok: [localhost] {number}" for number in range(40)), "        FAIL  sim/sticky  0.61 s  6 requests went to two"])
+    told = (f"ok: [localhost] {number}" for number in range(40))
+    shown = "&#10;".join(["AssertionError: ", *told, "        FAIL  sim/sticky  0.61 s  6 requests went to two"])
     case = f"<testcase name='t'><failure message='{shown}'>t.py:1</failure></testcase>"
     (tmp_path / "junit.xml").write_text(f"<testsuite>{case}</testsuite>", encoding="utf-8")
     assert "          FAIL  sim/sticky  0.61 s  6 requests went to two" in said(root, tmp_path / "log", tmp_path / "junit.xml")
