@@ -14,6 +14,8 @@ import typing as t
 Claim = dict[str, t.Any]
 # Phases of the traffic, by the claims that they are for.
 PHASES = ("sticky", "roam", "spread", "follow", "avoid")
+# Seconds until KV events come: a simulator dials once a second, and an endpoint picker that lost a server listens again after five.
+EVENTS_WAIT = 15.0
 Judged = tuple[list[Claim], list[dict[str, str]]]
 
 ALONE = "look whether other clients sent requests at the same time, and validate without them"

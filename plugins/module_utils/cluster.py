@@ -17,6 +17,7 @@ from ansible_collections.kubernetes.core.plugins.module_utils.k8s.client import 
     _create_configuration,
     _create_headers,
 )
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, mapping, text
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import (
     ClusterError,
     explain,
@@ -37,6 +38,7 @@ FIELD_MANAGER = "llm_d.inference"
 CONNECT_TIMEOUT = 10.0
 READ_TIMEOUT = 60.0
 THREADS = 6
+PAGE = "500"  # objects of one page of a list
 BUSY_TRIES, BUSY_PAUSE = 20, 0.5
 
 
@@ -157,6 +159,16 @@ class Cluster:
             if getattr(exc, "status", 0) == 404:
                 return None
             raise
+
+    def listed(self, path: str, kind: str | None = None, query: dict | None = None) -> list[dict]:
+        """Every object of a list, page by page, with its kind where one is given, which lists leave out; none where the kind is not known."""
+        found, more = [], ""
+        while True:
+            answer = mapping(self.find(path, {**(query or {}), "limit": PAGE, **({"continue": more} if more else {})}))
+            found += [{**item, "kind": kind} if kind else item for item in dicts(answer.get("items"))]
+            more = text(dig(answer, "metadata", "continue"))
+            if not more:
+                return found
 
     def apply(self, path: str, document: bytes, **options) -> dict:
         """Server-side apply of one document, YAML or JSON, under our field manager; conflicts are won."""

@@ -9,7 +9,7 @@ import collections.abc as c
 import dataclasses
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.changes import bears
+from ansible_collections.llm_d.inference.plugins.module_utils.changes import bears, title
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dig, mapping, text
 
 Facts = dict[str, t.Any]
@@ -40,14 +40,14 @@ def judge(seen: Seen, controllers: c.Sequence[Facts], labels: Facts, own_namespa
         if users:
             found["used"].append(controller["name"])
             found["namespaces"] += [controller["namespace"]] if controller["namespace"] else []
-            found["lines"].append(f"the controller {controller['name']} stays, and with it what it needs: {_listed(users)}")
+            found["lines"].append(f"the controller {controller['name']} stays, and with it what it needs: {in_short(users)}")
         else:
             found["made"] += [name for name, server in controller["classes"].items() if name in there and _server(there[name]) == server]
     for namespace, workloads in seen.workloads.items():
         there_too = [*workloads, *(item for item in gateways if dig(item, "metadata", "namespace") == namespace)]
         if there_too:
             found["namespaces"].append(namespace)
-            found["lines"].append(f"the namespace {namespace} stays: {_listed([_whose(item) for item in there_too])}")
+            found["lines"].append(f"the namespace {namespace} stays: {in_short([whose(item) for item in there_too])}")
     return found
 
 
@@ -55,15 +55,15 @@ def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[st
     """Everything of others that needs a controller, in words."""
     own = {controller["class_name"]: controller["name"], **controller["classes"]}
     served = {name for name, item in classes.items() if _server(item) in (controller["name"], own.get(name))} | {name for name in own if name not in classes}
-    found = [f"{_whose(item)} is of class {_class(item)}" for item in gateways if _class(item) in served]
+    found = [f"{whose(item)} is of class {_class(item)}" for item in gateways if _class(item) in served]
     for name, item in classes.items():
         made = name in controller["classes"] and MANAGED_BY not in mapping(dig(item, "metadata", "labels"))
         if _server(item) == controller["name"] and not made and not bears(item, labels):
-            found.append(f"{_whose(item)} is another's")
+            found.append(f"{whose(item)} is another's")
     for item in namespaces:
         theirs = mapping(dig(item, "metadata", "labels"))
         if dig(item, "metadata", "name") == controller["namespace"] and theirs.get(MANAGED_BY) == labels.get(MANAGED_BY) and not bears(item, labels):
-            found.append(f"{_whose(item)} was made by another instance, whose teardown takes it away")
+            found.append(f"{whose(item)} was made by another instance, whose teardown takes it away")
     return found
 
 
@@ -75,12 +75,12 @@ def _class(item: Facts) -> str:
     return text(dig(item, "spec", "gatewayClassName"))
 
 
-def _whose(item: Facts) -> str:
-    metadata = mapping(item.get("metadata"))
-    instance = mapping(metadata.get("labels")).get(PART_OF)
-    name = "/".join(text(metadata[key]) for key in ("namespace", "name") if metadata.get(key))
-    return f"{text(item.get('kind'))} {name}" + (f" of instance {text(instance)}" if instance else "")
+def whose(item: Facts) -> str:
+    """An object, and the instance of ours that has made it, if any."""
+    instance = mapping(dig(item, "metadata", "labels")).get(PART_OF)
+    return title(item) + (f" of instance {text(instance)}" if instance else "")
 
 
-def _listed(users: c.Sequence[str], shown: int = 5) -> str:
+def in_short(users: c.Sequence[str], shown: int = 5) -> str:
+    """The first few, and how many more there are."""
     return "; ".join(users[:shown]) + (f"; and {len(users) - shown} more" if len(users) > shown else "")

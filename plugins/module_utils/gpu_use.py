@@ -11,10 +11,10 @@ import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.changes import bears
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, mapping, text
+from ansible_collections.llm_d.inference.plugins.module_utils.controller_use import in_short, whose
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_finding import Finding
 
 Facts = dict[str, t.Any]
-PART_OF = "app.kubernetes.io/part-of"
 FEATURE = "feature.node.kubernetes.io/"
 _LEAVE = "Write 'install: false' under llm_d_gpus, so that the operator stays as it is"
 
@@ -54,7 +54,7 @@ def _foreign(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
     """What bears the names that we give, and was made by someone else: an operator that we have adopted. A namespace alone is no operator."""
     others = [item for item in seen.named if item.get("kind") != "Namespace" and not bears(item, asked.labels)]
     if others:
-        names = _listed([_whose(item) for item in others])
+        names = in_short([whose(item) for item in others])
         yield Finding("gpu_operator/foreign", "The operator is there, and we did not install it.", names, "ours", f"{_LEAVE}.")
     ours = [text(dig(item, "metadata", "name")) for item in seen.named if item.get("kind") == "Namespace" and bears(item, asked.labels)]
     if asked.release and seen.release and asked.release["namespace"] not in ours:
@@ -79,7 +79,7 @@ def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
         yield Finding(
             "gpu_operator/subscription",
             "Others have subscribed to the same operators, or have one of their own beside ours.",
-            _listed([_whose(item) for item in others]),
+            in_short([whose(item) for item in others]),
             "no Subscription but ours",
             f"Have them removed or moved. {_LEAVE}, where they need it.",
         )
@@ -87,12 +87,12 @@ def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
 
 def _pods(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
     """Pods of others that hold what the operator brings."""
-    users = [f"{_whose(pod)} ({', '.join(held)})" for pod in _of_others(seen, asked) if (held := _held(pod, asked.resources))]
+    users = [f"{whose(pod)} ({', '.join(held)})" for pod in _of_others(seen, asked) if (held := _held(pod, asked.resources))]
     if users:
         yield Finding(
             "gpu_operator/in_use",
             "Pods of others use the accelerators that the operator brings.",
-            _listed(users),
+            in_short(users),
             "none",
             f"Remove them. {_LEAVE}, where they need it.",
         )
@@ -102,13 +102,13 @@ def _features(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
     """Whatever of others needs the labels that Node Feature Discovery gives to nodes."""
     if not asked.features:
         return
-    users = [_whose(item) for item in seen.features if not bears(item, asked.labels) and not dig(item, "metadata", "ownerReferences")]
-    users += [f"{_whose(pod)} ({key})" for pod in _of_others(seen, asked) if (key := _feature(pod))]
+    users = [whose(item) for item in seen.features if not bears(item, asked.labels) and not dig(item, "metadata", "ownerReferences")]
+    users += [f"{whose(pod)} ({key})" for pod in _of_others(seen, asked) if (key := _feature(pod))]
     if users:
         yield Finding(
             "nfd/in_use",
             "Others need the labels that Node Feature Discovery gives to nodes.",
-            _listed(users),
+            in_short(users),
             "none",
             "Remove them, or write 'node_feature_discovery: false' under llm_d_gpus, so that it stays as it is.",
         )
@@ -142,13 +142,3 @@ def _feature(pod: Facts) -> str:
 
 def _place(item: Facts) -> tuple[str, str, str]:
     return text(item.get("kind")), text(dig(item, "metadata", "namespace")), text(dig(item, "metadata", "name"))
-
-
-def _whose(item: Facts) -> str:
-    kind, namespace, name = _place(item)
-    instance = mapping(dig(item, "metadata", "labels")).get(PART_OF)
-    return f"{kind} {namespace + '/' if namespace else ''}{name}" + (f" of instance {text(instance)}" if instance else "")
-
-
-def _listed(users: c.Sequence[str], shown: int = 5) -> str:
-    return "; ".join(users[:shown]) + (f"; and {len(users) - shown} more" if len(users) > shown else "")

@@ -101,15 +101,7 @@ def _one(cluster: Cluster, path: str) -> Facts | None:
 
 
 def _items(cluster: Cluster, path: str) -> list[Facts]:
-    found: list[Facts] = []
-    query: dict[str, str] = {"limit": "500"}
-    while True:
-        answer = mapping(cluster.find(path, query))
-        found += dicts(answer.get("items"))
-        more = text(dig(answer, "metadata", "continue"))
-        if not more:
-            break
-        query = {"limit": "500", "continue": more}
+    found = cluster.listed(path)
     for item in found:
         mapping(item.get("metadata")).pop("managedFields", None)
     return found

@@ -14,12 +14,12 @@ import time
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import health
+from ansible_collections.llm_d.inference.plugins.module_utils.claims import EVENTS_WAIT
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client, Reply, Trouble
 from ansible_collections.llm_d.inference.plugins.module_utils.routing_counters import THREADS, WAITING, Counters, Server, Servers, moved
 
 SERVER_HEADER = "x-inference-pod"
 SCHEDULER_HEADER = "x-went-into-resp-headers"
-EVENTS_WAIT = 15.0  # seconds; a simulator dials once a second, and an endpoint picker that lost a server listens again after five
 EVENTS_TRIALS = 3  # few, so that chance does not pass for a promise that is kept
 QUEUED = 4  # requests for a queue, beside those that a server works on at a time
 _COUNTED = ("requests", "scheduler_attempts")

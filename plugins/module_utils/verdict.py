@@ -12,7 +12,6 @@ import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import claims, claims_stack
 from ansible_collections.llm_d.inference.plugins.module_utils.epp_rules import flags_of
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import EVENTS_WAIT
 
 Facts = c.Mapping[str, t.Any]
 
@@ -54,7 +53,7 @@ def targets(plan: Facts) -> list[dict[str, t.Any]]:
         "max_num_seqs": _number(service["server"]["args"], "max-num-seqs") or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
         "endpoints": sum(server["replicas"] for server in service["servers"]),
         # Servers that dial stay with the endpoint picker before until it has gone.
-        "events_wait": EVENTS_WAIT + service["scheduler"]["drain_seconds"],
+        "events_wait": claims.EVENTS_WAIT + service["scheduler"]["drain_seconds"],
         "servers": {"namespace": plan["namespace"], "groups": [
             {"role": server["role"], "labels": server["selector"], "port": str(server["port"])} for server in service["servers"]]},
         "metrics": {

@@ -105,32 +105,25 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, mapping
 from ansible_collections.llm_d.inference.plugins.module_utils.controller_use import MANAGED_BY, PART_OF, Seen, judge
 
 GATEWAY = "gateway.networking.k8s.io/v1"
 
 
-def listed(cluster: Cluster, path: str, kind: str, selector: str = "") -> list[dict]:
-    """Objects of a kind; none where the API server does not know it."""
-    found = dicts(mapping(cluster.find(path, {"labelSelector": selector} if selector else None)).get("items"))
-    return [{**item, "kind": kind} for item in found]
-
-
 def look(cluster: Cluster, params: dict) -> Seen:
     """Everything that may need the controllers and namespaces of `params`."""
     labels, names = params["labels"], [entry["namespace"] for entry in params["controllers"] if entry["namespace"]]
-    others = f"{MANAGED_BY}={labels.get(MANAGED_BY)},{PART_OF}!={labels.get(PART_OF)}"
+    ours = {"labelSelector": f"{MANAGED_BY}={labels.get(MANAGED_BY)}"}
+    others = {"labelSelector": f"{ours['labelSelector']},{PART_OF}!={labels.get(PART_OF)}"}
     jobs = [
-        lambda: listed(cluster, f"/apis/{GATEWAY}/gateways", "Gateway"),
-        lambda: listed(cluster, f"/apis/{GATEWAY}/gatewayclasses", "GatewayClass"),
-        lambda: listed(cluster, "/api/v1/namespaces", "Namespace", f"{MANAGED_BY}={labels.get(MANAGED_BY)}") if names else [],
+        lambda: cluster.listed(f"/apis/{GATEWAY}/gateways", "Gateway"),
+        lambda: cluster.listed(f"/apis/{GATEWAY}/gatewayclasses", "GatewayClass"),
+        lambda: cluster.listed("/api/v1/namespaces", "Namespace", ours) if names else [],
     ]
     gateways, classes, namespaces = cluster.parallel(lambda job: job(), jobs)
     places = params["namespaces"]
-    workloads = cluster.parallel(lambda place: listed(cluster, f"/apis/apps/v1/namespaces/{place}/deployments", "Deployment", others), places)
-    ours, claims = f"{MANAGED_BY}={labels.get(MANAGED_BY)}", "persistentvolumeclaims"
-    kept = cluster.parallel(lambda place: listed(cluster, f"/api/v1/namespaces/{place}/{claims}", "PersistentVolumeClaim", ours), places)
+    workloads = cluster.parallel(lambda place: cluster.listed(f"/apis/apps/v1/namespaces/{place}/deployments", "Deployment", others), places)
+    kept = cluster.parallel(lambda place: cluster.listed(f"/api/v1/namespaces/{place}/persistentvolumeclaims", "PersistentVolumeClaim", ours), places)
     return Seen(gateways, classes, namespaces, {place: [*running, *left] for place, running, left in zip(places, workloads, kept)})
 
 

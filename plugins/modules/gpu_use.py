@@ -94,7 +94,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, mapping
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import mapping
 from ansible_collections.llm_d.inference.plugins.module_utils.gpu_use import Asked, Seen, judge
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import plain, report
 
@@ -105,11 +105,6 @@ FEATURES = [
     ("/apis/nfd.openshift.io/v1alpha1/nodefeaturerules", "NodeFeatureRule"),
     ("/apis/nfd.k8s-sigs.io/v1alpha1/nodefeaturerules", "NodeFeatureRule"),
 ]
-
-
-def listed(cluster: Cluster, path: str, kind: str) -> list[dict]:
-    """Objects of a kind; none where the API server does not know it."""
-    return [{**item, "kind": kind} for item in dicts(mapping(cluster.find(path)).get("items"))]
 
 
 def named(cluster: Cluster, definition: dict) -> dict | None:
@@ -134,7 +129,7 @@ def look(cluster: Cluster, params: dict) -> Seen:
     found = [item for item in cluster.parallel(lambda definition: named(cluster, definition), params["definitions"]) if item]
     wanted = [(f"{OLM}/subscriptions", "Subscription")] if any(item["kind"] == "Subscription" for item in params["definitions"]) else []
     features = FEATURES if params["features"] else []
-    pods, *rest = cluster.parallel(lambda each: listed(cluster, *each), [("/api/v1/pods", "Pod"), *features, *wanted])
+    pods, *rest = cluster.parallel(lambda each: cluster.listed(*each), [("/api/v1/pods", "Pod"), *features, *wanted])
     return Seen(
         named=found,
         release=has_release(cluster, params["release"]),

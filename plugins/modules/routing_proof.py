@@ -355,7 +355,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.llm_d.inference.plugins.module_utils import claims, cluster, tls_options
 from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import UrlTransport
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import EVENTS_WAIT, Limits
+from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import Limits
 from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof import Proof, needs_cluster
 
 METRICS = {
@@ -386,7 +386,7 @@ SERVICE = {
     "sometimes": {"type": "dict"},
     "cold_tokens": {"type": "int", "default": 0, "no_log": False},
     "max_num_seqs": {"type": "int"},
-    "events_wait": {"type": "float", "default": EVENTS_WAIT},
+    "events_wait": {"type": "float", "default": claims.EVENTS_WAIT},
     "endpoints": {"type": "int"},
     "servers": {"type": "dict", "options": SERVERS},
     "replicas": {"type": "int"},
