@@ -123,12 +123,15 @@ def test_check_mode_writes_nothing(play, store):
     assert rc == 0 and "(created)" in said and store.kept == {} and shown(everything) == []
 
 
-def test_what_is_sent_off_to_another_interpreter_shows_nothing_either(play, store, tmp_path):
+@pytest.mark.parametrize("pipelining", ["no", "yes"])
+def test_what_is_sent_off_to_another_interpreter_shows_nothing_either(play, store, tmp_path, monkeypatch, pipelining):
+    monkeypatch.setenv("ANSIBLE_PIPELINING", pipelining)
     (tmp_path / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
     (tmp_path / "python").chmod(0o755)
     rc, said, everything = play(interpreter=str(tmp_path / "python"))
     assert rc == 0, said
-    assert "AnsiballZ_k8s.py" in said, [line[:120] for line in said.splitlines() if " PUT " in line or " EXEC " in line]
+    sent_off = "AnsiballZ_k8s.py" if pipelining == "no" else f"EXEC /bin/sh -c '{tmp_path}/python && sleep 0'"
+    assert sent_off in said, [line[:120] for line in said.splitlines() if " PUT " in line or " EXEC " in line]
     assert len(store.kept) == 2 and shown(everything) == []
 
 
