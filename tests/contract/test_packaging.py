@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,13 @@ BIN = Path(sys.executable).parent
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of collections that holds ours, as ansible-galaxy would install it."""
+    """A folder of collections in which ansible-galaxy has installed ours."""
     folder = tmp_path_factory.mktemp("built")
-    subprocess.run([BIN / "ansible-galaxy", "collection", "build", str(ROOT), "--output-path", str(folder)], check=True, capture_output=True, text=True)
-    archive = next(folder.glob("llm_d-inference-*.tar.gz"))
-    home = folder / "collections/ansible_collections/llm_d/inference"
-    home.mkdir(parents=True)
-    with tarfile.open(archive) as packed:
-        packed.extractall(home, filter="data")
+    galaxy = [BIN / "ansible-galaxy", "collection"]
+    subprocess.run([*galaxy, "build", str(ROOT), "--output-path", str(folder)], check=True, capture_output=True, text=True)
+    archive = str(next(folder.glob("llm_d-inference-*.tar.gz")))
+    command = [*galaxy, "install", archive, "--no-deps", "--offline", "--force", "-p", str(folder / "collections")]
+    subprocess.run(command, check=True, capture_output=True, text=True)
     return folder / "collections"
 
 
