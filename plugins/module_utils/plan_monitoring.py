@@ -39,10 +39,11 @@ def monitors(user: Facts, labels: Facts, servers: t.Sequence[Facts], picker: Fac
 def unmonitored(name: str, planned: t.Sequence[Facts]) -> list[Facts]:
     """The PodMonitors that a service could have and has not: {api_version, kind, name}."""
     there = [monitor["name"] for monitor in planned]
-    return [{"api_version": API_VERSION, "kind": KIND, "name": each} for each in (f"{name}-{part}" for part in ("decode", "prefill", "epp")) if each not in there]
+    named = [f"{name}-{part}" for part in ("decode", "prefill", "epp")]
+    return [{"api_version": API_VERSION, "kind": KIND, "name": each} for each in named if each not in there]
 
 
 def monitoring_problems(user: Facts) -> list[Problem]:
     """Labels that are not the user's to choose."""
-    given = user[VARIABLE]["labels"]
-    return [Problem(f"{VARIABLE}.labels.{key}", given[key], "marks what the collection owns.", "Take it out, or write another label.") for key in _OURS if key in given]
+    given, why, fix = user[VARIABLE]["labels"], "marks what the collection owns.", "Take it out, or write another label."
+    return [Problem(f"{VARIABLE}.labels.{key}", given[key], why, fix) for key in _OURS if key in given]

@@ -280,4 +280,5 @@ def crd_of(facts: Facts, name: str) -> Facts | None:
     return mapping(facts["crds"]).get(name)
 
 
-CHECKS = (gateway_api, inference_extension, openshift_pools, openshift_builds, provider, monitoring, user_workloads, controller, gateway_class, gateway_object, address)
+CHECKS = (gateway_api, inference_extension, openshift_pools, openshift_builds, provider, monitoring, user_workloads, controller, gateway_class,
+          gateway_object, address)

@@ -190,6 +190,7 @@ def scraping_openshift(config: Facts | None) -> Facts:
 
 
 SCRAPED: Facts = {"llm_d_monitoring": {"scrape": True}}
+NOT_SO = "# enableUserWorkload: true\nother:\n  enableUserWorkload: true"
 POD_MONITORS = "podmonitors.monitoring.coreos.com"
 TABLE: list[tuple[str, Facts, Facts]] = [
     # finding, user's file, what the cluster shows
@@ -248,7 +249,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("monitoring/missing", SCRAPED, crds_with("servicemonitors.monitoring.coreos.com")),
     ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift(None)),
     ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": "enableUserWorkload: false\n"}})),
-    ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": "# enableUserWorkload: true\nother:\n  enableUserWorkload: true"}})),
+    ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": NOT_SO}})),
     ("controller/missing", ADOPTED, {"controllers": {"istio-system/istiod": None}}),
     (
         "controller/version",
