@@ -9,7 +9,7 @@ import collections.abc as c
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.claims import Claim, Judged, claim, unrun
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dig
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, mapping
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import judge
 
 Facts = c.Mapping[str, t.Any]
@@ -104,8 +104,13 @@ def _of(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts) -> Judged:
-    """Whether every endpoint picker and every server answers to who scrapes it, from what both looks have seen."""
+def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts, objects: t.Any) -> Judged:
+    """Whether every endpoint picker and every server answers to who scrapes it, from what both looks have seen, and is named to a Prometheus that shall.
+
+    objects: what resource_ready returned; while some are not ready that is a claim of its own, and nothing is said of who names them.
+    """
+    ready = objects.get("resources") if isinstance(objects, c.Mapping) and not objects.get("failures") else None
+    known = {_key({**obj, **obj["metadata"]}): obj for obj in ready or ()}
     seen = {entry["name"]: entry for entry in (routing.get("observations") if isinstance(routing, c.Mapping) else None) or ()}
     groups = {entry["name"]: entry for entry in (servers.get("groups") if isinstance(servers, c.Mapping) else None) or ()}
     found = []
@@ -117,10 +122,44 @@ def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts) -> Judged:
         silent = [f"{server['server']}: {check['evidence']}" for server in mine for check in server["checks"] if check["name"] == "metrics" and not check["ok"]]
         wanted, count = service["scheduler"]["replicas"], picker["pickers"]
         silent += [f"{count} of {wanted} endpoint pickers answer"] if count < wanted else []
-        found.append(claim(f"{start}scraped", not silent, "; ".join(silent) or f"{_of(count, 'endpoint picker')} and {_of(len(mine), 'server')} answer at "
-                           "/metrics", "look at the pods' metrics port, at NetworkPolicies, and for a picker at --metrics-endpoint-auth",
+        monitored = bool(known and service["monitors"])
+        unnamed = _unnamed(service, plan["namespace"], known) if monitored else []
+        named = f"; {_of(len(service['monitors']), 'PodMonitor')} name each of them to Prometheus once" if monitored else ""
+        remedy = "run playbooks/site.yml, and look who else changes these PodMonitors" if unnamed and not silent else (
+            "look at the pods' metrics port, at NetworkPolicies, and for a picker at --metrics-endpoint-auth")
+        found.append(claim(f"{start}scraped", not silent and not unnamed, "; ".join([*silent, *unnamed]) or
+                           f"{_of(count, 'endpoint picker')} and {_of(len(mine), 'server')} answer at /metrics{named}", remedy,
                            picker["seconds"]["counted"] + max(group.get("waited", 0.0) for name, group in groups.items() if name.startswith(start))))
     return found, []
+
+
+def _unnamed(service: Facts, namespace: str, known: c.Mapping[tuple[str, str, str], Facts]) -> list[str]:
+    """Pods of a service that the PodMonitors in the cluster do not name to Prometheus as planned: each once, and workers, which do not answer, never."""
+    monitors = {monitor["name"]: known.get((monitor["kind"], namespace, monitor["name"])) for monitor in service["monitors"]}
+    found = []
+    for kind, name in [*((server["kind"], server["name"]) for server in service["servers"]), ("Deployment", service["scheduler"]["name"])]:
+        workload = known.get((kind, namespace, name))
+        group = dig(workload, "spec", "leaderWorkerTemplate")
+        pods = [(name, dig(group, "leaderTemplate") if group else dig(workload, "spec", "template"), [name])]
+        pods += [(f"{name} (workers)", dig(group, "workerTemplate"), [])] if group else []
+        for what, pod, wanted in pods:
+            by = [each for each, monitor in monitors.items() for _port in _scraped_ports(monitor, pod)]
+            if by != wanted:
+                found.append(f"the pods of {what} are scraped by {' and '.join(by) or 'no PodMonitor'}, not by {' and '.join(wanted) or 'none'}")
+    return found
+
+
+def _scraped_ports(monitor: t.Any, pod: t.Any) -> list[str]:
+    """The ports by which a PodMonitor has pods of a template scraped at /metrics."""
+    selector, labels = dig(monitor, "spec", "selector"), mapping(dig(pod, "metadata", "labels"))
+    if mapping(selector).get("matchExpressions") or dig(monitor, "spec", "namespaceSelector"):
+        return []  # no longer as planned
+    if any(labels.get(key) != value for key, value in mapping(dig(selector, "matchLabels")).items()):
+        return []
+    containers = [*dicts(dig(pod, "spec", "containers")), *dicts(dig(pod, "spec", "initContainers"))]
+    there = [port.get("name") for container in containers for port in dicts(container.get("ports"))]
+    endpoints = [entry for entry in dicts(dig(monitor, "spec", "podMetricsEndpoints")) if entry.get("path") in (None, "/metrics")]
+    return [entry["port"] for entry in endpoints if entry.get("port") in there]
 
 
 def _servers(group: Facts, result: Facts) -> Claim:

@@ -16,6 +16,7 @@ from .plan_gateway_checks import gateway_problems, hostname_problems, platform_o
 from .plan_gpus import gpu_problems, gpus
 from .plan_leader_workers import leader_worker_problems, leader_worker_set, retired, trial_rights
 from .plan_leftovers import leftovers, own_namespaces
+from .plan_monitoring import API_VERSION, KIND, monitoring_problems, monitors, unmonitored
 from .plan_nodes import other_kind, spread
 from .plan_overrides import VARIABLE as OVERRIDES
 from .plan_overrides import overridden, relocated, unknown_services
@@ -80,7 +81,7 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += wrong
     scalars_right = not [problem for problem in found if problem.path.split(".")[0] in VARIABLES]
     if scalars_right:
-        found += gpu_problems(user)
+        found += gpu_problems(user) + monitoring_problems(user)
         found += gateway_problems({**user, SERVICES: own.get(SERVICES)})
     user[SERVICES], wrong = _complete_services(own.get(SERVICES), user, scalars_right)
     if scalars_right and not wrong:
@@ -170,6 +171,8 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
     ]
     decode = servers[0]
     planned_pool = pool(service, user, release, gateway)
+    picker = scheduler(service, user, release, gateway, labels, built)
+    scraped = monitors(user, labels, servers, picker)
     return {
         "name": service["name"],
         "labels": labels,
@@ -179,13 +182,14 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "own_account": not service["service_account"],
         "server": decode,
         "servers": servers,
-        "leftovers": _leftovers(service, servers, built.requires),
+        "leftovers": _leftovers(service, servers, built.requires) + unmonitored(service["name"], scraped),
         "switched": _switched(service, user),
+        "monitors": scraped,
         # By number: while sidecars come or go, old and new pods give the same port different names.
         "service": {"name": service["name"], "port": decode["port"], "selector": decode["selector"], "target_port": decode["port"]},
         "pool": planned_pool,
         "gateway": beside(service, user, gateway, planned_pool["failure_mode"]),
-        "scheduler": scheduler(service, user, release, gateway, labels, built),
+        "scheduler": picker,
         "route": route(service, gateway),
     }
 
@@ -205,6 +209,7 @@ def _switched(service: Facts, user: Facts) -> list[Facts]:
     name = service["name"]
     kinds = [("v1", "ConfigMap", f"{name}-epp"), ("v1", "Service", f"{name}-epp"), ("v1", "Service", events_service(service))]
     kinds += [("apps/v1", "Deployment", f"{name}-{part}") for part in ("epp", "decode", "prefill")]
+    kinds += [(API_VERSION, KIND, f"{name}-{part}") for part in ("decode", "prefill") if user["llm_d_monitoring"]["scrape"]]
     return [{"apiVersion": version, "kind": kind, "metadata": {"name": each, "namespace": user["llm_d_namespace"]}} for version, kind, each in kinds]
 
 

@@ -31,13 +31,14 @@ OWN_FLAGS = {
     "v": "scheduler.verbosity",
 }
 LEADERS = "ha-enable-leader-election"
+TOKENS = "metrics-endpoint-auth"
 _PARALLEL = {"tensor-parallel-size": "tp", "pipeline-parallel-size": "pp", "data-parallel-size": "dp"}
 _OURS_ALONE = ("POD_IP", "SERVER_IP")  # by these a server names itself in its KV events
 
 
 def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     """Arguments of the model server and of the endpoint picker that contradict an option, whatever the scheduler."""
-    return [*_engine_arguments(service, path), *_parallel(service, path), *_picker_arguments(service, path)]
+    return [*_engine_arguments(service, path), *_parallel(service, path), *_picker_arguments(service, path, user)]
 
 
 def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:
@@ -118,7 +119,7 @@ def _parallel(service: Facts, path: str) -> list[Problem]:
     ]
 
 
-def _picker_arguments(service: Facts, path: str) -> list[Problem]:
+def _picker_arguments(service: Facts, path: str, user: Facts) -> list[Problem]:
     arguments = service["scheduler"]["args"]
     theirs, where = flags_of(arguments), f"{path}.scheduler.args"
     found = [
@@ -138,6 +139,15 @@ def _picker_arguments(service: Facts, path: str) -> list[Problem]:
                 theirs[LEADERS],
                 "with leader election only the leader is ready: the new endpoint picker of a rollout would wait for ever for the old one to go.",
                 "Take it out: with scheduler.replicas above 1 all of them answer.",
+            )
+        )
+    if user["llm_d_monitoring"]["scrape"] and TOKENS in theirs and theirs[TOKENS] != "false":
+        found.append(
+            Problem(
+                place_of(arguments, TOKENS, where),
+                theirs[TOKENS],
+                "an endpoint picker that asks for tokens needs rights to the whole cluster, to review them, and so does who scrapes it: we grant neither.",
+                "Take it out, or write 'scrape: false' under llm_d_monitoring and see to tokens, rights and scraping yourself.",
             )
         )
     return found

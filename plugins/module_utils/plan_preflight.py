@@ -8,6 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from .images import needed
+from .plan_monitoring import CRD as POD_MONITORS
+from .plan_monitoring import VARIABLE as MONITORING
 from .plan_rights import rights
 from .plan_weights import BUCKET_KEYS
 from .versions import ACCELERATORS, MINIMUM
@@ -43,7 +45,8 @@ def needs(planned: Facts, user: Facts) -> Facts:
             "accelerators": planned["gpus"]["active"] and planned["gpus"]["install"],
         },
         "provider_crd": gateway["crds"]["probe"],
-        "monitors": planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"],
+        "monitors": _monitors(planned, user),
+        "user_workload_monitoring": any(service["monitors"] for service in planned["services"]),
         "gateway": {
             key: gateway[key]
             for key in ("provider", "gateway_api", "pool", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",
@@ -69,6 +72,15 @@ def _made(planned: Facts) -> list[str]:
     """Namespaces that we make where they are not there."""
     gpus = planned["gpus"]
     return [item["name"] for item in planned["prerequisites"]["namespaces"] + (gpus["namespaces"] if gpus["active"] else [])]
+
+
+def _monitors(planned: Facts, user: Facts) -> list[Facts]:
+    """Kinds by which a Prometheus is told whom to scrape: {crd, what: is scraped, block and option: that ask for it}."""
+    found = [{"crd": POD_MONITORS, "what": "Model servers and endpoint pickers", "block": MONITORING, "option": "scrape"}]
+    found = found if any(service["monitors"] for service in planned["services"]) else []
+    if planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"]:
+        found.append({"crd": "servicemonitors.monitoring.coreos.com", "what": "GPUs", "block": "llm_d_gpus", "option": "metrics"})
+    return found
 
 
 def _charts(planned: Facts) -> list[Facts]:

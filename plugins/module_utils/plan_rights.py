@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .plan_charts import provider_facts
+from .plan_monitoring import CRD as POD_MONITORS
 from .versions import LEADER_WORKER_SET
 from .versions_charts import CHART_WRITES
 from .versions_gateways import GATEWAY_PROVIDERS
@@ -144,6 +145,8 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
     kinds = [(home, group, resource) for group, resource in _WRITTEN]
     if any(service["claim"] for service in planned["services"]):
         kinds.append((home, "", "persistentvolumeclaims"))
+    if any(service["monitors"] for service in planned["services"]):
+        kinds.append((home, POD_MONITORS.partition(".")[2], POD_MONITORS.partition(".")[0]))
     if _grouped(planned):
         kinds.append((home, LEADER_WORKER_SET["group"], "leaderworkersets"))
     if gateway["gateway_api"]:

@@ -50,6 +50,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
         jobs["cluster_version"] = lambda: _one(cluster, f"{root}/clusterversions/version")
         jobs["ingress_operator"] = lambda: _one(cluster, f"{root}/clusteroperators/ingress")
         jobs["infrastructure"] = lambda: _one(cluster, f"{root}/infrastructures/cluster")
+        if needs["user_workload_monitoring"]:
+            jobs["cluster_monitoring"] = lambda: _one(cluster, "/api/v1/namespaces/openshift-monitoring/configmaps/cluster-monitoring-config")
     jobs = {name: job for name, job in jobs.items() if only is None or name in only}
     reviews = [functools.partial(_allowed, cluster, right) for right in needs["rights"]]
     results = cluster.parallel(_tried, [*jobs.values(), *reviews])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, dig, mapping, text
@@ -121,14 +122,29 @@ def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 def monitoring(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """Whoever shall be scraped can be named to Prometheus."""
-    name = "servicemonitors.monitoring.coreos.com"
-    if needs["monitors"] and crd_of(facts, name) is None:
+    for wanted in needs["monitors"]:
+        if crd_of(facts, wanted["crd"]) is None:
+            yield Finding(
+                "monitoring/missing",
+                f"{wanted['what']} shall be scraped ({wanted['block']}.{wanted['option']}), and there is no kind here to say so.",
+                "no such definition",
+                wanted["crd"],
+                f"Install the Prometheus operator, or write '{wanted['option']}: false' under {wanted['block']}.",
+            )
+
+
+def user_workloads(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """OpenShift has the kinds always, and reads those of users only when it is told to."""
+    if not needs["user_workload_monitoring"] or seen["name"] != "openshift" or "cluster_monitoring" not in facts:
+        return
+    said = text(dig(facts["cluster_monitoring"], "data", "config.yaml"))
+    if not re.search(r"^[\"']?enableUserWorkload[\"']?\s*:\s*true\s*(#.*)?$", said, re.MULTILINE):
         yield Finding(
-            "monitoring/missing",
-            "The GPUs' metrics shall be scraped (llm_d_gpus.metrics), and ServiceMonitors are not known here.",
-            "no such definition",
-            name,
-            "Install the Prometheus operator, or write 'metrics: false' under llm_d_gpus.",
+            "monitoring/user_workloads",
+            "Model servers and endpoint pickers shall be scraped (llm_d_monitoring.scrape), and OpenShift does not monitor the workloads of users.",
+            "enableUserWorkload is not true",
+            "'enableUserWorkload: true' in config.yaml of ConfigMap openshift-monitoring/cluster-monitoring-config",
+            "An administrator switches it on, or write 'scrape: false' under llm_d_monitoring.",
         )
 
 
@@ -264,4 +280,5 @@ def crd_of(facts: Facts, name: str) -> Facts | None:
     return mapping(facts["crds"]).get(name)
 
 
-CHECKS = (gateway_api, inference_extension, openshift_pools, openshift_builds, provider, monitoring, controller, gateway_class, gateway_object, address)
+CHECKS = (gateway_api, inference_extension, openshift_pools, openshift_builds, provider, monitoring, user_workloads, controller, gateway_class,
+          gateway_object, address)

@@ -215,6 +215,27 @@ VARIABLES: dict[str, Field] = {
             "version": Field("str", "Its version. Left out, the tested one.", format="version"),
         },
     ),
+    "llm_d_monitoring": Field(
+        "dict",
+        "Metrics of model servers and endpoint pickers, for a Prometheus of the Prometheus operator.",
+        default={},
+        options={
+            "scrape": Field(
+                "bool",
+                "Have all of them scraped, by PodMonitors beside them. Needs the definition of PodMonitors, and on OpenShift monitoring of user workloads.",
+                default=False,
+            ),
+            "interval": Field("int", "Seconds between two scrapes.", default=15, minimum=1, maximum=3600),
+            "labels": Field(
+                "map",
+                "Further labels of the PodMonitors, by which many a Prometheus selects them.",
+                default={},
+                keys="label_key",
+                elements=Field("str", "The value.", format="label_value"),
+                example={"release": "prometheus"},
+            ),
+        },
+    ),
     "llm_d_benchmark": Field("dict", "What C(playbooks/benchmark.yml) sends, and what it asks of the answers.", default={}, options=BENCHMARK),
     "llm_d_release": Field("str", "Release line of the endpoint picker.", default="scheduler-0.7", choices=tuple(RELEASES)),
     "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),

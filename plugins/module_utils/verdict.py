@@ -93,6 +93,7 @@ def objects(plan: Facts) -> list[dict[str, str]]:
             *(_reference(server["api_version"], server["kind"], namespace, server["name"]) for server in service["servers"]),
             _reference("apps/v1", "Deployment", namespace, service["scheduler"]["name"]),
         ]
+        found += [_reference(monitor["api_version"], monitor["kind"], namespace, monitor["name"]) for monitor in service["monitors"]]
         if service["pool"]["exists"]:
             found.append(_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]))
         if service["route"]["exists"]:
@@ -132,7 +133,7 @@ def assemble(plan: Facts, looks: Facts, collection: str) -> dict[str, t.Any]:
     judged = [
         _ready_made("platform/seen", looks.get("platform")), claims_stack.judge_resources(looks.get("objects"), own_claims(plan)),
         _ready_made("routing/proven", routing), claims_stack.judge_schedulers(looks.get("schedulers"), plan["services"]),
-        claims_stack.judge_servers(seen, servers(plan)), claims_stack.judge_scraping(routing, seen, plan),
+        claims_stack.judge_servers(seen, servers(plan)), claims_stack.judge_scraping(routing, seen, plan, looks.get("objects")),
         _ready_made("security/proven", looks.get("security")), claims_stack.judge_performance(looks.get("performance")),
     ]
     found, skipped = [entry for part in judged for entry in part[0]], [entry for part in judged for entry in part[1]]

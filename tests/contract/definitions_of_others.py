@@ -35,6 +35,10 @@ MODULES: dict[str, tuple[str, list[str]]] = {
         [f"{_CONFIG}/*_{name}.crd.yaml" for name in ("clusteroperators", "clusterversions-Default", "infrastructures-Default")],
     ),
     "leaderworkerset.x-k8s.io": ("sigs.k8s.io/lws@v0.9.0", ["config/crd/bases/*.yaml"]),
+    "monitoring.coreos.com": (
+        "github.com/prometheus-operator/prometheus-operator@v0.85.0",
+        ["example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"],
+    ),
     "operators.coreos.com": ("github.com/operator-framework/api@v0.34.0", ["crds/*.yaml"]),
 }
 

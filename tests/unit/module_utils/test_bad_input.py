@@ -28,6 +28,19 @@ PRECISE = {"preset": "precise_prefix"}
 TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
     ("misspelt key", sim(replcas=4), f"{S0}.replcas", "Did you mean 'replicas'?"),
     ("misspelt nested key", sim(engine={"type": "simulator", "max_model_length": 1}), f"{S0}.engine.max_model_length", "Did you mean 'max_model_len'?"),
+    (
+        "an endpoint picker that asks who scrapes it for a token",
+        {**sim(scheduler={"args": ["--tracing=true", "--metrics-endpoint-auth"]}), "llm_d_monitoring": {"scrape": True}},
+        f"{S0}.scheduler.args[1]",
+        "Take it out, or write 'scrape: false' under llm_d_monitoring",
+    ),
+    (
+        "a label of PodMonitors that says who made them",
+        {"llm_d_monitoring": {"labels": {"app.kubernetes.io/part-of": "kube-prometheus"}}},
+        "llm_d_monitoring.labels.app.kubernetes.io/part-of",
+        "marks what the collection owns.",
+    ),
+    ("seconds with a unit", {"llm_d_monitoring": {"interval": "15s"}}, "llm_d_monitoring.interval", "whole number"),
     ("misspelt variable", {"llm_d_gatway": {}}, "llm_d_gatway", "Did you mean 'llm_d_gateway'?"),
     ("key one level too high", sim(preset="queue"), f"{S0}.preset", "Write it under scheduler."),
     ("key two levels too high", sim(inter_token_latency="5ms"), f"{S0}.inter_token_latency", "Write it under engine.simulator."),

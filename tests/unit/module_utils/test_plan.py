@@ -396,4 +396,26 @@ def test_what_a_scheduler_needed_before_is_known_to_be_left_over() -> None:
         for preset in ("queue", "precise_prefix", "disaggregated")
     }
     groups, prefill, events = ("LeaderWorkerSet", "sim-decode"), ("Deployment", "sim-prefill"), ("Service", "sim-events")
-    assert leftovers == {"queue": [groups, prefill, events], "precise_prefix": [groups, prefill], "disaggregated": [groups, events]}
+    assert {preset: [item for item in items if item[0] != "PodMonitor"] for preset, items in leftovers.items()} == {
+        "queue": [groups, prefill, events], "precise_prefix": [groups, prefill], "disaggregated": [groups, events]
+    }
+
+
+@pytest.mark.parametrize(
+    ("preset", "scrape", "there", "gone"),
+    [
+        ("queue", False, [], ["sim-decode", "sim-prefill", "sim-epp"]),
+        ("queue", True, ["sim-decode", "sim-epp"], ["sim-prefill"]),
+        ("disaggregated", True, ["sim-decode", "sim-prefill", "sim-epp"], []),
+        ("disaggregated", False, [], ["sim-decode", "sim-prefill", "sim-epp"]),
+    ],
+)
+def test_pod_monitors_are_there_when_asked_for_and_left_over_when_not(preset: str, scrape: bool, there: list[str], gone: list[str]) -> None:
+    made = user({**SIMULATOR, "scheduler": {"preset": preset}}, llm_d_monitoring={"scrape": scrape, "labels": {"release": "prometheus"}})
+    service = plan(made)["services"][0]
+    assert [monitor["name"] for monitor in service["monitors"]] == there
+    assert all({"release": "prometheus", **service["labels"]}.items() <= monitor["labels"].items() for monitor in service["monitors"])
+    assert [item["name"] for item in service["leftovers"] if item["kind"] == "PodMonitor"] == gone
+    # Another scheduler brings or takes those of the servers; a cluster without the kind is not asked about it.
+    switched = [item["metadata"]["name"] for item in service["switched"] if item["kind"] == "PodMonitor"]
+    assert switched == (["sim-decode", "sim-prefill"] if scrape else [])

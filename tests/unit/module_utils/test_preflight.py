@@ -178,6 +178,20 @@ def gpu_operator(namespace: str | None = None, *policies: Facts, **labels: str) 
     return {"gpu_operator": {"namespace": {"metadata": {"name": namespace, "labels": labels}} if namespace else None, "policies": list(policies)}}
 
 
+def crds_with(name: str) -> Facts:
+    """A healthy cluster with one definition more."""
+    return {"crds": {**HEALTHY["crds"], name: {"version": None, "owner": "kubectl"}}}
+
+
+def scraping_openshift(config: Facts | None) -> Facts:
+    """An OpenShift with this configuration of its monitoring."""
+    seen = openshift("4.21.3", V1, cluster_monitoring=config)
+    return {**seen, "crds": {**seen["crds"], **crds_with(POD_MONITORS)["crds"]}}
+
+
+SCRAPED: Facts = {"llm_d_monitoring": {"scrape": True}}
+NOT_SO = "# enableUserWorkload: true\nother:\n  enableUserWorkload: true"
+POD_MONITORS = "podmonitors.monitoring.coreos.com"
 TABLE: list[tuple[str, Facts, Facts]] = [
     # finding, user's file, what the cluster shows
     ("platform/other", {}, openshift("4.21.3", V1)),
@@ -231,6 +245,11 @@ TABLE: list[tuple[str, Facts, Facts]] = [
         {"llm_d_gpus": {"operator": "nvidia_helm", "metrics": True}, "llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}},
         {},
     ),
+    ("monitoring/missing", SCRAPED, {}),
+    ("monitoring/missing", SCRAPED, crds_with("servicemonitors.monitoring.coreos.com")),
+    ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift(None)),
+    ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": "enableUserWorkload: false\n"}})),
+    ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": NOT_SO}})),
     ("controller/missing", ADOPTED, {"controllers": {"istio-system/istiod": None}}),
     (
         "controller/version",
@@ -364,6 +383,29 @@ def test_a_cluster_that_is_well_has_no_findings(user: Facts) -> None:
 )
 def test_an_openshift_that_is_well_has_no_findings(version: str, group: str, more: Facts) -> None:
     assert not findings({**OPENSHIFT_FILE, **more}, openshift(version, group))
+
+
+@pytest.mark.parametrize(
+    ("user", "seen"),
+    [
+        (SCRAPED, crds_with(POD_MONITORS)),
+        ({**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": "prometheusK8s: {}\nenableUserWorkload: true # all\n"}})),
+        ({**OPENSHIFT_FILE, **SCRAPED}, {key: value for key, value in scraping_openshift(None).items() if key != "cluster_monitoring"}),  # may not be read
+        (OPENSHIFT_FILE, scraping_openshift(None)),  # nobody asked for it
+    ],
+)
+def test_a_cluster_that_can_be_told_whom_to_scrape_is_no_finding(user: Facts, seen: Facts) -> None:
+    assert findings(user, seen) == []
+
+
+def test_who_lacks_the_kinds_is_told_which_option_asks_for_each() -> None:
+    facts = {**copy.deepcopy(HEALTHY), **gpu_operator()}
+    user = {**FILE, **BY_HELM, **SCRAPED, "llm_d_gpus": {**BY_HELM["llm_d_gpus"], "metrics": True}}
+    found = [finding for finding in judge(facts, plan(user)["preflight"]) if finding.id == "monitoring/missing"]
+    assert [(finding.needed, finding.how.partition(", or ")[2]) for finding in found] == [
+        (POD_MONITORS, "write 'scrape: false' under llm_d_monitoring."),
+        ("servicemonitors.monitoring.coreos.com", "write 'metrics: false' under llm_d_gpus."),
+    ]
 
 
 def test_a_project_that_will_be_requested_is_not_missed() -> None:

@@ -52,6 +52,15 @@ def asked(found: list[Facts], resource: str, namespace: str = "") -> set[str]:
     return {right["verb"] for right in found if right["resource"] == resource and (right.get("namespace") or "") == namespace}
 
 
+@pytest.mark.parametrize("scope", ["cluster", "namespace", "prerequisites"])
+def test_pod_monitors_are_written_where_they_are_asked_for(scope: str) -> None:
+    scraped = rights("standalone", scope, llm_d_monitoring={"scrape": True})
+    theirs = [right for right in scraped if right.get("group") == "monitoring.coreos.com"]
+    verbs = set() if scope == "prerequisites" else {"get", "list", "create", "patch", "delete"}
+    assert asked(scraped, "podmonitors", "llm-d") == verbs and len(theirs) == len(verbs), "in the namespace, this one kind, and no other right"
+    assert [right for right in scraped if right not in theirs] == rights("standalone", scope)
+
+
 def test_a_chart_is_asked_for_where_it_is_installed() -> None:
     written = {"get", "list", "create", "patch", "delete"}
     found = rights("istio", "prerequisites")

@@ -77,7 +77,7 @@ class Api:
         if plain == "/api":
             return 200, {"kind": "APIVersions", "versions": ["v1"]}
         if plain == "/apis":
-            versions = {name: {"groupVersion": f"{name}/v1", "version": "v1"} for name in (GATEWAY_API, "apps", RBAC.split("/")[2])}
+            versions = {name: {"groupVersion": f"{name}/v1", "version": "v1"} for name in (root.split("/")[2] for root in KINDS if root.startswith("/apis/"))}
             groups = [{"name": name, "versions": [version], "preferredVersion": version} for name, version in versions.items()]
             return 200, {"kind": "APIGroupList", "groups": groups}
         if plain in KINDS:
@@ -204,3 +204,19 @@ def test_weights_stay_with_their_namespace_until_they_are_given_up(teardown, api
     rc, said, _helm = teardown(**user, llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}, "storage": {**storage, "delete_claim": True}}])
     assert rc == 0, said
     assert claim not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept
+
+
+@pytest.mark.parametrize("scrape", [True, False], ids=["scraped", "scraped before"])
+@pytest.mark.parametrize("served", [True, False], ids=["", "where nobody knows the kind"])
+def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape, served):
+    """Also where the user's file asks for them no more, and where the Prometheus operator has gone first; those of others stay."""
+    monitors = "/apis/monitoring.coreos.com/v1"
+    room, theirs = f"{monitors}/namespaces/llm-d/podmonitors", f"{monitors}/namespaces/llm-d/podmonitors/llama-prefill"
+    if served:
+        monkeypatch.setitem(KINDS, monitors, [("podmonitors", "PodMonitor", True)])
+        api.kept.update({f"{room}/llama-{part}": {"metadata": {"namespace": "llm-d", "name": f"llama-{part}", "labels": labels(owner)}}
+                         for part, owner in (("decode", "llm-d"), ("epp", "llm-d"), ("prefill", "b"))})
+    rc, said, _helm = teardown(roles=["model_service"], llm_d_scope="cluster", llm_d_gateway={"provider": "standalone", "service_type": "ClusterIP"},
+                               llm_d_monitoring={"scrape": scrape}, llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}}])
+    assert rc == 0, said
+    assert [path for path in api.kept if path.startswith(room)] == ([theirs] if served else [])

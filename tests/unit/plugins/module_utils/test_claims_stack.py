@@ -134,12 +134,21 @@ SILENT = {**METRICS, "ok": False, "evidence": "GET /metrics: 404"}
     (2, SILENT, False, "Pod llm-d/a-1: GET /metrics: 404"),
 ])
 def test_scraping(pickers, check, ok, evidence):
-    plan = {"services": [{"name": "a", "scheduler": {"replicas": 2}}]}
+    plan = {"namespace": "llm-d", "services": [{"name": "a", "scheduler": {"replicas": 2}, "monitors": []}]}
     routing = {"observations": [{"name": "a", "pickers": pickers, "seconds": {"counted": 0.1}}]}
     (found,), _skipped = claims_stack.judge_scraping(routing, {"groups": [{"name": "a/servers", "waited": 0.2, "servers": [
-        {**GOOD, "checks": [check]}]}]}, plan)
+        {**GOOD, "checks": [check]}]}]}, plan, READY)
     assert found["seconds"] == 0.3 and (found["id"], found["ok"]) == ("a/scraped", ok) and evidence in found["evidence"] and bool(found["remedy"]) is not ok
-    assert claims_stack.judge_scraping({"msg": "no"}, {}, plan) == ([], [])
+    assert claims_stack.judge_scraping({"msg": "no"}, {}, plan, READY) == ([], [])
+
+
+@pytest.mark.parametrize("objects", [NOT_READY, {"msg": "MODULE FAILURE"}, None])
+def test_who_names_the_pods_is_not_said_while_objects_are_missing(objects):
+    """Each that is missing is a claim by itself (judge_resources)."""
+    plan = {"namespace": "llm-d", "services": [{"name": "a", "scheduler": {"replicas": 1}, "monitors": [{"kind": "PodMonitor", "name": "a-epp"}]}]}
+    routing = {"observations": [{"name": "a", "pickers": 1, "seconds": {"counted": 0.1}}]}
+    (found,), _skipped = claims_stack.judge_scraping(routing, {"groups": [{"name": "a/servers", "servers": [{**GOOD, "checks": [METRICS]}]}]}, plan, objects)
+    assert found["ok"] and found["evidence"] == "1 endpoint picker and 1 server answer at /metrics"
 
 
 @pytest.mark.parametrize(("more", "ok", "evidence", "remedy"), [

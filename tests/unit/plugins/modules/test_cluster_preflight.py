@@ -87,6 +87,18 @@ def test_all_that_is_missing_is_told_at_once_and_nothing_is_changed(call, api):
     assert found["facts"]["crds"] == {"gateways.gateway.networking.k8s.io": {"version": "1.6.1", "owner": "llm_d.inference"}}
 
 
+@pytest.mark.parametrize(("groups", "scrape", "wanted"), [
+    (["config.openshift.io"], True, 1), (["config.openshift.io"], False, 0), ([], True, 0),
+])
+def test_monitoring_of_openshift_is_looked_at_where_it_matters(call, api, monkeypatch, groups, scrape, wanted):
+    """Once, and nowhere else."""
+    monkeypatch.setitem(ANSWERS, "/apis", {"groups": [*ANSWERS["/apis"]["groups"], *({"name": name, "versions": [{"version": "v1"}]} for name in groups)]})
+    found = look(call, api, llm_d_monitoring={"scrape": scrape})
+    config = "/api/v1/namespaces/openshift-monitoring/configmaps/cluster-monitoring-config"
+    assert [path for _method, path in api[1]].count(config) == wanted
+    assert ("monitoring/user_workloads" in [finding["id"] for finding in found["findings"]]) is bool(wanted)
+
+
 def test_no_secret_is_shown(call, api):
     assert "c2VjcmV0LXZhbHVl" not in json.dumps(look(call, api))
 
