@@ -149,8 +149,8 @@ def capture(observer: Observer, folder: Folder, lines: int) -> None:
 
 def capture_kind(observer: Observer, folder: Folder, namespace: str, api_version: str, kind: str, labels: str) -> None:
     """Write the objects of a kind in a namespace, those with the labels, into one file; none where they may not be read."""
-    path = observer.cluster.path(api_version, kind, namespace)
     try:
+        path = observer.cluster.path(api_version, kind, namespace) or ""
         found = observer.cluster.listed(path, kind, {"labelSelector": labels} if labels else None) if path else []
     except ApiError:
         return
