@@ -137,7 +137,8 @@ Something does not work? Ask first:
     ansible-playbook playbooks/diagnose.yml
 
 It looks at everything that belongs to the deployment, changes nothing, and prints findings, the most probable cause first, each with what is wrong, where,
-the evidence and the remedy. `artifacts/diagnosis.json` and `diagnosis.md` hold the same, `artifacts/diagnose/` the objects, events and logs, without secrets.
+the evidence and the remedy. `artifacts/diagnosis.json` and `diagnosis.md` hold the same, `artifacts/diagnose/` the evidence, without
+secrets: objects (`*.yml`), events (`*-events.txt`), the ends of logs (`*.log`), metrics (`*-metrics.txt`), and which objects are not ready (`summary.txt`).
 Waits that fail, and `vllm_health` of a pod, draw on the same catalogue.
 
 Measured on the local cluster (`tests/run-molecule diagnosis`): a running stack was broken in 40 ways, one at a time, from a picker without rights to errors

@@ -97,7 +97,7 @@ def nodes(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def dns(snap: Snapshot) -> c.Iterator[Finding]:
-    """The cluster's own DNS, where it runs as pods."""
+    """The cluster's own DNS, where it runs as a Deployment. Wherever it runs, diagnosis_pods.pods tells it by the pods that find no address."""
     for deployment in snap.of("Deployment", "kube-system"):
         labels = mapping(dig(deployment, "metadata", "labels"))
         if labels.get("k8s-app") not in DNS_LABELS and dig(deployment, "metadata", "name") not in DNS_LABELS:

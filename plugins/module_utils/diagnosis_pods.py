@@ -111,8 +111,9 @@ def pods(snap: Snapshot) -> c.Iterator[Finding]:
         if dig(pod, "status", "phase") == "Failed" and _replaced(snap, pod):
             continue
         trouble, evidence = why(snap, pod)
-        # replicas of one Deployment fail alike: one finding for all of them
-        groups.setdefault((trouble.code, owner(pod), _plain(trouble.what)), []).append((pod, trouble, evidence))
+        # replicas of one Deployment fail alike: one finding for all of them; and so does all that looks for names when the cluster's DNS is down
+        alike = ("", "") if trouble.code == "dns" else (owner(pod), _plain(trouble.what))
+        groups.setdefault((trouble.code, *alike), []).append((pod, trouble, evidence))
     for (code, _owner, _what), entries in groups.items():
         pod, trouble, evidence = entries[0]
         names = ", ".join(name_of(other) for other, _trouble, _lines in entries)
@@ -120,6 +121,10 @@ def pods(snap: Snapshot) -> c.Iterator[Finding]:
         if code == "starting":
             weight = NOTE if all(snap.age(other) < YOUNG for other, _trouble, _lines in entries) else SUSPECT - 5
         weight += 5 if code == "crash" else 0
+        if code == "dns":
+            lines = [f"{name_of(other)}: {said.what}" for other, said, _lines in entries[:3]]
+            yield found(code, names, lines, weight, remedy=trouble.remedy)
+            continue
         yield found(code, names, [trouble.what, *evidence], weight, part_of(snap, pod) + ": " + CATALOGUE[code].title, trouble.remedy)
 
 

@@ -13,6 +13,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.failures import re
 REMOVED = "(removed)"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SECRET_NAME = re.compile(r"token|passw|secret|api_?key|access_?key|credential|private", re.IGNORECASE)
+# an argument whose value is the next one; --tokenizer and --max-num-batched-tokens are none
+_SECRET_FLAG = re.compile(r"--?([a-z-]+-)?(token|password|secret|api-?key|access-?key|credentials?)", re.IGNORECASE)
 
 
 def clean(obj: dict) -> dict:
@@ -34,7 +36,8 @@ def _walk(value: object) -> object:
             return {**value, "value": REMOVED}
         return {name: _walk(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_walk(item) for item in value]
+        named = [False, *(isinstance(item, str) and bool(_SECRET_FLAG.fullmatch(item)) for item in value)]
+        return [REMOVED if given and isinstance(item, str) and not item.startswith("-") else _walk(item) for given, item in zip(named, value)]
     return redact(value) if isinstance(value, str) else value
 
 

@@ -47,7 +47,9 @@ _ALL = (
         ("namespace", "the namespace is not there", "404 for the namespace of the plan", "run playbooks/site.yml, or correct llm_d_namespace"),
         ("node", "a node is not ready", "Node condition Ready is not True, or DiskPressure, MemoryPressure or PIDPressure is",
          "look at the node: kubelet, disk, memory and network"),
-        ("dns", "names do not resolve in the cluster", "the cluster's DNS Deployment has no ready pod; logs say no such host or server misbehaving",
+        ("dns", "names do not resolve in the cluster",
+         "the cluster's DNS Deployment has no ready pod; logs of pods that are not ready say no such host or server misbehaving, or that a look-up timed "
+         "out or was refused; a proxy's config stream has no healthy upstream",
          "mend the cluster's DNS (CoreDNS); look at its pods and their log"),
         ("quota", "a quota or limit refuses pods", "ReplicaFailure or FailedCreate with exceeded quota", "raise the quota, or lower requests and replicas"),
         ("scc", "a security policy refuses pods", "ReplicaFailure or FailedCreate with security context constraint or PodSecurity",

@@ -29,8 +29,11 @@ LOGS = (
      "without internet: mount the model and give its path, set HF_HUB_OFFLINE=1; else check egress and proxy"),
     (r"NameResolutionError|Temporary failure in name resolution|Could not resolve host", "F16",
      "check DNS, egress and proxy of the cluster, or use a mirror"),
-    (r"lookup \S+( on \S+)?: (no such host|server misbehaving|i/o timeout)|lookup \S+.*connection refused", "dns",
+    (r"lookup \S+( on \S+)?: (no such host|server misbehaving)|lookup \S+.*(i/o timeout|connection refused)", "dns",
      "check the cluster's DNS (CoreDNS) and the name in the message"),
+    # a proxy of Envoy Gateway finds its control plane by name, and this is all that it says where the name has no address
+    (r"gRPC config stream to xds_cluster closed.*no healthy upstream", "dns",
+     "check the cluster's DNS (CoreDNS), and that the Service of the gateway's controller is there"),
     (r"No available memory for the cache blocks", "F18", "raise gpu_memory_utilization, use more GPUs per replica, or a smaller or quantised model"),
     (r"larger than the (maximum number of tokens|available KV cache)|KV cache is needed, which is larger than", "F18",
      "lower max_model_len to what the message names, raise the memory utilisation, or use more GPUs per replica"),

@@ -55,7 +55,7 @@ _SECRETS = tuple(
         (r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?", "(removed)"),
         (r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", r"\1 (removed)"),
         (r"(://[^/\s:@]*:)[^@\s/]+@", r"\1(removed)@"),
-        (r"((?:passw(?:or)?d|secret|api[-_]?key|access[-_]?key|credential)s?[\"']?\s*[=:]\s*[\"']?)(?!\(removed\))[^\s\"',;&}]{4,}", r"\1(removed)"),
+        (r"((?:passw(?:or)?d|secret|api[-_]?key|access[-_]?key|credential)s?[\"']?\s*[=:]\s*\[?[\"']?)(?!\(removed\))[^\s\"',;&}]{4,}", r"\1(removed)"),
         # a token may also be a word of a prompt: time-per-token=500us is no secret
         (r"(token[\"']?\s*[=:]\s*[\"']?)(?!\(removed\))[^\s\"',;&}]{8,}", r"\1(removed)"),
     )

@@ -12,9 +12,12 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Writes the objects, the pods of workloads and gateways, their events and the ends of their logs into one folder.
-  - A summary says which are not ready, and why.
-  - The values of Secrets, and what looks like a secret in objects, events and logs, are removed.
+  - Writes the objects, the pods of workloads and gateways, their events, the ends of their logs and their metrics into one folder.
+  - The metrics are those of the ports named C(metrics), C(http) and C(engine) of pods that run, read through the API server.
+    A port that gives none within 3 seconds is one line in the file.
+  - In the namespaces of the objects, all Services, NetworkPolicies and ResourceQuotas besides, and the ConfigMaps that this collection made.
+  - A summary says which objects are not ready, and why.
+  - The values of Secrets, and what looks like a secret in objects, events, logs and metrics, are removed.
   - What cannot be read is left out. Only an API server that cannot be reached at all is a failure.
 options:
   resources:
@@ -63,18 +66,27 @@ files:
   returned: always
   type: list
   elements: str
-  sample: [summary.txt, deployment-llm-d-sim.yml, deployment-llm-d-sim-events.txt]
+  sample:
+    - deployment-llm-d-sim-decode-events.txt
+    - deployment-llm-d-sim-decode.yml
+    - pod-llm-d-sim-decode-744dfd47c8-4bn0t-events.txt
+    - pod-llm-d-sim-decode-744dfd47c8-4bn0t-metrics.txt
+    - pod-llm-d-sim-decode-744dfd47c8-4bn0t-server.log
+    - pod-llm-d-sim-decode-744dfd47c8-4bn0t.yml
+    - services-llm-d.yml
+    - summary.txt
 """
 
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import Context, dig, text
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import FIELD_MANAGER, auth_spec, connect
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import Context, dicts, dig, text
 from ansible_collections.llm_d.inference.plugins.module_utils.evidence import clean, event_table, file_name
 from ansible_collections.llm_d.inference.plugins.module_utils.failures import containers, redact
+from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import ServiceTransport, Trouble
 from ansible_collections.llm_d.inference.plugins.module_utils.observer import Observer, references
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import judge
 
@@ -83,6 +95,15 @@ try:
 except ImportError:
     # the kubernetes library needs it too, so connect() has said so before it is used
     yaml = None
+
+# in each namespace of the objects: API version, kind, labels
+BESIDES = (
+    ("v1", "Service", ""), ("networking.k8s.io/v1", "NetworkPolicy", ""), ("v1", "ResourceQuota", ""),
+    ("v1", "ConfigMap", f"app.kubernetes.io/managed-by={FIELD_MANAGER}"),
+)
+METRICS_PORTS = ("metrics", "http", "engine")
+METRICS_PAGES = ("/metrics", "/stats/prometheus")  # the second: of Envoy
+METRICS_SECONDS, METRICS_SIZE = 3.0, 1_000_000  # of one page; characters
 
 
 class Folder:
@@ -107,32 +128,72 @@ def dump(obj: dict) -> str:
 
 def capture(observer: Observer, folder: Folder, lines: int) -> None:
     """Write everything about the objects of an observer."""
-    summary = []
+    summary, pods = [], []
     for ref, found in observer.fetch().items():
         if not found:
             summary.append(f"{ref}: does not exist")
         for obj in found:
             name = file_name(ref.kind, ref.namespace, text(dig(obj, "metadata", "name")))
-            pods = observer.pods(obj)
-            verdict = judge(obj, Context(pods))
+            mine = observer.pods(obj)
+            verdict = judge(obj, Context(mine))
             summary.append(f"{ref}: {'ready' if verdict.ready else 'NOT READY'}, {verdict.reason}" + (f"; {verdict.remedy}" if verdict.remedy else ""))
             folder.write(f"{name}.yml", dump(clean(obj)))
             folder.write(f"{name}-events.txt", event_table(observer.events(obj)))
-            for pod in [] if ref.kind == "Pod" else pods:
-                capture_pod(observer, folder, pod, lines)
+            pods += [] if ref.kind == "Pod" else mine
     folder.write("summary.txt", "".join(redact(line) + "\n" for line in summary))
+    # several at a time: each has a log to fetch for every container, and may be slow to give its metrics
+    observer.cluster.parallel(lambda pod: capture_pod(observer, folder, pod, lines), pods)
+    for namespace in sorted({ref.namespace for ref in observer.refs if ref.namespace}):
+        observer.cluster.parallel(lambda kind, namespace=namespace: capture_kind(observer, folder, namespace, *kind), list(BESIDES))
+
+
+def capture_kind(observer: Observer, folder: Folder, namespace: str, api_version: str, kind: str, labels: str) -> None:
+    """Write the objects of a kind in a namespace, those with the labels, into one file; none where they may not be read."""
+    try:
+        path = observer.cluster.path(api_version, kind, namespace) or ""
+        found = observer.cluster.listed(path, kind, {"labelSelector": labels} if labels else None) if path else []
+    except ApiError:
+        return
+    folder.write(f"{file_name(path.rpartition('/')[2], namespace)}.yml", "---\n".join(dump(clean({"apiVersion": api_version, **obj})) for obj in found))
 
 
 def capture_pod(observer: Observer, folder: Folder, pod: dict, lines: int) -> None:
-    """Write a pod, its events, and the logs of its containers, of the run before as well where one crashed."""
+    """Write a pod, its events, its metrics, and the logs of its containers, of the run before as well where one crashed."""
     name = file_name("pod", text(dig(pod, "metadata", "namespace")), text(dig(pod, "metadata", "name")))
     folder.write(f"{name}.yml", dump(clean({"apiVersion": "v1", "kind": "Pod", **pod})))
     folder.write(f"{name}-events.txt", event_table(observer.events(pod)))
+    folder.write(f"{name}-metrics.txt", metrics(observer, pod))
     for entry in containers(pod):
         container = text(entry.get("name"))
         folder.write(f"{name}-{container}.log", redact(observer.log(pod, container, lines)))
         if entry.get("restartCount"):
             folder.write(f"{name}-{container}-before.log", redact(observer.log(pod, container, lines, previous=True)))
+
+
+def metrics(observer: Observer, pod: dict) -> str:
+    """What the ports of a running pod give at their metrics page, one after the other, each under a line that says which it is."""
+    parts = [part for key in ("initContainers", "containers") for part in dicts(dig(pod, "spec", key))]
+    ports = [port["containerPort"] for part in parts for port in dicts(part.get("ports")) if port.get("name") in METRICS_PORTS]
+    return "".join(page(observer, pod, port) for port in ports) if dig(pod, "status", "phase") == "Running" else ""
+
+
+def page(observer: Observer, pod: dict, port: int) -> str:
+    """The metrics page of one port without secrets; in its place a line that says why there is none."""
+    transport = ServiceTransport(observer.cluster, text(dig(pod, "metadata", "namespace")), text(dig(pod, "metadata", "name")), port, kind="Pod")
+    said = ""
+    for path in METRICS_PAGES:
+        try:
+            answer = transport.request("GET", path, timeout=METRICS_SECONDS)
+        except Trouble as trouble:
+            return f"# {redact(str(trouble))}\n"
+        said += f"# {answer.request}: {answer.status}\n"
+        if answer.status == 200:
+            given = answer.text.rstrip("\n") + "\n"
+            if len(given) > METRICS_SIZE:
+                # whole lines: half a secret is not known as one
+                given = given[:METRICS_SIZE].rpartition("\n")[0] + f"\n# cut: the page has {len(given)} characters\n"
+            return said + redact(given)
+    return said
 
 
 def main() -> None:
@@ -154,7 +215,7 @@ def main() -> None:
         capture(Observer(connect(module), refs), folder, module.params["log_lines"])
     except (ClusterError, OSError) as exc:
         module.fail_json(msg=f"evidence could not be kept: {exc}")
-    module.exit_json(changed=False, path=str(folder.path), files=folder.files)
+    module.exit_json(changed=False, path=str(folder.path), files=sorted(folder.files))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import subprocess
 import tempfile
 import typing as t
 from pathlib import Path
@@ -10,6 +12,8 @@ import python_image
 from stack import MODEL, NAMESPACE, Object, Stack, Undo, path
 
 EPP, DECODE, ROUTE, POOL = "sim-epp", "sim-decode", "sim", "sim"
+CONTROLLER = "envoy-gateway-system"
+CACHE, HOME = Path("/var/cache/llm-d-local"), Path("/var/lib/llm-d-local")  # of the local cluster
 SERVER = (Path(__file__).parent / "breaking_off.py").read_text(encoding="utf-8")
 Break = tuple[tuple[str, ...], t.Callable[[Stack], Undo]]
 
@@ -72,12 +76,34 @@ def second_pool(stack: Stack) -> Undo:
 
 
 def no_names(stack: Stack) -> Undo:
-    """The cluster's DNS as pods, which do not come up. The local cluster's own runs on the host, so that nothing else suffers."""
-    labels = {"k8s-app": "kube-dns"}
-    spec = {"containers": [{"name": "coredns", "image": "127.0.0.1:5215/none:none"}]}
-    return stack.create("deployments", {
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "coredns", "labels": labels},
-        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}}}, "kube-system")
+    """The cluster's DNS, a program of this host, does not run, and the gateway's proxy starts anew, which finds its control plane by name."""
+    labels = {"labelSelector": "gateway.envoyproxy.io/owning-gateway-name=llm-d-gateway"}
+    proxies = [pod["metadata"]["name"] for pod in stack.cluster.get(path("pods", "", CONTROLLER), labels)["items"]]
+    assert proxies, "the gateway has no proxy"
+
+    def undo() -> None:
+        supervisor("start", "coredns")
+    supervisor("stop", "coredns")
+    try:
+        for name in proxies:
+            stack.call("DELETE", path("pods", name, CONTROLLER))
+    except BaseException:
+        undo()
+        raise
+    return undo
+
+
+def supervisor(*command: str) -> None:
+    """One command to the supervisor of the local cluster's programs."""
+    subprocess.run([str(CACHE / "python/bin/supervisorctl"), "-c", str(HOME / "config/supervisord.conf"), *command], check=True, capture_output=True)
+
+
+def another_model(stack: Stack) -> Undo:
+    """One more server among those of the pool, with another model, as a Deployment of somebody else whose pods bear the same labels."""
+    spec = copy.deepcopy(stack.call("GET", path("deployments", DECODE))["spec"])
+    spec["replicas"] = 1
+    argument("--served-model-name=acme/other", "--served-model-name")(spec["template"]["spec"]["containers"][0])
+    return stack.create("deployments", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "sim-other"}, "spec": spec})
 
 
 def breaking_off(stack: Stack) -> Undo:
@@ -123,7 +149,7 @@ BREAKS: dict[str, Break] = {
     "policy_that_asks_the_picker_gone": (("F26",), lambda stack: stack.delete("envoyextensionpolicies", EPP)),
     "proxy_dials_services": (("F52",), lambda stack: stack.edit("envoyproxies", "llm-d-gateway", lambda obj: obj["spec"].update(routingType="Service"))),
     "gateway_of_another_class": (("F7",), lambda stack: stack.edit("gateways", "llm-d-gateway", lambda obj: obj["spec"].update(gatewayClassName="nothing"))),
-    "gateway_controller_down": (("controller",), lambda stack: stack.scale("envoy-gateway", 0, "envoy-gateway-system")),
+    "gateway_controller_down": (("controller",), lambda stack: stack.scale("envoy-gateway", 0, CONTROLLER)),
     "network_policy_in_the_way": (("policy",), deny_all),
     "quota_used_up": (("quota",), quota),
     "servers_scaled_away": (("scaled",), lambda stack: stack.scale(DECODE, 0)),
@@ -141,5 +167,5 @@ BREAKS: dict[str, Break] = {
     "prefill_servers_gone": (("scaled",), lambda stack: stack.scale("pd-prefill", 0)),
     "dns_down": (("dns",), no_names),
     "api_key_wrong": (("key",), lambda stack: stack.mislead({"failure-injection-rate": 100, "failure-types": ["invalid_api_key"]}, every=True)),
-    "servers_of_another_model": (("mixed", "drift"), lambda stack: stack.container(DECODE, argument("--served-model-name=acme/other", "--served-model-name"))),
+    "servers_of_another_model": (("mixed",), another_model),
 }

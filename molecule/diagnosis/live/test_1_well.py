@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 
-from stack import MODEL, Stack, exchange
+from stack import MODEL, Stack, exchange, until
+
+from ansible_collections.llm_d.inference.plugins.module_utils import prometheus_text as prometheus
 
 
 def test_an_idle_stack(stack: Stack) -> None:
@@ -16,20 +17,34 @@ def test_an_idle_stack(stack: Stack) -> None:
     assert "summary.txt" in {path.name for path in (stack.artifacts / "diagnose").iterdir()}
 
 
+def waiting(stack: Stack) -> float:
+    """Requests that wait in the servers' queues."""
+    pages = [exchange(f"http://{address}:8000/metrics")[1].decode() for address in stack.servers().values()]
+    return sum(prometheus.total(prometheus.parse(page), "vllm:num_requests_waiting") or 0 for page in pages)
+
+
 def test_a_stack_under_full_load(stack: Stack) -> None:
-    end, url, counts = time.monotonic() + 40, f"{stack.gateway()}/v1/completions", []
+    over, url, counts, queues, found = threading.Event(), f"{stack.gateway()}/v1/completions", [], [], []
 
     def load() -> None:
-        while time.monotonic() < end:
+        while not over.is_set():
             counts.append(exchange(url, {"model": MODEL, "prompt": "on and on " * 50, "max_tokens": 64}, 60)[0])
     threads = [threading.Thread(target=load, daemon=True) for _number in range(24)]
     for thread in threads:
         thread.start()
-    time.sleep(3)
-    found = [stack.diagnose() for _number in range(3)]
-    for thread in threads:
-        thread.join(60)
-    print(f"{len(counts)} requests meanwhile")
+    try:
+        until(lambda: waiting(stack) > 0, 30)
+        for _number in range(3):
+            queues.append(waiting(stack))
+            found.append(stack.diagnose())
+        queues.append(waiting(stack))  # the load outlasts the last look
+        assert all(thread.is_alive() for thread in threads), "a client has given up"
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join(60)
+    print(f"{len(counts)} requests meanwhile, waiting before, between and after the looks: {queues}")
+    assert all(queue > 0 for queue in queues), queues
     assert set(counts) == {200} and len(counts) > 100
     assert [entry["findings"] for entry in found] == [[], [], []], json.dumps(found, indent=1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from breaks import BREAKS
 from stack import Stack
@@ -16,9 +18,27 @@ def test_the_break_is_named_and_then_gone(stack: Stack, name: str) -> None:
         named = next(entry for entry in found["findings"] if entry["code"] in codes)
         print(f"{name}: rank {named['rank']} of {len(found['findings'])} in {found['seconds']} s: {named['what']} ({named['where']})")
         assert named["evidence"] and named["remedy"] and not found["ok"]
+        if name == "server_crash_looping":
+            the_evidence_is_kept(stack)
     finally:
         undo()
     stack.until_well()
+
+
+def the_evidence_is_kept(stack: Stack) -> None:
+    """All of it, within the seconds that any diagnosis may take."""
+    shutil.rmtree(stack.artifacts / "diagnose", ignore_errors=True)
+    stack.diagnose(diagnose_evidence=True)
+    kept = {path.name: path.read_text(encoding="utf-8") for path in (stack.artifacts / "diagnose").iterdir()}
+
+    def of(begin: str, end: str) -> str:
+        return "\n".join(content for name, content in kept.items() if name.startswith(begin) and name.endswith(end))
+    print(f"{len(kept)} files, {sum(map(len, kept.values()))} characters")
+    assert "Deployment llm-d/sim-decode: NOT READY" in kept["summary.txt"]
+    assert "--nonsense=1" in kept["deployment-llm-d-sim-decode.yml"] and "name: sim-epp" in kept["configmaps-llm-d.yml"]
+    assert "nonsense" in of("pod-llm-d-sim-decode-", ".log") and "Started" in of("pod-llm-d-sim-decode-", "-events.txt")
+    assert "vllm:num_requests_waiting" in of("pod-llm-d-pd-decode-", "-metrics.txt") and "# TYPE" in of("pod-llm-d-sim-epp-", "-metrics.txt")
+    assert "envoy_" in of("pod-envoy-gateway-system-envoy-llm-d-", "-metrics.txt") and "name: pd" in kept["services-llm-d.yml"]
 
 
 def test_there_are_twenty_ways_at_least() -> None:

@@ -134,7 +134,10 @@ class ApiServer:
         entry = self.pods[0] if kind == "services" else next((entry for entry in self.pods if entry["metadata"]["name"] == name), None)
         if entry is None:
             return self.status(404, "NotFound", f'pods "{name}" not found')
-        request = urllib.request.Request(entry["metadata"]["annotations"]["test/url"] + path, body or None, {"Content-Type": JSON}, method=method)
+        url = entry["metadata"].get("annotations", {}).get("test/url")
+        if url is None:
+            return self.status(503, "ServiceUnavailable", "error trying to reach service: dial tcp 10.215.0.9:8000: connect: connection refused")
+        request = urllib.request.Request(url + path, body or None, {"Content-Type": JSON}, method=method)
         try:
             with urllib.request.urlopen(request, timeout=5) as answer:
                 return answer.status, {"Content-Type": answer.headers.get("Content-Type") or ""}, answer.read()

@@ -44,13 +44,22 @@ def pod_of(deployment: dict[str, t.Any], number: int) -> dict[str, t.Any]:
     spec = copy.deepcopy(template["spec"])
     states = [{"name": part["name"], "ready": True, "restartCount": 0, "image": part.get("image", ""), "state": {"running": {}}}
               for part in spec["containers"]]
-    owner = {"kind": "ReplicaSet", "name": f"{deployment['metadata']['name']}-744dfd47c8", "controller": True}
+    owner = {"kind": "ReplicaSet", "name": f"{deployment['metadata']['name']}-744dfd47c8", "uid": f"uid-set-{deployment['metadata']['name']}",
+             "controller": True}
     return {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "namespace": deployment["metadata"]["namespace"], "uid": f"uid-{name}", "labels": dict(template["metadata"]["labels"]),
                      "ownerReferences": [owner]},
         "spec": spec, "status": {"phase": "Running", "conditions": copy.deepcopy(READY), "containerStatuses": states},
     }
+
+
+def set_of(deployment: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The ReplicaSet of a Deployment."""
+    name, count = deployment["metadata"]["name"], deployment["spec"]["replicas"]
+    metadata = {"name": f"{name}-744dfd47c8", "namespace": deployment["metadata"]["namespace"], "uid": f"uid-set-{name}",
+                "labels": dict(deployment["spec"]["template"]["metadata"]["labels"])}
+    return {"kind": "ReplicaSet", "metadata": metadata, "spec": {"replicas": count}, "status": {"replicas": count, "readyReplicas": count}}
 
 
 def healthy(made: dict[str, t.Any] | None = None) -> Snapshot:
@@ -68,6 +77,7 @@ def healthy(made: dict[str, t.Any] | None = None) -> Snapshot:
         objects.setdefault(item["kind"], []).append(_with_status(item))
     for deployment in objects["Deployment"]:
         objects["Pod"] += [pod_of(deployment, number) for number in range(deployment["spec"]["replicas"])]
+        objects["ReplicaSet"].append(set_of(deployment))
     labels = {"gateway.envoyproxy.io/owning-gateway-name": "llm-d-gateway", "gateway.envoyproxy.io/owning-gateway-namespace": NAMESPACE}
     objects["Pod"].append({
         "kind": "Pod", "metadata": {"name": "envoy-llm-d-gateway-7d9-x2x", "namespace": CONTROLLER, "uid": "uid-proxy", "labels": labels},

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from engine_servers import VLLM, engine
 from local_servers import free_port, serve
 from stack_objects import StackServer, healthy
 
@@ -54,6 +55,40 @@ def test_a_broken_stack(play):
     assert "most probable cause: the pool of sim is missing" in done.stdout and "remedy:" in done.stdout and "changed=0" in done.stdout
     assert "summary.txt" in {path.name for path in (artifacts / "diagnose").iterdir()}
     assert api.methods == {"GET"}
+
+
+TOKEN = "hf_abcdEFGH12345678"
+
+
+def test_the_evidence_is_whole_and_holds_no_secret(play):
+    snap = healthy()
+    picker, decode = ([pod for pod in snap.of("Pod") if pod["metadata"]["name"].startswith(part)] for part in ("sim-epp", "sim-decode"))
+    config = next(obj for obj in snap.of("ConfigMap") if obj["metadata"]["name"] == "sim-epp")
+    config["data"]["config.yaml"] += f"# token: {TOKEN}\n"
+    decode[0]["spec"]["containers"][0].setdefault("env", []).extend([{"name": "HF_TOKEN", "value": TOKEN}, {"name": "OTHER", "value": f"Bearer {TOKEN}"}])
+    decode[0]["spec"]["containers"][0]["args"] += ["--hf-token", TOKEN]
+    snap.objects["Event"].append({"metadata": {"name": "pulled", "namespace": "llm-d"}, "type": "Warning", "reason": "Failed", "involvedObject": {
+        "kind": "Pod", "name": decode[0]["metadata"]["name"], "uid": decode[0]["metadata"]["uid"]}, "message": f"401 for Authorization: Bearer {TOKEN}"})
+    snap.objects["ConfigMap"].append({"metadata": {"name": "of-another", "namespace": "llm-d"}, "data": {"whose": "not ours"}})
+    logs = {pod["metadata"]["name"]: f"INFO HF_TOKEN={TOKEN}\nINFO serving\n" for pod in decode}
+    page = VLLM + f'vllm:request_success_total{{user="{TOKEN}"}} 1.0\n'
+    with serve(engine("vllm", **{"/metrics": (200, "text/plain", page)})) as server:
+        for pod in decode:
+            pod["metadata"]["annotations"] = {"test/url": server}
+        with serve(StackServer(snap, logs=logs)) as url:
+            done, artifacts = play(url, "-e", "diagnose_requests=false")
+    assert done.returncode == 0, done.stdout + done.stderr
+    kept = {path.name: path.read_text(encoding="utf-8") for path in (artifacts / "diagnose").iterdir()}
+    first, silent = (f"pod-llm-d-{pods[0]['metadata']['name']}" for pods in (decode, picker))
+    assert "HF_TOKEN=(removed)" in kept[f"{first}-server.log"] and "INFO serving" in kept[f"{first}-server.log"]
+    assert "401 for Authorization: Bearer (removed)" in kept[f"{first}-events.txt"]
+    assert "vllm:num_requests_waiting" in kept[f"{first}-metrics.txt"] and 'user="(removed)"' in kept[f"{first}-metrics.txt"]
+    assert kept[f"{silent}-metrics.txt"].startswith("# GET /metrics of Pod llm-d/sim-epp") and "connection refused" in kept[f"{silent}-metrics.txt"]
+    assert kept[f"{first}.yml"].count("(removed)") == 3 and "schedulingProfiles" in kept["configmaps-llm-d.yml"]
+    assert "not ours" not in kept["configmaps-llm-d.yml"] and "name: sim\n" in kept["services-llm-d.yml"]
+    assert "Deployment llm-d/sim-decode: ready" in kept["summary.txt"]
+    written = [*kept.values(), *((artifacts / name).read_text(encoding="utf-8") for name in ("diagnosis.json", "diagnosis.md")), done.stdout, done.stderr]
+    assert not any(TOKEN in text for text in written)
 
 
 def test_no_api_server(play):

@@ -240,6 +240,19 @@ def cluster_dns_down(snap):
                                        "spec": {"replicas": 2}, "status": {"replicas": 2}})
 
 
+@breaks("dns")
+def dns_that_is_no_deployment_down(snap):
+    """The proxy has started anew since, finds its control plane by name, and so never gets a configuration."""
+    proxy = next(pod for pod in snap.objects["Pod"] if pod["metadata"]["name"].startswith("envoy-llm-d-gateway"))
+    proxy["status"]["conditions"][0]["status"] = "False"
+    proxy["status"]["containerStatuses"] = [{"name": "envoy", "ready": False, "started": False, "restartCount": 0, "state": {"running": {}}}]
+    snap.objects["Event"].append(event(proxy, "Unhealthy", 'Startup probe failed: Get "http://10.215.0.9:19003/ready": connect: connection refused'))
+    snap.logs[f"{CONTROLLER}/{proxy['metadata']['name']}/envoy"] = next(line for _code, line in LOG_LINES if "xds_cluster" in line)
+    programmed = condition(get(snap, "Gateway", "llm-d-gateway")["status"], "Programmed")
+    programmed.update(status="False", reason="NoResources", message="Envoy replicas unavailable")
+    snap.answers[0].update(ok=False, status=None, body="", picked=False, kind="refused", evidence="POST http://10.216.0.161/v1/completions: connection refused")
+
+
 @breaks("F11")
 def picker_with_tls_gateway_without(snap):
     part = get(snap, "Deployment", EPP)["spec"]["template"]["spec"]["containers"][0]
@@ -721,6 +734,17 @@ def test_what_a_proxy_said_while_requests_failed_is_history():
     assert diagnosis.diagnose(snap) == []
     fails(snap, 500, "")
     assert diagnosis.diagnose(snap)[0].code == "F11"
+
+
+def test_names_that_do_not_resolve_are_one_finding_and_history_in_a_pod_that_is_ready():
+    snap = healthy()
+    lines = [line for code, line in LOG_LINES if code == "dns"]
+    snap.logs[f"{CONTROLLER}/envoy-llm-d-gateway-7d9-x2x/envoy"] = lines[-1]
+    assert diagnosis.diagnose(snap) == []
+    dns_that_is_no_deployment_down(snap)
+    unready(snap, EPP, log=lines[2], status=CRASH)
+    (found,) = [entry for entry in diagnosis.diagnose(snap) if entry.code == "dns"]
+    assert "envoy-llm-d-gateway" in found.where and "sim-epp" in found.where and len(found.evidence) == 2 and "i/o timeout" in " ".join(found.evidence)
 
 
 def test_a_young_pod_is_a_note_and_a_replaced_one_is_nothing():

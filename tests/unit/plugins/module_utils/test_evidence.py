@@ -27,6 +27,9 @@ def test_environment_and_arguments():
     env = clean(obj)["spec"]["containers"][0]["env"]
     assert [entry.get("value") for entry in env] == ["(removed)", "fast", "(removed)", None] and env[3] == container["env"][3]
     assert clean(obj)["spec"]["containers"][0]["args"] == ["--api-key=(removed)", "--port=8000"]
+    container["args"] = ["--api-key", "plain", "--tokenizer", "acme/tiny", "--hf-token", "word", "--api-key", "--max-num-batched-tokens", "8192"]
+    assert clean(obj)["spec"]["containers"][0]["args"] == [
+        "--api-key", "(removed)", "--tokenizer", "acme/tiny", "--hf-token", "(removed)", "--api-key", "--max-num-batched-tokens", "8192"]
 
 
 def test_the_rest_stays_as_it_is():

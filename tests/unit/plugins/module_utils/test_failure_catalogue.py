@@ -32,6 +32,10 @@ LOG_LINES = [
     ("F16", "OSError: We couldn't connect to 'the hub' to load the files, and couldn't find them in the cached files."),
     ("dns", 'dial tcp: lookup sim-epp.llm-d.svc.cluster.local on 10.96.0.10:53: no such host'),
     ("dns", 'dial tcp: lookup sim-epp.llm-d.svc on 10.216.0.10:53: server misbehaving'),
+    ("dns", 'dial tcp: lookup sim-epp.llm-d.svc.cluster.local on 10.96.0.10:53: read udp 10.244.0.7:41230->10.96.0.10:53: i/o timeout'),
+    ("dns", 'dial tcp: lookup sim-epp.llm-d.svc on 10.215.0.1:53: read udp 10.215.0.9:38122->10.215.0.1:53: read: connection refused'),
+    ("dns", "[2026-11-22 03:17:04.787][1][warning][config] [./source/extensions/config_subscription/grpc/grpc_stream.h:226] DeltaAggregatedResources gRPC "
+            "config stream to xds_cluster closed since 34s ago: 14, no healthy upstream"),
     ("F18", "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."),
     ("F18", "ValueError: To serve at least one request with the model's max seq len (131072), 16.0 GiB KV cache is needed, which is larger than the "
             "available KV cache memory (7.4 GiB)."),

@@ -137,6 +137,7 @@ def test_secrets_are_removed_wherever_they_stand(secret, text):
 
 @pytest.mark.parametrize("text", [
     "password=correct-horse", "passwd: hunter22", "AWS_SECRET_ACCESS_KEY=abc/def+ghi", "https://me:pass1234@host/", "--api-key=abcdef",
+    "non-default args: {'api_key': ['correct-horse'], 'port': 8000}",
 ])
 def test_named_secrets_are_removed(text):
     assert "(removed)" in redact(text) and not any(word in redact(text) for word in ("correct-horse", "hunter22", "abc/def", "pass1234", "abcdef"))

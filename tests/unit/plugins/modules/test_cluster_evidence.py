@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module against an API server and pods behind it, all real HTTP servers of this host: pages that hang, that are too long, that are not there."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from engine_servers import TEXT
+from local_servers import serve
+from stack_objects import NAMESPACE, StackServer, healthy
+
+from ansible_collections.llm_d.inference.plugins.modules import cluster_evidence
+
+SECRET = "hf_abcdEFGH12345678"
+DEPLOYMENTS = [{"api_version": "apps/v1", "kind": "Deployment", "namespace": NAMESPACE, "name": name} for name in ("sim-decode", "sim-epp")]
+
+
+def long_page(*_request):
+    """A page whose limit falls into a secret."""
+    lines = [f'vllm:nothing{{number="{number:06d}"}} 1.0\n' for number in range(40_000)]
+    before = "".join(lines)[:cluster_evidence.METRICS_SIZE - 10].rpartition("\n")[0] + "\n"
+    return 200, {"Content-Type": TEXT}, before.ljust(cluster_evidence.METRICS_SIZE - 6, "#") + SECRET + "\n" + "".join(lines)
+
+
+def hangs(*_request):
+    time.sleep(cluster_evidence.METRICS_SECONDS + 1)
+    return 200, {"Content-Type": TEXT}, "too late"
+
+
+def of_envoy(_handler, _method, path, _body):
+    return (200, {"Content-Type": TEXT}, "envoy_server_live 1\n") if path == "/stats/prometheus" else (404, {"Content-Type": "text/plain"}, "")
+
+
+def neither(*_request):
+    return 404, {"Content-Type": "text/html"}, "<html>nothing here</html>"
+
+
+@pytest.fixture(name="kept")
+def evidence(call, monkeypatch, tmp_path):
+    """Keeps the evidence of a stack whose model servers answer so; gives file names and contents, and the seconds it took."""
+    def keep(answer, **options):
+        snap = healthy()
+        for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
+        with serve(answer) as url:
+            for pod in snap.of("Pod"):
+                if pod["metadata"]["name"].startswith("sim-decode"):
+                    pod["metadata"]["annotations"] = {"test/url": url}
+            with serve(StackServer(snap, **options)) as api:
+                monkeypatch.setenv("K8S_AUTH_HOST", api)
+                start = time.monotonic()
+                found = call(cluster_evidence, resources=DEPLOYMENTS, path=str(tmp_path / "kept"))
+                seconds = time.monotonic() - start
+        assert found.get("failed") is None and found["changed"] is False
+        files = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "kept").iterdir()}
+        assert sorted(files) == found["files"]
+        return files, seconds
+    return keep
+
+
+def metrics(files):
+    return [content for name, content in sorted(files.items()) if name.startswith("pod-llm-d-sim-decode") and name.endswith("-metrics.txt")]
+
+
+def test_a_pod_that_hangs_costs_seconds_and_is_a_line(kept):
+    files, seconds = kept(hangs)
+    assert seconds < cluster_evidence.METRICS_SECONDS * 2, "the pods are not asked at the same time"
+    assert len(metrics(files)) == 2 and all("no answer within 3 s" in page and page.count("\n") == 1 for page in metrics(files))
+
+
+def test_a_page_that_is_too_long_is_cut_between_lines(kept):
+    page = metrics(kept(long_page)[0])[0]
+    assert len(page) < cluster_evidence.METRICS_SIZE + 200 and "\n# cut: the page has " in page and 'number="000001"' in page
+    assert SECRET[:6] not in page
+
+
+def test_the_page_of_a_proxy_is_elsewhere_and_none_is_a_line(kept):
+    lines = metrics(kept(of_envoy)[0])[0].splitlines()
+    assert lines[0].endswith(": 404") and "GET /stats/prometheus of Pod llm-d/sim-decode-" in lines[1] and lines[2:] == ["envoy_server_live 1"]
+    assert [line.rpartition(": ")[2] for line in metrics(kept(neither)[0])[0].splitlines()] == ["404", "404"]
+
+
+def test_lists_of_the_namespace_and_what_may_not_be_read(kept):
+    files, _seconds = kept(neither, refuses=("Service",), without=("networking.k8s.io/v1",))
+    assert "configmaps-llm-d.yml" in files and "services-llm-d.yml" not in files and "Deployment llm-d/sim-epp: ready" in files["summary.txt"]
+    assert files["pod-llm-d-sim-epp-744dfd47c8-4bn0t-metrics.txt"].startswith("# GET /metrics of Pod")
