@@ -98,7 +98,7 @@ STORAGE = {
 WARMUP = {
     "prompts": Field(
         "list",
-        "What many requests begin with, such as system prompts, as whole as they have it. Each has to be longer than one KV-cache block.",
+        "What many requests begin with, such as system prompts, word for word. Each has to be longer than one KV-cache block.",
         default=[],
         elements=Field("str", "One prompt.", example="You are the assistant of Example Ltd. Answer in one sentence, from the handbook only, and name the chapter."),
     ),
