@@ -30,12 +30,11 @@ class Mistake(Exception):
 
 
 class Warmup:
-    """`params`: the module's options. `run` gives plain data; it raises nothing, since a cold cache is a finding."""
+    """`params`: the module's options; those that do not fit raise ValueError. `run` raises nothing, since a cold cache is a finding."""
 
     def __init__(self, params: Facts) -> None:
         self._params = {**params, "retries": RETRIES}
-        self._reach = Targets(self._params)  # options that do not fit are a ValueError here
-        self.prompts: list[str] = []  # all that was sent, so that nobody shows it
+        self._reach = Targets(self._params)
 
     def run(self) -> list[Facts]:
         """For each service {name, wrong, remedy, servers: [{server, prompts: [{prompt, state, tokens, cached, evidence, remedy}]}]}."""
@@ -53,7 +52,6 @@ class Warmup:
         """The servers and the named prompts of a service, and what is wrong with them as a whole. What can be warmed is warmed all the same."""
         try:
             prompts = warmth.names(service["prompts"] or [], self._config_map(service["config_map"]))
-            self.prompts += prompts.values()
             targets, missing = self._targets(service)
         except Mistake as mistake:
             return [], {}, mistake
@@ -99,7 +97,8 @@ class Warmup:
                 rows.append(self._answered(name, prompt, target.client, service))
             except Trouble as trouble:
                 silent = trouble if trouble.status is None else None
-                rows.append(_failed(name, str(trouble), trouble.remedy))
+                said = str(trouble).replace(prompt, "(the prompt)")  # a server may say it again, and warnings are not censored
+                rows.append(_failed(name, said, trouble.remedy))
         return rows
 
     def _answered(self, name: str, prompt: str, client: Client, service: Facts) -> Facts:

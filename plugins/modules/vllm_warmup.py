@@ -282,11 +282,9 @@ def main() -> None:
         module.exit_json(changed=False, msg="check mode: no prompt was sent, so what is in the caches is not known")
     start = time.monotonic()
     try:
-        warmup = Warmup(module.params)
-        found = warmup.run()
+        found = Warmup(module.params).run()
     except ValueError as error:  # options that do not fit
         module.fail_json(msg=str(error))
-    module.no_log_values.update(warmup.prompts)
     services = [{"name": entry["name"], "warm": warmth.is_warm(entry), **entry} for entry in found]
     for entry in services:
         for line in warmth.warnings(entry):

@@ -79,13 +79,16 @@ def test_only_a_server_that_has_restarted_is_warmed_again(call, monkeypatch):
 
 
 def test_no_prompt_is_shown(call, monkeypatch):
-    prompts = {"data": {"a.txt": OTHER}}
-    refuses = CachingEngine(fails=lambda said: (400, {}, json.dumps({"error": {"message": f"no: {said}"}})))
-    with cluster(monkeypatch, refuses, CachingEngine(), objects={"/api/v1/namespaces/llm-d/configmaps/prompts": prompts}):
-        found = call(vllm_warmup, services=[service(prompts=[PROMPT], config_map={"namespace": "llm-d", "name": "prompts"})])
-    shown = json.dumps(found)
-    assert states(found) == [["failed", "failed"], ["warmed", "warmed"]] and PROMPT not in shown and OTHER not in shown
-    assert found["services"][0]["servers"][1]["prompts"][1]["prompt"] == f"config_map a.txt ({len(OTHER)} characters)"
+    mine, theirs = "You are the patient assistant.", "Translate what follows, please."
+    objects = {"/api/v1/namespaces/llm-d/configmaps/prompts": {"data": {"a.txt": theirs}}}
+    refuses = CachingEngine(fails=lambda said: (400, {}, json.dumps({"error": {"message": f"I do not like '{said}'"}})))
+    wanted = [service(prompts=[mine], config_map={"namespace": "llm-d", "name": "prompts"}, api="completions", replicas=[REPLICAS])]
+    with cluster(monkeypatch, refuses, objects=objects):
+        found = call(vllm_warmup, services=wanted)
+    assert states(found) == [["failed", "failed"]] and "I do not like" in json.dumps(found)
+    refused = call(vllm_warmup, services=wanted, request_timeout=0)
+    assert refused["failed"] is True and not any(prompt in json.dumps(result) for prompt in (mine, theirs) for result in (found, refused))
+    assert [prompt["prompt"] for prompt in found["services"][0]["servers"][0]["prompts"]] == ["prompts[0] (30 characters)", "config_map a.txt (31 characters)"]
 
 
 def test_prompts_of_a_config_map_are_sent_as_well(call, monkeypatch):
