@@ -100,7 +100,7 @@ WARMUP = {
         "list",
         "What many requests begin with, such as system prompts, word for word. Each has to be longer than one KV-cache block.",
         default=[],
-        elements=Field("str", "One prompt.", example="You are the assistant of Example Ltd. Answer in one sentence, from the handbook only, and name the chapter."),
+        elements=Field("str", "One prompt.", example="You are the assistant of Example Ltd. Answer from its handbook only."),
     ),
     "config_map": Field(
         "str",

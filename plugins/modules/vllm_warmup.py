@@ -13,8 +13,8 @@ author:
 description:
   - Sends each prompt once to every server of some model services, past gateway and endpoint picker, and asks for one token of answer, so that the next
     request that begins with it finds its prefix in the KV cache, whichever server it reaches.
-  - Judges by what the server says that it took from its cache (C(usage.prompt_tokens_details.cached_tokens)). A prompt of which all whole blocks
-    but the last were there was warm already. Any other has been warmed, which is a change.
+  - Judges by what the server says that it took from its cache (C(usage.prompt_tokens_details.cached_tokens)). A prompt of which all whole
+    blocks before its last token were there was warm already. Any other has been warmed, which is a change.
   - A server that does not say so is V(unknown), and nothing has changed there as far as anybody can tell. vLLM says it with
     C(--enable-prompt-tokens-details); where it leaves the number out, the prompt is sent once more, since some of its releases do so for nought.
   - Servers are asked at the same time, sixteen at most, each for one prompt after the other. One that gives no answer at all is not asked for the rest.

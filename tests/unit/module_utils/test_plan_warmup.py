@@ -25,7 +25,8 @@ def test_what_is_planned() -> None:
     service = {**SIM, "replicas": 3, "engine": {"type": "simulator", "block_size": 8, "port": 9000}, "warmup": {"prompts": [PROMPT], "config_map": "more"}}
     (found,) = plan(file_of(service, llm_d_namespace="team"))["warmups"]
     assert found == {
-        "name": "sim", "model": "acme/sim", "api": "chat_completions", "block_size": 8, "prompts": [PROMPT], "config_map": {"namespace": "team", "name": "more"},
+        "name": "sim", "model": "acme/sim", "api": "chat_completions", "block_size": 8, "prompts": [PROMPT],
+        "config_map": {"namespace": "team", "name": "more"},
         "replicas": [{"namespace": "team", "port": "9000", "count": 3,
                       "label_selector": "llm-d.ai/inference-serving=true,llm-d.ai/model-service=sim,llm-d.ai/role=decode"}],
     }

@@ -14,7 +14,8 @@ WANTED = [{"name": "tiny"}]
 
 def row(state, **more):
     numbers = {"warm": (100, 96), "warmed": (100, 16), "short": (9, 0), "unknown": (100, None), "failed": (None, None)}[state]
-    return {"prompt": "prompts[0] (400 characters)", "state": state, "tokens": numbers[0], "cached": numbers[1], "evidence": f"seen {state}", "remedy": "", **more}
+    tokens, cached = numbers
+    return {"prompt": "prompts[0] (400 characters)", "state": state, "tokens": tokens, "cached": cached, "evidence": f"seen {state}", "remedy": "", **more}
 
 
 def service(*servers, wrong=""):
