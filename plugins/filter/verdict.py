@@ -21,8 +21,8 @@ options:
     required: true
   looks:
     description:
-      - The registered results, by what was looked at, C(platform), C(objects), C(routing), C(schedulers), C(servers), C(security) and C(performance),
-        and the C(time) for a verdict without a proof.
+      - The registered results, by what was looked at, C(platform), C(objects), C(warmup), C(routing), C(schedulers), C(servers), C(security) and
+        C(performance), and the C(time) for a verdict without a proof.
     type: dict
     required: true
 """

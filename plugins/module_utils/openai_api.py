@@ -67,11 +67,11 @@ class Client:
         return answers.models(self.get("/v1/models", timeout), self._secrets)
 
     def complete(self, model: str, prompt: str, max_tokens: int = 1, stream: bool = False, api: str = "completions",
-                 timeout: float = 30.0) -> Reply:
-        """One completion of a prompt. `api`: completions or chat_completions."""
+                 timeout: float = 30.0, system: str = "") -> Reply:
+        """One completion of a prompt. `api`: completions or chat_completions; `system`: the system message of a chat."""
         payload: dict[str, t.Any] = {"model": model, "max_tokens": max_tokens, "temperature": 0}
         if api == "chat_completions":
-            payload["messages"] = [{"role": "user", "content": prompt}]
+            payload["messages"] = [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": prompt}]
         else:
             payload["prompt"] = prompt
         if stream:

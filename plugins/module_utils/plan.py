@@ -26,6 +26,7 @@ from .plan_scheduler import configuration, events_service, pool, scheduler
 from .plan_secrets import definitions, named, secrets
 from .plan_server import SERVICE_LABEL, route, server, startup_timeout
 from .plan_sidecars import routing_proxy
+from .plan_warmup import warmups
 from .plan_weights import claim, served_name
 from .schema import SERVICE, VARIABLES
 from .versions import RELEASES
@@ -159,7 +160,7 @@ def _derive(given: Facts) -> Facts:
         "leftovers": leftovers(user[SERVICES], user, gateway, own["unwanted"], retired(user, groups)),
         "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
     }
-    return {**planned, "preflight": needs(planned, user)}
+    return {**planned, "warmups": warmups(user[SERVICES], planned["services"], planned["namespace"]), "preflight": needs(planned, user)}
 
 
 def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_labels: Facts) -> Facts:

@@ -13,6 +13,7 @@ from .plan_needs import argument_problems, needs_problems, place_of
 from .plan_nodes import node_problems
 from .plan_scheduler import configuration
 from .plan_server import SERVICE_LABEL
+from .plan_warmup import warmup_problems
 from .plan_weights import CLAIM_SUFFIX, served_name, weights_problems
 from .versions import ACCELERATORS
 from .versions_gateways import GATEWAY_PROVIDERS
@@ -33,6 +34,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     found += _accelerator_problems(service, path)
     found += node_problems(service, path)
     found += _label_problems(service, path)
+    found += warmup_problems(service, path)
     if service["service_account"] == service["name"]:
         why = "is the account that we make ourselves where none is named."
         found.append(Problem(f"{path}.service_account", service["service_account"], why, "Take it out, or name one that is there."))

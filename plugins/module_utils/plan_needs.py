@@ -60,6 +60,16 @@ def place_of(arguments: t.Sequence[str], flag: str, path: str) -> str:
     return path
 
 
+def without_cache(service: Facts, path: str) -> list[tuple[str, t.Any]]:
+    """Places in the user's file, with what stands there, that switch the prefix cache off."""
+    engine, theirs = service["engine"], flags_of(service["engine"]["args"])
+    found: list[tuple[str, t.Any]] = [(f"{path}.engine.prefix_caching", False)] if engine["prefix_caching"] is False else []
+    for flag in ("no-enable-prefix-caching", "enable-prefix-caching", "enable-kvcache"):
+        if flag in theirs and (flag.startswith("no-") or str(theirs[flag]).lower() == "false"):
+            found.append((place_of(engine["args"], flag, f"{path}.engine.args"), theirs[flag]))
+    return found
+
+
 def _engine_arguments(service: Facts, path: str) -> list[Problem]:
     engine, model = service["engine"], service["model"]
     options = {
@@ -213,20 +223,10 @@ def _required_arguments(service: Facts, path: str, required: Facts) -> list[Prob
         elif flag not in ("kv-transfer-config", "block-size", "event-batch-size"):
             fix = "Take it out, or write the same seed under scheduler.scorers.precise_prefix.hash_seed." if flag == "hash-seed" else "Take it out."
             found.append(Problem(place_of(arguments, flag, where), theirs[flag], f"the scheduler needs --{flag}={value}.", fix))
-    if "kv-events-config" in needed and service["engine"]["prefix_caching"] is False:
+    if "kv-events-config" in needed:
         why = "the scheduler matches prefixes by KV events, and without a prefix cache there are none."
-        found.append(Problem(f"{path}.engine.prefix_caching", False, why, "Take it out."))
-    for flag in ("no-enable-prefix-caching", "enable-prefix-caching"):
-        off = flag in theirs and (flag.startswith("no-") or str(theirs[flag]).lower() == "false")
-        if "kv-events-config" in needed and off:
-            found.append(
-                Problem(
-                    place_of(arguments, flag, where),
-                    theirs[flag],
-                    "the scheduler matches prefixes by KV events, and without a prefix cache there are none.",
-                    "Take it out.",
-                )
-            )
+        told = [problem.path for problem in found]
+        found += [Problem(place, value, why, "Take it out.") for place, value in without_cache(service, path) if place not in told]
     return found
 
 

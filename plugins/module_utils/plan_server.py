@@ -60,6 +60,12 @@ def pool_selector(service: Facts) -> Facts:
     return {SERVING_LABEL: "true", SERVICE_LABEL: service["name"]}
 
 
+def reached(planned: Facts, namespace: str) -> Facts:
+    """The planned servers of one role as modules that ask each of them want them (option `replicas`)."""
+    selector = ",".join(f"{key}={value}" for key, value in planned["selector"].items())
+    return {"namespace": namespace, "label_selector": selector, "port": str(planned["port"]), "count": planned["replicas"]}
+
+
 def served_arguments(service: Facts, required: Facts) -> list[str]:
     """The command line of a model server: ours, what the scheduler requires of it, then the user's own, which stands alone where both say the same."""
     own = service["engine"]["args"]
@@ -157,7 +163,9 @@ def _arguments(service: Facts, port: int) -> list[str]:
         per_replica = service["accelerator"]["per_replica"]
         arguments.update(weights_arguments(service["model"]))
         arguments["--tensor-parallel-size"] = per_replica if per_replica > 1 else None
-    return [f"{flag}={value}" for flag, value in arguments.items() if value is not None] + engine_arguments(engine)
+    # Else vLLM does not tell what it took from its cache, and nobody could say whether a warm-up did anything.
+    told = ["--enable-prompt-tokens-details"] if service["warmup"] and engine["type"] == "vllm" else []
+    return [f"{flag}={value}" for flag, value in arguments.items() if value is not None] + engine_arguments(engine) + told
 
 
 def _simulator_arguments(engine: Facts) -> Facts:

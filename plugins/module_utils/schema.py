@@ -9,7 +9,7 @@ from .fields import Field
 from .schema_benchmark import BENCHMARK
 from .schema_gateway import GATEWAY
 from .schema_gpus import GPUS
-from .schema_model import ENGINE, MODEL, STORAGE
+from .schema_model import ENGINE, MODEL, STORAGE, WARMUP
 from .versions import ACCELERATORS, RELEASES
 from .versions_gateways import PLATFORMS
 
@@ -164,6 +164,12 @@ SERVICE = Field(
         "scheduler": Field("dict", "The endpoint picker, which chooses a server for each request.", default={}, options=_SCHEDULER),
         "route": Field("dict", "How the gateway finds this model.", default={}, options=_ROUTE),
         "storage": Field("dict", "Where the weights lie.", default={}, options=STORAGE),
+        "warmup": Field(
+            "dict",
+            "Prompts that every server shall have in its prefix cache: each run sends each of them once to each server, and the verdict claims that they are"
+            " there. See C(docs/warm-up.md).",
+            options=WARMUP,
+        ),
         "resources": Field("dict", "Resources of one model server, next to its accelerators. Left out, requests that suit the engine.", options=_RESOURCES),
         "labels": Field(
             "map", "Further labels of the model server pods.", default={}, keys="label_key", elements=Field("str", "The value.", format="label_value")

@@ -94,3 +94,25 @@ STORAGE = {
         "bool", "Whether C(llm_d_state=absent) takes away the claim that we made. Else it stays, with its namespace, for the next time.", default=False
     ),
 }
+
+WARMUP = {
+    "prompts": Field(
+        "list",
+        "What many requests begin with, such as system prompts, word for word. Each has to be longer than one KV-cache block.",
+        default=[],
+        elements=Field("str", "One prompt.", example="You are the assistant of Example Ltd. Answer from its handbook only."),
+    ),
+    "config_map": Field(
+        "str",
+        "ConfigMap in the namespace, each of whose values is one more prompt, as C(kubectl create configmap NAME --from-file=FOLDER) makes it.",
+        format="dns_subdomain",
+        example="llama-8b-prompts",
+    ),
+    "api": Field(
+        "str",
+        "By which requests clients send these prompts, since a chat template puts something before them. C(chat_completions): as the system message of a chat."
+        " C(completions): as a prompt.",
+        default="chat_completions",
+        choices=("chat_completions", "completions"),
+    ),
+}

@@ -10,8 +10,9 @@ import json
 import shlex
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import claims, claims_stack
+from ansible_collections.llm_d.inference.plugins.module_utils import claims, claims_stack, warmth
 from ansible_collections.llm_d.inference.plugins.module_utils.epp_rules import flags_of
+from ansible_collections.llm_d.inference.plugins.module_utils.plan_server import reached
 
 Facts = c.Mapping[str, t.Any]
 
@@ -27,7 +28,7 @@ GROUPS = {
     "routing policy": ("sticky", "spread", "roam", "follow", "avoid"),
     "prefill and decode": ("split",),
     "scaling": ("scaling",),
-    "caches": ("cached", "blocks"),
+    "caches": ("cached", "blocks", "warm"),
     "scraping": ("scraped",),
     "security": ("rights", "unprivileged"),
     "performance": ("performance",),
@@ -125,13 +126,15 @@ def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[s
 
 
 def assemble(plan: Facts, looks: Facts, collection: str) -> dict[str, t.Any]:
-    """The verdict on a plan from the registered results of the looks: {platform, objects, routing, schedulers, servers, security, performance, time}.
+    """The verdict on a plan from the registered results of the looks: {platform, objects, warmup, routing, schedulers, servers, security, performance,
+    time}.
 
     A look that failed as a whole is a failed claim.
     """
     routing, seen = looks.get("routing"), looks.get("servers")
     judged = [
         _ready_made("platform/seen", looks.get("platform")), claims_stack.judge_resources(looks.get("objects"), own_claims(plan)),
+        warmth.judge(looks.get("warmup"), plan["warmups"]),
         _ready_made("routing/proven", routing), claims_stack.judge_schedulers(looks.get("schedulers"), plan["services"]),
         claims_stack.judge_servers(seen, servers(plan)), claims_stack.judge_scraping(routing, seen, plan, looks.get("objects")),
         _ready_made("security/proven", looks.get("security")), claims_stack.judge_performance(looks.get("performance")),
@@ -153,8 +156,7 @@ def servers(plan: Facts) -> list[dict[str, t.Any]]:
     return [{
         "name": f"{service['name']}/servers" if server["role"] == "decode" else f"{service['name']}/{server['role']}-servers",
         "model": service["model"]["served_name"],
-        "replicas": {"namespace": plan["namespace"], "label_selector": ",".join(f"{key}={value}" for key, value in server["selector"].items()),
-                     "port": str(server["port"]), "count": server["replicas"]},
+        "replicas": reached(server, plan["namespace"]),
         "block_size": _number(server["args"], "block-size"),
     } for service in plan["services"] for server in service["servers"] if server["replicas"]]
 

@@ -57,6 +57,15 @@ def test_every_look_is_a_claim_and_the_play_fails_once(play):
     assert done.stdout.count("platform/seen") >= 2 and "sk-token" not in done.stdout + page
 
 
+def test_a_warm_up_is_claimed_and_its_prompts_are_not_shown(play):
+    prompt = "You are the patient assistant of a shop for boots."
+    done, folder = play("-vvv", llm_d_model_services=[{**SERVICE, "warmup": {"prompts": [prompt]}}])
+    assert done.returncode != 0
+    (found,) = [entry for entry in json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"] if entry["id"] == "sim/warm"]
+    assert found["group"] == "caches" and not found["ok"] and "127.0.0.1" in found["evidence"] and found["remedy"]
+    assert "vllm_warmup" in done.stdout and prompt not in done.stdout + done.stderr
+
+
 def test_in_check_mode_nothing_is_looked_at(play):
     done, folder = play("--check", validation_performance=True)
     assert done.returncode == 0 and "nothing was validated" in done.stdout and not folder.exists(), done.stdout + done.stderr

@@ -1,0 +1,167 @@
+"""Warm-up of prefix caches on the running stack: who is warmed, when it is a change, and when the claim holds."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import json
+import re
+import typing as t
+from pathlib import Path
+
+import plays
+import pytest
+import yaml
+from kubernetes import client
+from stack import MODELS, NAMESPACE, Stack, call, until
+
+PROMPT = "You are the patient assistant of a shop for boots. You answer in one short sentence, from the handbook only, and you name the chapter. " * 4
+IN_MAP = "Translate what follows into the language of the fishermen of the northern islands, word by word, and keep the names as they are. " * 4
+CONFIG_MAP = "warm-up-prompts"
+
+
+def services(warmup: dict[str, t.Any] | None) -> list[dict[str, t.Any]]:
+    """The services of the inventory, `sim` with this block."""
+    listed = yaml.safe_load(Path("molecule/scorers/inventory/group_vars/all/scorers.yml").read_text())["llm_d_model_services"]
+    return [{**service, "warmup": warmup} if service["name"] == "sim" else service for service in listed]
+
+
+def run(playbook: str, warmup: dict[str, t.Any] | None, *arguments: str, **given: t.Any) -> tuple[int, int, str]:
+    """The exit status, the number of changes, and what was shown, of a playbook."""
+    given = {"llm_d_model_services": services(warmup), **given}
+    done = plays.run("-i", "molecule/scorers/inventory", f"playbooks/{playbook}.yml", "-e", json.dumps(given), *arguments)
+    found = re.search(r"changed=(\d+)", done.stdout)
+    assert found, done.stdout + done.stderr
+    return done.returncode, int(found[1]), done.stdout + done.stderr
+
+
+def claim(folder: Path, warmup: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The claim `sim/warm` of a validation."""
+    run("validate", warmup, llm_d_artifacts_dir=str(folder), validation_wait=5)
+    (found,) = [entry for entry in json.loads((folder / "verdict.json").read_text())["claims"] if entry["id"] == "sim/warm"]
+    print(found["evidence"])
+    return found
+
+
+def cached(address: str, prompt: str, api: str = "chat_completions") -> tuple[int, int]:
+    """(tokens taken from the cache, tokens of the prompt) of a server that is asked for something that begins with a prompt."""
+    if api == "completions":
+        status, _headers, body = call(f"http://{address}:8000/v1/completions", {"model": MODELS["sim"], "prompt": f"{prompt} And then?", "max_tokens": 1})
+    else:
+        messages = [{"role": "system", "content": prompt}, {"role": "user", "content": "Do you sell laces as well?"}]
+        status, _headers, body = call(f"http://{address}:8000/v1/chat/completions", {"model": MODELS["sim"], "messages": messages, "max_tokens": 1})
+    assert status == 200, body
+    usage = json.loads(body)["usage"]
+    return usage["prompt_tokens_details"]["cached_tokens"], usage["prompt_tokens"]
+
+
+def restart(stack: Stack) -> str:
+    """Delete one server; the name of the one that has come in its place."""
+    before = stack.servers("sim")
+    stack.core.delete_namespaced_pod(sorted(before)[0], NAMESPACE, grace_period_seconds=0)
+    until(lambda: len(stack.servers("sim")) == 4 and sorted(before)[0] not in stack.servers("sim"), 60, "another server has come")
+    (new,) = set(stack.servers("sim")) - set(before)
+    return new
+
+
+def renew(stack: Stack) -> None:
+    """All servers of `sim` new, as the file says."""
+    done = stack.as_written()
+    assert done.returncode == 0, done.stdout
+    before = set(stack.servers("sim"))
+    stack.core.delete_collection_namespaced_pod(NAMESPACE, label_selector="llm-d.ai/model-service=sim,llm-d.ai/role=decode", grace_period_seconds=0)
+    until(lambda: len(stack.servers("sim")) == 4 and not before & set(stack.servers("sim")), 90, "four new servers")
+
+
+@pytest.fixture(autouse=True)
+def cold(stack: Stack) -> None:
+    renew(stack)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def as_before(stack: Stack) -> c.Iterator[None]:
+    """Whoever comes next finds empty caches as well."""
+    yield
+    renew(stack)
+
+
+@pytest.fixture(name="config_map")
+def make_config_map(stack: Stack) -> c.Iterator[None]:
+    stack.core.create_namespaced_config_map(NAMESPACE, {"metadata": {"name": CONFIG_MAP}, "data": {"translate.txt": IN_MAP}})
+    yield
+    stack.core.delete_namespaced_config_map(CONFIG_MAP, NAMESPACE)
+
+
+@pytest.mark.parametrize("api", ["chat_completions", "completions"])
+def test_the_first_run_warms_and_the_second_changes_nothing(stack: Stack, config_map: None, api: str) -> None:
+    warmup = {"prompts": [PROMPT], "config_map": CONFIG_MAP, "api": api}
+    code, changes, shown = run("scorers", warmup, "-v")
+    assert code == 0 and changes == 1, shown
+    assert PROMPT.strip() not in shown and IN_MAP.strip() not in shown
+    servers = stack.servers("sim")
+    found = {name: [cached(address, prompt, api) for prompt in (PROMPT, IN_MAP)] for name, address in servers.items()}
+    print(found)
+    # A request of somebody else's, of which the prompt is the beginning: all whole blocks of that.
+    assert len(found) == 4 and all(taken >= 64 and taken > tokens - 48 for each in found.values() for taken, tokens in each), found
+    code, changes, shown = run("scorers", warmup)
+    assert code == 0 and changes == 0, shown
+
+
+def test_a_server_that_was_restarted_is_warmed_again_and_the_claim_tells(stack: Stack, tmp_path: Path) -> None:
+    warmup = {"prompts": [PROMPT]}
+    assert run("scorers", warmup)[:2] == (0, 1)
+    held = claim(tmp_path, warmup)
+    assert held["ok"] and held["group"] == "caches" and held["evidence"].startswith("4 servers took 1 prompt from the cache"), held
+    new = restart(stack)
+    broken = claim(tmp_path, warmup)
+    assert not broken["ok"] and new in broken["evidence"] and "site.yml" in broken["remedy"], broken
+    other = restart(stack)
+    code, changes, shown = run("scorers", warmup, "-v")
+    assert code == 0 and changes == 1 and shown.count('state: warmed') + shown.count('"state": "warmed"') == 1, shown
+    taken, tokens = cached(stack.servers("sim")[other], PROMPT)
+    assert taken > tokens - 48
+    assert claim(tmp_path, warmup)["ok"]
+
+
+def test_prefill_servers_are_warmed_as_well(stack: Stack, tmp_path: Path) -> None:
+    warmup = {"prompts": [PROMPT]}
+    code, changes, shown = run("scorers", warmup, llm_d_scheduler_overrides={"sim": {"preset": "disaggregated"}})
+    assert code == 0 and changes > 1, shown
+    for role in ("decode", "prefill"):
+        for address in stack.servers("sim", role).values():
+            taken, tokens = cached(address, PROMPT)
+            assert taken > tokens - 48, role
+
+
+def test_what_cannot_be_kept_does_not_stop_the_run_and_fails_the_claim(stack: Stack, tmp_path: Path) -> None:
+    """A prompt of few tokens although of many bytes, and a ConfigMap that is not there."""
+    short = {"prompts": [PROMPT, "incomprehensibilities"], "api": "completions"}
+    code, changes, shown = run("scorers", short)
+    assert code == 0 and changes == 1 and "do not fill a KV-cache block" in " ".join(shown.split()), shown
+    found = claim(tmp_path, short)
+    assert not found["ok"] and "prompts[1] (21 characters)" in found["evidence"] and "longer" in found["remedy"]
+    missing = {"config_map": "nowhere-to-be-found"}
+    code, changes, shown = run("scorers", missing)
+    assert code == 0 and changes == 0 and "WARNING" in shown, shown
+    found = claim(tmp_path, missing)
+    assert not found["ok"] and "there is no ConfigMap" in found["evidence"] and "create configmap" in found["remedy"]
+
+
+def test_a_cache_that_is_too_small_never_holds(stack: Stack, tmp_path: Path) -> None:
+    """1,400 blocks of 16 tokens, and prompts of more than that: the last ones push out the first."""
+    big = {"prompts": [f"{number} " + "a b c d e f g h i j k l m n o p " * 400 for number in range(5)], "api": "completions"}
+    assert run("scorers", big)[:2] == (0, 1)
+    assert run("scorers", big)[:2] == (0, 1)
+    assert not claim(tmp_path, big)["ok"]
+
+
+def test_check_mode_sends_nothing(stack: Stack) -> None:
+    code, changes, shown = run("scorers", {"prompts": [PROMPT]}, "--check")
+    assert code == 0 and changes == 0, shown
+    assert all(cached(address, PROMPT)[0] == 0 for address in stack.servers("sim").values())
+
+
+def test_a_file_without_a_cache_is_refused() -> None:
+    wrong = services({"prompts": [PROMPT]})
+    wrong[0]["engine"]["args"] = ["--enable-kvcache=false"]
+    code, changes, shown = run("scorers", None, llm_d_model_services=wrong)
+    assert code != 0 and changes == 0 and "llm_d_model_services[0].engine.args[0]: leaves no prefix cache" in " ".join(shown.split()), shown
