@@ -39,6 +39,7 @@ def gateway(user: Facts) -> Facts:
         "create_class": wanted and user["llm_d_scope"] != "namespace" and provider != "gke",
         "controller_name": facts["controller_name"],
         "service_type": settings["service_type"],
+        "controller_image": image(user, "gateway", facts["controller_image"]) if facts["controller_image"] else None,
         "proxy_image": image(user, "proxy", facts["proxy_image"]) if facts["proxy_image"] else None,
         "connection": connection(user),
         "backend": "InferencePool" if connection(user) == "pool" else "Service",

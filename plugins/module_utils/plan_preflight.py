@@ -49,7 +49,8 @@ def needs(planned: Facts, user: Facts) -> Facts:
             for key in ("provider", "gateway_api", "pool", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",
                         "pool_version", "pool_group", "backend", "controller", "version")
         }
-        | {"minimum": facts["minimum"], "route": bool(gateway["openshift_route"])},
+        | {"minimum": facts["minimum"], "route": bool(gateway["openshift_route"]), "asked": user["llm_d_gateway"]["version"]}
+        | {"image": gateway["controller_image"], "releases": [chart["release_name"] for chart in gateway["charts"]]},
         "accelerators": _accelerators(planned),
         "resources": _resources(planned),
         "secrets": _secrets(planned, user),

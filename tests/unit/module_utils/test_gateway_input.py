@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan_gateway_checks import parts
 from ansible_collections.llm_d.inference.plugins.module_utils.plan_policies import seconds
@@ -187,6 +188,20 @@ def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release
     assert all(f"/v{version}/" in source and probe.partition(".")[2] in source for source in bundle["sources"])
     other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["leftovers"]["controllers"]
     assert release in [each["release_name"] for entry in other if entry["provider"] == "kgateway" for each in entry["charts"]]
+
+
+@pytest.mark.parametrize(
+    ("provider", "version", "images"),
+    [
+        ("istio", "1.30.1", ["istio/pilot:1.30.1", "istio/proxyv2:1.30.1"]),
+        ("agentgateway", "1.5.0", ["agentgateway/controller:v1.5.0", "agentgateway/agentgateway:v1.5.0"]),
+        ("envoy_gateway", "1.8.0", ["envoyproxy/gateway:v1.8.0", "envoyproxy/envoy:distroless-v1.40.0"]),
+    ],
+)
+def test_images_are_of_the_version_that_is_asked_for(provider: str, version: str, images: list[str]) -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider, "version": version}})
+    assert set(images) <= set(needed(planned)["images"]) and planned["gateway"]["chart"]["version"] == version
+    assert [planned["gateway"]["controller_image"], planned["gateway"]["proxy_image"]] == images
 
 
 def test_images_of_agentgateway_are_put_together_again_as_they_were() -> None:

@@ -101,6 +101,16 @@ def openshift(version: str, group: str, **more: t.Any) -> Facts:
     }
 
 
+def istiod(version: str, release: str = "istiod", **namespace: str) -> Facts:
+    """An istiod of a version, of a release of Helm's, in a namespace that bears some labels."""
+    container = {**ISTIOD["spec"]["template"]["spec"]["containers"][0], "image": f"registry.example.com/istio/pilot:{version}"}
+    made = {**ISTIOD["metadata"], "annotations": {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": "istio-system"}}
+    return {
+        "controllers": {"istio-system/istiod": {"metadata": made, "spec": {"template": {"spec": {"containers": [container]}}}}},
+        "namespaces": {**HEALTHY["namespaces"], "istio-system": {"metadata": {"name": "istio-system", "labels": namespace}, "status": {"phase": "Active"}}},
+    }
+
+
 def busy(count: int) -> Facts:
     """A pod of someone else's that holds accelerators."""
     return {
@@ -249,6 +259,10 @@ TABLE: list[tuple[str, Facts, Facts]] = [
         {"llm_d_gateway": {"provider": "istio"}},
         {"controllers": {"istio-system/istiod": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "sail-operator"}}}}},
     ),
+    ("controller/foreign", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.29.2", release="mesh")),
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.30.1")),
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio", "version": "1.29.0"}}, istiod("1.29.1-distroless")),  # others' is never taken back
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.30.1", **plan(FILE)["labels"])),
     ("class/foreign", {}, {"gateway_classes": {"envoy-gateway": {**ISTIO_CLASS, "metadata": {"name": "envoy-gateway"}}}}),
     ("limit_range/max", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Pod", "max": {"cpu": "2"}}]}}]}),  # 2 of vLLM's and the sidecar's
     ("limit_range/min", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"memory": "100Mi"}}]}}]}),  # it has 64 Mi
@@ -313,6 +327,24 @@ def test_every_finding_is_provoked(root: Path) -> None:
                 known.add(node.args[0].value)
     assert len(known) > 30
     assert {row[0] for row in TABLE} == known
+
+
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [
+        ({}, istiod("1.29.2")),
+        ({}, istiod("1.28.6")),  # older: it is upgraded
+        ({"version": "1.30.1"}, istiod("1.30.1")),  # the file keeps it
+        ({"version": "1.29.0"}, istiod("1.29.2", **plan(FILE)["labels"])),  # the file takes back what is ours
+    ],
+)
+def test_a_controller_that_is_not_taken_back_is_no_finding(options: Facts, seen: Facts) -> None:
+    assert not [name for name in findings({"llm_d_gateway": {"provider": "istio", **options}}, seen) if name.startswith("controller/")]
+
+
+def test_an_image_of_the_users_own_is_compared_with_itself() -> None:
+    user = {"llm_d_gateway": {"provider": "istio"}, "llm_d_images": {"gateway": "corp.example.com/pilot:1.30.1-corp"}}
+    assert "controller/newer" not in findings(user, istiod("1.30.1-corp"))
 
 
 @pytest.mark.parametrize("name", [None, "fast"])
