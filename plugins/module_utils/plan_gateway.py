@@ -16,7 +16,6 @@ Facts = dict[str, t.Any]
 
 DEFAULT_NAME = "llm-d-gateway"
 GROUP = "gateway.networking.k8s.io"
-MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 
 
 def gateway(user: Facts) -> Facts:

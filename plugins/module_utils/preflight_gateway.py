@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.changes import bears
+from ansible_collections.llm_d.inference.plugins.module_utils.changes import MANAGED_BY, bears
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, dig, mapping, text
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_finding import Finding
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import image_version, load_balancer, older
@@ -178,7 +178,7 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def _taken(facts: Facts, needs: Facts, name: str, found: Facts) -> Found:
     """A controller stands where we shall install one: it is of the same Helm release, and none that is newer is taken back."""
     gateway, adopt = needs["gateway"], "Write 'install: false' under llm_d_gateway to use it as it is"
-    managed = mapping(dig(found, "metadata", "labels")).get("app.kubernetes.io/managed-by")
+    managed = mapping(dig(found, "metadata", "labels")).get(MANAGED_BY)
     release = mapping(dig(found, "metadata", "annotations")).get("meta.helm.sh/release-name")
     if managed not in ("Helm", None) or (release and release not in gateway["releases"]):
         maker = managed if managed not in ("Helm", None) else f"Helm's release {release}"
