@@ -44,7 +44,7 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         "chart": _chart(user, facts, strategy, driver, bool(shared), bool(cut)),
         "cluster_policy": _cluster_policy(strategy, driver, settings["metrics"], bool(shared), bool(cut)) if settings["operator"] == "nvidia_olm" else None,
         "gaudi_policy": gaudi_policy(user),
-        "ready": facts.get("ready"),
+        "ready": _ready(settings, facts),
         "mig_strategy": strategy,
         "device_plugin": {"name": DEVICE_CONFIG, "data": _device_configs(settings["pools"], strategy)} if shared and configured else None,
         "mig_manager": {"name": MIG_CONFIG, "data": {"config.yaml": _mig_configs(cut)}} if cut and configured else None,
@@ -54,6 +54,12 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         "checks": checks(user, facts, pools, owner),
         "use": use(settings, facts, subscriptions),
     }
+
+
+def _ready(settings: Facts, facts: Facts) -> Facts | None:
+    """A reference to what the operator reports on. One that someone else installed may bear any name: all that are there count."""
+    ready = facts.get("ready")
+    return {**{key: ready[key] for key in ("api_version", "kind")}, "every": True} if ready and not settings["install"] else ready
 
 
 def gpu_problems(user: Facts) -> list[Problem]:

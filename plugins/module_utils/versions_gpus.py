@@ -70,7 +70,7 @@ OPERATORS: dict[str, Facts] = {
         "namespace": "kube-amd-gpu",
         "platforms": ["openshift"],
         "subscriptions": [{"name": "amd-gpu-operator", "namespace": "kube-amd-gpu", "source": "certified-operators", "channel": "alpha"}],
-        "ready": None,
+        "ready": {"api_version": "amd.com/v1alpha1", "kind": "DeviceConfig", "namespace": "kube-amd-gpu", "name": "default"},
     },
     # Names as Intel's guide for OpenShift has them.
     "gaudi": {

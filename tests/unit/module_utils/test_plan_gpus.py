@@ -131,6 +131,15 @@ def test_each_vendor_counts_accelerators_by_its_own_name(operator: str, resource
     assert gpus["pools"][0]["expected"] == [{"resource": resource, "count": 8}]
 
 
+def test_amds_operator_is_waited_for() -> None:
+    user = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}}
+    ready = plan({**user, "llm_d_gpus": {"operator": "amd"}})["gpus"]["ready"]
+    assert ready == {"api_version": "amd.com/v1alpha1", "kind": "DeviceConfig", "namespace": "kube-amd-gpu", "name": "default"}
+    adopted = plan({**user, "llm_d_gpus": {"operator": "amd", "install": False}})["gpus"]["ready"]
+    assert adopted == {"api_version": "amd.com/v1alpha1", "kind": "DeviceConfig", "every": True}
+    assert plan({**user, "llm_d_gpus": {"operator": "none"}})["gpus"]["ready"] is None
+
+
 def test_a_node_is_judged_by_what_its_vendor_counts() -> None:
     amd = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": "amd", "pools": [PLAIN]}}
     pool = plan(amd)["gpus"]["pools"][0]
@@ -229,7 +238,8 @@ def test_the_gaudi_operator_has_to_be_told_where_images_are() -> None:
     assert [problem.path for problem in found] == ["llm_d_gpus.gaudi.registry"] and "llm_d_image_registry" in found[0].fix
     assert not problems(gaudi_file(gaudi={"registry": "intel.example.com"})) and not problems({**gaudi_file(), "llm_d_image_registry": "r.example.com"})
     assert not problems(gaudi_file(install=False)) and plan(gaudi_file(install=False))["gpus"]["gaudi_policy"] is None
-    assert plan(gaudi_file(install=False))["gpus"]["ready"]["name"] == "habana-ai", "what is adopted is verified"
+    adopted = plan(gaudi_file(install=False))["gpus"]["ready"]
+    assert adopted == {"api_version": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "every": True}, "what is adopted is verified, whatever its name"
 
 
 def test_the_gaudi_operator_is_told_the_images_of_one_release_for_one_system() -> None:
