@@ -87,8 +87,8 @@ def _istio(user: Facts, facts: Facts) -> Facts:
 def _agentgateway(user: Facts, facts: Facts) -> Facts:
     return {
         "inferenceExtension": {"enabled": True},
-        "controller": {"image": _split(image(user, "gateway", facts["controller_image"]))},
-        "proxy": {"image": _split(image(user, "proxy", facts["proxy_image"]))},
+        "controller": {"image": split_image(image(user, "gateway", facts["controller_image"]))},
+        "proxy": {"image": split_image(image(user, "proxy", facts["proxy_image"]))},
         "image": {"pullPolicy": user["llm_d_image_pull_policy"]},
         "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
         "securityContext": _RESTRICTED,
@@ -97,7 +97,7 @@ def _agentgateway(user: Facts, facts: Facts) -> Facts:
 
 
 def _kgateway(user: Facts, facts: Facts) -> Facts:
-    controller = _split(image(user, "gateway", facts["controller_image"]))
+    controller = split_image(image(user, "gateway", facts["controller_image"]))
     found = {
         "inferenceExtension": {"enabled": True},
         "controller": {"image": {**controller, "pullPolicy": user["llm_d_image_pull_policy"]}},
@@ -109,7 +109,7 @@ def _kgateway(user: Facts, facts: Facts) -> Facts:
     return {**found, "agentgateway": {"enabled": False}} if user["llm_d_gateway"]["class_name"] == "kgateway" else found
 
 
-def _split(reference: str) -> Facts:
+def split_image(reference: str) -> Facts:
     """An image as {registry, repository, tag}: the charts put the three together again, with slashes between."""
     name, tag = reference.rsplit(":", 1)
     registry, repository = name.rsplit("/", 1)

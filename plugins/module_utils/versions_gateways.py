@@ -177,7 +177,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         controller={"kind": "Deployment", "name": "agentgateway"},
         charts=[{"key": "kgateway", "release_name": "agentgateway", "name": "agentgateway"}],
         controller_image="kgateway-dev/agentgateway-controller:v2.2.1",
-        proxy_image=None,
+        proxy_image=None,  # the controller has a version of agentgateway built in, which no chart and no release note names
         crds_name="kgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
         crds_sources=[
@@ -192,6 +192,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
                 "controller": {"kind": "Deployment", "name": "kgateway"},
                 "charts": [{"key": "kgateway", "release_name": "kgateway", "name": "kgateway"}],
                 "controller_image": "kgateway-dev/kgateway:v2.1.2",
+                "proxy_image": "kgateway-dev/envoy-wrapper:v2.1.2",
                 "crds_probe": "gatewayparameters.gateway.kgateway.dev",
                 "crds_sources": [
                     f"{_KGATEWAY}/v2.1.2/install/helm/kgateway-crds/templates/gateway.kgateway.dev_{plural}.yaml"

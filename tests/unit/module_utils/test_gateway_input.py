@@ -24,6 +24,7 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
     ("kgateway 2.3", {"provider": "kgateway", "version": "2.3.0"}, {}, "llm_d_gateway.version", "Write 'provider: agentgateway'"),
     ("kgateway 2.2.0", {"provider": "kgateway", "version": "2.2.0"}, {}, "llm_d_gateway.version", "Write 2.2.1."),
     ("kgateway's envoy", {"provider": "kgateway", "version": "2.2.1", "class_name": "kgateway"}, {}, "llm_d_gateway.version", "Write 2.1.2"),
+    ("kgateway's proxy", {"provider": "kgateway"}, {"llm_d_image_registry": "mirror:5000"}, "llm_d_images.proxy", "mirror:5000/agentgateway:tag"),
     ("kgateway's agent", {"provider": "kgateway", "version": "2.1.2"}, {}, "llm_d_gateway.version", "Write 2.2.1, or 'class_name: kgateway'"),
     ("a global class", {"provider": "gke", "class_name": "gke-l7-gxlb"}, {"llm_d_platform": "gke"}, "llm_d_gateway.class_name", "or gke-l7-rilb"),
     ("a google node port", {"provider": "gke", "service_type": "NodePort"}, {"llm_d_platform": "gke"}, "llm_d_gateway.service_type", "gke-l7-rilb"),
@@ -202,6 +203,14 @@ def test_images_are_of_the_version_that_is_asked_for(provider: str, version: str
     planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider, "version": version}})
     assert set(images) <= set(needed(planned)["images"]) and planned["gateway"]["chart"]["version"] == version
     assert [planned["gateway"]["controller_image"], planned["gateway"]["proxy_image"]] == images
+
+
+def test_the_proxy_of_an_adopted_kgateway_is_left_alone_unless_the_file_says_where_images_are() -> None:
+    adopted = {"llm_d_gateway": {"provider": "kgateway", "class_name": "kgateway", "install": False}}
+    assert plan(adopted)["gateway"]["parameters"] is None
+    mirrored = plan({**adopted, "llm_d_image_registry": "mirror:5000"})["gateway"]
+    assert mirrored["parameters"]["kind"] == "GatewayParameters" and mirrored["parameters_image"]["registry"] == "mirror:5000/kgateway-dev"
+    assert plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway"}})["gateway"]["parameters"] is None
 
 
 def test_images_of_agentgateway_are_put_together_again_as_they_were() -> None:
