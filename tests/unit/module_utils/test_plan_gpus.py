@@ -207,6 +207,8 @@ def test_each_resource_of_a_pool_is_tried_where_it_is() -> None:
     for resource, spec in tried.values():
         assert spec["containers"][0]["resources"] == {"limits": {resource: "1"}} and spec["restartPolicy"] == "Never"
     assert tried["gpu-test-sliced-gpu"][1]["nodeSelector"] == {"pool": "l40s"}
+    adopted = plan(file_of(A100, SLICED, install=False))["gpus"]["checks"]
+    assert adopted["pods"] == checks["pods"] and adopted["metrics"] == {**checks["metrics"], "namespace": None}, "one of others' is verified where it is"
     assert checks["metrics"]["namespace"] == "gpu-operator" and [pool["cut"] for pool in checks["metrics"]["pools"]] == [True, False]
 
 
