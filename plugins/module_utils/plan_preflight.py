@@ -8,10 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from .images import needed
+from .plan_charts import provider_facts
 from .plan_rights import rights
 from .plan_weights import BUCKET_KEYS
 from .versions import ACCELERATORS, MINIMUM
-from .versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
+from .versions_gateways import GATEWAY_API, INFERENCE_EXTENSION_MINIMUM
 
 Facts = dict[str, t.Any]
 
@@ -19,7 +20,7 @@ Facts = dict[str, t.Any]
 def needs(planned: Facts, user: Facts) -> Facts:
     """The demands of a plan, as preflight_judge wants them."""
     gateway = planned["gateway"]
-    facts = GATEWAY_PROVIDERS[gateway["provider"]]
+    facts = provider_facts(user)
     crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
     minimum = {**MINIMUM, "libraries": dict(MINIMUM["libraries"])}
     if gateway["gateway_api"]:
@@ -49,7 +50,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
             for key in ("provider", "gateway_api", "pool", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",
                         "pool_version", "pool_group", "backend", "controller", "version")
         }
-        | {"minimum": facts["minimum"], "route": bool(gateway["openshift_route"]), "asked": user["llm_d_gateway"]["version"]}
+        | {"minimum": facts["minimum"], "below": facts["below"], "route": bool(gateway["openshift_route"]), "asked": user["llm_d_gateway"]["version"]}
         | {"image": gateway["controller_image"], "releases": [chart["release_name"] for chart in gateway["charts"]]},
         "accelerators": _accelerators(planned),
         "resources": _resources(planned),

@@ -161,6 +161,14 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
             f"{gateway['minimum']} or newer",
             "Upgrade it, or have another provider installed.",
         )
+    if version and gateway["below"] and not older(version, gateway["below"]):
+        yield Finding(
+            "controller/no_pools",
+            f"The controller of {gateway['provider']} serves no InferencePools any more in this version and class.",
+            version,
+            f"older than {gateway['below']}",
+            "Write 'provider: agentgateway', whose class and routes are the same, and have its controller installed.",
+        )
     if gateway["provider"] == "istio" and isinstance(found, dict) and gateway["backend"] == "InferencePool":
         flag = "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"
         containers = dig(found, "spec", "template", "spec", "containers") or []

@@ -47,6 +47,7 @@ def _provider(**facts: t.Any) -> Facts:
     none: Facts = {
         "version": None,  # the one we install and test
         "minimum": None,
+        "below": None,  # the first version that serves pools no more
         "classes": [],
         "class_name": None,
         "controller_name": None,
@@ -170,6 +171,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
     "kgateway": _provider(
         version="2.2.1",
         minimum="2.1.0",
+        below="2.3",
         classes=["agentgateway", "kgateway"],
         class_name="agentgateway",
         controller_name="agentgateway.dev/agentgateway",
@@ -188,6 +190,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         by_class={
             "kgateway": {
                 "version": "2.1.2",
+                "below": "2.2",
                 "controller_name": "kgateway.dev/kgateway",
                 "controller": {"kind": "Deployment", "name": "kgateway"},
                 "charts": [{"key": "kgateway", "release_name": "kgateway", "name": "kgateway"}],

@@ -111,6 +111,19 @@ def istiod(version: str, release: str = "istiod", **namespace: str) -> Facts:
     }
 
 
+KGATEWAY: Facts = {"llm_d_gateway": {"provider": "kgateway", "install": False}}
+
+
+def kgateway(name: str, version: str) -> Facts:
+    """A controller of kgateway's that someone else installed."""
+    container = {"name": "controller", "image": f"registry.example.com/kgateway-dev/{name}:v{version}"}
+    probes = ("agentgatewayparameters.agentgateway.dev", "gatewayparameters.gateway.kgateway.dev")
+    return {
+        "controllers": {f"kgateway-system/{name}": {"metadata": {"name": name}, "spec": {"template": {"spec": {"containers": [container]}}}}},
+        "crds": {**HEALTHY["crds"], **{probe: {"version": None, "owner": "helm"} for probe in probes}},
+    }
+
+
 def busy(count: int) -> Facts:
     """A pod of someone else's that holds accelerators."""
     return {
@@ -263,6 +276,8 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.30.1")),
     ("controller/newer", {"llm_d_gateway": {"provider": "istio", "version": "1.29.0"}}, istiod("1.29.1-distroless")),  # others' is never taken back
     ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.30.1", **plan(FILE)["labels"])),
+    ("controller/no_pools", KGATEWAY, kgateway("agentgateway", "2.3.1")),
+    ("controller/no_pools", {"llm_d_gateway": {**KGATEWAY["llm_d_gateway"], "class_name": "kgateway"}}, kgateway("kgateway", "2.2.1")),
     ("class/foreign", {}, {"gateway_classes": {"envoy-gateway": {**ISTIO_CLASS, "metadata": {"name": "envoy-gateway"}}}}),
     ("limit_range/max", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Pod", "max": {"cpu": "2"}}]}}]}),  # 2 of vLLM's and the sidecar's
     ("limit_range/min", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"memory": "100Mi"}}]}}]}),  # it has 64 Mi
@@ -340,6 +355,10 @@ def test_every_finding_is_provoked(root: Path) -> None:
 )
 def test_a_controller_that_is_not_taken_back_is_no_finding(options: Facts, seen: Facts) -> None:
     assert not [name for name in findings({"llm_d_gateway": {"provider": "istio", **options}}, seen) if name.startswith("controller/")]
+
+
+def test_the_last_of_kgateway_that_serves_pools_is_no_finding() -> None:
+    assert not [name for name in findings(KGATEWAY, kgateway("agentgateway", "2.2.1")) if name.startswith("controller/")]
 
 
 def test_an_image_of_the_users_own_is_compared_with_itself() -> None:
