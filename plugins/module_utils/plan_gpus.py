@@ -11,6 +11,7 @@ import typing as t
 from .fields import Problem
 from .plan_gpu_checks import checks, use
 from .plan_gpu_gaudi import gaudi_policy, gaudi_problems
+from .plan_gpu_images import chart_images
 from .versions import ACCELERATORS
 from .versions_gpus import COMPUTE_SLICES, DRIVER_THERE, MEMORY_SLICES, MIG, OPERATORS, SLICES
 
@@ -41,7 +42,8 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         "approval": _approval(settings, facts),
         "namespaces": _namespaces(settings, facts, owner),
         "node_feature_discovery": settings["node_feature_discovery"] and settings["operator"] == "nvidia_olm",
-        "chart": _chart(user, facts, strategy, driver, bool(shared), bool(cut)),
+        "chart": (chart := _chart(user, facts, strategy, driver, bool(shared), bool(cut))),
+        "images": chart_images(user, facts["chart"], driver)[0] if chart else [],
         "cluster_policy": _cluster_policy(strategy, driver, settings["metrics"], bool(shared), bool(cut)) if settings["operator"] == "nvidia_olm" else None,
         "gaudi_policy": gaudi_policy(user),
         "ready": _ready(settings, facts),
@@ -313,6 +315,8 @@ def _chart(user: Facts, facts: Facts, strategy: str, driver: bool, shared: bool,
         values["devicePlugin"] = {"config": {"name": DEVICE_CONFIG, "default": "default"}}
     if cut:
         values["migManager"] = {"config": {"name": MIG_CONFIG, "default": "all-disabled"}}
+    for part, said in chart_images(user, chart, driver)[1].items():
+        values.setdefault(part, {}).update(said)
     return {
         "release_name": chart["release_name"],
         "namespace": facts["namespace"],

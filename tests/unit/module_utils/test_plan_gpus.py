@@ -224,6 +224,30 @@ def test_the_image_of_test_pods_is_listed_and_can_be_another() -> None:
     assert "acme/gpu:1" in needed(plan({**file_of(PLAIN), "llm_d_images": {"gpu_test": "acme/gpu:1"}}))["images"]
 
 
+def test_every_image_of_the_chart_comes_from_the_registry_and_is_listed() -> None:
+    file = {**file_of(SLICED), "llm_d_image_registry": "r.example.com/all", "llm_d_image_pull_secrets": ["mirror"]}
+    planned = plan(file)
+    values, listed = planned["gpus"]["chart"]["values"], needed(planned)["images"]
+    assert values["operator"] == {"repository": "r.example.com/all/nvidia", "image": "gpu-operator", "version": "v26.3.1", "imagePullSecrets": ["mirror"]}
+    assert values["driver"]["enabled"] and values["driver"]["manager"] == {
+        "repository": "r.example.com/all/nvidia/cloud-native", "image": "k8s-driver-manager", "version": "v0.10.0"
+    }
+    assert values["node-feature-discovery"] == {
+        "image": {"repository": "r.example.com/all/nfd/node-feature-discovery", "tag": "v0.18.3"}, "imagePullSecrets": [{"name": "mirror"}]
+    }
+    assert values["devicePlugin"]["config"]["name"] == "llm-d-device-plugin" and values["devicePlugin"]["image"] == "k8s-device-plugin"
+    assert "r.example.com/all/nvidia/driver:580.126.20-<system>" in listed and "r.example.com/all/nfd/node-feature-discovery:v0.18.3" in listed
+    assert all(name.startswith("r.example.com/all/") for name in planned["gpus"]["images"])
+
+
+def test_images_that_the_chart_does_not_start_are_not_listed() -> None:
+    assert not [name for name in plan(file_of(SLICED, driver=False, node_feature_discovery=False))["gpus"]["images"] if "driver" in name or "nfd" in name]
+    assert "repository" not in plan(file_of(SLICED))["gpus"]["chart"]["values"].get("operator", {}), "without a registry the chart's own is right"
+    other = plan({**file_of(SLICED, version="v26.7.0"), "llm_d_image_registry": "r.example.com"})["gpus"]
+    assert other["chart"]["values"]["operator"] == {"repository": "r.example.com/nvidia"} and other["images"] == [], "tags of another chart are its own"
+    assert plan(file_of(SLICED, install=False))["gpus"]["images"] == []
+
+
 def test_only_a_manual_approval_has_names() -> None:
     openshift = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}}
     assert [problem.path for problem in problems({**openshift, "llm_d_gpus": {"operator": "nvidia_olm", "approved": ["x.1"]}})] == ["llm_d_gpus.approved"]
