@@ -58,7 +58,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "claims": _claims(planned, user),
         "storage_classes": _storage_classes(planned, user),
         "leader_worker_set": _leader_worker_set(planned, crds),
-        "gpu_operator": _gpu_operator(planned["gpus"]),
+        "gpu_operator": _gpu_operator(planned["gpus"], user),
         "charts": _charts(planned),
         "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": bundle["sources"]} for bundle in planned["prerequisites"]["crds"]],
         "helm": user["llm_d_helm"],
@@ -89,11 +89,12 @@ def _registries(planned: Facts, user: Facts) -> list[str]:
     return sorted({*named, *([user["llm_d_image_registry"].partition("/")[0]] if user["llm_d_image_registry"] else [])})
 
 
-def _gpu_operator(gpus: Facts) -> Facts | None:
+def _gpu_operator(gpus: Facts, user: Facts) -> Facts | None:
     """What is asked of an operator of GPUs; None where there is none that acts on a policy."""
     if not gpus["active"] or not gpus["ready"]:
         return None
-    asked = {key: gpus["ready"][key] for key in ("api_version", "kind")}
+    asked = {key: gpus["ready"][key] for key in ("api_version", "kind")} | {"version": (gpus["chart"] or {}).get("version")}
+    asked["named"] = bool(user["llm_d_gpus"]["version"])
     return {"install": gpus["install"], "by_chart": bool(gpus["chart"]), "namespace": gpus["namespace"], **asked}
 
 

@@ -190,6 +190,7 @@ def with_group(seen: Facts, group: str) -> Facts:
 CPU = {"hard": {"limits.cpu": "64"}, "used": {"limits.cpu": "0"}}
 LIMITS = {"metadata": {"name": "team"}, "spec": {"hard": CPU["hard"]}, "status": CPU}
 POLICY = {"metadata": {"name": "cluster-policy"}}
+NEWER = {"metadata": {"name": "cluster-policy", "labels": {"app.kubernetes.io/version": "v26.7.0", "app.kubernetes.io/managed-by": "Helm"}}}
 BY_HELM: Facts = {"llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
 BY_OLM: Facts = {**OPENSHIFT_FILE, "llm_d_gpus": {"operator": "nvidia_olm"}}
 WITH_SIDECAR: Facts = {"llm_d_model_services": [{**LLAMA, "replicas": 1, "scheduler": {"preset": "disaggregated"}}]}
@@ -307,6 +308,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("leader_worker_set/no_source", {**SPANNING, "llm_d_crd_sources": {"leader_worker_set": []}}, {}),
     ("gpu_operator/foreign", BY_HELM, gpu_operator("gpu-operator", POLICY)),
     ("gpu_operator/foreign", BY_OLM, {**openshift("4.21.3", V1), **gpu_operator("nvidia-gpu-operator", POLICY, **plan(FILE)["labels"])}),
+    ("gpu_operator/newer", BY_HELM, gpu_operator("gpu-operator", NEWER, **plan(FILE)["labels"])),
     ("gpu_operator/missing", {**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, gpu_operator()),
     ("quota/exceeded", {}, {"quotas": [QUOTA]}),
     ("quota/exceeded", {}, {"quotas": [{"status": {"hard": {"count/pods": "4"}, "used": {"count/pods": "2"}}}]}),
@@ -526,6 +528,9 @@ def test_what_runs_beside_a_model_server_counts_too() -> None:
 
 def test_a_gpu_operator_that_is_ours_or_adopted_is_no_finding() -> None:
     ours = plan(FILE)["labels"]
+    for version in ("v26.7.0", "v26.3.1"):  # kept, and taken back, as the file says
+        named = {**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "version": version}}
+        assert findings(named, gpu_operator("gpu-operator", NEWER, **ours)) == []
     assert findings(BY_HELM, gpu_operator()) == [] and findings(BY_HELM, gpu_operator("gpu-operator", POLICY, **ours)) == []
     labelled = {"metadata": {"name": "gpu-cluster-policy", "labels": ours}}
     assert findings(BY_OLM, {**openshift("4.21.3", V1), **gpu_operator("nvidia-gpu-operator", labelled)}) == []
