@@ -20,7 +20,6 @@ Facts = dict[str, t.Any]
 def needs(planned: Facts, user: Facts) -> Facts:
     """The demands of a plan, as preflight_judge wants them."""
     gateway = planned["gateway"]
-    facts = provider_facts(user)
     crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
     minimum = {**MINIMUM, "libraries": dict(MINIMUM["libraries"])}
     if gateway["gateway_api"]:
@@ -45,13 +44,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         },
         "provider_crd": gateway["crds"]["probe"],
         "monitors": planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"],
-        "gateway": {
-            key: gateway[key]
-            for key in ("provider", "gateway_api", "pool", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",
-                        "pool_version", "pool_group", "backend", "controller", "version")
-        }
-        | {"minimum": facts["minimum"], "below": facts["below"], "route": bool(gateway["openshift_route"]), "asked": user["llm_d_gateway"]["version"]}
-        | {"image": gateway["controller_image"], "releases": [chart["release_name"] for chart in gateway["charts"]]},
+        "gateway": _gateway(gateway, user),
         "accelerators": _accelerators(planned),
         "resources": _resources(planned),
         "secrets": _secrets(planned, user),
@@ -64,6 +57,22 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "helm": user["llm_d_helm"],
         "registries": _registries(planned, user),
         "rights": rights(planned, user),
+    }
+
+
+def _gateway(gateway: Facts, user: Facts) -> Facts:
+    """What is asked of the gateway, its class and its controller."""
+    facts = provider_facts(user)
+    planned = ("provider", "gateway_api", "pool", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",
+               "pool_version", "pool_group", "backend", "controller", "version")
+    return {
+        **{key: gateway[key] for key in planned},
+        "minimum": facts["minimum"],
+        "below": facts["below"],
+        "route": bool(gateway["openshift_route"]),
+        "asked": user["llm_d_gateway"]["version"],
+        "image": gateway["controller_image"],
+        "releases": [chart["release_name"] for chart in gateway["charts"]],
     }
 
 

@@ -144,6 +144,11 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
         if isinstance(found, dict):
             yield from _taken(facts, needs, name, found)
         return
+    yield from _adopted(gateway, name, found)
+
+
+def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
+    """A controller of someone else's is there, of a version that serves pools, and told to."""
     if found is None:
         yield Finding(
             "controller/missing",
