@@ -16,6 +16,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.failures import re
 
 # what the API server and controllers write by themselves: no change of ours
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
+# by which what an instance has made is known
+MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
 
 

@@ -9,11 +9,10 @@ import collections.abc as c
 import dataclasses
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.changes import bears, title
+from ansible_collections.llm_d.inference.plugins.module_utils.changes import MANAGED_BY, PART_OF, bears, title
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dig, mapping, text
 
 Facts = dict[str, t.Any]
-MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 
 
 @dataclasses.dataclass

@@ -16,7 +16,7 @@ def needed(plan: Facts) -> Facts:
     groups = plan["prerequisites"]["leader_worker_set"] or {"chart": None}
     charts = [*gateway["charts"], *(chart for chart in (groups["chart"], plan["gpus"]["chart"]) if chart)]
     images = {gateway["proxy_image"]} | {name for chart in charts for name in _chart_images(chart["values"])}
-    images |= _chart_images(plan["gpus"]["gaudi_policy"])
+    images |= {*plan["gpus"]["images"]} | _chart_images(plan["gpus"]["gaudi_policy"])
     images |= {container["image"] for test in plan["gpus"]["checks"]["pods"] for container in test["pod"]["spec"]["containers"]}
     for service in plan["services"]:
         for pod in (*service["servers"], service["scheduler"]):

@@ -18,6 +18,8 @@ GATEWAY_PODS = (
     "gateway.networking.k8s.io/gateway-name={name}",
     "gateway.envoyproxy.io/owning-gateway-name={name},gateway.envoyproxy.io/owning-gateway-namespace={namespace}",
 )
+# what operators of accelerators act on, with the namespace of the operator's DaemonSets; its own where that is empty
+OPERATED = {("habanalabs.habana.ai", "ClusterPolicy"): "habana-ai-operator", ("amd.com", "DeviceConfig"): ""}
 REVISION = "deployment.kubernetes.io/revision"
 # labels that LeaderWorkerSet gives to all that it makes
 GROUPS = "leaderworkerset.sigs.k8s.io"
@@ -26,7 +28,7 @@ GROUP_REVISION = f"{GROUPS}/template-revision-hash"
 
 @dataclass(frozen=True)
 class Ref:
-    """Which object: by name, or by labels (all that bear them)."""
+    """Which object: by name, by labels (all that bear them), or every one of the kind, of which one at least has to be there."""
 
     api_version: str
     kind: str
@@ -34,14 +36,15 @@ class Ref:
     name: str
     generation: int = 0
     labels: str = ""
+    every: bool = False
 
     def __str__(self) -> str:
-        name = self.name or f"with {self.labels}"
+        name = self.name or (f"with {self.labels}" if self.labels else "of any name")
         return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
 
 
 def references(items: list[dict]) -> list[Ref]:
-    """Refs of definitions, of objects, or of short forms {api_version, kind, name, namespace, label_selector}.
+    """Refs of definitions, of objects, or of short forms {api_version, kind, name, namespace, label_selector, every}.
 
     Raises ClusterError naming every element that is incomplete.
     """
@@ -54,8 +57,9 @@ def references(items: list[dict]) -> list[Ref]:
         ref = Ref(
             text(item.get("apiVersion") or item.get("api_version")), text(item.get("kind")), text(metadata.get("namespace") or item.get("namespace")),
             text(metadata.get("name") or item.get("name")), int(metadata.get("generation") or item.get("generation") or 0), text(labels),
+            bool(item.get("every")),
         )
-        lacking = [name for name, value in (("apiVersion", ref.api_version), ("kind", ref.kind), ("name", ref.name or ref.labels)) if not value]
+        lacking = [name for name, value in (("apiVersion", ref.api_version), ("kind", ref.kind), ("name", ref.name or ref.labels or ref.every)) if not value]
         if lacking:
             problems.append(f"resources[{index}] lacks {', '.join(lacking)}")
         refs.append(ref)
@@ -89,7 +93,7 @@ class Observer:
 
     def _group(self, refs: list[Ref]) -> dict[Ref, list[dict]]:
         first = refs[0]
-        single = len(refs) == 1 and not first.labels
+        single = len(refs) == 1 and bool(first.name) and not first.labels
         path = self.cluster.path(first.api_version, first.kind, first.namespace, first.name if single else None)
         if path is None:
             return {ref: [] for ref in refs}
@@ -108,7 +112,7 @@ class Observer:
         if first.labels:
             return {ref: items for ref in refs}
         by_name = {dig(item, "metadata", "name"): item for item in items}
-        return {ref: [by_name[ref.name]] if ref.name in by_name else [] for ref in refs}
+        return {ref: items if ref.every else [by_name[ref.name]] if ref.name in by_name else [] for ref in refs}
 
     def pods(self, obj: dict) -> list[dict]:
         """Pods of the present revision of a workload, or of a Gateway's proxy; none where they may not be read.
@@ -122,6 +126,9 @@ class Observer:
             return self._gateway_pods(text(dig(obj, "metadata", "name")), namespace)
         if kind == "LeaderWorkerSet":
             return self._group_pods(obj, namespace)
+        if (text(obj.get("apiVersion")).partition("/")[0], kind) in OPERATED:
+            namespace = OPERATED[text(obj.get("apiVersion")).partition("/")[0], kind] or namespace
+            return [pod for pod in self._list(f"/api/v1/namespaces/{namespace}/pods", "") if _of_daemon_set(pod)]
         selector = selector_text(mapping(dig(obj, "spec", "selector")))
         if not selector or not namespace or kind not in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"):
             return []
@@ -186,6 +193,10 @@ def owned(child: dict, owner: dict) -> bool:
     """True when the owner is among the child's owner references."""
     uid = dig(owner, "metadata", "uid")
     return any(entry.get("uid") == uid for entry in dicts(dig(child, "metadata", "ownerReferences")))
+
+
+def _of_daemon_set(pod: dict) -> bool:
+    return any(entry.get("kind") == "DaemonSet" for entry in dicts(dig(pod, "metadata", "ownerReferences")))
 
 
 def selector_text(selector: dict) -> str:

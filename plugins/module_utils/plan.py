@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from .changes import MANAGED_BY, PART_OF
 from .fields import Problem, complete, unknown_key
 from .plan_benchmark import benchmark_problems
 from .plan_checks import name_problems, route_problems, service_problems
@@ -127,7 +128,7 @@ def secret_definitions(variables: t.Mapping[str, t.Any]) -> list[Facts]:
 
 def _owner(user: Facts) -> Facts:
     """Labels of all that is ours."""
-    return {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": user["llm_d_instance"]}
+    return {MANAGED_BY: "llm_d.inference", PART_OF: user["llm_d_instance"]}
 
 
 def _derive(given: Facts) -> Facts:

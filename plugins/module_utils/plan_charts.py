@@ -47,9 +47,17 @@ def hook_leftovers(chart: Facts, namespace: str) -> list[Facts]:
 
 
 def provider_facts(user: Facts) -> Facts:
-    """The row of the provider, as it is for the class that is asked for."""
-    facts = GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]
-    return {**facts, **facts["by_class"].get(user["llm_d_gateway"]["class_name"], {})}
+    """The row of the provider, as it is for the class and the version that are asked for."""
+    settings = user["llm_d_gateway"]
+    row = GATEWAY_PROVIDERS[settings["provider"]]
+    facts = {**row, **row["by_class"].get(settings["class_name"], {})}
+    return {**facts, **{key: _of_version(facts[key], facts["version"], settings["version"]) for key in ("controller_image", "proxy_image")}}
+
+
+def _of_version(tested: str | None, version: str | None, asked: str | None) -> str | None:
+    """An image whose tag is the provider's version, in the version asked for; a proxy that has versions of its own stays as tested."""
+    name, colon, tag = (tested or "").rpartition(":")
+    return f"{name}{colon}{tag.replace(version, asked)}" if tested and version and asked else tested
 
 
 def _envoy_gateway(user: Facts, facts: Facts) -> Facts:
@@ -79,8 +87,8 @@ def _istio(user: Facts, facts: Facts) -> Facts:
 def _agentgateway(user: Facts, facts: Facts) -> Facts:
     return {
         "inferenceExtension": {"enabled": True},
-        "controller": {"image": _split(image(user, "gateway", facts["controller_image"]))},
-        "proxy": {"image": _split(image(user, "proxy", facts["proxy_image"]))},
+        "controller": {"image": split_image(image(user, "gateway", facts["controller_image"]))},
+        "proxy": {"image": split_image(image(user, "proxy", facts["proxy_image"]))},
         "image": {"pullPolicy": user["llm_d_image_pull_policy"]},
         "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
         "securityContext": _RESTRICTED,
@@ -89,9 +97,7 @@ def _agentgateway(user: Facts, facts: Facts) -> Facts:
 
 
 def _kgateway(user: Facts, facts: Facts) -> Facts:
-    version = user["llm_d_gateway"]["version"]
-    tested = facts["controller_image"]
-    controller = _split(image(user, "gateway", f"{tested.rsplit(':', 1)[0]}:v{version}" if version else tested))
+    controller = split_image(image(user, "gateway", facts["controller_image"]))
     found = {
         "inferenceExtension": {"enabled": True},
         "controller": {"image": {**controller, "pullPolicy": user["llm_d_image_pull_policy"]}},
@@ -103,7 +109,7 @@ def _kgateway(user: Facts, facts: Facts) -> Facts:
     return {**found, "agentgateway": {"enabled": False}} if user["llm_d_gateway"]["class_name"] == "kgateway" else found
 
 
-def _split(reference: str) -> Facts:
+def split_image(reference: str) -> Facts:
     """An image as {registry, repository, tag}: the charts put the three together again, with slashes between."""
     name, tag = reference.rsplit(":", 1)
     registry, repository = name.rsplit("/", 1)

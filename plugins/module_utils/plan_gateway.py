@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .plan_charts import charts, provider_facts
+from .plan_charts import charts, provider_facts, split_image
 from .plan_server import image
 from .versions import RELEASES
 from .versions_gateways import GATEWAY_PROVIDERS, POOL_GROUPS
@@ -16,7 +16,6 @@ Facts = dict[str, t.Any]
 
 DEFAULT_NAME = "llm-d-gateway"
 GROUP = "gateway.networking.k8s.io"
-MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 
 
 def gateway(user: Facts) -> Facts:
@@ -39,7 +38,8 @@ def gateway(user: Facts) -> Facts:
         "create_class": wanted and user["llm_d_scope"] != "namespace" and provider != "gke",
         "controller_name": facts["controller_name"],
         "service_type": settings["service_type"],
-        "proxy_image": image(user, "proxy", facts["proxy_image"]) if facts["proxy_image"] else None,
+        "controller_image": image(user, "gateway", facts["controller_image"]) if facts["controller_image"] else None,
+        "proxy_image": _proxy_image(user, facts),
         "connection": connection(user),
         "backend": "InferencePool" if connection(user) == "pool" else "Service",
         "pool_version": settings["pool_version"],
@@ -60,6 +60,7 @@ def gateway(user: Facts) -> Facts:
     found["listener"] = found["listeners"][0]
     found["allowed_routes"] = _allowed_routes(found)
     found["proxies"] = _proxies(user, found, facts)
+    found["parameters_image"] = _parameters_image(user, found)
     found["parameters"] = _parameters(found, provider, bool(user["llm_d_image_pull_secrets"]))
     rest = user["llm_d_scope"] != "prerequisites"
     # What the whole cluster has one of: taken away only when nobody else uses it.
@@ -134,15 +135,29 @@ def _parameters(planned: Facts, provider: str, pull: bool) -> Facts | None:
         return None
     if provider == "envoy_gateway":
         return {"group": "gateway.envoyproxy.io", "kind": "EnvoyProxy", "name": planned["name"]}
-    if (pull or planned["service_type"] != "LoadBalancer") and planned["controller_name"] == "agentgateway.dev/agentgateway":
+    asked = pull or bool(planned["parameters_image"]) or planned["service_type"] != "LoadBalancer"
+    if asked and planned["controller_name"] == "agentgateway.dev/agentgateway":
         return {"group": "agentgateway.dev", "kind": "AgentgatewayParameters", "name": planned["name"]}
-    if planned["service_type"] == "LoadBalancer":
-        return None
-    if provider in ("istio", "openshift"):
-        return {"group": "", "kind": "ConfigMap", "name": planned["name"]}
-    if provider == "kgateway":
+    if asked and provider == "kgateway":
         return {"group": "gateway.kgateway.dev", "kind": "GatewayParameters", "name": planned["name"]}
+    if planned["service_type"] != "LoadBalancer" and provider in ("istio", "openshift"):
+        return {"group": "", "kind": "ConfigMap", "name": planned["name"]}
     return None
+
+
+def _proxy_image(user: Facts, facts: Facts) -> str | None:
+    """The image of the proxies that a controller starts; None where it is the controller's own affair."""
+    if not facts["proxy_image"]:
+        return user["llm_d_images"].get("proxy") if user["llm_d_gateway"]["provider"] == "kgateway" else None
+    return image(user, "proxy", facts["proxy_image"])
+
+
+def _parameters_image(user: Facts, planned: Facts) -> Facts | None:
+    """The proxy's image in parts, where it is told to each Gateway: kgateway's charts cannot. An adopted controller's own is left alone if it can be."""
+    chosen = planned["install"] or user["llm_d_image_registry"] or user["llm_d_images"].get("proxy")
+    if planned["provider"] != "kgateway" or not planned["proxy_image"] or not chosen:
+        return None
+    return {**split_image(planned["proxy_image"]), "pullPolicy": user["llm_d_image_pull_policy"]}
 
 
 def proxy_service(planned: Facts) -> str | None:

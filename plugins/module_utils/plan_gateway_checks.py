@@ -236,6 +236,14 @@ def _images(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
             yield Problem(
                 f"llm_d_images.{component}", given, f"the chart of {settings['provider']} takes registry, repository and tag.", "Write registry/repository:tag."
             )
+    own, prefix = user["llm_d_images"].get("proxy"), user["llm_d_image_registry"]
+    if prefix and not own and not facts["proxy_image"] and settings["create"] and user["llm_d_scope"] != "prerequisites":
+        yield Problem(
+            "llm_d_images.proxy",
+            None,
+            "is missing: the proxy that this controller starts would not come from llm_d_image_registry, and its version is not known here.",
+            f"Write {prefix}/agentgateway:tag with the version that your kgateway starts, or 'class_name: kgateway' under llm_d_gateway.",
+        )
 
 
 def platform_owns(user: Facts, bundle: str) -> bool:

@@ -11,6 +11,7 @@ import typing as t
 from .fields import Problem
 from .plan_gpu_checks import checks, use
 from .plan_gpu_gaudi import gaudi_policy, gaudi_problems
+from .plan_gpu_images import chart_images
 from .versions import ACCELERATORS
 from .versions_gpus import COMPUTE_SLICES, DRIVER_THERE, MEMORY_SLICES, MIG, OPERATORS, SLICES
 
@@ -41,10 +42,11 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         "approval": _approval(settings, facts),
         "namespaces": _namespaces(settings, facts, owner),
         "node_feature_discovery": settings["node_feature_discovery"] and settings["operator"] == "nvidia_olm",
-        "chart": _chart(user, facts, strategy, driver, bool(shared), bool(cut)),
+        "chart": (chart := _chart(user, facts, strategy, driver, bool(shared), bool(cut))),
+        "images": chart_images(user, facts["chart"], driver)[0] if chart else [],
         "cluster_policy": _cluster_policy(strategy, driver, settings["metrics"], bool(shared), bool(cut)) if settings["operator"] == "nvidia_olm" else None,
         "gaudi_policy": gaudi_policy(user),
-        "ready": facts.get("ready"),
+        "ready": _ready(settings, facts),
         "mig_strategy": strategy,
         "device_plugin": {"name": DEVICE_CONFIG, "data": _device_configs(settings["pools"], strategy)} if shared and configured else None,
         "mig_manager": {"name": MIG_CONFIG, "data": {"config.yaml": _mig_configs(cut)}} if cut and configured else None,
@@ -54,6 +56,12 @@ def gpus(user: Facts, owner: Facts) -> Facts:
         "checks": checks(user, facts, pools, owner),
         "use": use(settings, facts, subscriptions),
     }
+
+
+def _ready(settings: Facts, facts: Facts) -> Facts | None:
+    """A reference to what the operator reports on. One that someone else installed may bear any name: all that are there count."""
+    ready = facts.get("ready")
+    return {**{key: ready[key] for key in ("api_version", "kind")}, "every": True} if ready and not settings["install"] else ready
 
 
 def gpu_problems(user: Facts) -> list[Problem]:
@@ -307,6 +315,8 @@ def _chart(user: Facts, facts: Facts, strategy: str, driver: bool, shared: bool,
         values["devicePlugin"] = {"config": {"name": DEVICE_CONFIG, "default": "default"}}
     if cut:
         values["migManager"] = {"config": {"name": MIG_CONFIG, "default": "all-disabled"}}
+    for part, said in chart_images(user, chart, driver)[1].items():
+        values.setdefault(part, {}).update(said)
     return {
         "release_name": chart["release_name"],
         "namespace": facts["namespace"],

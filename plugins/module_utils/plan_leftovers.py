@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
+from .changes import PART_OF
 from .plan_charts import hook_leftovers
-from .plan_gateway import GROUP, PART_OF, default_name, shared
+from .plan_gateway import GROUP, default_name, shared
 from .plan_policies import beside
 from .versions_gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 

@@ -8,12 +8,16 @@ from __future__ import annotations
 import typing as t
 
 from .images import needed
+<<<<<<< HEAD
 from .plan_monitoring import CRD as POD_MONITORS
 from .plan_monitoring import VARIABLE as MONITORING
+=======
+from .plan_charts import provider_facts
+>>>>>>> h5-ops
 from .plan_rights import rights
 from .plan_weights import BUCKET_KEYS
 from .versions import ACCELERATORS, MINIMUM
-from .versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
+from .versions_gateways import GATEWAY_API, INFERENCE_EXTENSION_MINIMUM
 
 Facts = dict[str, t.Any]
 
@@ -21,7 +25,6 @@ Facts = dict[str, t.Any]
 def needs(planned: Facts, user: Facts) -> Facts:
     """The demands of a plan, as preflight_judge wants them."""
     gateway = planned["gateway"]
-    facts = GATEWAY_PROVIDERS[gateway["provider"]]
     crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
     minimum = {**MINIMUM, "libraries": dict(MINIMUM["libraries"])}
     if gateway["gateway_api"]:
@@ -45,6 +48,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
             "accelerators": planned["gpus"]["active"] and planned["gpus"]["install"],
         },
         "provider_crd": gateway["crds"]["probe"],
+<<<<<<< HEAD
         "monitors": _monitors(planned, user),
         "user_workload_monitoring": any(service["monitors"] for service in planned["services"]),
         "gateway": {
@@ -53,18 +57,38 @@ def needs(planned: Facts, user: Facts) -> Facts:
                         "pool_version", "pool_group", "backend", "controller", "version")
         }
         | {"minimum": facts["minimum"], "route": bool(gateway["openshift_route"])},
+=======
+        "monitors": planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"],
+        "gateway": _gateway(gateway, user),
+>>>>>>> h5-ops
         "accelerators": _accelerators(planned),
         "resources": _resources(planned),
         "secrets": _secrets(planned, user),
         "claims": _claims(planned, user),
         "storage_classes": _storage_classes(planned, user),
         "leader_worker_set": _leader_worker_set(planned, crds),
-        "gpu_operator": _gpu_operator(planned["gpus"]),
+        "gpu_operator": _gpu_operator(planned["gpus"], user),
         "charts": _charts(planned),
         "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": bundle["sources"]} for bundle in planned["prerequisites"]["crds"]],
         "helm": user["llm_d_helm"],
         "registries": _registries(planned, user),
         "rights": rights(planned, user),
+    }
+
+
+def _gateway(gateway: Facts, user: Facts) -> Facts:
+    """What is asked of the gateway, its class and its controller."""
+    facts = provider_facts(user)
+    planned = ("provider", "gateway_api", "pool", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",
+               "pool_version", "pool_group", "backend", "controller", "version")
+    return {
+        **{key: gateway[key] for key in planned},
+        "minimum": facts["minimum"],
+        "below": facts["below"],
+        "route": bool(gateway["openshift_route"]),
+        "asked": user["llm_d_gateway"]["version"],
+        "image": gateway["controller_image"],
+        "releases": [chart["release_name"] for chart in gateway["charts"]],
     }
 
 
@@ -99,11 +123,12 @@ def _registries(planned: Facts, user: Facts) -> list[str]:
     return sorted({*named, *([user["llm_d_image_registry"].partition("/")[0]] if user["llm_d_image_registry"] else [])})
 
 
-def _gpu_operator(gpus: Facts) -> Facts | None:
+def _gpu_operator(gpus: Facts, user: Facts) -> Facts | None:
     """What is asked of an operator of GPUs; None where there is none that acts on a policy."""
     if not gpus["active"] or not gpus["ready"]:
         return None
-    asked = {key: gpus["ready"][key] for key in ("api_version", "kind")}
+    asked = {key: gpus["ready"][key] for key in ("api_version", "kind")} | {"version": (gpus["chart"] or {}).get("version")}
+    asked["named"] = bool(user["llm_d_gpus"]["version"])
     return {"install": gpus["install"], "by_chart": bool(gpus["chart"]), "namespace": gpus["namespace"], **asked}
 
 

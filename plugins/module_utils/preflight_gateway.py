@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.llm_d.inference.plugins.module_utils.changes import MANAGED_BY, bears
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, dig, mapping, text
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_finding import Finding
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import image_version, load_balancer, older
@@ -156,16 +157,14 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
     name = f"{gateway['controller']['namespace']}/{gateway['controller']['name']}"
     found = mapping(facts.get("controllers")).get(name, "unread")
     if needs["installs"]["controller"]:
-        managed = mapping(dig(found, "metadata", "labels") if isinstance(found, dict) else {}).get("app.kubernetes.io/managed-by")
-        if isinstance(found, dict) and managed not in ("Helm", None):
-            yield Finding(
-                "controller/foreign",
-                f"The controller {name} is there, and {managed} made it.",
-                managed,
-                "none, or one that Helm made",
-                "Write 'install: false' under llm_d_gateway to use it as it is.",
-            )
+        if isinstance(found, dict):
+            yield from _taken(facts, needs, name, found)
         return
+    yield from _adopted(gateway, name, found)
+
+
+def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
+    """A controller of someone else's is there, of a version that serves pools, and told to."""
     if found is None:
         yield Finding(
             "controller/missing",
@@ -183,6 +182,14 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
             f"{gateway['minimum']} or newer",
             "Upgrade it, or have another provider installed.",
         )
+    if version and gateway["below"] and not older(version, gateway["below"]):
+        yield Finding(
+            "controller/no_pools",
+            f"The controller of {gateway['provider']} serves no InferencePools any more in this version and class.",
+            version,
+            f"older than {gateway['below']}",
+            "Write 'provider: agentgateway', whose class and routes are the same, and have its controller installed.",
+        )
     if gateway["provider"] == "istio" and isinstance(found, dict) and gateway["backend"] == "InferencePool":
         flag = "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"
         containers = dig(found, "spec", "template", "spec", "containers") or []
@@ -195,6 +202,36 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 f"{flag}=true",
                 f'Set pilot.env.{flag} of its chart to "true".',
             )
+
+
+def _taken(facts: Facts, needs: Facts, name: str, found: Facts) -> Found:
+    """A controller stands where we shall install one: it is of the same Helm release, and none that is newer is taken back."""
+    gateway, adopt = needs["gateway"], "Write 'install: false' under llm_d_gateway to use it as it is"
+    managed = mapping(dig(found, "metadata", "labels")).get(MANAGED_BY)
+    release = mapping(dig(found, "metadata", "annotations")).get("meta.helm.sh/release-name")
+    if managed not in ("Helm", None) or (release and release not in gateway["releases"]):
+        maker = managed if managed not in ("Helm", None) else f"Helm's release {release}"
+        needed = f"none, or of Helm's release {' or '.join(gateway['releases'])}"
+        yield Finding("controller/foreign", f"The controller {name} is there, and {maker} made it.", maker, needed, f"{adopt}.")
+        return
+    version = image_version(found)
+    wanted = _version_of(gateway["image"]) or gateway["version"]
+    ours = bears(mapping(mapping(facts.get("namespaces")).get(gateway["controller"]["namespace"])), needs["labels"])
+    if not version or not older(wanted, version) or (ours and gateway["asked"]):  # to go back with what is ours is a file's to ask for
+        return
+    who = "which this instance installed in a newer version, with a newer collection perhaps" if ours else "which others may use"
+    yield Finding(
+        "controller/newer",
+        f"The controller {name}, {who}, would be taken back to an older version.",
+        version,
+        f"{wanted} or older",
+        f"{adopt}, or 'version: {version}' with its charts under llm_d_charts to keep it"
+        + (f"; 'version: {gateway['version']}' takes it back." if ours else "."),
+    )
+
+
+def _version_of(image: str | None) -> str | None:
+    return image_version({"spec": {"template": {"spec": {"containers": [{"image": image}]}}}})
 
 
 def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:

@@ -10,6 +10,7 @@ import typing as t
 from ansible_collections.llm_d.inference.plugins.module_utils.changes import bears
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, mapping, text
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_finding import Finding
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import older
 
 Facts = dict[str, t.Any]
 Found = t.Iterator[Finding]
@@ -32,6 +33,15 @@ def gpu_operator(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
         return
     if wanted["by_chart"] and bears(namespace, needs["labels"]):  # the chart makes the policy, without our labels
+        there = next((text(version) for item in policies if (version := dig(item, "metadata", "labels", "app.kubernetes.io/version"))), "")
+        if there and older(wanted["version"], there) and not wanted["named"]:
+            yield Finding(
+                "gpu_operator/newer",
+                "The GPU operator, which this instance installed, would be taken back to an older version.",
+                there,
+                f"{wanted['version']} or older",
+                f"Write 'version: {there}' under llm_d_gpus with its chart under llm_d_charts to keep it; 'version: {wanted['version']}' takes it back.",
+            )
         return
     others = [text(dig(item, "metadata", "name")) for item in policies if not bears(item, needs["labels"])]
     if others:

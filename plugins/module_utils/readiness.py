@@ -121,6 +121,7 @@ JUDGES = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition,
     ("nvidia.com", "ClusterPolicy"): operators.cluster_policy,
     ("habanalabs.habana.ai", "ClusterPolicy"): operators.gaudi_policy,
+    ("amd.com", "DeviceConfig"): operators.device_config,
     ("operators.coreos.com", "Subscription"): operators.subscription,
     ("operators.coreos.com", "ClusterServiceVersion"): operators.service_version,
     (gateways.GROUP, "GatewayClass"): gateways.gateway_class,

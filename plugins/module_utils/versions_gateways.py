@@ -47,6 +47,7 @@ def _provider(**facts: t.Any) -> Facts:
     none: Facts = {
         "version": None,  # the one we install and test
         "minimum": None,
+        "below": None,  # the first version that serves pools no more
         "classes": [],
         "class_name": None,
         "controller_name": None,
@@ -170,6 +171,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
     "kgateway": _provider(
         version="2.2.1",
         minimum="2.1.0",
+        below="2.3",
         classes=["agentgateway", "kgateway"],
         class_name="agentgateway",
         controller_name="agentgateway.dev/agentgateway",
@@ -177,7 +179,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         controller={"kind": "Deployment", "name": "agentgateway"},
         charts=[{"key": "kgateway", "release_name": "agentgateway", "name": "agentgateway"}],
         controller_image="kgateway-dev/agentgateway-controller:v2.2.1",
-        proxy_image=None,
+        proxy_image=None,  # the controller has a version of agentgateway built in, which no chart and no release note names
         crds_name="kgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
         crds_sources=[
@@ -188,10 +190,12 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         by_class={
             "kgateway": {
                 "version": "2.1.2",
+                "below": "2.2",
                 "controller_name": "kgateway.dev/kgateway",
                 "controller": {"kind": "Deployment", "name": "kgateway"},
                 "charts": [{"key": "kgateway", "release_name": "kgateway", "name": "kgateway"}],
                 "controller_image": "kgateway-dev/kgateway:v2.1.2",
+                "proxy_image": "kgateway-dev/envoy-wrapper:v2.1.2",
                 "crds_probe": "gatewayparameters.gateway.kgateway.dev",
                 "crds_sources": [
                     f"{_KGATEWAY}/v2.1.2/install/helm/kgateway-crds/templates/gateway.kgateway.dev_{plural}.yaml"

@@ -45,7 +45,20 @@ DRIVER_THERE = ("gke", "eks", "aks")
 # Of the images that the Gaudi operator runs, as Intel's sample for OpenShift has them.
 GAUDI_RELEASE = "1.19.1-26"
 
-_NVIDIA_LABEL = "nvidia.com/gpu.present"
+# Of the chart at v26.3.1 (deployments/gpu-operator/values.yaml, and Chart.yaml of the chart within), as far as our values turn them on.
+_CHART_IMAGES = {
+    "operator": "nvidia/gpu-operator:v26.3.1",
+    "validator": "nvidia/gpu-operator:v26.3.1",
+    "driver": "nvidia/driver:580.126.20",
+    "driver.manager": "nvidia/cloud-native/k8s-driver-manager:v0.10.0",
+    "toolkit": "nvidia/k8s/container-toolkit:v1.19.0",
+    "devicePlugin": "nvidia/k8s-device-plugin:v0.19.0",
+    "gfd": "nvidia/k8s-device-plugin:v0.19.0",
+    "dcgmExporter": "nvidia/k8s/dcgm-exporter:4.5.1-4.8.0-distroless",
+    "migManager": "nvidia/cloud-native/k8s-mig-manager:v0.14.0",
+    "node-feature-discovery": "nfd/node-feature-discovery:v0.18.3",
+}
+
 OPERATORS: dict[str, Facts] = {
     "none": {"vendor": "nvidia", "namespace": None},
     "nvidia_olm": {
@@ -62,7 +75,7 @@ OPERATORS: dict[str, Facts] = {
         "vendor": "nvidia",
         "namespace": "gpu-operator",
         "platforms": ["kubernetes", "eks", "aks", "gke"],
-        "chart": {"key": "gpu_operator", "release_name": "gpu-operator", "name": "gpu-operator", "version": "v26.3.1"},
+        "chart": {"key": "gpu_operator", "release_name": "gpu-operator", "name": "gpu-operator", "version": "v26.3.1", "images": _CHART_IMAGES},
         "ready": {"api_version": "nvidia.com/v1", "kind": "ClusterPolicy", "name": "cluster-policy"},
     },
     "amd": {
@@ -70,7 +83,7 @@ OPERATORS: dict[str, Facts] = {
         "namespace": "kube-amd-gpu",
         "platforms": ["openshift"],
         "subscriptions": [{"name": "amd-gpu-operator", "namespace": "kube-amd-gpu", "source": "certified-operators", "channel": "alpha"}],
-        "ready": None,
+        "ready": {"api_version": "amd.com/v1alpha1", "kind": "DeviceConfig", "namespace": "kube-amd-gpu", "name": "default"},
     },
     # Names as Intel's guide for OpenShift has them.
     "gaudi": {

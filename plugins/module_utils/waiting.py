@@ -134,7 +134,7 @@ class Waiting:
             culprit = self._culprits.get(ref) if self.objects.get(ref) and self.state == "ready" else None
             details, remedy = self._details(culprit) if culprit else ([], "")
             result.append({
-                "kind": ref.kind, "name": ref.name or text(dig(culprit, "metadata", "name")) or f"with {ref.labels}",
+                "kind": ref.kind, "name": ref.name or text(dig(culprit, "metadata", "name")) or (f"with {ref.labels}" if ref.labels else "of any name"),
                 "namespace": ref.namespace, "reason": verdict.reason, "remedy": remedy or verdict.remedy, "terminal": verdict.terminal, "details": details,
             })
         return result

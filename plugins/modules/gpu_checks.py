@@ -43,9 +43,8 @@ options:
     type: dict
     suboptions:
       namespace:
-        description: Namespace of the exporters.
+        description: Namespace of the exporters; left out, they are looked for in all.
         type: str
-        required: true
       selector:
         description: Label selector of their pods.
         type: str
@@ -123,7 +122,7 @@ PAUSE = 1.0
 TEXT = {"type": "str", "required": True}
 TEST = {"pool": TEXT, "resource": TEXT, "labels": {"type": "dict", "required": True}, "pod": {"type": "dict", "required": True}}
 POOL = {"selector": TEXT, "cut": {"type": "bool", "default": False}}
-METRICS = {"namespace": TEXT, "selector": TEXT, "pools": {"type": "list", "elements": "dict", "required": True, "options": POOL}}
+METRICS = {"namespace": {"type": "str"}, "selector": TEXT, "pools": {"type": "list", "elements": "dict", "required": True, "options": POOL}}
 
 
 def remove(cluster: Cluster, path: str) -> None:
@@ -163,7 +162,8 @@ def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str]
 
 def look(cluster: Cluster, metrics: dict) -> list[str]:
     """What the exporters of the pools' nodes lack."""
-    pods = cluster.get(f"/api/v1/namespaces/{metrics['namespace']}/pods", {"labelSelector": metrics["selector"]}).get("items") or []
+    place = f"/api/v1/namespaces/{metrics['namespace']}/pods" if metrics.get("namespace") else "/api/v1/pods"
+    pods = cluster.get(place, {"labelSelector": metrics["selector"]}).get("items") or []
     there = {pod["spec"].get("nodeName"): pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"}
     found = []
     for pool in metrics["pools"]:
@@ -173,7 +173,7 @@ def look(cluster: Cluster, metrics: dict) -> list[str]:
                 found.append(f"node {name}: no pod of DCGM's exporter runs on it; look at its DaemonSet")
                 continue
             pod = there[name]
-            path = f"/api/v1/namespaces/{metrics['namespace']}/pods/{pod['metadata']['name']}:{port(pod)}/proxy/metrics"
+            path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}:{port(pod)}/proxy/metrics"
             try:
                 found.append(missing_series(name, cluster.request("GET", path, raw=True), pool["cut"]))
             except ClusterError as error:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.llm_d.inference.plugins.module_utils.images import needed
+
 from . import definitions_of_others as others
 from .gateway_cases import CASES, STANDALONE, case
 
@@ -154,12 +156,33 @@ def test_a_route_of_openshift_leads_to_the_proxy_and_outwaits_long_answers() -> 
         assert route["metadata"]["annotations"]["haproxy.router.openshift.io/timeout"] == "3600s"
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "path", "image"),
+    [
+        ("kgateway mirrored", "AgentgatewayParameters", ("image",), "mirror:5000/agentgateway:v0.11.2"),
+        ("kgateway envoy mirrored", "GatewayParameters", ("kube", "envoyContainer", "image"), "mirror:5000/all/kgateway-dev/envoy-wrapper:v2.1.2"),
+        ("kgateway envoy", "GatewayParameters", ("kube", "envoyContainer", "image"), "kgateway-dev/envoy-wrapper:v2.1.2"),
+    ],
+)
+def test_kgateways_proxies_come_from_where_the_file_says_and_are_listed(name: str, kind: str, path: tuple[str, ...], image: str) -> None:
+    planned, found = case(name)
+    made = of_kind(found, kind)[0]
+    assert made["metadata"]["name"] == of_kind(found, "Gateway")[0]["spec"]["infrastructure"]["parametersRef"]["name"]
+    parts = made["spec"]
+    for key in path:
+        parts = parts[key]
+    assert "{registry}/{repository}:{tag}".format(**parts) == image and image in needed(planned)["images"]
+
+
 def test_a_proxy_is_given_what_opens_the_registry() -> None:
     """The schema of the overlay lets everything pass: its shape is that of a Deployment's."""
     parameters = of_kind(case("agentgateway with credentials")[1], "AgentgatewayParameters")[0]["spec"]
     assert parameters["deployment"]["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "mirror"}]
     proxy = of_kind(case("envoy_gateway with credentials")[1], "EnvoyProxy")[0]["spec"]["provider"]["kubernetes"]["envoyDeployment"]
     assert proxy["pod"]["imagePullSecrets"] == [{"name": "mirror"}]
+    parameters = of_kind(case("kgateway mirrored")[1], "AgentgatewayParameters")[0]["spec"]
+    assert parameters["deployment"]["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "mirror"}]
+    assert of_kind(case("kgateway envoy mirrored")[1], "GatewayParameters")[0]["spec"]["kube"]["podTemplate"] == {"imagePullSecrets": [{"name": "mirror"}]}
     assert "pod" not in of_kind(case("envoy_gateway")[1], "EnvoyProxy")[0]["spec"]["provider"]["kubernetes"]["envoyDeployment"]
 
 

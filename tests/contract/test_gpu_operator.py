@@ -62,6 +62,15 @@ def test_the_gaudi_operator_gets_its_subscription_and_its_policy() -> None:
     assert made({**GAUDI, "llm_d_gpus": {**GAUDI["llm_d_gpus"], "install": False}})[1] == []
 
 
+def test_amds_operator_gets_its_subscription_and_the_device_config_that_is_waited_for() -> None:
+    planned, found = made({"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": "amd"}})
+    assert [item["kind"] for item in found] == ["Namespace", "OperatorGroup", "Subscription", "DeviceConfig"]
+    assert not [problem for item in found[1:] for problem in others.problems(item)]
+    ready, config = planned["gpus"]["ready"], found[3]
+    assert ready == {"api_version": config["apiVersion"], "kind": config["kind"], **{key: config["metadata"][key] for key in ("name", "namespace")}}
+    assert planned["preflight"]["gpu_operator"]["kind"] == "DeviceConfig", "one of someone else's is found before anything is touched"
+
+
 def test_the_policy_names_configurations_that_are_there() -> None:
     _planned, found = made(OLM)
     configs = {item["metadata"]["name"]: item["data"] for item in found if item["kind"] == "ConfigMap"}

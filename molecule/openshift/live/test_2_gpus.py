@@ -46,6 +46,14 @@ def test_each_pool_shares_its_gpus_in_its_own_way(api: Api, play: t.Callable[...
     assert again.ok and again.unchanged, again.text[-3000:]
 
 
+def test_an_adopted_operator_is_verified_and_left_as_it_is(api: Api, play: t.Callable[..., t.Any]) -> None:
+    adopted = play(PLAY, **wanted(A100, H100, L40S, install=False))
+    assert adopted.ok and adopted.unchanged, adopted.text[-3000:]
+    otherwise = play(PLAY, gpu_operator_timeout=6, **wanted({**L40S, "replicas": 5}, install=False))
+    assert not otherwise.ok and "node gpu-l40s: allocatable nvidia.com/gpu is 12, not 20" in otherwise.text, otherwise.text[-3000:]
+    assert otherwise.unchanged and allocatable(api, "gpu-l40s") == {"gpu": 12}, "it is told, and nobody fights over it"
+
+
 def test_another_way_to_share_takes_the_old_one_back(api: Api, play: t.Callable[..., t.Any]) -> None:
     pools = ({**A100, **WHOLE}, {**H100, **WHOLE}, {**L40S, "sharing": "mps", "replicas": 2})
     done = play(PLAY, **wanted(*pools))

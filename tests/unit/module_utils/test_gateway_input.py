@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan_gateway_checks import parts
 from ansible_collections.llm_d.inference.plugins.module_utils.plan_policies import seconds
@@ -23,6 +24,7 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
     ("kgateway 2.3", {"provider": "kgateway", "version": "2.3.0"}, {}, "llm_d_gateway.version", "Write 'provider: agentgateway'"),
     ("kgateway 2.2.0", {"provider": "kgateway", "version": "2.2.0"}, {}, "llm_d_gateway.version", "Write 2.2.1."),
     ("kgateway's envoy", {"provider": "kgateway", "version": "2.2.1", "class_name": "kgateway"}, {}, "llm_d_gateway.version", "Write 2.1.2"),
+    ("kgateway's proxy", {"provider": "kgateway"}, {"llm_d_image_registry": "mirror:5000"}, "llm_d_images.proxy", "mirror:5000/agentgateway:tag"),
     ("kgateway's agent", {"provider": "kgateway", "version": "2.1.2"}, {}, "llm_d_gateway.version", "Write 2.2.1, or 'class_name: kgateway'"),
     ("a global class", {"provider": "gke", "class_name": "gke-l7-gxlb"}, {"llm_d_platform": "gke"}, "llm_d_gateway.class_name", "or gke-l7-rilb"),
     ("a google node port", {"provider": "gke", "service_type": "NodePort"}, {"llm_d_platform": "gke"}, "llm_d_gateway.service_type", "gke-l7-rilb"),
@@ -187,6 +189,28 @@ def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release
     assert all(f"/v{version}/" in source and probe.partition(".")[2] in source for source in bundle["sources"])
     other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["leftovers"]["controllers"]
     assert release in [each["release_name"] for entry in other if entry["provider"] == "kgateway" for each in entry["charts"]]
+
+
+@pytest.mark.parametrize(
+    ("provider", "version", "images"),
+    [
+        ("istio", "1.30.1", ["istio/pilot:1.30.1", "istio/proxyv2:1.30.1"]),
+        ("agentgateway", "1.5.0", ["agentgateway/controller:v1.5.0", "agentgateway/agentgateway:v1.5.0"]),
+        ("envoy_gateway", "1.8.0", ["envoyproxy/gateway:v1.8.0", "envoyproxy/envoy:distroless-v1.40.0"]),
+    ],
+)
+def test_images_are_of_the_version_that_is_asked_for(provider: str, version: str, images: list[str]) -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider, "version": version}})
+    assert set(images) <= set(needed(planned)["images"]) and planned["gateway"]["chart"]["version"] == version
+    assert [planned["gateway"]["controller_image"], planned["gateway"]["proxy_image"]] == images
+
+
+def test_the_proxy_of_an_adopted_kgateway_is_left_alone_unless_the_file_says_where_images_are() -> None:
+    adopted = {"llm_d_gateway": {"provider": "kgateway", "class_name": "kgateway", "install": False}}
+    assert plan(adopted)["gateway"]["parameters"] is None
+    mirrored = plan({**adopted, "llm_d_image_registry": "mirror:5000"})["gateway"]
+    assert mirrored["parameters"]["kind"] == "GatewayParameters" and mirrored["parameters_image"]["registry"] == "mirror:5000/kgateway-dev"
+    assert plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway"}})["gateway"]["parameters"] is None
 
 
 def test_images_of_agentgateway_are_put_together_again_as_they_were() -> None:

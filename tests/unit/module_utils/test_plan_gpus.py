@@ -131,6 +131,15 @@ def test_each_vendor_counts_accelerators_by_its_own_name(operator: str, resource
     assert gpus["pools"][0]["expected"] == [{"resource": resource, "count": 8}]
 
 
+def test_amds_operator_is_waited_for() -> None:
+    user = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}}
+    ready = plan({**user, "llm_d_gpus": {"operator": "amd"}})["gpus"]["ready"]
+    assert ready == {"api_version": "amd.com/v1alpha1", "kind": "DeviceConfig", "namespace": "kube-amd-gpu", "name": "default"}
+    adopted = plan({**user, "llm_d_gpus": {"operator": "amd", "install": False}})["gpus"]["ready"]
+    assert adopted == {"api_version": "amd.com/v1alpha1", "kind": "DeviceConfig", "every": True}
+    assert plan({**user, "llm_d_gpus": {"operator": "none"}})["gpus"]["ready"] is None
+
+
 def test_a_node_is_judged_by_what_its_vendor_counts() -> None:
     amd = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": "amd", "pools": [PLAIN]}}
     pool = plan(amd)["gpus"]["pools"][0]
@@ -198,6 +207,8 @@ def test_each_resource_of_a_pool_is_tried_where_it_is() -> None:
     for resource, spec in tried.values():
         assert spec["containers"][0]["resources"] == {"limits": {resource: "1"}} and spec["restartPolicy"] == "Never"
     assert tried["gpu-test-sliced-gpu"][1]["nodeSelector"] == {"pool": "l40s"}
+    adopted = plan(file_of(A100, SLICED, install=False))["gpus"]["checks"]
+    assert adopted["pods"] == checks["pods"] and adopted["metrics"] == {**checks["metrics"], "namespace": None}, "one of others' is verified where it is"
     assert checks["metrics"]["namespace"] == "gpu-operator" and [pool["cut"] for pool in checks["metrics"]["pools"]] == [True, False]
 
 
@@ -211,6 +222,30 @@ def test_each_check_can_be_left_out() -> None:
 def test_the_image_of_test_pods_is_listed_and_can_be_another() -> None:
     assert "r.example.com/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0" in needed(plan({**file_of(PLAIN), "llm_d_image_registry": "r.example.com"}))["images"]
     assert "acme/gpu:1" in needed(plan({**file_of(PLAIN), "llm_d_images": {"gpu_test": "acme/gpu:1"}}))["images"]
+
+
+def test_every_image_of_the_chart_comes_from_the_registry_and_is_listed() -> None:
+    file = {**file_of(SLICED), "llm_d_image_registry": "r.example.com/all", "llm_d_image_pull_secrets": ["mirror"]}
+    planned = plan(file)
+    values, listed = planned["gpus"]["chart"]["values"], needed(planned)["images"]
+    assert values["operator"] == {"repository": "r.example.com/all/nvidia", "image": "gpu-operator", "version": "v26.3.1", "imagePullSecrets": ["mirror"]}
+    assert values["driver"]["enabled"] and values["driver"]["manager"] == {
+        "repository": "r.example.com/all/nvidia/cloud-native", "image": "k8s-driver-manager", "version": "v0.10.0"
+    }
+    assert values["node-feature-discovery"] == {
+        "image": {"repository": "r.example.com/all/nfd/node-feature-discovery", "tag": "v0.18.3"}, "imagePullSecrets": [{"name": "mirror"}]
+    }
+    assert values["devicePlugin"]["config"]["name"] == "llm-d-device-plugin" and values["devicePlugin"]["image"] == "k8s-device-plugin"
+    assert "r.example.com/all/nvidia/driver:580.126.20-<system>" in listed and "r.example.com/all/nfd/node-feature-discovery:v0.18.3" in listed
+    assert all(name.startswith("r.example.com/all/") for name in planned["gpus"]["images"])
+
+
+def test_images_that_the_chart_does_not_start_are_not_listed() -> None:
+    assert not [name for name in plan(file_of(SLICED, driver=False, node_feature_discovery=False))["gpus"]["images"] if "driver" in name or "nfd" in name]
+    assert "repository" not in plan(file_of(SLICED))["gpus"]["chart"]["values"].get("operator", {}), "without a registry the chart's own is right"
+    other = plan({**file_of(SLICED, version="v26.7.0"), "llm_d_image_registry": "r.example.com"})["gpus"]
+    assert other["chart"]["values"]["operator"] == {"repository": "r.example.com/nvidia"} and other["images"] == [], "tags of another chart are its own"
+    assert plan(file_of(SLICED, install=False))["gpus"]["images"] == []
 
 
 def test_only_a_manual_approval_has_names() -> None:
@@ -229,7 +264,8 @@ def test_the_gaudi_operator_has_to_be_told_where_images_are() -> None:
     assert [problem.path for problem in found] == ["llm_d_gpus.gaudi.registry"] and "llm_d_image_registry" in found[0].fix
     assert not problems(gaudi_file(gaudi={"registry": "intel.example.com"})) and not problems({**gaudi_file(), "llm_d_image_registry": "r.example.com"})
     assert not problems(gaudi_file(install=False)) and plan(gaudi_file(install=False))["gpus"]["gaudi_policy"] is None
-    assert plan(gaudi_file(install=False))["gpus"]["ready"]["name"] == "habana-ai", "what is adopted is verified"
+    adopted = plan(gaudi_file(install=False))["gpus"]["ready"]
+    assert adopted == {"api_version": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "every": True}, "what is adopted is verified, whatever its name"
 
 
 def test_the_gaudi_operator_is_told_the_images_of_one_release_for_one_system() -> None:

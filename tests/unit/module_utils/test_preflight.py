@@ -101,6 +101,29 @@ def openshift(version: str, group: str, **more: t.Any) -> Facts:
     }
 
 
+def istiod(version: str, release: str = "istiod", **namespace: str) -> Facts:
+    """An istiod of a version, of a release of Helm's, in a namespace that bears some labels."""
+    container = {**ISTIOD["spec"]["template"]["spec"]["containers"][0], "image": f"registry.example.com/istio/pilot:{version}"}
+    made = {**ISTIOD["metadata"], "annotations": {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": "istio-system"}}
+    return {
+        "controllers": {"istio-system/istiod": {"metadata": made, "spec": {"template": {"spec": {"containers": [container]}}}}},
+        "namespaces": {**HEALTHY["namespaces"], "istio-system": {"metadata": {"name": "istio-system", "labels": namespace}, "status": {"phase": "Active"}}},
+    }
+
+
+KGATEWAY: Facts = {"llm_d_gateway": {"provider": "kgateway", "install": False}}
+
+
+def kgateway(name: str, version: str) -> Facts:
+    """A controller of kgateway's that someone else installed."""
+    container = {"name": "controller", "image": f"registry.example.com/kgateway-dev/{name}:v{version}"}
+    probes = ("agentgatewayparameters.agentgateway.dev", "gatewayparameters.gateway.kgateway.dev")
+    return {
+        "controllers": {f"kgateway-system/{name}": {"metadata": {"name": name}, "spec": {"template": {"spec": {"containers": [container]}}}}},
+        "crds": {**HEALTHY["crds"], **{probe: {"version": None, "owner": "helm"} for probe in probes}},
+    }
+
+
 def busy(count: int) -> Facts:
     """A pod of someone else's that holds accelerators."""
     return {
@@ -167,6 +190,7 @@ def with_group(seen: Facts, group: str) -> Facts:
 CPU = {"hard": {"limits.cpu": "64"}, "used": {"limits.cpu": "0"}}
 LIMITS = {"metadata": {"name": "team"}, "spec": {"hard": CPU["hard"]}, "status": CPU}
 POLICY = {"metadata": {"name": "cluster-policy"}}
+NEWER = {"metadata": {"name": "cluster-policy", "labels": {"app.kubernetes.io/version": "v26.7.0", "app.kubernetes.io/managed-by": "Helm"}}}
 BY_HELM: Facts = {"llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
 BY_OLM: Facts = {**OPENSHIFT_FILE, "llm_d_gpus": {"operator": "nvidia_olm"}}
 WITH_SIDECAR: Facts = {"llm_d_model_services": [{**LLAMA, "replicas": 1, "scheduler": {"preset": "disaggregated"}}]}
@@ -268,6 +292,12 @@ TABLE: list[tuple[str, Facts, Facts]] = [
         {"llm_d_gateway": {"provider": "istio"}},
         {"controllers": {"istio-system/istiod": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "sail-operator"}}}}},
     ),
+    ("controller/foreign", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.29.2", release="mesh")),
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.30.1")),
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio", "version": "1.29.0"}}, istiod("1.29.1-distroless")),  # others' is never taken back
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.30.1", **plan(FILE)["labels"])),
+    ("controller/no_pools", KGATEWAY, kgateway("agentgateway", "2.3.1")),
+    ("controller/no_pools", {"llm_d_gateway": {**KGATEWAY["llm_d_gateway"], "class_name": "kgateway"}}, kgateway("kgateway", "2.2.1")),
     ("class/foreign", {}, {"gateway_classes": {"envoy-gateway": {**ISTIO_CLASS, "metadata": {"name": "envoy-gateway"}}}}),
     ("limit_range/max", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Pod", "max": {"cpu": "2"}}]}}]}),  # 2 of vLLM's and the sidecar's
     ("limit_range/min", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"memory": "100Mi"}}]}}]}),  # it has 64 Mi
@@ -297,6 +327,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("leader_worker_set/no_source", {**SPANNING, "llm_d_crd_sources": {"leader_worker_set": []}}, {}),
     ("gpu_operator/foreign", BY_HELM, gpu_operator("gpu-operator", POLICY)),
     ("gpu_operator/foreign", BY_OLM, {**openshift("4.21.3", V1), **gpu_operator("nvidia-gpu-operator", POLICY, **plan(FILE)["labels"])}),
+    ("gpu_operator/newer", BY_HELM, gpu_operator("gpu-operator", NEWER, **plan(FILE)["labels"])),
     ("gpu_operator/missing", {**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, gpu_operator()),
     ("quota/exceeded", {}, {"quotas": [QUOTA]}),
     ("quota/exceeded", {}, {"quotas": [{"status": {"hard": {"count/pods": "4"}, "used": {"count/pods": "2"}}}]}),
@@ -332,6 +363,28 @@ def test_every_finding_is_provoked(root: Path) -> None:
                 known.add(node.args[0].value)
     assert len(known) > 30
     assert {row[0] for row in TABLE} == known
+
+
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [
+        ({}, istiod("1.29.2")),
+        ({}, istiod("1.28.6")),  # older: it is upgraded
+        ({"version": "1.30.1"}, istiod("1.30.1")),  # the file keeps it
+        ({"version": "1.29.0"}, istiod("1.29.2", **plan(FILE)["labels"])),  # the file takes back what is ours
+    ],
+)
+def test_a_controller_that_is_not_taken_back_is_no_finding(options: Facts, seen: Facts) -> None:
+    assert not [name for name in findings({"llm_d_gateway": {"provider": "istio", **options}}, seen) if name.startswith("controller/")]
+
+
+def test_the_last_of_kgateway_that_serves_pools_is_no_finding() -> None:
+    assert not [name for name in findings(KGATEWAY, kgateway("agentgateway", "2.2.1")) if name.startswith("controller/")]
+
+
+def test_an_image_of_the_users_own_is_compared_with_itself() -> None:
+    user = {"llm_d_gateway": {"provider": "istio"}, "llm_d_images": {"gateway": "corp.example.com/pilot:1.30.1-corp"}}
+    assert "controller/newer" not in findings(user, istiod("1.30.1-corp"))
 
 
 @pytest.mark.parametrize("name", [None, "fast"])
@@ -517,6 +570,9 @@ def test_what_runs_beside_a_model_server_counts_too() -> None:
 
 def test_a_gpu_operator_that_is_ours_or_adopted_is_no_finding() -> None:
     ours = plan(FILE)["labels"]
+    for version in ("v26.7.0", "v26.3.1"):  # kept, and taken back, as the file says
+        named = {**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "version": version}}
+        assert findings(named, gpu_operator("gpu-operator", NEWER, **ours)) == []
     assert findings(BY_HELM, gpu_operator()) == [] and findings(BY_HELM, gpu_operator("gpu-operator", POLICY, **ours)) == []
     labelled = {"metadata": {"name": "gpu-cluster-policy", "labels": ours}}
     assert findings(BY_OLM, {**openshift("4.21.3", V1), **gpu_operator("nvidia-gpu-operator", labelled)}) == []

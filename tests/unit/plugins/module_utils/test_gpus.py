@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import Context
 from ansible_collections.llm_d.inference.plugins.module_utils.gpu_checks import free, missing_series, port, verdict
 from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, our_labels, trouble
 from ansible_collections.llm_d.inference.plugins.module_utils.install_plans import refusals, waiting
@@ -65,8 +66,76 @@ def test_ready_is_no_proof_of_gpus(state, conditions, ok, words):
     ],
 )
 def test_gaudis_policy_is_ready_when_its_operator_says_so(status, ok, words):
+    """Whatever the pods do: a status counts, where there is one."""
     found = judge({"apiVersion": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "metadata": {"name": "habana-ai"}, "status": status})
     assert found.ready is ok and words in found.reason and (ok or "habana-ai-operator" in found.remedy)
+
+
+def daemon_pod(name, ready=True):
+    return {
+        "metadata": {"name": name, "ownerReferences": [{"kind": "DaemonSet", "name": name.rpartition("-")[0]}]},
+        "status": {"conditions": [{"type": "Ready", "status": "True" if ready else "False"}]},
+    }
+
+
+GAUDI = {"apiVersion": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "metadata": {"name": "habana-ai", "generation": 1}}
+DRIVER, PLUGIN = "habana-ai-driver-ubuntu-22.04-ds-x7k2p", "habana-ai-device-plugin-ds-tjbch"
+
+
+@pytest.mark.parametrize(
+    ("pods", "ok", "words"),
+    [
+        ([], False, "no pod of the operator's DaemonSets"),
+        ([daemon_pod(DRIVER)], False, "no pod of the device plugin among the 1"),
+        ([daemon_pod(DRIVER, ready=False), daemon_pod(PLUGIN)], False, f"1 of 2 pods of the operator are not ready: {DRIVER}"),
+        ([daemon_pod(DRIVER), daemon_pod(PLUGIN), daemon_pod("habana-ai-device-plugin-ds-b2bbb", ready=False)], False, "device-plugin-ds-b2bbb"),
+        ([daemon_pod(DRIVER), daemon_pod(PLUGIN)], True, "all 2 pods"),
+    ],
+)
+def test_gaudis_policy_without_a_status_is_judged_by_its_pods(pods, ok, words):
+    found = judge(GAUDI, Context(pods=pods))
+    assert found.ready is ok and words in found.reason and (ok or "habana-ai-operator" in found.remedy)
+    failed = {"status": {"conditions": [{"type": "Errored", "status": "True", "reason": "ModuleFailed"}]}}
+    assert not judge({**GAUDI, **failed}, Context(pods=pods)).ready, "a status that is there counts"
+
+
+def device_config(plugin=(2, 2), driver=(2, 2), seen=3, error=None, ready=True, **spec):
+    """As release 1.5 writes it: what is nought is left out, and Ready is set once the DeviceConfig has been read."""
+    def numbers(pair):
+        return {key: value for key, value in zip(("desiredNumber", "availableNumber"), pair) if value}
+
+    conditions = [{"type": "Ready", "status": "True" if ready else "False", "reason": "OperatorReady", "message": ""}]
+    conditions += [{"type": "Error", "status": "True", "reason": error, "message": "no nodes found matching selector"}] if error else []
+    return {
+        "apiVersion": "amd.com/v1alpha1",
+        "kind": "DeviceConfig",
+        "metadata": {"name": "default", "namespace": "kube-amd-gpu", "generation": 3},
+        "spec": {"driver": {"enable": True}, "devicePlugin": {"enableDevicePlugin": True}, "metricsExporter": {"enable": False}, **spec},
+        "status": {"devicePlugin": numbers(plugin), "driver": numbers(driver), "metricsExporter": numbers((2, 1)), "conditions": conditions,
+                   "observedGeneration": seen},
+    }
+
+
+@pytest.mark.parametrize(
+    ("obj", "ok", "words", "remedy"),
+    [
+        (device_config(), True, "driver on 2, device plugin on 2 nodes", ""),
+        (device_config(plugin=(0, 0), driver=(0, 0)), False, "the device plugin is on no node", "Node Feature Discovery"),  # Ready, as of 1.2 to 1.5.0
+        (device_config(error="NoMatchingNodes", ready=False), False, "Error=True NoMatchingNodes: no nodes found", "Node Feature Discovery"),  # from 1.5.1 on
+        (device_config(error="ValidationError", ready=False), False, "ValidationError", "correct the DeviceConfig"),
+        (device_config(driver=(2, 1)), False, "driver on 1 of 2 nodes", "Kernel Module Management"),
+        (device_config(plugin=(2, 0)), False, "device plugin on 0 of 2 nodes", "pods of the device plugin"),
+        (device_config(seen=2), False, "generation 2 is seen, not yet 3", "log"),
+        (device_config(ready=False), False, "Ready=False", "pods"),
+        (device_config(driver=(0, 0), metricsExporter={"enable": True}), False, "metrics exporter on 1 of 2 nodes", "metrics exporter"),
+        (device_config(driver=(0, 0)), True, "device plugin on 2 nodes", ""),  # a driver that nodes bring
+        (device_config(plugin=(0, 0), driver=(0, 0), devicePlugin={"enableDevicePlugin": False}), True, "read by its operator", ""),  # DRA in its place
+        ({**device_config(), "status": {}}, False, "no status yet", "Deployment"),
+    ],
+)
+def test_a_device_config_of_amds_is_ready_by_its_numbers(obj, ok, words, remedy):
+    found = judge(obj)
+    assert found.ready is ok and words in found.reason and remedy in found.remedy
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,29 @@ def test_pods_of_groups_are_leaders_and_workers_of_the_new_revision():
 # waiting
 
 
+def test_a_policy_of_any_name_without_a_status_is_judged_and_explained_by_its_operators_pods():
+    api, kind = Api(), {"resources": [{"name": "clusterpolicies", "kind": "ClusterPolicy", "namespaced": False}]}
+    version = "habanalabs.habana.ai/v1"
+    items, path = {"items": []}, f"/apis/{version}/clusterpolicies"
+    daemon = {"ownerReferences": [{"kind": "DaemonSet", "name": "x"}], "namespace": "habana-ai-operator"}
+    plugin = {"metadata": {**daemon, "name": "habana-ai-device-plugin-ds-tjbch", "uid": "1"}, "status": {"containerStatuses": [
+        {"name": "plugin", "ready": False, "restartCount": 0, "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such host"}}}]}}
+    controller = {"metadata": {"name": "controller-manager-6c8459d9cb-fqs8h", "ownerReferences": [{"kind": "ReplicaSet"}]}, "status": {}}
+    api.table.update({f"/apis/{version}": kind, path: items, "/api/v1/namespaces/habana-ai-operator/pods": {"items": [plugin, controller]}})
+    refs = references([{"api_version": version, "kind": "ClusterPolicy", "every": True}])
+    with serve(api) as url:
+        none = Waiting(cluster(url), refs)
+        assert not none.run(0, 0.05) and "ClusterPolicy of any name: does not exist" in report(none.explain(), 1, 0, "ready")
+        items["items"].append({"metadata": {"name": "gaudi-of-others", "generation": 1}})
+        stuck = Waiting(cluster(url), refs)
+        assert not stuck.run(0.2, 0.05)
+        told = report(stuck.explain(), 1, 0, "ready")
+        assert "ClusterPolicy gaudi-of-others: no status yet, and 1 of 1 pods of the operator are not ready" in told
+        assert "pod habana-ai-device-plugin-ds-tjbch" in told and "cannot be pulled" in told and "what to do:" in told, told
+        plugin["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
+        assert Waiting(cluster(url), refs).run(5, 0.05)
+
+
 def test_a_hopeless_wait_ends_early_and_says_why():
     with serve(crashing()) as url:
         wait = Waiting(cluster(url), [DEPLOYMENT])

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Metrics of GPUs are looked for on each node of a pool, wherever the exporters are."""
+
+from __future__ import annotations
+
+import json
+import types
+import urllib.parse
+
+import kubernetes
+import pytest
+from local_servers import serve
+
+from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect
+from ansible_collections.llm_d.inference.plugins.modules.gpu_checks import look
+
+PAGE = 'DCGM_FI_DEV_GPU_UTIL{gpu="0",Hostname="gpu-1"} 3\n'
+EXPORTER = {
+    "metadata": {"name": "dcgm-x7k2p", "namespace": "nvidia", "labels": {"app": "nvidia-dcgm-exporter"}},
+    "spec": {"nodeName": "gpu-1", "containers": [{"name": "exporter", "ports": [{"name": "metrics", "containerPort": 9500}]}]},
+    "status": {"phase": "Running"},
+}
+OTHER = {"metadata": {"name": "web", "namespace": "nvidia", "labels": {"app": "web"}}, "spec": {"nodeName": "gpu-2"}, "status": {"phase": "Running"}}
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch):
+    monkeypatch.setattr(kubernetes.client.Configuration, "_default", None)
+
+
+def answer(handler, method, path, body):
+    """An API server with two nodes, of which one has an exporter, in a namespace that is not the operator's usual one. It understands selectors."""
+    path, _mark, query = path.partition("?")
+    if path == "/api/v1/namespaces/nvidia/pods/dcgm-x7k2p:9500/proxy/metrics":
+        return 200, {}, PAGE
+    nodes = [{"metadata": {"name": name, "labels": {"pool": name}}} for name in ("gpu-1", "gpu-2")]
+    lists = {"/api/v1/nodes": nodes, "/api/v1/pods": [EXPORTER, OTHER], "/api/v1/namespaces/gpu-operator/pods": []}
+    if path not in lists:
+        return 404, {}, "{}"
+    pairs = dict(pair.split("=") for pair in urllib.parse.parse_qs(query)["labelSelector"][0].split(","))
+    return 200, {}, json.dumps({"items": [item for item in lists[path] if pairs.items() <= item["metadata"]["labels"].items()]})
+
+
+@pytest.mark.parametrize(
+    ("namespace", "pool", "cut", "words"),
+    [
+        (None, "gpu-1", False, None),
+        (None, "gpu-1", True, "DCGM_FI_PROF_GR_ENGINE_ACTIVE"),
+        (None, "gpu-2", False, "node gpu-2: no pod of DCGM's exporter runs on it"),
+        ("gpu-operator", "gpu-1", False, "node gpu-1: no pod of DCGM's exporter runs on it"),
+    ],
+)
+def test_each_node_of_a_pool_has_metrics(namespace, pool, cut, words):
+    metrics = {"namespace": namespace, "selector": "app=nvidia-dcgm-exporter", "pools": [{"selector": f"pool={pool}", "cut": cut}]}
+    with serve(answer) as url:
+        found = look(connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"})), metrics)
+    assert (not found) if words is None else (len(found) == 1 and words in found[0])
