@@ -8,12 +8,9 @@ from __future__ import annotations
 import typing as t
 
 from .images import needed
-<<<<<<< HEAD
+from .plan_charts import provider_facts
 from .plan_monitoring import CRD as POD_MONITORS
 from .plan_monitoring import VARIABLE as MONITORING
-=======
-from .plan_charts import provider_facts
->>>>>>> h5-ops
 from .plan_rights import rights
 from .plan_weights import BUCKET_KEYS
 from .versions import ACCELERATORS, MINIMUM
@@ -48,19 +45,9 @@ def needs(planned: Facts, user: Facts) -> Facts:
             "accelerators": planned["gpus"]["active"] and planned["gpus"]["install"],
         },
         "provider_crd": gateway["crds"]["probe"],
-<<<<<<< HEAD
         "monitors": _monitors(planned, user),
         "user_workload_monitoring": any(service["monitors"] for service in planned["services"]),
-        "gateway": {
-            key: gateway[key]
-            for key in ("provider", "gateway_api", "pool", "create", "name", "namespace", "class_name", "create_class", "controller_name", "service_type",
-                        "pool_version", "pool_group", "backend", "controller", "version")
-        }
-        | {"minimum": facts["minimum"], "route": bool(gateway["openshift_route"])},
-=======
-        "monitors": planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"],
         "gateway": _gateway(gateway, user),
->>>>>>> h5-ops
         "accelerators": _accelerators(planned),
         "resources": _resources(planned),
         "secrets": _secrets(planned, user),
