@@ -10,7 +10,9 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 
+from ansible_collections.llm_d.inference.plugins.module_utils import handover
 from ansible_collections.llm_d.inference.plugins.module_utils.changes import (
+    TAKEN,
     Change,
     batches,
     changes,
@@ -65,7 +67,7 @@ class ActionModule(InProcess):
             done, order = sort_out(order, existing, options["owned_by"], options["state"])
         if options["state"] == "present":
             try:
-                order = self._with_checksums(order, task_vars)
+                order = self._with_checksums(self._replicas_given_up(order, options, task_vars), task_vars)
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
         for part in batches(order):
@@ -85,6 +87,25 @@ class ActionModule(InProcess):
         if answer.get("failed"):
             raise AnsibleActionFail(answer.get("msg"))
         return answer["found"]
+
+    def _replicas_given_up(self, definitions: list[dict], options: dict, task_vars) -> list[dict]:
+        """The definitions; where one leaves its replicas to others and they are ours, another name owns their number from now on (see handover)."""
+        leaving = [item for item in definitions if handover.leaves_replicas(item)]
+        if not leaving:
+            return definitions
+        manager = options["field_manager"]
+        parts = handover.given_up(leaving, self._existing(leaving, False, task_vars), manager)
+        if self._task.check_mode:
+            return handover.kept(definitions, parts)
+        answer = self._call(parts, {**options, "field_manager": manager + handover.SUFFIX, "force_conflicts": False}, task_vars) if parts else {}
+        if answer.get("failed"):
+            raise AnsibleActionFail(self._why(answer, task_vars))
+        refused = [change for change in changes(parts, answer, "present", False) if change.action == "refused"] if parts else []
+        # Who has scaled it since we looked owns it since.
+        wrong = [f"{change.title}: its replicas could not be given up: {change.problem}" for change in refused if TAKEN not in change.problem]
+        if wrong:
+            raise AnsibleActionFail("\n".join(wrong))
+        return definitions
 
     def _with_checksums(self, definitions: list[dict], task_vars) -> list[dict]:
         """The definitions; those that read Secrets are annotated so that a new value replaces their pods."""

@@ -16,6 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.failures import re
 
 # what the API server and controllers write by themselves: no change of ours
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
+TAKEN = "another manager owns these fields"
 HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
 
 
@@ -167,7 +168,7 @@ def _problem(error: dict) -> tuple[str, bool, bool]:
     if no_namespace:
         words += "; create the namespace first"
     elif status.get("reason") == "Conflict":
-        words += "; another manager owns these fields"
+        words += f"; {TAKEN}"
     elif trouble := refusal_trouble(words):
         words += f"; {trouble.remedy}"
     return words, False, no_namespace

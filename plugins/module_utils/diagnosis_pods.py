@@ -9,6 +9,7 @@ import collections.abc as c
 import re
 import typing as t
 
+from ansible_collections.llm_d.inference.plugins.module_utils import handover
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, describe, dicts, dig, generation, mapping, number, text
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_cluster import found
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_model import (
@@ -59,8 +60,9 @@ def workloads(snap: Snapshot) -> c.Iterator[dict[str, t.Any]]:
                "service": service["name"]}
         for server in service.get("servers") or [service["server"]]:
             role = f"{server.get('role') or 'model'} servers"
-            yield {"kind": server.get("kind") or "Deployment", "namespace": snap.namespace, "name": server["name"], "replicas": server["replicas"],
-                   "part": role, "service": service["name"]}
+            count = None if server.get("autoscaling") else server["replicas"]
+            yield {"kind": server.get("kind") or "Deployment", "namespace": snap.namespace, "name": server["name"], "replicas": count, "part": role,
+                   "service": service["name"]}
 
 
 def missing(snap: Snapshot) -> c.Iterator[Finding]:
@@ -232,15 +234,9 @@ def autoscalers(snap: Snapshot) -> c.Iterator[Finding]:
             if bad and not (len(bad) == 1 and bad[0].get("reason") == "ScalingDisabled"):
                 yield found("F38", name_of(obj), [describe(entry) for entry in bad], SUSPECT)
             target = snap.get("Deployment", text(dig(obj, "spec", "scaleTargetRef", "name")))
-            owners = replica_owners(target) if target else []
+            owners = handover.owners(target) if target else []
             if len(owners) > 1:
                 yield found("F39", name_of(target or obj), [f"spec.replicas is owned by {', '.join(owners)}"], NOTE)
-
-
-def replica_owners(obj: dict) -> list[str]:
-    """Managers that own spec.replicas of an object."""
-    entries = dicts(dig(obj, "metadata", "managedFields"))
-    return sorted({text(entry.get("manager")) for entry in entries if dig(entry, "fieldsV1", "f:spec", "f:replicas") is not None})
 
 
 def controllers(snap: Snapshot) -> c.Iterator[Finding]:

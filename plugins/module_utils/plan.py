@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from .fields import Problem, complete, unknown_key
+from .plan_autoscaling import autoscaling, other_autoscalers
 from .plan_benchmark import benchmark_problems
 from .plan_checks import name_problems, route_problems, service_problems
 from .plan_gateway import gateway as planned_gateway
@@ -168,6 +169,8 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
     servers = [
         spread(service, server(service, user, labels, built.requires, role, _proxy(service, user, release, built.requires, role))) for role in roles
     ]
+    for each in servers:
+        each["autoscaling"] = autoscaling(service, each, user["llm_d_namespace"])
     decode = servers[0]
     planned_pool = pool(service, user, release, gateway)
     return {
@@ -180,6 +183,8 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "server": decode,
         "servers": servers,
         "leftovers": _leftovers(service, servers, built.requires),
+        # Gone before anything is applied: each pulls at the number of servers, and none lets another have it.
+        "other_autoscalers": other_autoscalers(service, servers),
         "switched": _switched(service, user),
         # By number: while sidecars come or go, old and new pods give the same port different names.
         "service": {"name": service["name"], "port": decode["port"], "selector": decode["selector"], "target_port": decode["port"]},
