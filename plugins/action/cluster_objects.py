@@ -23,11 +23,15 @@ from ansible_collections.llm_d.inference.plugins.module_utils.changes import (
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import explain, one_line
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import waitable
 from ansible_collections.llm_d.inference.plugins.module_utils.secret_checksums import annotated, read_by
-from ansible_collections.llm_d.inference.plugins.modules import secret_checksums  # noqa: F401  # pylint: disable=unused-import  # likewise
+from ansible_collections.llm_d.inference.plugins.modules import (  # noqa: F401  # pylint: disable=unused-import  # likewise
+    cluster_snapshot,
+    secret_checksums,
+)
 from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
 
 MODULE = "kubernetes.core.k8s"
 CONTACT = "llm_d.inference.cluster_access"
+SNAPSHOT = "llm_d.inference.cluster_snapshot"
 CHECKSUMS = "llm_d.inference.secret_checksums"
 OPTIONS = ("definitions", "state", "owned_by", "skip_forbidden", "force_conflicts", "field_manager")
 NOISE = "No meaningful diff was generated"
@@ -93,14 +97,20 @@ class ActionModule(InProcess):
         leaving = [item for item in definitions if handover.leaves_replicas(item)]
         if not leaving:
             return definitions
-        manager = options["field_manager"]
-        parts = handover.given_up(leaving, self._existing(leaving, False, task_vars), manager)
+        args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
+        args["resources"] = [{key: item[key] for key in ("apiVersion", "kind", "metadata")} for item in leaving]
+        applied = self._execute_module(module_name=SNAPSHOT, module_args=args, task_vars=task_vars)
+        if applied.get("failed"):
+            raise AnsibleActionFail(applied.get("msg"))
+        parts = handover.given_up(leaving, applied["definitions"])
         if self._task.check_mode:
             return handover.kept(definitions, parts)
-        answer = self._call(parts, {**options, "field_manager": manager + handover.SUFFIX, "force_conflicts": False}, task_vars) if parts else {}
+        if not parts:
+            return definitions
+        answer = self._call(parts, {**options, "field_manager": options["field_manager"] + handover.SUFFIX, "force_conflicts": False}, task_vars)
         if answer.get("failed"):
             raise AnsibleActionFail(self._why(answer, task_vars))
-        refused = [change for change in changes(parts, answer, "present", False) if change.action == "refused"] if parts else []
+        refused = [change for change in changes(parts, answer, "present", False) if change.action == "refused"]
         # Who has scaled it since we looked owns it since.
         wrong = [f"{change.title}: its replicas could not be given up: {change.problem}" for change in refused if TAKEN not in change.problem]
         if wrong:

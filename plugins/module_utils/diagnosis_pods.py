@@ -9,7 +9,6 @@ import collections.abc as c
 import re
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils import handover
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, describe, dicts, dig, generation, mapping, number, text
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_cluster import found
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_model import (
@@ -234,9 +233,15 @@ def autoscalers(snap: Snapshot) -> c.Iterator[Finding]:
             if bad and not (len(bad) == 1 and bad[0].get("reason") == "ScalingDisabled"):
                 yield found("F38", name_of(obj), [describe(entry) for entry in bad], SUSPECT)
             target = snap.get("Deployment", text(dig(obj, "spec", "scaleTargetRef", "name")))
-            owners = handover.owners(target) if target else []
+            owners = replica_owners(target) if target else []
             if len(owners) > 1:
                 yield found("F39", name_of(target or obj), [f"spec.replicas is owned by {', '.join(owners)}"], NOTE)
+
+
+def replica_owners(obj: dict) -> list[str]:
+    """Managers that own spec.replicas of an object."""
+    entries = dicts(dig(obj, "metadata", "managedFields"))
+    return sorted({text(entry.get("manager")) for entry in entries if dig(entry, "fieldsV1", "f:spec", "f:replicas") is not None})
 
 
 def controllers(snap: Snapshot) -> c.Iterator[Finding]:

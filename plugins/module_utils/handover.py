@@ -12,17 +12,11 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, mapping, text
+from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dig, mapping, text
 
 Facts = dict[str, t.Any]
 KINDS = ("Deployment", "LeaderWorkerSet")
 SUFFIX = "-replicas"  # of the other name
-
-
-def owners(obj: c.Mapping[str, t.Any]) -> list[str]:
-    """Managers that own spec.replicas of an object."""
-    entries = dicts(dig(obj, "metadata", "managedFields"))
-    return sorted({text(entry.get("manager")) for entry in entries if dig(entry, "fieldsV1", "f:spec", "f:replicas") is not None})
 
 
 def leaves_replicas(definition: c.Mapping[str, t.Any]) -> bool:
@@ -30,21 +24,21 @@ def leaves_replicas(definition: c.Mapping[str, t.Any]) -> bool:
     return definition.get("kind") in KINDS and "replicas" not in mapping(definition.get("spec"))
 
 
-def given_up(definitions: c.Sequence[Facts], found: c.Sequence[c.Mapping[str, t.Any]], manager: str) -> list[Facts]:
-    """What another manager has to apply first: of each definition that leaves its replicas, and whose replicas only `manager` owns, their number now.
+def given_up(definitions: c.Sequence[Facts], applied: c.Sequence[c.Mapping[str, t.Any]]) -> list[Facts]:
+    """What another manager has to apply first: of each definition that leaves its replicas, the number that is ours still.
 
-    found: objects as cluster_access returns them, with `replicas`: {count, owners}.
+    applied: what we last applied of these objects, as cluster_snapshot returns it.
     """
-    now = {_key(item): mapping(item.get("replicas")) for item in found}
-    alone = [(item, now[_key(item)]) for item in definitions if leaves_replicas(item) and now.get(_key(item), {}).get("owners") == [manager]]
+    numbers = {_key(item): mapping(item.get("spec")).get("replicas") for item in applied}
     return [
         {
             "apiVersion": item["apiVersion"],
             "kind": item["kind"],
             "metadata": {key: item["metadata"][key] for key in ("name", "namespace") if key in item["metadata"]},
-            "spec": {"replicas": replicas["count"]},
+            "spec": {"replicas": numbers[_key(item)]},
         }
-        for item, replicas in alone
+        for item in definitions
+        if leaves_replicas(item) and numbers.get(_key(item)) is not None
     ]
 
 

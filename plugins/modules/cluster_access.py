@@ -82,9 +82,7 @@ user:
   type: str
   sample: system:serviceaccount:llm-d:deployer
 found:
-  description:
-    - Those of O(resources) that exist, with their names, labels and generations.
-    - Those with a number of replicas also with C(replicas), which are their C(count), and the C(owners) of it, names of field managers.
+  description: Those of O(resources) that exist, with their names, labels and generations.
   returned: success
   type: list
   elements: dict
@@ -98,10 +96,8 @@ found:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import handover
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError, not_an_api_server
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import mapping
 from ansible_collections.llm_d.inference.plugins.module_utils.observer import Observer, references
 
 
@@ -133,16 +129,9 @@ def look_up(cluster: Cluster, items: list[dict], skip_forbidden: bool) -> list[d
         {
             "apiVersion": obj["apiVersion"], "kind": obj["kind"],
             "metadata": {key: value for key, value in obj["metadata"].items() if key in keep},
-            **replicas_of(obj),
         }
         for found in observer.fetch().values() for obj in found
     ]
-
-
-def replicas_of(obj: dict) -> dict:
-    """The number of replicas and who owns it, where an object has one."""
-    count = mapping(obj.get("spec")).get("replicas")
-    return {} if count is None else {"replicas": {"count": count, "owners": handover.owners(obj)}}
 
 
 def words(right: dict) -> str:
