@@ -139,7 +139,8 @@ def _target_of(server: Facts) -> Facts:
 
 
 def _behavior(scaling: Facts) -> Facts:
-    return {way: {"stabilizationWindowSeconds": scaling[f"{word}_stabilization_seconds"]} for way, word in (("scaleUp", "scale_up"), ("scaleDown", "scale_down"))}
+    ways = {"scaleUp": "scale_up", "scaleDown": "scale_down"}
+    return {way: {"stabilizationWindowSeconds": scaling[f"{word}_stabilization_seconds"]} for way, word in ways.items()}
 
 
 def _hpa(service: Facts, server: Facts, scaling: Facts, _namespace: str) -> Facts:

@@ -37,7 +37,9 @@ AUTOSCALING = {
     "min": Field("int", "Least number of servers, for which there has to be room. New ones begin with 1.", default=1, minimum=1),
     "max": Field("int", "Largest number of servers. Not with C(provider: external).", minimum=1),
     "metrics": Field("dict", "What is kept by more or fewer servers; the metric that asks for most of them wins.", default={}, options=METRICS),
-    "scale_up_stabilization_seconds": Field("int", "Seconds for which more servers must have been wanted before there are.", default=60, minimum=0, maximum=3600),
+    "scale_up_stabilization_seconds": Field(
+        "int", "Seconds for which more servers must have been wanted before there are.", default=60, minimum=0, maximum=3600
+    ),
     "scale_down_stabilization_seconds": Field(
         "int", "Seconds for which fewer servers must have been wanted before there are.", default=300, minimum=0, maximum=3600
     ),

@@ -45,7 +45,8 @@ def built_in() -> jsonschema.Draft202012Validator:
     path = others.folder(KUBERNETES) / "api/openapi-spec/v3/apis__autoscaling__v2_openapi.json"
     document = json.loads(path.read_text(encoding="utf-8"))
     schemas = {name: others.strict(_plain(schema)) for name, schema in document["components"]["schemas"].items()}
-    return jsonschema.Draft202012Validator({"components": {"schemas": schemas}, "$ref": "#/components/schemas/io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler"})
+    kind = "#/components/schemas/io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler"
+    return jsonschema.Draft202012Validator({"components": {"schemas": schemas}, "$ref": kind})
 
 
 def _plain(schema: t.Any) -> t.Any:

@@ -156,7 +156,11 @@ REFUSED: dict[str, tuple[Facts, Facts, str, str, str]] = {
     "keda asks no URL": ({**KEDA, "prometheus": "prometheus:9090"}, {}, "autoscaling.prometheus", "is not a URL", "http://"),
     "gpus of a simulator": ({**KEDA, "metrics": {"gpu": 80}}, {}, "autoscaling.metrics.gpu", "vendor none", "{queue: 5}"),
     "cpu of no request": (
-        {**HPA, "metrics": {"cpu": 70}}, {"resources": {"requests": {"memory": "1Gi"}}}, "autoscaling.metrics.cpu", "request no processors", "resources.requests",
+        {**HPA, "metrics": {"cpu": 70}},
+        {"resources": {"requests": {"memory": "1Gi"}}},
+        "autoscaling.metrics.cpu",
+        "request no processors",
+        "resources.requests",
     ),
     "external has a max": ({"provider": "external", "max": 3}, {}, "autoscaling.max", "someone else scales", "Take it out"),
     "external has a metric": ({"provider": "external", "metrics": {"queue": 3}}, {}, "autoscaling.metrics.queue", "someone else scales", "Take it out"),
