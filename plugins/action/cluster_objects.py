@@ -10,7 +10,9 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 
+from ansible_collections.llm_d.inference.plugins.module_utils import handover
 from ansible_collections.llm_d.inference.plugins.module_utils.changes import (
+    TAKEN,
     Change,
     batches,
     changes,
@@ -21,11 +23,15 @@ from ansible_collections.llm_d.inference.plugins.module_utils.changes import (
 from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import explain, one_line
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import waitable
 from ansible_collections.llm_d.inference.plugins.module_utils.secret_checksums import annotated, read_by
-from ansible_collections.llm_d.inference.plugins.modules import secret_checksums  # noqa: F401  # pylint: disable=unused-import  # likewise
+from ansible_collections.llm_d.inference.plugins.modules import (  # noqa: F401  # pylint: disable=unused-import  # likewise
+    cluster_snapshot,
+    secret_checksums,
+)
 from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
 
 MODULE = "kubernetes.core.k8s"
 CONTACT = "llm_d.inference.cluster_access"
+SNAPSHOT = "llm_d.inference.cluster_snapshot"
 CHECKSUMS = "llm_d.inference.secret_checksums"
 OPTIONS = ("definitions", "state", "owned_by", "skip_forbidden", "force_conflicts", "field_manager")
 NOISE = "No meaningful diff was generated"
@@ -65,7 +71,7 @@ class ActionModule(InProcess):
             done, order = sort_out(order, existing, options["owned_by"], options["state"])
         if options["state"] == "present":
             try:
-                order = self._with_checksums(order, task_vars)
+                order = self._with_checksums(self._replicas_given_up(order, options, task_vars), task_vars)
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
         for part in batches(order):
@@ -85,6 +91,31 @@ class ActionModule(InProcess):
         if answer.get("failed"):
             raise AnsibleActionFail(answer.get("msg"))
         return answer["found"]
+
+    def _replicas_given_up(self, definitions: list[dict], options: dict, task_vars) -> list[dict]:
+        """The definitions; where one leaves its replicas to others and they are ours, another name owns their number from now on (see handover)."""
+        leaving = [item for item in definitions if handover.leaves_replicas(item)]
+        if not leaving:
+            return definitions
+        args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
+        args["resources"] = [{key: item[key] for key in ("apiVersion", "kind", "metadata")} for item in leaving]
+        applied = self._execute_module(module_name=SNAPSHOT, module_args=args, task_vars=task_vars)
+        if applied.get("failed"):
+            raise AnsibleActionFail(applied.get("msg"))
+        parts = handover.given_up(leaving, applied["definitions"])
+        if self._task.check_mode:
+            return handover.kept(definitions, parts)
+        if not parts:
+            return definitions
+        answer = self._call(parts, {**options, "field_manager": options["field_manager"] + handover.SUFFIX, "force_conflicts": False}, task_vars)
+        if answer.get("failed"):
+            raise AnsibleActionFail(self._why(answer, task_vars))
+        refused = [change for change in changes(parts, answer, "present", False) if change.action == "refused"]
+        # Who has scaled it since we looked owns it since.
+        wrong = [f"{change.title}: its replicas could not be given up: {change.problem}" for change in refused if TAKEN not in change.problem]
+        if wrong:
+            raise AnsibleActionFail("\n".join(wrong))
+        return definitions
 
     def _with_checksums(self, definitions: list[dict], task_vars) -> list[dict]:
         """The definitions; those that read Secrets are annotated so that a new value replaces their pods."""

@@ -40,7 +40,7 @@ def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Fact
         "slo": slo,
         "baseline": f"{old}/{target['name']}/result.json" if old else None,
         "baseline_max_ratio": wanted["baseline_max_ratio"] if old else None,
-        "servers": {"namespace": plan["namespace"], "service": target["name"], "count": target["replicas"]},
+        "servers": {"namespace": plan["namespace"], "service": target["name"], "count": 1 if target["replicas"] is None else target["replicas"]},
         "job": _job(plan) if wanted["job"] else None,
     } for target in verdict.targets(t.cast(t.Any, plan)) if target["name"] in chosen]
 

@@ -18,6 +18,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.failures import re
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 # by which what an instance has made is known
 MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
+TAKEN = "another manager owns these fields"
 HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
 
 
@@ -169,7 +170,7 @@ def _problem(error: dict) -> tuple[str, bool, bool]:
     if no_namespace:
         words += "; create the namespace first"
     elif status.get("reason") == "Conflict":
-        words += "; another manager owns these fields"
+        words += f"; {TAKEN}"
     elif trouble := refusal_trouble(words):
         words += f"; {trouble.remedy}"
     return words, False, no_namespace

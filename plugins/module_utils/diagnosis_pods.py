@@ -59,8 +59,9 @@ def workloads(snap: Snapshot) -> c.Iterator[dict[str, t.Any]]:
                "service": service["name"]}
         for server in service.get("servers") or [service["server"]]:
             role = f"{server.get('role') or 'model'} servers"
-            yield {"kind": server.get("kind") or "Deployment", "namespace": snap.namespace, "name": server["name"], "replicas": server["replicas"],
-                   "part": role, "service": service["name"]}
+            count = None if server.get("autoscaling") else server["replicas"]
+            yield {"kind": server.get("kind") or "Deployment", "namespace": snap.namespace, "name": server["name"], "replicas": count, "part": role,
+                   "service": service["name"]}
 
 
 def missing(snap: Snapshot) -> c.Iterator[Finding]:

@@ -22,6 +22,8 @@ SIGNALS = {
     "blocks": "the prefix scorer cannot tune itself and works with its configured capacity",
 }
 REQUIRED = ("waiting", "running", "kv_cache")
+# what vLLM counts and times beside these
+SERVED, FIRST_TOKEN = "vllm:request_success_total", "vllm:time_to_first_token_seconds"
 
 
 @dataclasses.dataclass(frozen=True)

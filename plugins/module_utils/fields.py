@@ -41,6 +41,7 @@ FORMATS: dict[str, Format] = {
     "duration": _format(r"([0-9]+(\.[0-9]+)?(us|ms|s|m|h))+\Z", "a duration: a number with us, ms, s, m or h", "200ms"),
     "gateway_duration": _format(r"([0-9]{1,5}(h|m|s|ms)){1,4}\Z", "a duration: a whole number with ms, s, m or h", "300s"),
     "url_path": _format(r"/(?!.*//)[A-Za-z0-9/._~-]*\Z", "a path that begins with '/' and holds no '//'", "/llama"),
+    "http_url": _format(r"https?://[^\s/?#@]+(/[^\s?#]*)?\Z", "a URL with http:// or https://, without credentials", "http://prometheus.monitoring:9090"),
     "image": _format(r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*([:@][a-zA-Z0-9][a-zA-Z0-9._:+-]*)\Z", "an image with its tag or digest", "vllm/vllm-openai:v0.11.0"),
     "image_prefix": _format(
         r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*[a-zA-Z0-9]\Z", "a registry, with a port or a path if need be, and no '/' at its end", "registry.example.com:5000/mirror"

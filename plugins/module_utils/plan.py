@@ -10,6 +10,7 @@ import typing as t
 
 from .changes import MANAGED_BY, PART_OF
 from .fields import Problem, complete, unknown_key
+from .plan_autoscaling import autoscaling, other_autoscalers
 from .plan_benchmark import benchmark_problems
 from .plan_checks import name_problems, route_problems, service_problems
 from .plan_gateway import gateway as planned_gateway
@@ -171,6 +172,8 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
     servers = [
         spread(service, server(service, user, labels, built.requires, role, _proxy(service, user, release, built.requires, role))) for role in roles
     ]
+    for each in servers:
+        each["autoscaling"] = autoscaling(service, each, user["llm_d_namespace"])
     decode = servers[0]
     planned_pool = pool(service, user, release, gateway)
     picker = scheduler(service, user, release, gateway, labels, built)
@@ -185,6 +188,8 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "server": decode,
         "servers": servers,
         "leftovers": _leftovers(service, servers, built.requires) + unmonitored(service["name"], scraped),
+        # Gone before anything is applied: each pulls at the number of servers, and none lets another have it.
+        "other_autoscalers": other_autoscalers(service, servers),
         "switched": _switched(service, user),
         "monitors": scraped,
         # By number: while sidecars come or go, old and new pods give the same port different names.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .fields import Problem
+from .plan_autoscaling import autoscaling_problems, most
 from .plan_engine import engine_problems, vendor
 from .plan_needs import argument_problems, needs_problems, place_of
 from .plan_nodes import node_problems
@@ -33,6 +34,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     found += engine_problems(service, path)
     found += _accelerator_problems(service, path)
     found += node_problems(service, path)
+    found += autoscaling_problems(service, path)
     found += _label_problems(service, path)
     found += warmup_problems(service, path)
     if service["service_account"] == service["name"]:
@@ -132,9 +134,9 @@ def _label_problems(service: Facts, path: str) -> list[Problem]:
 
 
 def _servers(service: Facts, user: Facts) -> int:
-    """Pods that load the model."""
-    prefill = service["prefill"]["replicas"] if "prefill" in configuration(service, user["llm_d_release"]).requires["roles"] else 0
-    return (service["replicas"] + prefill) * service["accelerator"]["nodes"]
+    """Pods that load the model, at most."""
+    prefill = most(service, "prefill") if "prefill" in configuration(service, user["llm_d_release"]).requires["roles"] else 0
+    return (most(service, "decode") + prefill) * service["accelerator"]["nodes"]
 
 
 def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]:

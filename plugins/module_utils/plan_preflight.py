@@ -53,6 +53,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "secrets": _secrets(planned, user),
         "claims": _claims(planned, user),
         "storage_classes": _storage_classes(planned, user),
+        "autoscaling": _autoscaling(planned),
         "leader_worker_set": _leader_worker_set(planned, crds),
         "gpu_operator": _gpu_operator(planned["gpus"], user),
         "charts": _charts(planned),
@@ -128,6 +129,15 @@ def _leader_worker_set(planned: Facts, crds: Facts) -> Facts | None:
         **{key: groups[key] for key in ("install", "version", "minimum", "crd", "controller")},
         "brings_crd": crds.get("leader-worker-set", False),
     }
+
+
+def _autoscaling(planned: Facts) -> Facts:
+    """{API group that an autoscaler of ours acts by: names of the services that need it}."""
+    found: dict[str, list[str]] = {}
+    for service in planned["services"]:
+        for group in sorted({group for server in service["servers"] if server["autoscaling"] for group in server["autoscaling"]["asks"]}):
+            found.setdefault(group, []).append(service["name"])
+    return found
 
 
 def _accelerators(planned: Facts) -> list[Facts]:

@@ -26,6 +26,7 @@ _WRITTEN = [
     ("rbac.authorization.k8s.io", "rolebindings"),
     ("apps", "deployments"),
 ]
+_AUTOSCALERS = [("hpa", "autoscaling", "horizontalpodautoscalers"), ("keda", "keda.sh", "scaledobjects")]
 # What they read there beside: pods and their logs say what became of a Deployment, and which configuration an endpoint picker has loaded;
 # its counters are read through the API server, and each model server is asked for a completion that way.
 _READ = [
@@ -51,6 +52,8 @@ def rights(planned: Facts, user: Facts) -> list[Facts]:
     if rest:
         found += [(verb, group, resource, home) for verb, group, resource in _READ]
         found += [("list", "apps", "statefulsets", home)] if _grouped(planned) else []  # which pods of a group are the new ones
+        # KEDA acts by one, and so may someone else.
+        found += [("list", "autoscaling", "horizontalpodautoscalers", home)] if _scaled_by(planned) else []
         found += _handed_on(planned)
     asked = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
     return planned["prerequisites"]["rights"] + asked + _secret_rights(planned)
@@ -59,6 +62,11 @@ def rights(planned: Facts, user: Facts) -> list[Facts]:
 def _grouped(planned: Facts) -> bool:
     """Whether some servers span several nodes."""
     return any(server["nodes"] > 1 for service in planned["services"] for server in service["servers"])
+
+
+def _scaled_by(planned: Facts) -> set[str]:
+    """Who scales servers."""
+    return {server["autoscaling"]["provider"] for service in planned["services"] for server in service["servers"] if server["autoscaling"]}
 
 
 def _handed_on(planned: Facts) -> list[tuple[str, str, str, str]]:
@@ -147,6 +155,7 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
         kinds.append((home, "", "persistentvolumeclaims"))
     if any(service["monitors"] for service in planned["services"]):
         kinds.append((home, POD_MONITORS.partition(".")[2], POD_MONITORS.partition(".")[0]))
+    kinds += [(home, group, resource) for provider, group, resource in _AUTOSCALERS if provider in _scaled_by(planned)]
     if _grouped(planned):
         kinds.append((home, LEADER_WORKER_SET["group"], "leaderworkersets"))
     if gateway["gateway_api"]:

@@ -9,6 +9,7 @@ import typing as t
 
 from .epp_presets import SIDECAR_SERVER_PORT
 from .epp_rules import flags_of
+from .plan_autoscaling import least
 from .plan_engine import arguments as engine_arguments
 from .plan_engine import environment as engine_environment
 from .plan_engine import vendor
@@ -61,9 +62,9 @@ def pool_selector(service: Facts) -> Facts:
 
 
 def reached(planned: Facts, namespace: str) -> Facts:
-    """The planned servers of one role as modules that ask each of them want them (option `replicas`)."""
+    """The planned servers of one role as modules that ask each of them want them (option `replicas`): where an autoscaler says how many, one at least."""
     selector = ",".join(f"{key}={value}" for key, value in planned["selector"].items())
-    return {"namespace": namespace, "label_selector": selector, "port": str(planned["port"]), "count": planned["replicas"]}
+    return {"namespace": namespace, "label_selector": selector, "port": str(planned["port"]), "count": 1 if planned["autoscaling"] else planned["replicas"]}
 
 
 def served_arguments(service: Facts, required: Facts) -> list[str]:
@@ -94,7 +95,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "service_account": service["service_account"] or service["name"],
         # Our own account has them; that of someone else is left as it is.
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]] if service["service_account"] else [],
-        "replicas": service["replicas"] if role == "decode" else service[role]["replicas"],
+        "replicas": least(service, role),
         "selector": selector,
         "labels": {**service["labels"], **required.get("pod_labels", {}), **labels, **selector},
         "image": engine["image"] or image(user, engine["type"], ENGINES[engine["type"]]["image"]),

@@ -9,6 +9,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import (
+    preflight_autoscaling,
     preflight_cluster,
     preflight_gateway,
     preflight_gpus,
@@ -20,7 +21,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform
 
 Facts = dict[str, t.Any]
 
-_CHECKS = (*preflight_cluster.CHECKS, *preflight_gateway.CHECKS, *preflight_leader_workers.CHECKS, *preflight_gpus.CHECKS, *preflight_room.CHECKS)
+_CHECKS = (*preflight_cluster.CHECKS, *preflight_gateway.CHECKS, *preflight_leader_workers.CHECKS, *preflight_autoscaling.CHECKS,
+           *preflight_gpus.CHECKS, *preflight_room.CHECKS)
 
 
 def judge(facts: Facts, needs: Facts) -> list[Finding]:

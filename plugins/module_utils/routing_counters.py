@@ -12,12 +12,13 @@ import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence, prometheus_text
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, dicts, dig, mapping, text
+from ansible_collections.llm_d.inference.plugins.module_utils.engines import SERVED
 from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import ServiceTransport, Transport, excerpt
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_answers import require_ok
 from ansible_collections.llm_d.inference.plugins.module_utils.openai_api import Client, Trouble
 
 SERVER_LABELS = ("pod_name", "endpoint_name")  # of scheduler_attempts: gateway-api-inference-extension 1.5, llm-d-router
-SERVED, WAITING = "vllm:request_success_total", "vllm:num_requests_waiting"
+WAITING = "vllm:num_requests_waiting"
 THREADS = 8
 Facts = dict[str, t.Any]
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims about autoscalers that someone has put on the servers of a service; none where there is no autoscaler. Pure."""
+"""Claims about autoscalers of the servers of a service, ours and those of others; none where there is no autoscaler and none was wanted. Pure."""
 
 from __future__ import annotations
 
@@ -12,23 +12,27 @@ from ansible_collections.llm_d.inference.plugins.module_utils.claims import Clai
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import condition, describe, dig, mapping, text
 
 Facts = dict[str, t.Any]
+KINDS = ("Deployment", "LeaderWorkerSet")
+_REMEDY = ("look whether its metrics arrive (metrics.k8s.io, custom or external metrics, who owns their APIService), and that only one autoscaler scales "
+           "a Deployment")
+_ABSENT = "run playbooks/site.yml; with KEDA, which makes it of the ScaledObject, look at that object's conditions and at the log of keda-operator"
 # KEDA's ScaledObjects act by such an object too.
 PATH = "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers"
 
 
 def judge(autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.Any]], seconds: float) -> list[Claim]:
-    """`services`: {name, deployments}. One claim for each service whose Deployments are scaled."""
+    """`services`: {name, deployments, autoscaled: those that an autoscaler of ours shall scale}. One claim for each service whose servers are scaled."""
     found = []
     for service in services:
-        mine = [item for item in autoscalers if dig(item, "spec", "scaleTargetRef", "kind") == "Deployment"
+        mine = [item for item in autoscalers if dig(item, "spec", "scaleTargetRef", "kind") in KINDS
                 and dig(item, "spec", "scaleTargetRef", "name") in service["deployments"]]
-        if not mine:
+        alone = [name for name in service.get("autoscaled") or () if name not in map(_target, mine)]
+        if not mine and not alone:
             continue
-        wrong = [line for item in mine if (line := trouble(item))] + twice(mine)
+        wrong = [f"nothing scales {name}, and the plan has an autoscaler for it" for name in alone]
+        wrong += [line for item in mine if (line := trouble(item))] + twice(mine)
         well = "; ".join(_said(item) for item in mine)
-        found.append(claim(f"{service['name']}/scaling", not wrong, "; ".join(wrong) or well,
-                           "look whether its metrics arrive (metrics.k8s.io, custom or external metrics, who owns their APIService), and that only one "
-                           "autoscaler scales a Deployment", seconds))
+        found.append(claim(f"{service['name']}/scaling", not wrong, "; ".join(wrong) or well, _REMEDY if not alone else _ABSENT, seconds))
     return found
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from .fields import Field
+from .schema_autoscaling import AUTOSCALING
 from .schema_benchmark import BENCHMARK
 from .schema_gateway import GATEWAY
 from .schema_gpus import GPUS
@@ -135,7 +136,8 @@ _ROUTE = {
 }
 
 _PREFILL = {
-    "replicas": Field("int", "Number of prefill servers.", default=1, minimum=0),
+    "replicas": Field("int", "Number of prefill servers. Left out, 1, or what O(autoscaling) says.", minimum=0),
+    "autoscaling": Field("dict", "Who scales the prefill servers. They are scaled apart from the decode servers.", options=AUTOSCALING),
 }
 
 _TOLERATION = {
@@ -151,7 +153,17 @@ SERVICE = Field(
     options={
         "name": Field("str", "Name of the model service. All of its objects are named after it.", required=True, format="dns_label"),
         "model": Field("dict", "Which model is served.", required=True, options=MODEL),
-        "replicas": Field("int", "Number of model servers. With prefill servers of their own, number of decode servers.", default=1, minimum=0),
+        "replicas": Field(
+            "int",
+            "Number of model servers. With prefill servers of their own, number of decode servers. Left out, 1, or what O(autoscaling) says.",
+            minimum=0,
+        ),
+        "autoscaling": Field(
+            "dict",
+            "Who scales the model servers, in the place of O(replicas), between which numbers, and by what. Left out, nobody. With prefill servers of their"
+            " own, the decode servers.",
+            options=AUTOSCALING,
+        ),
         "prefill": Field(
             "dict",
             "The prefill servers. There are some only while the scheduler tells prefill from decode (C(preset: disaggregated), or"

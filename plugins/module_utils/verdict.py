@@ -50,9 +50,10 @@ def targets(plan: Facts) -> list[dict[str, t.Any]]:
         "path": service["route"]["path"],
         "address": _address(plan, service),
         "host_header": _host(service["route"].get("hostnames") or [], plan["gateway"]["listener"].get("hostname")),
-        "replicas": service["server"]["replicas"],
+        # Of those that someone scales it is what the endpoint picker knows.
+        "replicas": _fixed(service["server"]),
         "max_num_seqs": _number(service["server"]["args"], "max-num-seqs") or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
-        "endpoints": sum(server["replicas"] for server in service["servers"]),
+        "endpoints": None if None in map(_fixed, service["servers"]) else sum(map(_fixed, service["servers"])),
         # Servers that dial stay with the endpoint picker before until it has gone.
         "events_wait": claims.EVENTS_WAIT + service["scheduler"]["drain_seconds"],
         "servers": {"namespace": plan["namespace"], "groups": [
@@ -161,6 +162,11 @@ def servers(plan: Facts) -> list[dict[str, t.Any]]:
     } for service in plan["services"] for server in service["servers"] if server["replicas"]]
 
 
+def _fixed(server: Facts) -> int | None:
+    """The number of servers; None where someone scales them. Whether there are as many as their Deployment says now, its own claim tells."""
+    return None if server["autoscaling"] else server["replicas"]
+
+
 def _number(arguments: c.Sequence[str], flag: str) -> int | None:
     given = flags_of(arguments).get(flag) or ""
     return int(given) if given.isdigit() else None
@@ -184,7 +190,10 @@ def platform(plan: Facts) -> dict[str, t.Any]:
 
 def scaled(plan: Facts) -> list[dict[str, t.Any]]:
     """The services as platform_proof wants them."""
-    return [{"name": service["name"], "deployments": [server["name"] for server in service["servers"]]} for service in plan["services"]]
+    return [{
+        "name": service["name"], "deployments": [server["name"] for server in service["servers"]],
+        "autoscaled": [server["name"] for server in service["servers"] if server["autoscaling"] and server["autoscaling"]["autoscaler"]],
+    } for service in plan["services"]]
 
 
 def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, t.Any]:

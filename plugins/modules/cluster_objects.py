@@ -17,6 +17,8 @@ description:
   - Hands the whole list to one call of M(kubernetes.core.k8s), as server-side apply, and tells object by object what became of it.
   - All refusals are reported at once, each in one line.
   - An object counts as changed only when a part that is ours differs, not when a controller has written its status meanwhile.
+  - A Deployment or LeaderWorkerSet whose definition has no C(spec.replicas) is scaled by someone else. Where the number is ours still, it is not lost with
+    the field - as it would be, for 1 - but given up first - a field manager of another name owns it from then on, until somebody scales.
   - The values of Secrets are hidden in the diff, in errors and in the system log of the target.
   - A pod template whose containers read environment variables from Secrets gets the annotation C(llm-d.ai/secret-checksum), by which its pods are
     replaced when a value changes. See M(llm_d.inference.secret_checksums).

@@ -23,7 +23,7 @@ options:
   services:
     description:
       - The model services, each with its C(name) and the names of its C(deployments) in C(needs.namespace).
-      - Where someone has put an autoscaler on one of them, it is claimed to work.
+      - Where there is an autoscaler on one of them, it is claimed to work, whoever has put it there.
     type: list
     elements: dict
     default: []
@@ -33,10 +33,19 @@ options:
         type: str
         required: true
       deployments:
-        description: Names of the Deployments of its servers.
+        description: Names of the Deployments, or LeaderWorkerSets, of its servers.
         type: list
         elements: str
         required: true
+      autoscaled:
+        description: Those of C(deployments) that must have an autoscaler.
+        type: list
+        elements: str
+        default: []
+  wait:
+    description: Seconds to wait until the autoscalers of O(services[].autoscaled) act.
+    type: float
+    default: 0
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
@@ -86,23 +95,31 @@ from ansible_collections.llm_d.inference.plugins.module_utils.platform_proof imp
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight_facts import collect
 
 
-def scaled(cluster, namespace, services):
-    """Claims about autoscalers, and why there are none where this account may not see them."""
+def scaled(cluster, namespace, services, wait):
+    """Claims about autoscalers, and why there are none where this account may not see them. `wait`: seconds until those of the plan must act."""
     start = time.monotonic()
-    try:
-        found = cluster.find(scaling_proof.PATH.format(namespace)) or {}
-    except ApiError as error:
-        if error.status != 403:
-            raise
-        return [], [{"id": f"{service['name']}/scaling", "why": "this account may not list autoscalers"} for service in services]
-    return scaling_proof.judge(dicts(found.get("items")), services, time.monotonic() - start), []
+    ours = {f"{service['name']}/scaling" for service in services if service["autoscaled"]}
+    while True:
+        try:
+            found = cluster.find(scaling_proof.PATH.format(namespace)) or {}
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            return [], [{"id": f"{service['name']}/scaling", "why": "this account may not list autoscalers"} for service in services]
+        claims = scaling_proof.judge(dicts(found.get("items")), services, time.monotonic() - start)
+        # A new one has not looked at its metrics yet.
+        if not any(entry["id"] in ours and not entry["ok"] for entry in claims) or time.monotonic() - start >= wait:
+            return claims, []
+        time.sleep(min(1.0, max(0.0, start + wait - time.monotonic())))
 
 
 def main() -> None:
     """Entry point."""
-    service = {"name": {"type": "str", "required": True}, "deployments": {"type": "list", "elements": "str", "required": True}}
+    service = {"name": {"type": "str", "required": True}, "deployments": {"type": "list", "elements": "str", "required": True},
+               "autoscaled": {"type": "list", "elements": "str", "default": []}}
     module = AnsibleModule({**auth_spec(), "needs": {"type": "dict", "required": True},
-                            "services": {"type": "list", "elements": "dict", "default": [], "options": service}}, supports_check_mode=True)
+                            "services": {"type": "list", "elements": "dict", "default": [], "options": service},
+                            "wait": {"type": "float", "default": 0}}, supports_check_mode=True)
     if module.check_mode:
         module.exit_json(changed=False)
     needs, start = module.params["needs"], time.monotonic()
@@ -110,7 +127,7 @@ def main() -> None:
         cluster = connect(module)
         facts = collect(cluster, needs, FACTS)
         claims, skipped = judge(facts, needs, time.monotonic() - start)
-        more, left = scaled(cluster, needs["namespace"], module.params["services"])
+        more, left = scaled(cluster, needs["namespace"], module.params["services"], module.params["wait"])
     except ClusterError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, claims=claims + more, not_checked=skipped + left)

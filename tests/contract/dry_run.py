@@ -17,7 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors imp
 from . import definitions_of_others as others
 
 Facts = dict[str, t.Any]
-BUILT_IN = ("", "apps", "rbac.authorization.k8s.io")
+BUILT_IN = ("", "apps", "autoscaling", "rbac.authorization.k8s.io")
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES = "/api/v1/namespaces"
 # Objects are tried apart from those of a running stack, which would lend them what they lack.

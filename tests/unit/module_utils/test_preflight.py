@@ -167,6 +167,12 @@ SPANNING_ADOPTED: Facts = {**SPANNING, "llm_d_leader_worker_set": {"install": Fa
 LWS = "leaderworkersets.leaderworkerset.x-k8s.io"
 
 
+def scaled(provider: str, metric: str, **more: t.Any) -> Facts:
+    """A file whose servers are scaled by a metric."""
+    service = {key: value for key, value in LLAMA.items() if key != "replicas"}
+    return {"llm_d_model_services": [{**service, "autoscaling": {"provider": provider, "max": 3, "metrics": {metric: 1}, **more}}]}
+
+
 def lws(version: str | None = None, image: str | None = "0.9.0", **namespace: str) -> Facts:
     """A cluster with LeaderWorkerSet: version, as our mark on its definition says; image: of its controller; namespace: labels of its namespace."""
     controller = {"spec": {"template": {"spec": {"containers": [{"name": "manager", "image": f"registry.example.com/lws/lws:v{image}"}]}}}}
@@ -325,6 +331,9 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("leader_worker_set/foreign", SPANNING, {"crds": lws()["crds"], "leader_worker_set": {"namespace": None, "controller": None}}),
     ("leader_worker_set/newer", SPANNING, our_lws("0.11.2")),
     ("leader_worker_set/no_source", {**SPANNING, "llm_d_crd_sources": {"leader_worker_set": []}}, {}),
+    ("autoscaling/keda", scaled("keda", "queue", prometheus="http://prometheus:9090"), {}),
+    ("autoscaling/metrics", scaled("hpa", "queue"), {"groups": {**HEALTHY["groups"], "metrics.k8s.io": ["v1beta1"]}}),
+    ("autoscaling/metrics", scaled("hpa", "cpu"), {"groups": {**HEALTHY["groups"], "custom.metrics.k8s.io": ["v1beta1"]}}),
     ("gpu_operator/foreign", BY_HELM, gpu_operator("gpu-operator", POLICY)),
     ("gpu_operator/foreign", BY_OLM, {**openshift("4.21.3", V1), **gpu_operator("nvidia-gpu-operator", POLICY, **plan(FILE)["labels"])}),
     ("gpu_operator/newer", BY_HELM, gpu_operator("gpu-operator", NEWER, **plan(FILE)["labels"])),
@@ -496,6 +505,19 @@ def test_our_own_pods_make_room_for_what_comes() -> None:
 )
 def test_a_leader_worker_set_that_will_do_is_no_finding(user: Facts, seen: Facts) -> None:
     assert findings(user, seen) == []
+
+
+@pytest.mark.parametrize(
+    ("user", "group"),
+    [
+        (scaled("keda", "queue", prometheus="http://prometheus:9090"), "keda.sh"),
+        (scaled("hpa", "queue"), "custom.metrics.k8s.io"),
+        (scaled("hpa", "cpu"), "metrics.k8s.io"),
+        ({"llm_d_model_services": [{**scaled("hpa", "cpu")["llm_d_model_services"][0], "autoscaling": {"provider": "external"}}]}, "none"),
+    ],
+)
+def test_autoscalers_that_have_what_they_act_by_are_no_finding(user: Facts, group: str) -> None:
+    assert findings(user, {"groups": {**HEALTHY["groups"], group: ["v1"]}}) == []
 
 
 def test_what_is_missing_says_what_found_needed_and_how() -> None:

@@ -61,10 +61,11 @@ class Server:
 
 @pytest.fixture(name="prove")
 def proof(call, tmp_path):
-    def prove(server, check=False, needs=NEEDS):
+    def prove(server, check=False, needs=NEEDS, autoscaled=(), wait=0):
         with serve(server) as api:
-            return call(platform_proof, check=check, kubeconfig=kubeconfig(tmp_path, api), needs=needs, services=[
-                {"name": "sim", "deployments": ["sim-decode", "sim-prefill"]}, {"name": "table", "deployments": ["table-decode"]}])
+            return call(platform_proof, check=check, kubeconfig=kubeconfig(tmp_path, api), needs=needs, wait=wait, services=[
+                {"name": "sim", "deployments": ["sim-decode", "sim-prefill"], "autoscaled": list(autoscaled)},
+                {"name": "table", "deployments": ["table-decode"]}])
 
     return prove
 
@@ -133,6 +134,38 @@ def test_what_is_scaled_works(prove, items, ok, said):
     found = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
     assert [(entry["id"], entry["ok"]) for entry in found] == [("sim/scaling", ok)] and said in found[0]["evidence"]
     assert bool(found[0]["remedy"]) is not ok
+
+
+def test_what_the_plan_scales_has_an_autoscaler(prove):
+    server, needs = Server(), {**NEEDS, "rights": []}
+    server.pages[SCALERS] = {"items": [scaler("queue", "sim-prefill")]}
+    (found,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
+    assert not found["ok"] and found["evidence"] == "nothing scales sim-decode, and the plan has an autoscaler for it" and "ScaledObject" in found["remedy"]
+    server.pages[SCALERS]["items"].append(scaler("more", "sim-decode"))
+    (found,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
+    assert found["ok"] and not found["remedy"]
+
+
+class Late(Server):
+    """Its autoscaler looks at its metrics only after the second look at it."""
+
+    looks = 0
+
+    def __call__(self, handler, method, path, body):
+        if path.startswith(SCALERS):
+            self.looks += 1
+            item = scaler("queue", "sim-decode")
+            self.pages[SCALERS] = {"items": [item if self.looks > 2 else {**item, "status": {}}]}
+        return super().__call__(handler, method, path, body)
+
+
+def test_a_new_autoscaler_is_given_time(prove):
+    needs, server = {**NEEDS, "rights": []}, Late()
+    claims = prove(server, needs=needs, autoscaled=["sim-decode"], wait=30)["claims"]
+    assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [True] and server.looks == 3
+    server = Late()
+    claims = prove(server, needs=needs, wait=30)["claims"]
+    assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [False] and server.looks == 1, "that of someone else is not waited for"
 
 
 def test_autoscalers_that_may_not_be_seen_are_not_claimed(prove):

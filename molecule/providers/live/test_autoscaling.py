@@ -1,0 +1,105 @@
+"""Who scales the servers of a running stack: the number is given up without a change of it, and is left alone from then on. Needs `make site` first.
+
+The local cluster has no metrics server, so that a HorizontalPodAutoscaler has nothing to act by: it is claimed not to.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import typing as t
+from pathlib import Path
+
+import plays
+import pytest
+import yaml
+from kubernetes import client, config
+
+KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+HOME, NAME, OURS = "llm-d", "sim-decode", "llm_d.inference"
+FILE = plays.ROOT / "inventories/local/group_vars/all/llm_d.yml"
+HPA = {"provider": "hpa", "min": 2, "max": 5, "metrics": {"cpu": 70}}
+
+
+@pytest.fixture(scope="module", name="artifacts")
+def _artifacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config.load_kube_config(KUBECONFIG)
+    return tmp_path_factory.mktemp("artifacts")
+
+
+def site(artifacts: Path, scaling: dict[str, t.Any] | None, *options: str) -> tuple[subprocess.CompletedProcess[str], dict[str, t.Any]]:
+    """site.yml with the servers of the file scaled so, None: of the number in the file, and the claims of its verdict by id."""
+    given: dict[str, t.Any] = {"llm_d_artifacts_dir": str(artifacts)}
+    if scaling:
+        services = copy.deepcopy(yaml.safe_load(FILE.read_text(encoding="utf-8"))["llm_d_model_services"])
+        services[0].pop("replicas")
+        services[0]["autoscaling"] = scaling
+        given["llm_d_model_services"] = services
+    done = plays.run("-i", "inventories/local", "site.yml", "-e", json.dumps(given), *options)
+    path = artifacts / "verdict.json"
+    found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"claims": []}
+    return done, {entry["id"]: entry for entry in found["claims"]}
+
+
+def well(artifacts: Path, scaling: dict[str, t.Any] | None, *options: str) -> str:
+    """The output of a site.yml that ends well."""
+    done, _claims = site(artifacts, scaling, *options)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+    return done.stdout
+
+
+def servers() -> tuple[int, set[str], set[str]]:
+    """(number that is asked for, names of the pods, managers that own the number)."""
+    found = client.AppsV1Api().read_namespaced_deployment(NAME, HOME)
+    pods = client.CoreV1Api().list_namespaced_pod(HOME, label_selector="llm-d.ai/model-service=sim,llm-d.ai/role=decode").items
+    owners = {entry.manager for entry in found.metadata.managed_fields if "f:replicas" in (entry.fields_v1 or {}).get("f:spec", {})}
+    return found.spec.replicas, {pod.metadata.name for pod in pods if not pod.metadata.deletion_timestamp}, owners
+
+
+def autoscalers() -> list[str]:
+    return [item.metadata.name for item in client.AutoscalingV2Api().list_namespaced_horizontal_pod_autoscaler(HOME).items]
+
+
+def test_the_number_is_given_up_without_a_change_of_it(artifacts: Path) -> None:
+    before = servers()
+    assert before[0] == 4 and before[2] == {OURS}
+    out = well(artifacts, {"provider": "external"}, "--check", "--diff")
+    assert "changed=0 " in out and servers() == before, out
+    well(artifacts, {"provider": "external"})
+    count, pods, owners = servers()
+    assert (count, pods) == before[:2] and OURS not in owners and owners
+
+
+def test_who_scales_by_the_scale_subresource_is_left_alone(artifacts: Path) -> None:
+    client.AppsV1Api().patch_namespaced_deployment_scale(NAME, HOME, {"spec": {"replicas": 3}}, field_manager="somebody")
+    assert servers()[0] == 3
+    assert "changed=0 " in well(artifacts, {"provider": "external"})
+    count, _pods, owners = servers()
+    assert count == 3 and owners == {"somebody"}
+
+
+def test_an_autoscaler_without_metrics_is_claimed_not_to_scale(artifacts: Path) -> None:
+    done, claims = site(artifacts, HPA)
+    assert done.returncode != 0 and "autoscaling/metrics" in done.stdout, done.stdout[-6000:]
+    wrong = [name for name, entry in claims.items() if not entry["ok"]]
+    assert wrong == ["sim/scaling"], claims
+    told = claims["sim/scaling"]
+    assert f"{NAME} does not scale {NAME}: ScalingActive" in told["evidence"] and "metrics.k8s.io" in told["remedy"], told
+    assert autoscalers() == [NAME] and servers()[0] == 3, "more than its least number, which it cannot judge"
+
+
+def test_an_autoscaler_raises_to_its_least_number_and_no_run_takes_that_back(artifacts: Path) -> None:
+    client.AppsV1Api().patch_namespaced_deployment_scale(NAME, HOME, {"spec": {"replicas": 1}})
+    _done, claims = site(artifacts, HPA)
+    count, _pods, owners = servers()
+    assert count == 2 and OURS not in owners and claims["sim/servers"]["ok"], (count, owners, claims)
+    _done, claims = site(artifacts, HPA)
+    assert servers()[0] == 2 and claims["objects/ready"]["ok"]
+
+
+def test_a_fixed_number_takes_the_autoscaler_away_and_holds(artifacts: Path) -> None:
+    well(artifacts, None)
+    assert autoscalers() == [] and servers()[0] == 4 and OURS in servers()[2]
+    assert "changed=0 " in well(artifacts, None)
