@@ -30,12 +30,16 @@ PLOTS = {"Throughput by load", "Time to first token by load, 90th percentile", "
 LOOK = """const d=f.contentDocument,r=d.documentElement,at=e=>e.getBoundingClientRect();
 const out=e=>{const a=at(e),b=at(e.closest('svg'));return a.left<b.left-2||a.right>b.right+2||a.top<b.top-2||a.bottom>b.bottom+2};
 found.push({over:r.scrollWidth-r.clientWidth,high:r.scrollHeight,
-charts:[...d.querySelectorAll('svg[aria-label]')].map(s=>({name:s.getAttribute('aria-label'),wide:at(s).width,marks:s.querySelectorAll('path.line,rect').length})),
-cut:[...[...d.querySelectorAll('svg text')].filter(out),...[...d.querySelectorAll('p,li,h1,h2,dd,dt,pre,span,figure')].filter(e=>e.scrollWidth>e.clientWidth+1&&e.clientWidth)
+charts:[...d.querySelectorAll('svg[aria-label]')].map(s=>({name:s.getAttribute('aria-label'),wide:at(s).width,
+marks:s.querySelectorAll('path.line,rect').length})),
+cut:[...[...d.querySelectorAll('svg text')].filter(out),
+...[...d.querySelectorAll('p,li,h1,h2,dd,dt,pre,span,figure')].filter(e=>e.scrollWidth>e.clientWidth+1&&e.clientWidth)
 ].map(e=>e.textContent),loaded:f.contentWindow.performance.getEntriesByType('resource').length})"""
-CLAIMS = [claim("platform/kubernetes", True, "Kubernetes v1.34.4", "", 0.1), claim("gateway/programmed", True, "Gateway llm-d/llm-d-gateway is accepted", "", 0.02),
+CLAIMS = [claim("platform/kubernetes", True, "Kubernetes v1.34.4", "", 0.1),
+          claim("gateway/programmed", True, "Gateway llm-d/llm-d-gateway is accepted", "", 0.02),
           claim("meta-llama-3-1-8b-instruct/sticky", False, "6 requests with one shared prefix went to meta-llama-3-1-8b-instruct-decode-5d9f7c6b4-x8zkq (3), "
-                "meta-llama-3-1-8b-instruct-decode-5d9f7c6b4-b2h4n (3) (x-inference-pod)", "look whether the prefix scorer is in the picker's configuration", 0.75),
+                "meta-llama-3-1-8b-instruct-decode-5d9f7c6b4-b2h4n (3) (x-inference-pod)",
+                "look whether the prefix scorer is in the picker's configuration", 0.75),
           claim("meta-llama-3-1-8b-instruct/performance", True, "rate 4: 40 of 40 requests, 90 % of first tokens within 12 ms, 64 output tokens/s", "", 10.0)]
 
 
@@ -89,8 +93,9 @@ def frames(folder, text, height, script=""):
     """A document with the page in a frame of each width, side by side: a window of Chromium is 500 pixels wide at least."""
     page = json.dumps(text).replace("</", "<\\/")
     made = "".join(f'<iframe style="width:{width}px;height:{height}px;border:0;float:left"></iframe>' for width in WIDTHS)
-    (folder / "look.html").write_text('<!doctype html><meta charset="utf-8"><body style="margin:0">' + made + f"<script>const page={page};let left={len(WIDTHS)};"
-                                      f"const found=[];for(const f of document.querySelectorAll('iframe')){{f.onload=()=>{{{script}}};f.srcdoc=page}}</script>",
+    (folder / "look.html").write_text('<!doctype html><meta charset="utf-8"><body style="margin:0">' + made +
+                                      f"<script>const page={page};let left={len(WIDTHS)};const found=[];for(const f of document.querySelectorAll('iframe'))"
+                                      f"{{f.onload=()=>{{{script}}};f.srcdoc=page}}</script>",
                                       encoding="utf-8")
     return f"file://{folder / 'look.html'}"
 
