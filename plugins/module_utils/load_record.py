@@ -20,6 +20,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.load_wire import R
 SERVER_HEADER = "x-inference-pod"
 KEPT = 2000  # bytes of an error's body that are kept
 MAX_WHOLE = 32 << 20  # bytes of an answer that is not streamed
+MOST = 10**12  # tokens or milliseconds that a server may tell of one request; more is nonsense, and may be more than a float holds
 CONTENT = ("content", "text", "reasoning_content", "reasoning", "tool_calls")
 SIMPLE = re.compile(rb"[ !#-\[\]-~]+").fullmatch  # a text that JSON writes as it is
 SCAN = json.JSONDecoder().scan_once  # json.loads without what it does around it, which takes as long again
@@ -304,7 +305,7 @@ class AnswerReader:
         self.record.output_tokens = _count(usage.get("completion_tokens"))
         self.record.cached_tokens = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
         waited = usage.get("queue_time_ms")
-        self.record.queue_ms = float(waited) if isinstance(waited, (int, float)) and not isinstance(waited, bool) and waited >= 0 else None
+        self.record.queue_ms = float(waited) if isinstance(waited, (int, float)) and not isinstance(waited, bool) and 0 <= waited <= MOST else None
 
     def _unstreamed(self, now: float) -> None:
         data = b"".join(self._whole)
@@ -344,4 +345,4 @@ class AnswerReader:
 
 
 def _count(value: t.Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST else None

@@ -14,7 +14,6 @@ import typing as t
 
 GROWTH = 1.001
 SMALLEST = 1e-3  # below it, all are one: a microsecond where values are milliseconds
-LARGEST = 1e10
 PERCENTILES = (50, 90, 95, 99)
 Z95 = 1.959964  # of the normal distribution, for an interval of 95 %
 

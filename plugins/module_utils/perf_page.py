@@ -22,6 +22,7 @@ CDFS = (("ttft_from_schedule", "Time to first token", "from when the request was
 MORE = """
 .verdict{display:inline-block;border-radius:6px;padding:2px 12px;font-weight:600;color:#fff;background:#59636e}
 .verdict.passed{background:#1a7f37}.verdict.failed{background:#b3261e}.verdict.invalid,.verdict.inconclusive{background:#9a6700}
+h2.part{font-size:1.3rem;margin:1.6em 0 .3em;padding-top:.6em;border-top:2px solid var(--rule)}
 ul.why{margin:.4em 0 1em;padding-left:1.2em}td:first-child,th:first-child{text-align:left}.left td:nth-child(2),.left th:nth-child(2){text-align:left}
 """
 

@@ -15,7 +15,7 @@ import urllib.parse
 from ansible_collections.llm_d.inference.plugins.module_utils.http_words import AGENT, base_url
 from ansible_collections.llm_d.inference.plugins.module_utils.load import Target
 from ansible_collections.llm_d.inference.plugins.module_utils.load_call import Call
-from ansible_collections.llm_d.inference.plugins.module_utils.load_record import Record
+from ansible_collections.llm_d.inference.plugins.module_utils.load_record import MOST, Record
 
 WAITING = 2000  # answers that may wait for their tokens to be counted; one more is counted in chunks
 
@@ -86,7 +86,7 @@ class Counter:
         answer = self._connection.getresponse()
         found = json.loads(answer.read(32 << 20))
         count = found.get("count") if answer.status == 200 and isinstance(found, dict) else None
-        if not isinstance(count, int):
+        if not isinstance(count, int) or not 0 <= count <= MOST:
             raise ValueError("no count")
         return count
 

@@ -23,7 +23,8 @@ h2{margin:1.4em 0 .4em}ul.claims{list-style:none;margin:0;padding:0;border:1px s
 @media(prefers-color-scheme:dark){.fail .mark{color:#ff8b80}}
 .name{font-weight:600;overflow-wrap:anywhere}.time{color:var(--soft);font-size:.9rem;font-variant-numeric:tabular-nums}
 .claims p{grid-column:2/-1;margin:2px 0 0;overflow-wrap:anywhere}.remedy::before{content:"What to do: ";font-weight:600}
-pre{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:10px;overflow-x:auto;font-size:.85rem}
+pre{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:10px;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}
+@media(max-width:640px){.claims li{grid-template-columns:2.6em 1fr max-content;gap:0 8px}}
 """
 
 

@@ -466,7 +466,11 @@ artifacts:
   description: Files that were written.
   returned: with O(artifacts)
   type: dict
-  sample: {result: artifacts/perf/result.json, requests: artifacts/perf/requests.csv, page: artifacts/perf/report.html}
+  sample:
+    result: artifacts/perf/result.json
+    requests: artifacts/perf/requests.csv
+    page: artifacts/perf/report.html
+    reports: [artifacts/perf/benchmark_report_0.json]
 stages:
   description: One element for each stage, or rate that was tried. Latencies are those of successful requests; failed ones are counted beside them.
   returned: always, except in check mode

@@ -14,7 +14,9 @@ import plays
 import pytest
 from kubernetes import client
 from python_image import NAME, push
-from stack import NAMESPACE, Stack, until
+from stack import NAMESPACE, Stack, call, until
+
+from ansible_collections.llm_d.inference.plugins.module_utils import prometheus_text
 
 LABEL = "llm-d.ai/perf"
 # Whether this host is quick enough to measure with is no question here.
@@ -89,9 +91,31 @@ def test_check_mode_sends_and_makes_nothing(stack: Stack, tmp_path: Path) -> Non
     assert left(stack) == [] and not (tmp_path / "benchmark").exists()
 
 
-def test_quick_asks_each_server(tmp_path: Path) -> None:
+def answered(stack: Stack) -> dict[str, float]:
+    """Requests that each model server of `sim` has answered, as it counts them itself."""
+    pages = {name: call(f"http://{address}:8000/metrics")[2].decode() for name, address in stack.servers("sim").items()}
+    return {name: prometheus_text.total(prometheus_text.parse(page), "vllm:request_success_total") or 0.0 for name, page in pages.items()}
+
+
+def test_quick_asks_each_server(stack: Stack, tmp_path: Path) -> None:
+    before = answered(stack)
     done = play(tmp_path, {"quick": True, "slo": {}})
-    assert done.returncode == 0 and "changed=0" in done.stdout, done.stdout
+    assert done.returncode == 0 and "changed=0" in done.stdout and "quick | Ask every model server" in done.stdout, done.stdout
+    after = answered(stack)
+    assert len(before) == 4 and all(after[name] > count for name, count in before.items()), (before, after)
+    assert not (tmp_path / "benchmark").exists()
+
+
+def test_quick_names_the_server_that_fails(stack: Stack, tmp_path: Path) -> None:
+    name, address = sorted(stack.servers("sim").items())[0]
+    admin = f"http://{address}:8000/admin/config"
+    assert call(admin, {"failure-injection-rate": 100, "failure-types": ["server_error"]})[0] == 200
+    try:
+        done = play(tmp_path, {"quick": True, "slo": {}}, "-e", '{"llm_d_wait_timeout": 2}')
+    finally:
+        assert call(admin, {"failure-injection-rate": 0, "failure-types": []})[0] == 200
+    assert done.returncode != 0 and f"1 of 4 servers, Pod {NAMESPACE}/{name}: " in " ".join(done.stdout.split()), done.stdout
+    assert not (tmp_path / "benchmark").exists()
 
 
 def test_an_image_that_is_not_there_is_named(stack: Stack, image: str, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """The claims of playbooks/validate.yml: each holds of the running stack, and fails when it is broken, or when the file promises what the stack does not do.
 
-Not here: platform/kubernetes, which needs an old cluster; platform/rights, which molecule/providers has; gateway/programmed, sim/serving, sim/scheduled and
-sim/counted, whose breaks molecule/diagnosis has.
+Not here: platform/kubernetes, which needs an old cluster, and platform/rights, which molecule/providers has.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import plays
 import pytest
 from agreement import show
 from kubernetes import client
-from stack import NAMESPACE, Stack, call, until
+from stack import MODELS, NAMESPACE, Stack, call, until
 
 Claims = dict[str, dict[str, t.Any]]
 EVERY = {"picker", "pool", "route", "serving", "scheduled", "counted", "endpoints", "plugins", "sticky", "spread", "configured", "servers",
@@ -178,11 +177,11 @@ def test_servers_with_other_blocks(tmp_path: Path) -> None:
 
 
 def test_servers_without_a_cache(tmp_path: Path) -> None:
-    """A simulator without one may say nothing of it: then it is not claimed, and said so."""
+    """The simulator says so of every request: it took no token from a cache."""
     with container("sim-decode", instead("--enable-kvcache=false")):
         code, claims, shown = validate(tmp_path)
-    print(claims.get("sim/cached", "not claimed"))
-    assert ("sim/cached" in failed(claims) and code != 0) if "sim/cached" in claims else "--enable-prompt-tokens-details" in shown, shown
+    assert code != 0 and "sim/cached" in failed(claims), shown
+    assert re.match(r"0 of \d+ requests after the first found", claims["sim/cached"]["evidence"]), claims["sim/cached"]
 
 
 def test_an_endpoint_picker_that_does_not_start(tmp_path: Path) -> None:
@@ -216,6 +215,37 @@ def test_a_route_to_nowhere(tmp_path: Path) -> None:
     with custom("gateway.networking.k8s.io", "v1", "httproutes", "table", nowhere):
         code, claims, shown = validate(tmp_path)
     assert code != 0 and {"table/route", "table/serving"} <= failed(claims) and claims["sim/route"]["ok"], shown
+
+
+def test_requests_that_go_past_the_endpoint_picker(stack: Stack, tmp_path: Path) -> None:
+    """Without the policy that has the gateway ask it; the route's Service answers all the same."""
+    def answers(picked: bool) -> bool:
+        body = {"model": MODELS["sim"], "prompt": "who picks?", "max_tokens": 1}
+        status, headers, _content = call(f"{stack.url('sim')}/v1/completions", body)
+        return status == 200 and ("x-went-into-resp-headers" in headers) is picked
+
+    with custom("gateway.envoyproxy.io", "v1alpha1", "envoyextensionpolicies", "sim-epp", None):
+        until(lambda: answers(picked=False), 30, "the gateway no longer asks the endpoint picker")
+        code, claims, shown = validate(tmp_path)
+    until(lambda: answers(picked=True), 30, "the gateway asks the endpoint picker again")
+    assert code != 0 and {"sim/scheduled", "sim/counted"} <= failed(claims), shown
+    assert claims["sim/scheduled"]["evidence"].startswith("0 of ") and claims["sim/serving"]["ok"] and claims["table/scheduled"]["ok"], shown
+
+
+def test_a_gateway_of_another_class(tmp_path: Path) -> None:
+    """Which no controller takes up. It stands beside the one that works: that one would come back with another address."""
+    api, place = client.CustomObjectsApi(), ("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways")
+    listener = {"name": "http", "port": 80, "protocol": "HTTP"}
+    api.create_namespaced_custom_object(*place, {
+        "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "another"},
+        "spec": {"gatewayClassName": "nothing", "listeners": [listener]}})
+    try:
+        code, claims, shown = validate(tmp_path, llm_d_gateway={"provider": "envoy_gateway", "service_type": "ClusterIP", "name": "another"},
+                                       validation_wait=0, llm_d_wait_timeout=2)
+    finally:
+        api.delete_namespaced_custom_object(*place, "another")
+    assert code != 0 and "gateway/programmed" in failed(claims), shown
+    assert f"Gateway {NAMESPACE}/another: " in claims["gateway/programmed"]["evidence"] and "it has no address" in claims["gateway/programmed"]["evidence"]
 
 
 def test_a_pool_that_is_gone(tmp_path: Path) -> None:

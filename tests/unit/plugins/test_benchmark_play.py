@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from local_servers import SSE, chunk, serve, stream
+from engine_servers import ApiServer, engine, listed, pod
+from local_servers import JSON, SSE, chunk, serve, stream
 
 SERVICES = [{"name": name, "model": {"served_name": f"acme/{name}"}, "engine": {"type": "simulator"}, "route": {"path": path}}
             for name, path in (("sim", "/"), ("table", "/table"))]
@@ -90,3 +92,32 @@ def test_check_mode_sends_nothing_and_finds_mistakes(play):
         wrong, folder = play({"url": url, "workload": {"kind": "trace"}}, "--check")
         assert wrong.returncode != 0 and "workload.path: the file is missing" in wrong.stdout
     assert server.asked == [] and not folder.exists()
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_quick_asks_each_server(play, tmp_path, broken):
+    """Through an API server, at the port that its pods have: nothing is sent to `url`, which is nobody's here, and nothing is written."""
+    labels = {"llm-d.ai/model-service": "sim"}
+    service = {"kind": "Service", "metadata": {"name": "sim"}, "spec": {"selector": labels, "ports": [{"port": 8000, "targetPort": "http"}]}}
+    asked, pages = {"pod-a": 0, "pod-b": 0}, {"/v1/models": (200, JSON, listed("vllm", "acme/sim"))}
+
+    def counting(name):
+        known = engine("vllm", **pages, **({"/v1/completions": (500, JSON, '{"error": {"message": "out of memory"}}')} if broken and name == "pod-b" else {}))
+
+        def answer(handler, method, path, body):
+            asked[name] += path == "/v1/completions"
+            return known(handler, method, path, body)
+        return answer
+
+    with contextlib.ExitStack() as stack:
+        pods = [pod(name, stack.enter_context(serve(counting(name))), labels) for name in asked]
+        api = stack.enter_context(serve(ApiServer(pods, {"/api/v1/namespaces/llm-d/services/sim": service})))
+        (tmp_path / "kubeconfig").write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": api}}],
+            "users": [{"name": "u", "user": {"token": "t"}}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}), encoding="utf-8")
+        given = {"llm_d_model_services": [{**SERVICES[0], "replicas": 2}], "llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "llm_d_wait_timeout": 2}
+        done, folder = play({"quick": True, "url": "http://127.0.0.1:1"}, "-e", json.dumps(given))
+    assert all(asked.values()) and not folder.exists() and "changed=0" in done.stdout, (asked, done.stdout)
+    said = " ".join(done.stdout.split())
+    assert (done.returncode != 0) is broken and bool(re.search("1 of 2 servers, Pod llm-d/pod-b: .*500 Internal", said)) is broken, done.stdout
+    assert "quick | Ask every model server" in done.stdout

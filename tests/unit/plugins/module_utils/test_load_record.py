@@ -126,3 +126,19 @@ def test_an_answer_in_one_piece_without_text(wanted, error):
 def test_a_text_that_is_also_a_key_is_no_trap(text):
     data = HEAD + b"".join(body(stream(chunk(each), done=False)) for each in (text, "other", text)) + body(stream(chunk("", "stop"))) + b"0\r\n\r\n"
     assert read(data, []).record.text == f"{text}other{text}"
+
+
+@pytest.mark.parametrize(("told", "wanted"), [
+    ("12.5", 12.5), ("0", 0.0), ("true", None), ("-1", None), ('"x"', None), ("null", None), ("NaN", None), ("Infinity", None), ("1" + "0" * 400, None)])
+def test_the_time_in_the_server_s_queue(told, wanted):
+    """As JSON comes from the wire, with what Python takes for a number and no server can mean."""
+    last = b'data: {"choices": [], "usage": {"completion_tokens": 1, "queue_time_ms": ' + told.encode() + b"}}\n\n"
+    record = read(HEAD + body(stream(chunk("a", "stop"), done=False)) + body(last) + b"0\r\n\r\n", []).record
+    assert (record.queue_ms, record.output_tokens, record.error) == (wanted, 1, None)
+
+
+@pytest.mark.parametrize("told", ["true", "-1", "1.5", '"x"', "1" + "0" * 400])
+def test_counts_that_are_none(told):
+    last = b'data: {"choices": [], "usage": {"completion_tokens": ' + told.encode() + b"}}\n\n"
+    record = read(HEAD + body(stream(chunk("a", "stop"), done=False)) + body(last) + b"0\r\n\r\n", []).record
+    assert record.output_tokens is None and record.error is None

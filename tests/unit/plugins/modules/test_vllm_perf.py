@@ -38,7 +38,8 @@ class Server:
         asked = json.loads(body)
         if path == "/tokenize":
             said = asked.get("prompt") or " ".join(message["content"] for message in asked["messages"])
-            return (200, {"Content-Type": JSON}, json.dumps({"count": len(said.split())})) if self.tokenize else (404, {}, "")
+            count = len(said.split()) if self.tokenize is True else self.tokenize
+            return (200, {"Content-Type": JSON}, json.dumps({"count": count})) if self.tokenize else (404, {}, "")
         with self._lock:
             number = len(self.asked)
             self.asked.append({**asked, "path": path, "key": handler.headers.get("Authorization"), "port": handler.client_address[1]})
@@ -65,6 +66,8 @@ def test_a_closed_loop_keeps_so_many_in_flight(call):
     assert len(server.asked) == 35 and {each["key"] for each in server.asked} == {"Bearer sk-secret"} and "sk-secret" not in json.dumps(result)
     assert stage["ttft_ms"]["min"] >= 50 and stage["output_tokens"] == 60 and stage["hit_ratio"] == 0.25 and set(stage["servers"]) == {"pod-0", "pod-1"}
     assert len({each["port"] for each in server.asked}) == 4 and len({each["prompt"] for each in server.asked}) == 35
+    # one process has one thread: it took some of the processor, and no more than one core
+    assert 0 < stage["client_cpu"] <= 1.05 and 0 < result["client"]["cpu"] <= 1.05
 
 
 def test_a_closed_loop_ends_when_its_time_is_over(call):
@@ -117,13 +120,22 @@ def test_every_kind_of_failure_counts(call):
     assert result["failed"] and result["verdict"] == "failed" and len(result["why"]) == 1 and "error_rate_max: 0.24138 misses at most 0.1" in result["msg"]
 
 
-@pytest.mark.parametrize(("tokenize", "source", "tokens"), [(True, "tokenize", 10), (False, "chunks", 10)])
-def test_tokens_that_the_server_does_not_tell(call, tokenize, source, tokens):
+@pytest.mark.parametrize(("tokenize", "source"), [(True, "tokenize"), (False, "chunks"), (10**400, "chunks")], ids=["tokenize", "none", "nonsense"])
+def test_tokens_that_the_server_does_not_tell(call, tokenize, source):
     server = Server(told=False, tokenize=tokenize)
     with serve(server) as url:
         stage = call(vllm_perf, url=url, stages=[{"concurrency": 2, "requests": 5}], **{**OPTIONS, "ignore_eos": False})["stages"][0]
-    assert stage["token_source"] == {source: 5} and stage["output_tokens"] == tokens and stage["prompt_tokens"] == (30 if tokenize else 0)
+    assert stage["token_source"] == {source: 5} and stage["output_tokens"] == 10 and stage["prompt_tokens"] == (30 if source == "tokenize" else 0)
     assert stage["tpot_ms"]["n"] == 5
+
+
+@pytest.mark.parametrize(("told", "n", "p50"), [(12.5, 5, 12.5), (True, 0, None), (-1, 0, None), ("x", 0, None), (float("inf"), 0, None)])
+def test_the_time_in_the_server_s_queue(call, told, n, p50):
+    server = Server()
+    server.usage = {**USAGE, "usage": {**USAGE["usage"], "queue_time_ms": told}}
+    with serve(server) as url:
+        stage = call(vllm_perf, url=url, stages=[{"concurrency": 1, "requests": 5}], **OPTIONS)["stages"][0]
+    assert stage["ok"] == 5 and stage["queue_ms"]["n"] == n and stage["queue_ms"]["p50"] == (p50 and pytest.approx(p50, rel=0.001))
 
 
 def test_answers_that_are_not_streamed(call):
@@ -145,13 +157,26 @@ def test_chats_of_a_closed_loop(call):
     assert last["messages"][2] == {"role": "assistant", "content": "To day"} and last["path"] == "/v1/chat/completions"
 
 
-def test_a_trace_is_sent_at_its_times(call, tmp_path):
-    trace = tmp_path / "trace.jsonl"
-    trace.write_text("\n".join(json.dumps({"timestamp": 400 * number, "input_length": 5, "output_length": 2, "hash_ids": [number]}) for number in range(5)))
-    workload = {"kind": "trace", "path": str(trace), "speed": 4, "block_len": 4}
-    with serve(Server()) as url:
+LENGTHS = [(5, 2), (9, 1), (3, 2), (7, 2), (5, 1)]
+MOONCAKE = "\n".join(json.dumps({"timestamp": 400 * number, "input_length": asked, "output_length": told, "hash_ids": [number]})
+                     for number, (asked, told) in enumerate(LENGTHS))
+BURST = "\n".join(["Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type", "0.1,GPT-4,8,0,8,API log",
+                   *(f"{0.4 * number},ChatGPT,{asked},{told},{asked + told},Conversation log" for number, (asked, told) in enumerate(LENGTHS))])
+
+
+@pytest.mark.parametrize(("kind", "text"), [("mooncake", MOONCAKE), ("burstgpt", BURST)])
+def test_a_trace_is_sent_at_its_times(call, tmp_path, kind, text):
+    """With the lengths that were recorded; a BurstGPT request that got no answer then is left out."""
+    trace = tmp_path / "trace"
+    trace.write_text(text)
+    workload = {"kind": "trace", "format": kind, "path": str(trace), "speed": 4, "block_len": 4}
+    server = Server()
+    with serve(server) as url:
         stage = call(vllm_perf, url=url, **{**OPTIONS, "workload": workload})["stages"][0]
     assert stage["label"] == "trace" and stage["ok"] == 5 and stage["sent_per_s"] == pytest.approx(10, rel=0.1)
+    # the first look asks for something of its own; two that are due 100 ms apart may come in by another order on a busy host
+    sent = [(len(each["prompt"].split()), each["max_tokens"]) for each in server.asked if each["prompt"] != "Hello"]
+    assert sorted(sent) == sorted(LENGTHS)
 
 
 def test_own_prompts_for_a_model_and_its_adapters(call, tmp_path, certificate):

@@ -1,54 +1,119 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page of a measurement, as a real browser lays it out."""
+"""The pages of a measurement, of a benchmark of several services and of a verdict, as a real browser lays them out."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
+import struct
 import subprocess
 import time
 
 import pytest
+from ansible.module_utils.testing import patch_module_args
 
+from ansible_collections.llm_d.inference.plugins.module_utils import perf_page, verdict, verdict_page
+from ansible_collections.llm_d.inference.plugins.module_utils.claims import claim
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import chunk, serve, stream
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2}}
 OPTIONS = {"model": "acme/tiny", "workload": {"input_len": 6, "output_len": 2}, "max_lag": 5, "max_lag_share": 0, "pause": 0}
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WIDTHS = (390, 1280)  # of a phone and of a desk
+PLOTS = {"Throughput by load", "Time to first token by load, 90th percentile", "Time to first token", "Time to last token", "Time per output token",
+         "Time between tokens", "Time to first token over time", "Requests per server"}
+# Of every frame: what hangs over, plots, words that reach out of their plot (a letter's box is a little larger than the letter) or box, and what was loaded.
+LOOK = """const d=f.contentDocument,r=d.documentElement,at=e=>e.getBoundingClientRect();
+const out=e=>{const a=at(e),b=at(e.closest('svg'));return a.left<b.left-2||a.right>b.right+2||a.top<b.top-2||a.bottom>b.bottom+2};
+found.push({over:r.scrollWidth-r.clientWidth,high:r.scrollHeight,
+charts:[...d.querySelectorAll('svg[aria-label]')].map(s=>({name:s.getAttribute('aria-label'),wide:at(s).width,
+marks:s.querySelectorAll('path.line,rect').length})),
+cut:[...[...d.querySelectorAll('svg text')].filter(out),
+...[...d.querySelectorAll('p,li,h1,h2,dd,dt,pre,span,figure')].filter(e=>e.scrollWidth>e.clientWidth+1&&e.clientWidth)
+].map(e=>e.textContent),loaded:f.contentWindow.performance.getEntriesByType('resource').length})"""
+CLAIMS = [claim("platform/kubernetes", True, "Kubernetes v1.34.4", "", 0.1),
+          claim("gateway/programmed", True, "Gateway llm-d/llm-d-gateway is accepted", "", 0.02),
+          claim("meta-llama-3-1-8b-instruct/sticky", False, "6 requests with one shared prefix went to meta-llama-3-1-8b-instruct-decode-5d9f7c6b4-x8zkq (3), "
+                "meta-llama-3-1-8b-instruct-decode-5d9f7c6b4-b2h4n (3) (x-inference-pod)",
+                "look whether the prefix scorer is in the picker's configuration", 0.75),
+          claim("meta-llama-3-1-8b-instruct/performance", True, "rate 4: 40 of 40 requests, 90 % of first tokens within 12 ms, 64 output tokens/s", "", 10.0)]
+
+
+def answer(handler, *_request):
+    """Two tokens, 10 ms apart."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nx-inference-pod: pod-a\r\nConnection: close\r\n\r\n")
+    for event in (chunk("To "), chunk("day", "length"), USAGE):
+        time.sleep(0.01)
+        handler.wfile.write(stream(event, done=False))
+
+
+@pytest.fixture(scope="module", name="whole")
+def measured(tmp_path_factory):
+    """A whole result, as it was written, with objectives and a baseline, and its page."""
+    folder = tmp_path_factory.mktemp("measured")
+    first = {"stages": [{"rate": 20, "seconds": 1}, {"rate": 40, "seconds": 1}]}
+    again = {"stages": [{"rate": 20, "seconds": 4}, {"rate": 40, "seconds": 2}], "baseline": str(folder / "result.json"),
+             "slo": {"ttft_p90_ms": 5000, "tpot_p90_ms": 0.01}}
+    with serve(answer) as url:
+        for options in (first, again):
+            with patch_module_args({"url": url, "artifacts": str(folder), **options, **OPTIONS}), pytest.raises(SystemExit):
+                vllm_perf.main()
+    return json.loads((folder / "result.json").read_text()), (folder / "report.html").read_text()
+
+
+def performance(whole):
+    """What vllm_perf writes."""
+    return whole[1]
+
+
+def benchmark(whole):
+    """What playbooks/benchmark.yml writes of two services."""
+    return perf_page.together("Benchmark", [("llama-8b", whole[0]), ("qwen-32b", whole[0])])
+
+
+def judged(_whole):
+    """What playbooks/validate.yml writes."""
+    asked = {"name": "llama-8b", "url": "http://10.216.7.20", "model": "meta-llama/Llama-3.1-8B-Instruct", "host_header": None}
+    return verdict_page.page(verdict.verdict(CLAIMS, [{"id": "llama-8b/obeyed", "why": "this release does not count attempts by server"}], [asked],
+                                             {"release": "scheduler-0.7", "kubernetes": None}, "2026-11-21T12:00:00Z"))
+
+
+def browser(folder, *arguments):
+    """A run of Chromium; what it said."""
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=20000",
+               f"--user-data-dir={folder / 'profile'}", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stdout
+
+
+def frames(folder, text, height, script=""):
+    """A document with the page in a frame of each width, side by side: a window of Chromium is 500 pixels wide at least."""
+    page = json.dumps(text).replace("</", "<\\/")
+    made = "".join(f'<iframe style="width:{width}px;height:{height}px;border:0;float:left"></iframe>' for width in WIDTHS)
+    (folder / "look.html").write_text('<!doctype html><meta charset="utf-8"><body style="margin:0">' + made +
+                                      f"<script>const page={page};let left={len(WIDTHS)};const found=[];for(const f of document.querySelectorAll('iframe'))"
+                                      f"{{f.onload=()=>{{{script}}};f.srcdoc=page}}</script>",
+                                      encoding="utf-8")
+    return f"file://{folder / 'look.html'}"
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="this host has no Chromium")
-def test_the_page_fits_a_phone_and_a_desk_in_a_real_browser(call, tmp_path):
-    """Every plot that was asked for is drawn with a size and something in it, nothing hangs over, and nothing is loaded from anywhere."""
-    def answer(handler, *_request):
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nx-inference-pod: pod-a\r\nConnection: close\r\n\r\n")
-        for event in (chunk("To "), chunk("day", "length"), USAGE):
-            time.sleep(0.01)
-            handler.wfile.write(stream(event, done=False))
-
-    with serve(answer) as url:
-        call(vllm_perf, url=url, stages=[{"rate": 20, "seconds": 4}, {"rate": 40, "seconds": 2}], artifacts=str(tmp_path), **OPTIONS)
-    look = ("const d=f.contentDocument,r=d.documentElement,at=e=>e.getBoundingClientRect();"
-            "out.push({over:r.scrollWidth-r.clientWidth,"
-            "charts:[...d.querySelectorAll('svg[aria-label]')].map(s=>({name:s.getAttribute('aria-label'),wide:at(s).width,"
-            "marks:s.querySelectorAll('path.line,rect').length})),loaded:f.contentWindow.performance.getEntriesByType('resource').length})")
-    frames = "".join(f'<iframe style="width:{width}px;height:800px"></iframe>' for width in (390, 1280))
-    page = json.dumps((tmp_path / "report.html").read_text()).replace("</", "<\\/")
-    script = (f"const out=[],page={page};let left=2;for(const f of document.querySelectorAll('iframe')){{f.onload=()=>{{{look};"
-              "if(!--left)document.body.innerText='FOUND'+JSON.stringify(out)+'END'};f.srcdoc=page}")
-    (tmp_path / "look.html").write_text(f"<!doctype html><body>{frames}<script>{script}</script></body>")
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", f"--user-data-dir={tmp_path / 'profile'}",
-               "--window-size=1400,1800", "--dump-dom", f"file://{tmp_path / 'look.html'}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    found = json.loads(re.search(r"FOUND(.*)END", done.stdout)[1].replace("&amp;", "&"))
-    assert len(found) == 2
+@pytest.mark.parametrize(("made", "plots"), [(performance, PLOTS), (benchmark, PLOTS), (judged, set())])
+def test_the_page_fits_a_phone_and_a_desk_in_a_real_browser(whole, tmp_path, made, plots):
+    """Every plot that was asked for is drawn with a size and something in it, nothing hangs over or is cut off, and nothing is loaded from anywhere."""
+    text = made(whole)
+    told = "if(!--left)document.body.innerText='FOUND'+JSON.stringify(found)+'END'"
+    done = browser(tmp_path, "--window-size=1700,1800", "--dump-dom", frames(tmp_path, text, 800, f"{LOOK};{told}"))
+    found = json.loads(re.search(r"FOUND(.*)END", done)[1].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
+    assert len(found) == len(WIDTHS)
     for seen in found:
         empty = [chart for chart in seen["charts"] if chart["wide"] < 250 or not chart["marks"]]
-        assert empty == [] and seen["over"] <= 0 and seen["loaded"] == 0
-        names = {chart["name"] for chart in seen["charts"]}
-        assert {"Throughput by load", "Time to first token by load, 90th percentile", "Time to first token", "Time to last token", "Time per output token",
-                "Time between tokens", "Time to first token over time", "Requests per server"} <= names
+        assert empty == [] and seen["over"] <= 0 and seen["loaded"] == 0 and seen["cut"] == []
+        assert plots <= {chart["name"] for chart in seen["charts"]}
+    # what a person looks at: `pytest --basetemp` says where it is kept
+    size, picture = (sum(WIDTHS), max(seen["high"] for seen in found)), tmp_path / "page.png"
+    browser(tmp_path, f"--window-size={size[0]},{size[1]}", f"--screenshot={picture}", frames(tmp_path, text, size[1]))
+    assert struct.unpack(">II", picture.read_bytes()[16:24]) == size and picture.stat().st_size > 50_000

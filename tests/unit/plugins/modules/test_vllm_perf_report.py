@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The benchmark reports that are written are read by llm-d's own package, and say there what was measured."""
+"""The benchmark reports that are written are read by llm-d's own package, and say there what was measured; the documentation names what is returned."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import json
 import llmd_benchmark_report
 import pydantic
 import pytest
+import yaml
 
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import JSON, SSE, chunk, serve, stream, whole
@@ -92,3 +93,20 @@ def test_the_package_refuses_what_is_no_report(call, tmp_path):
     report["results"]["request_performance"]["aggregate"]["latency"]["time_to_first_token"]["units"] = "parsec"
     with pytest.raises(pydantic.ValidationError):
         llmd_benchmark_report.load_benchmark_report(report)
+
+
+def test_the_documentation_names_what_is_returned(call, tmp_path):
+    """Of a real result with a baseline: all of it is described, and the samples have its keys."""
+    told = yaml.safe_load(vllm_perf.RETURN)
+    options = {"stages": [{"concurrency": 2, "requests": 40}], "slo": {"error_rate_max": 0}}
+    measured(call, tmp_path, **options)
+    found, _reports = measured(call, tmp_path, baseline=str(tmp_path / "result.json"), **options)
+    assert set(found) - {"changed", "failed", "invocation", "msg", "warnings"} <= set(told)
+    for name in ("client", "artifacts"):
+        assert set(told[name]["sample"]) == set(found[name]), name
+    assert all(set(row) == set(told["comparison"]["sample"][0]) for row in found["comparison"]) and len(found["comparison"]) > 4
+    (stage,), (sample,), described = found["stages"], told["stages"]["sample"], told["stages"]["contains"]
+    assert set(stage) == set(described) and set(sample) <= set(stage)
+    assert all(set(sample[name]) == set(stage[name]) for name in sample if isinstance(sample[name], dict))
+    assert all(type(stage[name]).__name__ == each["type"] for name, each in described.items() if stage[name] is not None)
+    assert all(f"C({name})" in str(described["slo"]["description"]) for name in stage["slo"][0])
