@@ -39,8 +39,12 @@ class Counter:
             self._queue.put_nowait((record, call))
 
     async def drain(self) -> None:
-        """Until all are counted."""
-        await self._queue.join()
+        """Until all are counted. Raises what stopped the counting, rather than wait for ever."""
+        counted = asyncio.ensure_future(self._queue.join())
+        await asyncio.wait([counted, self._task], return_when=asyncio.FIRST_COMPLETED)
+        counted.cancel()
+        if self._task.done():
+            self._task.result()
 
     async def close(self) -> None:
         """The end."""
