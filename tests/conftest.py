@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import plays
 import pytest
+
+# As in the Makefile, so that a test sees the same however it is started.
+os.environ["ANSIBLE_CONFIG"] = str(plays.ROOT / "ansible.cfg")
 
 
 @pytest.fixture(scope="session")

@@ -53,6 +53,9 @@ def refusal(error: ssl.SSLError) -> tuple[str, str]:
     reason = error.reason or str(error)
     if "CERTIFICATE_REQUIRED" in reason:
         return f"the server asks for a client certificate ({reason})", "give client_cert and client_key"
+    if "EOF" in reason or "EOF" in str(error):
+        # Under TLS 1.3 a client is done before the server has seen that it shows no certificate; the alert then comes too late to be read.
+        return f"the server ended it in the middle of TLS ({reason})", "does it ask for a client certificate? then give client_cert and client_key"
     if "ALERT" in reason:
         return f"TLS failed ({reason})", "the server refused: does it ask for a client certificate, and trust the one in client_cert?"
     return f"TLS failed ({reason})", "is it plain HTTP on that port? then write http://"

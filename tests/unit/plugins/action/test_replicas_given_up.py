@@ -81,7 +81,7 @@ def _run(root, tmp_path):
             tasks.append({"name": "Show", "ansible.builtin.debug": {"msg": f"{{{{ [{names}] | map(attribute='changed') | join(' ') }}}}"}})
             (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
             environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": ":".join([str(root / "collections"), *sys.path]), "HOME": str(tmp_path),
-                           "ANSIBLE_NOCOLOR": "1"}
+                           "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
             command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-i", "localhost,", "-c", "local",
                        "-e", f"ansible_python_interpreter={sys.executable}", "play.yml"]
             done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=tmp_path, timeout=300)

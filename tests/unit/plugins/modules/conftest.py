@@ -8,12 +8,17 @@ from __future__ import annotations
 import json
 
 import pytest
+from ansible.module_utils import _internal
+from ansible.module_utils.common import warnings
 from ansible.module_utils.testing import patch_module_args
 
 
 @pytest.fixture(name="call")
-def call_module(capsys):
+def call_module(capsys, monkeypatch):
     """Runs a module as Ansible does; gives its result."""
+    # Other tests have loaded the controller's side, where a warning would go to the display instead of the result.
+    monkeypatch.setattr(_internal, "is_controller", False)
+    monkeypatch.setattr(warnings, "_global_warnings", {})
 
     def call(module, check=False, **options):
         with patch_module_args({**options, "_ansible_check_mode": check}), pytest.raises(SystemExit):
