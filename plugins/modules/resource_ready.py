@@ -22,7 +22,7 @@ options:
   resources:
     description:
       - Definitions, objects or references.
-      - With C(every: true) in place of a name, all objects of the kind are meant, and one at least has to be there.
+      - With C(every=true) in place of a name, all objects of the kind are meant, and one at least has to be there.
       - Of each, C(apiVersion), C(kind), C(metadata.name), C(metadata.namespace) and C(metadata.generation) are read. The short
         form C({api_version, kind, name, namespace}) does as well. With C(label_selector) in place of a name, all
         objects that bear the labels are meant, should there be any.

@@ -47,8 +47,10 @@ CASES: dict[str, tuple[Facts, Facts]] = {
     "kgateway envoy": ({"provider": "kgateway", "class_name": "kgateway", "service_type": "NodePort"}, {}),
     "kgateway mirrored": ({"provider": "kgateway"}, {"llm_d_image_registry": "mirror:5000", "llm_d_image_pull_secrets": ["mirror"],
                                                      "llm_d_images": {"proxy": "mirror:5000/agentgateway:v0.11.2"}}),
-    "kgateway envoy mirrored": ({"provider": "kgateway", "class_name": "kgateway"}, {"llm_d_image_registry": "mirror:5000/all",
-                                                                                   "llm_d_image_pull_secrets": ["mirror"]}),
+    "kgateway envoy mirrored": (
+        {"provider": "kgateway", "class_name": "kgateway"},
+        {"llm_d_image_registry": "mirror:5000/all", "llm_d_image_pull_secrets": ["mirror"]},
+    ),
     "gke": ({"provider": "gke"}, {"llm_d_platform": "gke"}),
     "gke inside": ({"provider": "gke", "class_name": "gke-l7-rilb"}, {"llm_d_platform": "gke"}),
     "openshift": (

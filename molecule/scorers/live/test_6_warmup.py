@@ -11,7 +11,6 @@ from pathlib import Path
 import plays
 import pytest
 import yaml
-from kubernetes import client
 from stack import MODELS, NAMESPACE, Stack, call, until
 
 PROMPT = "You are the patient assistant of a shop for boots. You answer in one short sentence, from the handbook only, and you name the chapter. " * 4

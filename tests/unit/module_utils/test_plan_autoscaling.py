@@ -21,18 +21,18 @@ ALL = {"hpa": HPA, "keda": KEDA, "external": {"provider": "external"}}
 PODS = 'namespace="llm-d",pod=~"sim-decode-[0-9a-z]+-[0-9a-z]{5}"'
 
 
-def file_of(scaling: Facts | None, service: Facts = SIM, **more: t.Any) -> Facts:
+def file_of(scaling: Facts | None, service: Facts | None = None, **more: t.Any) -> Facts:
     charts = {"envoy_gateway": "/c", "leader_worker_set": "/c"}
-    return {"llm_d_charts": charts, "llm_d_model_services": [{**service, **({"autoscaling": scaling} if scaling else {}), **more}]}
+    return {"llm_d_charts": charts, "llm_d_model_services": [{**(service or SIM), **({"autoscaling": scaling} if scaling else {}), **more}]}
 
 
 def objects(made: Facts) -> dict[tuple[str, str], Facts]:
     return {(item["kind"], item["metadata"]["name"]): item for item in render(SERVERS, plan(made))}
 
 
-def query(metric: str, service: Facts = SIM, **more: t.Any) -> tuple[str, str]:
+def query(metric: str, service: Facts | None = None, **more: t.Any) -> tuple[str, str]:
     found = objects(file_of({**KEDA, "metrics": {metric: 1}}, service, **more))
-    (trigger,) = found[("ScaledObject", f"{service['name']}-decode")]["spec"]["triggers"]
+    (trigger,) = found[("ScaledObject", f"{(service or SIM)['name']}-decode")]["spec"]["triggers"]
     return trigger["metadata"]["query"], trigger["metricType"]
 
 
