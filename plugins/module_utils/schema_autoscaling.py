@@ -29,8 +29,8 @@ METRICS = {
 AUTOSCALING = {
     "provider": Field(
         "str",
-        "Who scales. C(hpa): a HorizontalPodAutoscaler, by metrics of pods that an adapter serves under the names of the engine, such as"
-        " C(vllm:num_requests_waiting). C(keda): a ScaledObject, which asks Prometheus. C(external): someone else, whose number we leave alone.",
+        "Who scales. C(hpa): a HorizontalPodAutoscaler, by pod metrics that an adapter serves as the engine names them"
+        " (C(vllm:num_requests_waiting)). C(keda): a ScaledObject, which asks Prometheus. C(external): someone else, whose number we leave alone.",
         required=True,
         choices=("hpa", "keda", "external"),
     ),
