@@ -103,7 +103,8 @@ BESIDES = (
 )
 METRICS_PORTS = ("metrics", "http", "engine")
 METRICS_PAGES = ("/metrics", "/stats/prometheus")  # the second: of Envoy
-METRICS_SECONDS, METRICS_SIZE = 3.0, 1_000_000  # of one page; characters
+METRICS_SECONDS = 3.0  # for one page
+METRICS_SIZE = 1_000_000  # characters of one page
 
 
 class Folder:
