@@ -205,6 +205,9 @@ def _asked(answer: Answer | None) -> float:
     return min(float(asked), MAX_PAUSE) if re.fullmatch(r"[0-9]{1,9}", asked) else 0.0
 
 
+CUT_PAUSES = (0.0, 0.1, 0.5)  # seconds
+
+
 class Sender(t.Protocol):
     """What cluster.Cluster offers: an answer of any status, as an object with status, headers and data."""
 
@@ -244,13 +247,19 @@ class ServiceTransport:
 
     def _send(self, got: list, *args: t.Any) -> None:
         try:
-            try:
-                got.append(self._cluster.send(args[0], args[1], None, args[2], args[3]))
-            except CutError:
-                # A server may close an idle connection just when the API server takes it for this request. It repeats a GET by itself, and no POST.
-                got.append(self._cluster.send(args[0], args[1], None, args[2], args[3]))
+            got.append(self._uncut(*args))
         except Exception as error:  # pylint: disable=broad-except  # whatever the client library throws is one clear error
             got.append(error)
+
+    def _uncut(self, method: str, path: str, body: bytes | None, options: dict) -> t.Any:
+        # A server may close idle connections just when the API server takes one of them for this request. It repeats a GET by itself, and no POST; and
+        # where several were closed at once, the next try may get another of them until it has noticed.
+        for pause in CUT_PAUSES:
+            try:
+                return self._cluster.send(method, path, None, body, options)
+            except CutError:
+                time.sleep(pause)
+        return self._cluster.send(method, path, None, body, options)
 
 
 def raise_if_cluster_refused(answer: Answer) -> None:
