@@ -53,6 +53,11 @@ def serving(name: str, seen: c.Mapping[str, t.Any]) -> Claim:
     return claim(f"{name}/serving", True, f"{seen['model']} at {seen['url']}: {rungs}; {checks[-1]['evidence']}", "", seconds)
 
 
+def in_words(count: int, what: str) -> str:
+    """So many of something, such as `1 server` or `4 servers`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def scheduled(name: str, seen: c.Mapping[str, t.Any]) -> Claim:
     ok = seen["sent"] > 0 and seen["scheduled"] == seen["sent"]
     return claim(

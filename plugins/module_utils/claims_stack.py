@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.claims import Claim, Judged, claim, unrun
+from ansible_collections.llm_d.inference.plugins.module_utils.claims import Claim, Judged, claim, in_words, unrun
 from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts, dig, mapping
 from ansible_collections.llm_d.inference.plugins.module_utils.readiness import judge
 
@@ -100,10 +100,6 @@ def _blocks(group: Facts, seen: Facts) -> Claim | str | None:
                  seen.get("waited", 0.0))
 
 
-def _of(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts, objects: t.Any) -> Judged:
     """Whether every endpoint picker and every server answers to who scrapes it, from what both looks have seen, and is named to a Prometheus that shall.
 
@@ -124,11 +120,11 @@ def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts, objects: t.Any) 
         silent += [f"{count} of {wanted} endpoint pickers answer"] if count < wanted else []
         monitored = bool(known and service["monitors"])
         unnamed = _unnamed(service, plan["namespace"], known) if monitored else []
-        named = f"; {_of(len(service['monitors']), 'PodMonitor')} name each of them to Prometheus once" if monitored else ""
+        named = f"; {in_words(len(service['monitors']), 'PodMonitor')} name each of them to Prometheus once" if monitored else ""
         remedy = "run playbooks/site.yml, and look who else changes these PodMonitors" if unnamed and not silent else (
             "look at the pods' metrics port, at NetworkPolicies, and for a picker at --metrics-endpoint-auth")
         found.append(claim(f"{start}scraped", not silent and not unnamed, "; ".join([*silent, *unnamed]) or
-                           f"{_of(count, 'endpoint picker')} and {_of(len(mine), 'server')} answer at /metrics{named}", remedy,
+                           f"{in_words(count, 'endpoint picker')} and {in_words(len(mine), 'server')} answer at /metrics{named}", remedy,
                            picker["seconds"]["counted"] + max(group.get("waited", 0.0) for name, group in groups.items() if name.startswith(start))))
     return found, []
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
+from .changes import MANAGED_BY, PART_OF
 from .fields import Problem
 from .plan_server import SERVICE_LABEL
 
@@ -19,7 +20,7 @@ VARIABLE = "llm_d_monitoring"
 API_VERSION, KIND = "monitoring.coreos.com/v1", "PodMonitor"
 CRD = "podmonitors.monitoring.coreos.com"
 # By these we know our own objects.
-_OURS = ("app.kubernetes.io/managed-by", "app.kubernetes.io/part-of", SERVICE_LABEL)
+_OURS = (MANAGED_BY, PART_OF, SERVICE_LABEL)
 _PICKER_PORT = "metrics"
 
 

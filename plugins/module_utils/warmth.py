@@ -12,7 +12,7 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.claims import Judged, claim, unrun
+from ansible_collections.llm_d.inference.plugins.module_utils.claims import Judged, claim, in_words, unrun
 
 Facts = c.Mapping[str, t.Any]
 
@@ -94,9 +94,5 @@ def _of_service(found: Facts) -> tuple[bool | None, str, str]:
         return None, UNTOLD, ""
     warm = rows(found, WARM)
     cached, tokens = (sum(prompt[key] for _server, prompt in warm) for key in ("cached", "tokens"))
-    counts = f"{_of(len(found['servers']), 'server')} took {_of(len(warm) // len(found['servers']), 'prompt')} from the cache"
+    counts = f"{in_words(len(found['servers']), 'server')} took {in_words(len(warm) // len(found['servers']), 'prompt')} from the cache"
     return True, f"{counts}: {cached} of {tokens} tokens", ""
-
-
-def _of(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import typing as t
@@ -12,11 +13,13 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import pytest
 from forwarding import forward
-from local_servers import JSON, SSE, chunk, stream, whole
+from local_servers import JSON, SSE, chunk, serve, stream, whole
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 MODEL = "acme/tiny"
+TINY = {"llm-d.ai/model-service": "tiny"}  # labels of its pods
 VLLM = """# TYPE vllm:num_requests_running gauge
 vllm:num_requests_running{engine="0",model_name="acme/tiny"} 1.0
 vllm:num_requests_waiting{engine="0",model_name="acme/tiny"} 0.0
@@ -180,3 +183,14 @@ class ApiServer:
     def status(code: int, reason: str, message: str) -> t.Any:
         body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message}
         return code, {"Content-Type": JSON}, json.dumps(body)
+
+
+@contextlib.contextmanager
+def cluster(monkeypatch: pytest.MonkeyPatch, *servers: t.Any, **options: t.Any) -> t.Iterator[ApiServer]:
+    """An API server in front of these servers (answer functions, or whole pods), set as the one to talk to; gives it."""
+    with contextlib.ExitStack() as stack:
+        pods = [entry if isinstance(entry, dict) else pod(f"pod-{index}", stack.enter_context(serve(entry)), TINY) for index, entry in enumerate(servers)]
+        api = ApiServer(pods, **options)
+        monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(api)))
+        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
+        yield api

@@ -10,12 +10,11 @@ import json
 import time
 
 import pytest
-from engine_servers import TEXT, VLLM, ApiServer, engine, listed, pod
+from engine_servers import TEXT, TINY, VLLM, cluster, engine, listed, pod
 from local_servers import JSON, free_port, serve
 
 from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
 
-LABELS = {"llm-d.ai/model-service": "tiny"}
 SELECTOR = "llm-d.ai/model-service=tiny"
 
 
@@ -23,18 +22,6 @@ SELECTOR = "llm-d.ai/model-service=tiny"
 def nowhere(monkeypatch):
     for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
         monkeypatch.delenv(name, raising=False)
-
-
-@contextlib.contextmanager
-def cluster(monkeypatch, *servers, **options):
-    """An API server in front of these servers (answer functions, or whole pods), set as the one to talk to; gives it."""
-    with contextlib.ExitStack() as stack:
-        pods = [entry if isinstance(entry, dict) else pod(f"pod-{index}", stack.enter_context(serve(entry)), LABELS) for index, entry in enumerate(servers)]
-        api = ApiServer(pods, **options)
-        url = stack.enter_context(serve(api))
-        monkeypatch.setenv("K8S_AUTH_HOST", url)
-        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
-        yield api
 
 
 REPLICAS = {"namespace": "llm-d", "label_selector": SELECTOR}
@@ -49,7 +36,7 @@ def test_all_replicas_of_a_selector(call, monkeypatch):
 
 
 def test_all_replicas_of_a_service(call, monkeypatch):
-    service = {"kind": "Service", "metadata": {"name": "tiny"}, "spec": {"selector": LABELS, "ports": [{"port": 80, "targetPort": "http"}]}}
+    service = {"kind": "Service", "metadata": {"name": "tiny"}, "spec": {"selector": TINY, "ports": [{"port": 80, "targetPort": "http"}]}}
     with cluster(monkeypatch, engine("vllm"), engine("sglang"), objects={"/api/v1/namespaces/llm-d/services/tiny": service}):
         found = call(vllm_health_info, replicas={"namespace": "llm-d", "service": "tiny"}, level="metrics")
     assert [entry["healthy"] for entry in found["servers"]] == [True, True] and found["healthy"] is False
@@ -68,7 +55,7 @@ def test_mixed_servers_are_not_healthy(call, monkeypatch, change, said):
 
 
 def test_a_server_that_does_not_serve_is_named_with_what_its_log_says(call, monkeypatch):
-    dead = pod("pod-dead", f"http://127.0.0.1:{free_port()}", LABELS, ready=False, containerStatuses=[
+    dead = pod("pod-dead", f"http://127.0.0.1:{free_port()}", TINY, ready=False, containerStatuses=[
         {"name": "server", "restartCount": 5, "image": "vllm/vllm-openai:v0.33.0", "state": {"waiting": {"reason": "CrashLoopBackOff"}},
          "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}}}])
     logs = {"pod-dead": "INFO starting\nValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`\n"}
@@ -99,7 +86,7 @@ def test_several_sets_in_one_call(call, monkeypatch):
     with contextlib.ExitStack() as stack:
         urls = [stack.enter_context(serve(engine("vllm"))) for _number in range(3)]
         other = {"llm-d.ai/model-service": "other"}
-        stack.enter_context(cluster(monkeypatch, pod("pod-a", urls[0], LABELS), pod("pod-b", urls[1], LABELS), pod("pod-c", urls[2], other)))
+        stack.enter_context(cluster(monkeypatch, pod("pod-a", urls[0], TINY), pod("pod-b", urls[1], TINY), pod("pod-c", urls[2], other)))
         groups = [{"name": "tiny", "model": "acme/tiny", "replicas": {**REPLICAS, "count": 2}},
                   {"name": "other", "model": "acme/small", "replicas": {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=other"}},
                   {"name": "gone", "replicas": {"namespace": "llm-d", "service": "gone"}}]

@@ -11,13 +11,11 @@ import threading
 import time
 
 import pytest
-from ansible.module_utils.common import warnings
-from engine_servers import ApiServer, CachingEngine, pod
+from engine_servers import TINY, CachingEngine, cluster, pod
 from local_servers import free_port, serve
 
 from ansible_collections.llm_d.inference.plugins.modules import vllm_warmup
 
-LABELS = {"llm-d.ai/model-service": "tiny"}
 REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny", "port": "8000"}
 PROMPT = "You are the patient assistant of a shop for boots and you answer in one short sentence only " * 3
 OTHER = "Translate what follows into the language of the fishermen of the northern islands word by word " * 2
@@ -25,20 +23,8 @@ OTHER = "Translate what follows into the language of the fishermen of the northe
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch):
-    monkeypatch.setattr(warnings, "_global_warnings", {})  # a module run by Ansible begins without any
     for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
         monkeypatch.delenv(name, raising=False)
-
-
-@contextlib.contextmanager
-def cluster(monkeypatch, *servers, **options):
-    """An API server in front of these servers (answer functions, or whole pods), set as the one to talk to; gives it."""
-    with contextlib.ExitStack() as stack:
-        pods = [entry if isinstance(entry, dict) else pod(f"pod-{index}", stack.enter_context(serve(entry)), LABELS) for index, entry in enumerate(servers)]
-        api = ApiServer(pods, **options)
-        monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(api)))
-        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
-        yield api
 
 
 def service(**more):
@@ -144,8 +130,8 @@ def test_a_prompt_of_long_words_does_not_fill_a_block(call, monkeypatch):
 def test_servers_that_do_not_answer_are_warnings_and_cost_one_timeout(call, monkeypatch):
     release = threading.Event()
     hung = CachingEngine(fails=lambda said: release.wait(10) and None)
-    dead = pod("pod-dead", f"http://127.0.0.1:{free_port()}", LABELS)
-    late = pod("pod-late", f"http://127.0.0.1:{free_port()}", LABELS, ready=False)
+    dead = pod("pod-dead", f"http://127.0.0.1:{free_port()}", TINY)
+    late = pod("pod-late", f"http://127.0.0.1:{free_port()}", TINY, ready=False)
     well = CachingEngine()
     with cluster(monkeypatch, hung, well, dead, late):
         start = time.monotonic()
