@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Send requests to one server or gateway, and record what comes of each. The one load client of the collection.
 
-One thread, asyncio over plain sockets, connections kept; each piece of an answer is stamped when the loop hands it over. Bounded in requests
-in flight and in the time of each request. What is sent when is the caller's: load_drive.
+One thread, asyncio over plain sockets, connections kept; each piece of an answer bears the kernel's stamp of its coming, where there is one, else
+the loop's time. Bounded in requests in flight and in the time of each request. What is sent when is the caller's: load_drive.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http_words import 
 from ansible_collections.llm_d.inference.plugins.module_utils.load_call import Call
 from ansible_collections.llm_d.inference.plugins.module_utils.load_connection import Connection, Exchange
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import Record
+from ansible_collections.llm_d.inference.plugins.module_utils.load_socket import connect
 from ansible_collections.llm_d.inference.plugins.module_utils.tls_options import refusal
 
 _PORTS = {"http": 80, "https": 443}
@@ -133,7 +134,9 @@ class Client:
         """A new connection for it. Its time counts: a server that is slow to accept is slow, not the client."""
         try:
             loop = asyncio.get_running_loop()
-            dummy, connection = await loop.create_connection(lambda: Connection(self.now, self._ended), *self._where, ssl=self._tls)
+            sock = await connect(*self._where)
+            dummy, connection = await loop.create_connection(
+                lambda: Connection(self.now, self._ended, sock), sock=sock, ssl=self._tls, server_hostname=self._where[0] if self._tls else None)
         except ssl.SSLError as error:
             self._give_up(exchange, "tls", "; ".join(refusal(error)))
         except ConnectionRefusedError:

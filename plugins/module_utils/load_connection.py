@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import collections.abc as c
+import socket
 import ssl
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import load_wire
 from ansible_collections.llm_d.inference.plugins.module_utils.load_call import Call
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import AnswerReader, Record
+from ansible_collections.llm_d.inference.plugins.module_utils.load_socket import StampedSocket
 from ansible_collections.llm_d.inference.plugins.module_utils.tls_options import refusal
 
 READ = 256 << 10  # bytes that are read at once
@@ -40,12 +42,13 @@ class Connection(asyncio.BufferedProtocol):
     _buffer = bytearray(READ)
     _view = memoryview(_buffer)
 
-    def __init__(self, clock: c.Callable[[], float], ended: c.Callable[[Connection, Exchange], None]) -> None:
+    def __init__(self, clock: c.Callable[[], float], ended: c.Callable[[Connection, Exchange], None], sock: socket.socket) -> None:
         self.transport: asyncio.Transport | None = None
         self.closed = False
         self.unused = True  # whether it has not carried an answer yet
         self._clock = clock
         self._ended = ended
+        self._stamped = sock if isinstance(sock, StampedSocket) else None
         self._exchange: Exchange | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -68,6 +71,9 @@ class Connection(asyncio.BufferedProtocol):
             self.close()  # nobody asked for these bytes
             return
         reader = t.cast(AnswerReader, exchange.reader)
+        if self._stamped is not None:
+            # never before what was before it: the clock of the stamps may be set meanwhile
+            now = max(now - self._stamped.behind, reader.record.last or reader.record.sent or 0.0)
         try:
             reader.feed(bytes(self._view[:nbytes]), now)
         except load_wire.WireError as error:

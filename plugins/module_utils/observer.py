@@ -69,11 +69,15 @@ def references(items: list[dict]) -> list[Ref]:
 
 
 class Observer:
-    """Reads the objects behind some Refs, and what belongs to them. skip_forbidden: what may not be read counts as not there."""
+    """Reads the objects behind some Refs, and what belongs to them.
+
+    skip_forbidden: what may not be read counts as not there; `forbidden` tells for which refs, and what the API server said.
+    """
 
     def __init__(self, cluster: Cluster, refs: list[Ref], skip_forbidden: bool = False):
         self.cluster = cluster
         self._skip_forbidden = skip_forbidden
+        self.forbidden: dict[Ref, str] = {}
         self.refs = refs
         self._groups: dict[tuple, list[Ref]] = {}
         for ref in refs:
@@ -103,6 +107,7 @@ class Observer:
             if exc.status != 403 or not self._skip_forbidden:
                 raise
             answer = None
+            self.forbidden.update(dict.fromkeys(refs, str(exc)))
         items = [answer] if single and answer else dicts(mapping(answer).get("items"))
         for item in items:
             # items of a list do not tell what they are

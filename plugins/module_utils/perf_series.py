@@ -10,7 +10,7 @@ import math
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import Record
-from ansible_collections.llm_d.inference.plugins.module_utils.perf_hist import Z95, Hist
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_hist import Z95, Coarse
 
 SLICES = 120  # at most; then two become one
 
@@ -22,7 +22,7 @@ class Slice:
 
     def __init__(self) -> None:
         self.ok = self.failed = self.tokens = 0
-        self.ttft = Hist()
+        self.ttft = Coarse()
 
     def merge(self, other: Slice) -> None:
         """Both together."""

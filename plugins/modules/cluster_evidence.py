@@ -18,7 +18,7 @@ description:
   - In the namespaces of the objects, all Services, NetworkPolicies and ResourceQuotas besides, and the ConfigMaps that this collection made.
   - A summary says which objects are not ready, and why.
   - The values of Secrets, and what looks like a secret in objects, events, logs and metrics, are removed.
-  - What cannot be read is left out. Only an API server that cannot be reached at all is a failure.
+  - What may not be read is left out, and the summary says so. Only an API server that cannot be reached at all is a failure.
 options:
   resources:
     description: Definitions, objects or references, as in M(llm_d.inference.resource_ready).
@@ -132,7 +132,7 @@ def capture(observer: Observer, folder: Folder, lines: int) -> None:
     summary, pods = [], []
     for ref, found in observer.fetch().items():
         if not found:
-            summary.append(f"{ref}: does not exist")
+            summary.append(f"{ref}: {observer.forbidden.get(ref, 'does not exist')}")
         for obj in found:
             name = file_name(ref.kind, ref.namespace, text(dig(obj, "metadata", "name")))
             mine = observer.pods(obj)
@@ -213,7 +213,7 @@ def main() -> None:
         if module.check_mode:
             module.exit_json(changed=False, path=module.params["path"], files=[])
         folder = Folder(module.params["path"])
-        capture(Observer(connect(module), refs), folder, module.params["log_lines"])
+        capture(Observer(connect(module), refs, skip_forbidden=True), folder, module.params["log_lines"])
     except (ClusterError, OSError) as exc:
         module.fail_json(msg=f"evidence could not be kept: {exc}")
     module.exit_json(changed=False, path=str(folder.path), files=sorted(folder.files))

@@ -27,7 +27,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils import (
 )
 from ansible_collections.llm_d.inference.plugins.module_utils.load_call import Shape
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import Record
-from ansible_collections.llm_d.inference.plugins.module_utils.perf_hist import Hist
+from ansible_collections.llm_d.inference.plugins.module_utils.perf_hist import Coarse, Hist
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_run import Measured, Plan
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_series import SLICES, Series
 from ansible_collections.llm_d.inference.plugins.module_utils.perf_steps import Step
@@ -38,8 +38,8 @@ PREFIX = {"kind": "shared_prefix", "groups": 3, "prompts_per_group": 2, "system_
 CHATS = {"kind": "chats", "groups": 2, "turns": 3, "system_prompt_len": 20, "question_len": 5, "output_len": 4, "think_seconds": 0.5}
 
 
-def filled(values):
-    made = Hist()
+def filled(values, kind=Hist):
+    made = kind()
     for value in values:
         made.add(value)
     return made
@@ -65,6 +65,7 @@ def totals(*records, **good):
 def test_percentiles_are_those_of_the_values(values, percent):
     rank = max(0, math.ceil(len(values) * percent / 100) - 1)
     assert filled(values).percentile(percent) == pytest.approx(sorted(values)[rank], rel=0.001)
+    assert filled(values, Coarse).percentile(percent) == pytest.approx(sorted(values)[rank], rel=0.005)
 
 
 @given(st.lists(st.floats(0, 1e6), max_size=50), st.lists(st.floats(0, 1e6), max_size=50))

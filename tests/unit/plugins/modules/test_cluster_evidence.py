@@ -41,7 +41,7 @@ def neither(*_request):
 @pytest.fixture(name="kept")
 def evidence(call, monkeypatch, tmp_path):
     """Keeps the evidence of a stack whose model servers answer so; gives file names and contents, and the seconds it took."""
-    def keep(answer, **options):
+    def keep(answer, more=(), **options):
         snap = healthy()
         for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
             monkeypatch.delenv(name, raising=False)
@@ -53,7 +53,7 @@ def evidence(call, monkeypatch, tmp_path):
             with serve(StackServer(snap, **options)) as api:
                 monkeypatch.setenv("K8S_AUTH_HOST", api)
                 start = time.monotonic()
-                found = call(cluster_evidence, resources=DEPLOYMENTS, path=str(tmp_path / "kept"))
+                found = call(cluster_evidence, resources=[*DEPLOYMENTS, *more], path=str(tmp_path / "kept"))
                 seconds = time.monotonic() - start
         assert found.get("failed") is None and found["changed"] is False
         files = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "kept").iterdir()}
@@ -88,3 +88,10 @@ def test_lists_of_the_namespace_and_what_may_not_be_read(kept):
     files, _seconds = kept(neither, refuses=("Service",), without=("networking.k8s.io/v1",))
     assert "configmaps-llm-d.yml" in files and "services-llm-d.yml" not in files and "Deployment llm-d/sim-epp: ready" in files["summary.txt"]
     assert files["pod-llm-d-sim-epp-744dfd47c8-4bn0t-metrics.txt"].startswith("# GET /metrics of Pod")
+
+
+def test_a_kind_that_may_not_be_read_is_a_line_and_the_rest_is_kept(kept):
+    files, _seconds = kept(neither, more=[{"api_version": "v1", "kind": "Service", "namespace": NAMESPACE, "name": "sim-epp"}], refuses=("Service",))
+    lines = files["summary.txt"].splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["Deployment llm-d/sim-decode", "Deployment llm-d/sim-epp", "Service llm-d/sim-epp"]
+    assert "(403)" in lines[2] and "does not exist" not in lines[2] and "deployment-llm-d-sim-epp.yml" in files

@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sockets that know when what they read had come to this host, as the kernel stamped it.
+
+A loop that is handed thirty sockets at once reads the thirtieth when it is done with the others. Its own clock would call the server late for that.
+Linux stamps each packet as it comes (SO_TIMESTAMPNS, socket(7)); elsewhere, or where it gives none, `behind` is 0 and the loop's clock is what there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import socket
+import struct
+import sys
+import time
+import typing as t
+
+# Python's socket module names neither. The number is that of all but a few machines that nobody measures from.
+SO_TIMESTAMPNS = 35
+MACHINES = ("x86_64", "aarch64", "ppc64le", "s390x")
+STAMPED = sys.platform == "linux" and platform.machine() in MACHINES
+TIMESPEC = struct.Struct("@qq")
+ANCILLARY = socket.CMSG_SPACE(TIMESPEC.size) if STAMPED else 0
+
+
+class StampedSocket(socket.socket):
+    """A socket whose `recv_into`, which is how asyncio reads into a buffer, keeps the stamp of the last packet that it read."""
+
+    stamp = 0.0  # seconds since 1970; 0 for none
+
+    def begin_stamps(self) -> None:
+        """Ask the kernel for them; without an error where it has none."""
+        try:
+            self.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        except OSError:
+            pass
+
+    def recv_into(self, buffer: t.Any, nbytes: int = 0, flags: int = 0) -> int:
+        """As socket.socket has it."""
+        read, said, _flags, _address = self.recvmsg_into([memoryview(buffer)[:nbytes] if nbytes else buffer], ANCILLARY, flags)
+        self.stamp = 0.0
+        for level, kind, data in said:
+            if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS and len(data) == TIMESPEC.size:
+                seconds, nanoseconds = TIMESPEC.unpack(data)
+                self.stamp = seconds + nanoseconds / 1e9
+        return read
+
+    @property
+    def behind(self) -> float:
+        """Seconds since the packet came that was read last; 0 where nobody knows."""
+        return max(0.0, time.time() - self.stamp) if self.stamp else 0.0
+
+
+async def connect(host: str, port: int) -> socket.socket:
+    """A connection to the first address of a name that takes one. Raises OSError, socket.gaierror and UnicodeError, as connecting does."""
+    loop = asyncio.get_running_loop()
+    try:
+        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        places = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    refused: list[OSError] = []
+    for family, kind, protocol, _name, address in places:
+        made = StampedSocket(family, kind, protocol) if STAMPED else socket.socket(family, kind, protocol)
+        try:
+            made.setblocking(False)
+            await loop.sock_connect(made, address)
+        except OSError as error:
+            made.close()
+            refused.append(error)
+        except BaseException:
+            made.close()
+            raise
+        else:
+            if isinstance(made, StampedSocket):
+                made.begin_stamps()
+            return made
+    raise refused[0]

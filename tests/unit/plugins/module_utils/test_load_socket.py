@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers to a client that looks away while they come, over real sockets of loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import socket
+import time
+
+import pytest
+
+from ansible_collections.llm_d.inference.plugins.module_utils import load, load_socket
+from ansible_collections.llm_d.inference.plugins.module_utils.load_call import Call
+from local_servers import SSE, chunk, free_port, raw, serve, stream
+
+ANSWER = stream(chunk("To"), chunk("day", "length"), {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}})
+AWAY = 1.0  # seconds
+
+
+async def asked(url: str, away: float):
+    """The record of one request, with a client that stands still for so long 50 ms after it sent it."""
+    ended = asyncio.get_running_loop().create_future()
+    with contextlib.closing(load.Client(load.Target(url, "tiny"), load.Limits(10.0), lambda record, _call: ended.set_result(record))) as client:
+        client.send(Call(0, 0, "tiny", "/v1/completions", b"{}"), 0.0)
+        await asyncio.sleep(0.05)
+        time.sleep(away)  # all that this thread does stands still, as on a host that has no core to spare
+        return await ended
+
+
+def late(*_request):
+    time.sleep(0.2)
+    return 200, {"Content-Type": SSE}, ANSWER
+
+
+@pytest.mark.skipif(not load_socket.STAMPED, reason="this kernel stamps no packets")
+def test_a_client_that_looks_away_does_not_call_the_server_slow():
+    with serve(late) as url:
+        record = asyncio.run(asked(url, AWAY))
+    assert record.error is None and 0.2 <= record.ttft < AWAY - 0.2 and record.first <= record.last <= record.end
+
+
+def test_without_stamps_its_own_clock_is_what_it_has(monkeypatch):
+    monkeypatch.setattr(load_socket, "STAMPED", False)
+    with serve(late) as url:
+        record = asyncio.run(asked(url, AWAY))
+    assert record.error is None and record.ttft >= AWAY
+
+
+def test_a_clock_that_is_set_meanwhile_moves_nothing_before_the_request(monkeypatch):
+    monkeypatch.setattr(load_socket.StampedSocket, "behind", 3600.0)
+    with serve(late) as url:
+        record = asyncio.run(asked(url, 0.0))
+    assert record.error is None and record.sent == record.first == record.last == record.end
+
+
+def test_a_packet_without_a_stamp_is_read_all_the_same():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        made = load_socket.StampedSocket(fileno=ours.detach())
+        with made:
+            made.begin_stamps()
+            theirs.sendall(b"abcdef")
+            kept = bytearray(16)
+            assert made.recv_into(kept, 4) == 4 and bytes(kept[:5]) == b"abcd\0"
+            assert 0.0 <= made.behind < 60.0
+            theirs.close()
+            assert made.recv_into(kept) == 2 and made.recv_into(kept) == 0 and made.behind == 0.0
+
+
+def test_a_name_is_tried_at_each_of_its_addresses():
+    """localhost has two on most hosts; the server listens on one."""
+    with serve(lambda *_request: (200, {"Content-Type": SSE}, ANSWER)) as url:
+        record = asyncio.run(asked(url.replace("127.0.0.1", "localhost"), 0.0))
+    assert record.error is None
+
+
+@pytest.mark.parametrize(("url", "kind"), [("http://127.0.0.1:{port}", "refused"), ("http://no-such-host.invalid:{port}", "dns")])
+def test_what_cannot_be_reached(url, kind):
+    assert asyncio.run(asked(url.format(port=free_port()), 0.0)).error == kind
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_socket_is_left_open_by_those_who_refuse():
+    async def refused():
+        with pytest.raises(ConnectionRefusedError):
+            await load_socket.connect("127.0.0.1", free_port())
+
+    asyncio.run(refused())
+    gc.collect()  # one that is not closed warns when it goes
+
+
+def test_one_connection_at_its_bytes():
+    """What a server sends at once and closes is read to its end."""
+    with raw(lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + ANSWER)) as url:
+        record = asyncio.run(asked(url, 0.3))
+    assert record.error is None and record.output_tokens == 2

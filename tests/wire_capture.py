@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When the events of streamed answers were on the wire of loopback, as tcpdump saw them."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+
+@contextlib.contextmanager
+def wire(url: str, folder: pathlib.Path):
+    """Gives a list that has, afterwards, (milliseconds to the first event, between events) as the kernel stamped their packets; empty without tcpdump."""
+    seen: list[tuple[list[float], list[float]]] = []
+    if not shutil.which("tcpdump"):
+        yield seen
+        return
+    port = url.rpartition(":")[2]
+    command = ["tcpdump", "-i", "lo", "-n", "-U", "--time-stamp-precision=nano", "-s", "700", "-B", "65536", "-w", str(folder / "wire.pcap"),
+               f"tcp port {port}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as watching:
+        watching.stderr.readline()  # it says that it listens
+        try:
+            yield seen
+        finally:
+            time.sleep(0.5)
+            watching.send_signal(signal.SIGINT)
+            watching.communicate()
+    seen.append(events((folder / "wire.pcap").read_bytes(), int(port)))
+
+
+def events(capture: bytes, port: int) -> tuple[list[float], list[float]]:
+    """Times to the first event and between events of every answer, in milliseconds, from a capture of Ethernet frames with nanoseconds."""
+    first, between, asked, last = [], [], {}, {}
+    at = 24
+    while at < len(capture):
+        seconds, nanoseconds, kept = struct.unpack_from("<III", capture, at)
+        frame = capture[at + 16 : at + 16 + kept]
+        at += 16 + kept
+        now, tcp = seconds * 1e3 + nanoseconds / 1e6, 14 + (frame[14] & 15) * 4
+        source, target = struct.unpack_from(">HH", frame, tcp)
+        payload = frame[tcp + (frame[tcp + 12] >> 4) * 4 :]
+        if target == port and payload.startswith(b"POST "):
+            asked[source] = now
+            last.pop(source, None)
+        elif source == port and b'data: {"' in payload:
+            if target in last:
+                between.append(now - last[target])
+            elif target in asked:
+                first.append(now - asked[target])
+            last[target] = now
+    return first, between
