@@ -24,7 +24,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http_words import 
 from ansible_collections.llm_d.inference.plugins.module_utils.load_call import Call
 from ansible_collections.llm_d.inference.plugins.module_utils.load_connection import Connection, Exchange
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import Record
-from ansible_collections.llm_d.inference.plugins.module_utils.load_socket import connect
+from ansible_collections.llm_d.inference.plugins.module_utils.load_socket import connect, resolve
 from ansible_collections.llm_d.inference.plugins.module_utils.tls_options import refusal
 
 _PORTS = {"http": 80, "https": 443}
@@ -134,7 +134,9 @@ class Client:
         """A new connection for it. Its time counts: a server that is slow to accept is slow, not the client."""
         try:
             loop = asyncio.get_running_loop()
-            sock = await connect(*self._where)
+            places = await resolve(*self._where)
+            exchange.resolved = True
+            sock = await connect(places)
             dummy, connection = await loop.create_connection(
                 lambda: Connection(self.now, self._ended, sock), sock=sock, ssl=self._tls, server_hostname=self._where[0] if self._tls else None)
         except ssl.SSLError as error:
@@ -191,8 +193,15 @@ class Client:
         while queue and (queue[0].done or queue[0].deadline <= now):
             exchange = queue.popleft()
             if not exchange.done:
-                status = t.cast(Record, exchange.record).status
-                got = f"answered {status}, then did not end" if status else "did not answer"
-                self._give_up(exchange, "timeout", f"{got} within {self._limits.request_timeout:g} s")
+                self._give_up(exchange, *self._unfinished(exchange))
         if queue and self._watch is None:
             self._watch = asyncio.get_running_loop().call_later(max(0.001, queue[0].deadline - now), self._look)
+
+    def _unfinished(self, exchange: Exchange) -> tuple[str, str]:
+        """Kind and words of a failure: what had not happened when the time of a request was over."""
+        status, within = t.cast(Record, exchange.record).status, f"within {self._limits.request_timeout:g} s"
+        if not exchange.resolved:
+            return "dns", f"the name {self._where[0]} was not looked up {within}"
+        if exchange.connection is None:
+            return "timeout", f"took no connection {within}"
+        return "timeout", f"answered {status}, then did not end {within}" if status else f"did not answer {within}"

@@ -23,7 +23,7 @@ READ = 256 << 10  # bytes that are read at once
 class Exchange:
     """One request under way. `done` once its record is complete; then it holds nothing of it any more."""
 
-    __slots__ = ("call", "record", "request", "reader", "connection", "deadline", "done")
+    __slots__ = ("call", "record", "request", "reader", "connection", "deadline", "resolved", "done")
 
     def __init__(self, call: Call, record: Record, request: bytes, deadline: float) -> None:
         self.call: Call | None = call
@@ -32,6 +32,7 @@ class Exchange:
         self.deadline = deadline
         self.reader: AnswerReader | None = None
         self.connection: Connection | None = None
+        self.resolved = False  # whether the server's address is known
         self.done = False
 
 
@@ -58,7 +59,7 @@ class Connection(asyncio.BufferedProtocol):
         """Sends a request; `ended` hears of its end."""
         call, record = t.cast(Call, exchange.call), t.cast(Record, exchange.record)
         exchange.reader = AnswerReader(record, call.output_len, stream=call.stream, keep_text=call.keep_text)
-        exchange.connection, self._exchange = self, exchange
+        exchange.connection, exchange.resolved, self._exchange = self, True, exchange
         t.cast(asyncio.Transport, self.transport).write(exchange.request)
 
     def get_buffer(self, sizehint: int) -> memoryview:

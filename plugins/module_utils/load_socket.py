@@ -10,10 +10,12 @@ Linux stamps each packet as it comes (SO_TIMESTAMPNS, socket(7)); elsewhere, or 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import platform
 import socket
 import struct
 import sys
+import threading
 import time
 import typing as t
 
@@ -22,6 +24,7 @@ SO_TIMESTAMPNS = 35
 MACHINES = ("x86_64", "aarch64", "ppc64le", "s390x")
 STAMPED = sys.platform == "linux" and platform.machine() in MACHINES
 TIMESPEC = struct.Struct("@qq")
+Place = tuple[t.Any, ...]  # as getaddrinfo gives it
 ANCILLARY = socket.CMSG_SPACE(TIMESPEC.size) if STAMPED else 0
 
 
@@ -32,10 +35,8 @@ class StampedSocket(socket.socket):
 
     def begin_stamps(self) -> None:
         """Ask the kernel for them; without an error where it has none."""
-        try:
+        with contextlib.suppress(OSError):
             self.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        except OSError:
-            pass
 
     def recv_into(self, buffer: t.Any, nbytes: int = 0, flags: int = 0) -> int:
         """As socket.socket has it."""
@@ -53,13 +54,38 @@ class StampedSocket(socket.socket):
         return max(0.0, time.time() - self.stamp) if self.stamp else 0.0
 
 
-async def connect(host: str, port: int) -> socket.socket:
-    """A connection to the first address of a name that takes one. Raises OSError, socket.gaierror and UnicodeError, as connecting does."""
-    loop = asyncio.get_running_loop()
+async def resolve(host: str, port: int) -> list[Place]:
+    """The addresses of a name. Raises socket.gaierror and UnicodeError."""
     try:
-        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:
-        places = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        pass
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[list[Place]] = loop.create_future()
+
+    def settle(places: list[Place], error: Exception | None) -> None:
+        if error and not found.done():
+            found.set_exception(error)
+        elif not found.done():
+            found.set_result(places)
+
+    def look() -> None:
+        places, failed = [], None
+        try:
+            places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            failed = error
+        with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile
+            loop.call_soon_threadsafe(settle, places, failed)
+
+    # Not the loop's own threads: it waits for them when it ends, and no time-out ends a look-up.
+    threading.Thread(target=look, daemon=True).start()
+    return await found
+
+
+async def connect(places: list[Place]) -> socket.socket:
+    """A connection to the first of some addresses that takes one. Raises OSError, as connecting does."""
+    loop = asyncio.get_running_loop()
     refused: list[OSError] = []
     for family, kind, protocol, _name, address in places:
         made = StampedSocket(family, kind, protocol) if STAMPED else socket.socket(family, kind, protocol)

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import gc
 import socket
+import threading
 import time
 
 import pytest
@@ -21,10 +22,10 @@ ANSWER = stream(chunk("To"), chunk("day", "length"), {"choices": [], "usage": {"
 AWAY = 1.0  # seconds
 
 
-async def asked(url: str, away: float):
+async def asked(url: str, away: float, timeout: float = 10.0):
     """The record of one request, with a client that stands still for so long 50 ms after it sent it."""
     ended = asyncio.get_running_loop().create_future()
-    with contextlib.closing(load.Client(load.Target(url, "tiny"), load.Limits(10.0), lambda record, _call: ended.set_result(record))) as client:
+    with contextlib.closing(load.Client(load.Target(url, "tiny"), load.Limits(timeout), lambda record, _call: ended.set_result(record))) as client:
         client.send(Call(0, 0, "tiny", "/v1/completions", b"{}"), 0.0)
         await asyncio.sleep(0.05)
         time.sleep(away)  # all that this thread does stands still, as on a host that has no core to spare
@@ -83,11 +84,28 @@ def test_what_cannot_be_reached(url, kind):
     assert asyncio.run(asked(url.format(port=free_port()), 0.0)).error == kind
 
 
+def test_a_resolver_that_does_not_answer_is_not_waited_for(monkeypatch):
+    real, asleep = socket.getaddrinfo, threading.Event()
+
+    def look(host, *args, **options):
+        if host == "slow.example.com" and not options.get("flags"):
+            asleep.wait(20)
+            raise socket.gaierror(socket.EAI_AGAIN, "too late")
+        return real(host, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look)
+    begin = time.monotonic()
+    record = asyncio.run(asked("http://slow.example.com:8000", 0.0, 0.5))
+    asleep.set()
+    assert time.monotonic() - begin < 10
+    assert (record.error, record.detail) == ("dns", "the name slow.example.com was not looked up within 0.5 s")
+
+
 @pytest.mark.filterwarnings("error")
 def test_no_socket_is_left_open_by_those_who_refuse():
     async def refused():
         with pytest.raises(ConnectionRefusedError):
-            await load_socket.connect("127.0.0.1", free_port())
+            await load_socket.connect(await load_socket.resolve("127.0.0.1", free_port()))
 
     asyncio.run(refused())
     gc.collect()  # one that is not closed warns when it goes
