@@ -20,6 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.llm_d.inference.plugins.module_utils import host_firewall
+
 # Only these are ever signalled, and only when their command line names one of our folders.
 OUR_PROGRAMS = ("supervisord", "containerd", "containerd-shim", "etcd", "kube-", "kubelet", "crane", "coredns", "runc")
 
@@ -54,6 +56,7 @@ class Residue:
             *(f"mount {path}" for path in self.mounts()),
             *(f"network interface {name}" for name in self.interfaces()),
             *(f"nftables table {table}" for table in self.nft_tables()),
+            *(f"iptables rule {' '.join(rule)}" for rule in self.firewall_rules()),
             *(f"cgroup {path}" for path in self.cgroups()),
             *(f"file {path}" for path in self.files()),
         ]
@@ -67,6 +70,8 @@ class Residue:
             subprocess.run(["ip", "link", "delete", name], check=False, capture_output=True)
         for table in self.nft_tables():
             subprocess.run(["nft", "delete", "table", *table.split()], check=False, capture_output=True)
+        for rule in self.firewall_rules():
+            subprocess.run(["iptables", "-D", *rule], check=False, capture_output=True)
         _until(lambda: not self.cgroups(), self._remove_cgroups, 5)
         self._restore_sysctls()
         for path in self.files():
@@ -117,6 +122,11 @@ class Residue:
         listed = _output(["nft", "list", "tables"]) if shutil.which("nft") else ""
         present = {line.removeprefix("table ") for line in listed.splitlines()}
         return [table for table in self.tables if table in present]
+
+    def firewall_rules(self) -> list[list[str]]:
+        """Return what we had iptables let through, each as chain and rule; they name our bridge."""
+        wanted = host_firewall.rules(self.bridge) if shutil.which("iptables") else {}
+        return [[chain, *rule] for chain, rule in wanted.items() if host_firewall.present(_output(["iptables", "-S", chain]), chain, rule)]
 
     def cgroups(self) -> list[str]:
         """Return our cgroup in each hierarchy (one folder with cgroup v2, one for each controller with v1)."""

@@ -11,7 +11,7 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Looks for processes, mounts, network namespaces, interfaces, nftables tables, cgroups and files of the local cluster.
+  - Looks for processes, mounts, network namespaces, interfaces, nftables tables, iptables rules, cgroups and files of the local cluster.
   - Finds them by names and folders that are the cluster's own; another container engine on the host is never touched.
   - With O(state=absent) removes them and fails when something is still there.
 options:

@@ -13,6 +13,7 @@ author:
 description:
   - Makes the bridge on which pods and the node's address live, keeps packets for the Service range on it,
     sets kernel settings after noting what they were, and makes the cgroup below which all pods run.
+  - Where iptables drops packets, as Docker has it do with those that are forwarded, what goes over the bridge is let through.
   - M(llm_d.inference.host_residue) takes all of it away again.
 options:
   bridge:
@@ -77,6 +78,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.llm_d.inference.plugins.module_utils import host_firewall
 from ansible_collections.llm_d.inference.plugins.module_utils.host_residue import cgroup_roots, sysctl_path
 
 
@@ -103,6 +105,18 @@ def missing_commands(module: AnsibleModule) -> list[tuple[str, list[str]]]:
         steps.append((f"link {bridge} up", ["ip", "link", "set", bridge, "up"]))
     if services not in routes:
         steps.append((f"route {services}", ["ip", "route", "add", services, "dev", bridge]))
+    return steps + missing_rules(module)
+
+
+def missing_rules(module: AnsibleModule) -> list[tuple[str, list[str]]]:
+    """The same for the firewall. Before all other rules, since one of them may drop."""
+    if not module.get_bin_path("iptables"):
+        return []
+    steps = []
+    for chain, rule in host_firewall.rules(module.params["bridge"]).items():
+        _code, listed, _err = module.run_command(["iptables", "-S", chain])
+        if host_firewall.lacking(listed, chain, rule):
+            steps.append((f"iptables {chain} {' '.join(rule)}", ["iptables", "-I", chain, *rule]))
     return steps
 
 

@@ -17,7 +17,8 @@ def test_the_break_is_named_and_then_gone(stack: Stack, name: str) -> None:
     try:
         found = stack.until_named(codes)
         named = next(entry for entry in found["findings"] if entry["code"] in codes)
-        print(f"{name}: rank {named['rank']} of {len(found['findings'])} in {found['seconds']} s, with evidence in {found['whole_seconds']} s: {named['what']} ({named['where']})")
+        print(f"{name}: rank {named['rank']} of {len(found['findings'])} in {found['seconds']} s, with evidence in {found['whole_seconds']} s: "
+              f"{named['what']} ({named['where']})")
         assert named["evidence"] and named["remedy"] and not found["ok"]
         assert "ready" in (stack.artifacts / "diagnose/summary.txt").read_text(encoding="utf-8").lower()
         if name == "server_crash_looping":

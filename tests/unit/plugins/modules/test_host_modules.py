@@ -68,6 +68,25 @@ def test_a_network_is_made_once_and_taken_away_again(call, cluster, network):
 
 
 @needs_root
+@pytest.mark.skipif(not shutil.which("iptables"), reason="this host has no iptables")
+def test_a_firewall_lets_the_bridge_through_where_there_is_one(call, cluster, network):
+    """As Docker leaves it: what is forwarded is dropped; and as ufw does: what comes in."""
+    with network_namespace():
+        call(local_network, **network)
+        assert sh("nft", "list", "tables") == "", "a host without a firewall has got one"
+        sh("iptables", "-P", "FORWARD", "DROP")
+        sh("iptables", "-A", "INPUT", "-j", "DROP")
+        made = call(local_network, **network)["made"]
+        assert made == ["iptables FORWARD -i llmdtest0 -o llmdtest0 -j ACCEPT", "iptables INPUT -i llmdtest0 -j ACCEPT"]
+        assert sh("iptables", "-S", "INPUT").splitlines()[1:] == ["-A INPUT -i llmdtest0 -j ACCEPT", "-A INPUT -j DROP"]
+        assert not call(local_network, **network)["changed"]
+        gone = call(host_residue, state="absent", **cluster)
+        assert {"iptables rule FORWARD -i llmdtest0 -o llmdtest0 -j ACCEPT", "iptables rule INPUT -i llmdtest0 -j ACCEPT"} <= set(gone["found"])
+        assert gone["left"] == [] and sh("iptables", "-S", "FORWARD") == "-P FORWARD DROP\n"
+        assert sh("iptables", "-S", "INPUT").splitlines()[1:] == ["-A INPUT -j DROP"]
+
+
+@needs_root
 def test_a_network_that_cannot_be_made_is_one_clear_line(call, network):
     with network_namespace():
         result = call(local_network, **{**network, "bridge": "a-name-that-is-too-long-for-linux", "cgroup": network["cgroup"]})
