@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -114,8 +113,7 @@ class Residue:
         """Return those of our tables that exist, each as `family name`; without our backup file they are another's."""
         if not os.path.exists(self.sysctl_backup):
             return []
-        listed = _output(["nft", "list", "tables"]) if shutil.which("nft") else ""
-        present = {line.removeprefix("table ") for line in listed.splitlines()}
+        present = {line.removeprefix("table ") for line in _output(["nft", "list", "tables"]).splitlines()}
         return [table for table in self.tables if table in present]
 
     def cgroups(self) -> list[str]:
@@ -207,7 +205,11 @@ def _listed(folder: str) -> list[Path]:
 
 
 def _output(command: list[str]) -> str:
-    return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+    """Return what it prints; a host without the program, such as `ip` before the first `up`, has nothing for it to list."""
+    try:
+        return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        return ""
 
 
 def _kill(pid: int) -> None:
