@@ -36,7 +36,7 @@ LEFTOVER = "`make down` does if it is left from a local cluster"
 
 @dataclass(frozen=True)
 class Needs:
-    """What the cluster asks of its host. Memory and disk in MiB; `ports` are (address, port, program)."""
+    """What the cluster asks of its host. Memory and disk in MiB; `ports` are (address, port, program). In check mode no kernel module is loaded."""
 
     memory: int
     disk: int
@@ -47,6 +47,7 @@ class Needs:
     cni_bin: str
     foreign_cni: list[str]
     running: bool
+    check_mode: bool
     go: str | None
     go_package: str
 
@@ -55,7 +56,7 @@ def problems(needs: Needs) -> list[str]:
     """Return every problem of this host, each with what to do about it."""
     if platform.system() != "Linux":
         return [f"This is {platform.system()}, and a local cluster needs Linux: use a Linux host or virtual machine, or an inventory of a cluster you have."]
-    checks = [_machine(), _rights(), _cgroups(), _kernel(), _memory(needs), _disk(needs), _commands(needs), _go(needs)]
+    checks = [_machine(), _rights(), _cgroups(), _kernel(needs), _memory(needs), _disk(needs), _commands(needs), _go(needs)]
     if not needs.running:
         checks += [_ports(needs), _ranges(needs), _other_cluster(needs)]
     return [problem for check in checks for problem in check]
@@ -94,11 +95,11 @@ def _cgroups() -> Iterator[str]:
         yield f"The cgroup controllers {', '.join(absent)} are missing under /sys/fs/cgroup: mount cgroups, or enable them on the kernel's command line."
 
 
-def _kernel() -> Iterator[str]:
+def _kernel(needs: Needs) -> Iterator[str]:
     filesystems = Path("/proc/filesystems").read_text(encoding="utf-8").split()
-    if "overlay" not in filesystems and not _modprobe("overlay"):
+    if "overlay" not in filesystems and not _modprobe("overlay", needs):
         yield "The kernel has no overlay file system, which containerd needs: load the module with `modprobe overlay`."
-    if not Path("/proc/sys/net/bridge").is_dir() and not _modprobe("br_netfilter"):
+    if not Path("/proc/sys/net/bridge").is_dir() and not _modprobe("br_netfilter", needs):
         yield "The kernel has no br_netfilter, without which pods cannot reach Services: load the module with `modprobe br_netfilter`."
     if shutil.which("nft") and subprocess.run(["nft", "list", "tables"], check=False, capture_output=True).returncode and os.geteuid() == 0:
         yield "`nft list tables` fails, so kube-proxy cannot write its rules: use a kernel with nf_tables (`modprobe nf_tables`)."
@@ -192,8 +193,10 @@ def _other_cluster(needs: Needs) -> Iterator[str]:
         yield f"A kubelet runs on this host already (process {kubelets[0].parent.name}): use that cluster with another inventory, or stop it ({LEFTOVER})."
 
 
-def _modprobe(name: str) -> bool:
-    return bool(shutil.which("modprobe")) and subprocess.run(["modprobe", name], check=False, capture_output=True).returncode == 0
+def _modprobe(name: str, needs: Needs) -> bool:
+    """Load a kernel module, in check mode only see whether that could be done; tell whether it is so."""
+    command = ["modprobe", "--dry-run", name] if needs.check_mode else ["modprobe", name]
+    return bool(shutil.which("modprobe")) and subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
 def _read(path: Path) -> str:

@@ -12,7 +12,8 @@ author:
   - llm_d.inference contributors (@llm-d)
 description:
   - Looks at rights, kernel, cgroups, memory, disk, ports, address ranges, other clusters and build tools.
-  - Reports all problems at once, each with its remedy. Changes nothing.
+  - Reports all problems at once, each with its remedy.
+  - Loads the kernel modules C(overlay) and C(br_netfilter) where they are not loaded and the kernel has them. Changes nothing else.
 options:
   memory_mib:
     description: Free memory that the cluster needs to start, in MiB.
@@ -76,10 +77,14 @@ options:
     type: str
     required: true
 attributes:
+  check_mode:
+    description: Loads no kernel module; one that C(modprobe) would load counts as there.
+  diff_mode:
+    description: It only looks, so there is no difference to show.
+    support: none
   platform:
     platforms: linux
 extends_documentation_fragment:
-  - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
 """
 
@@ -184,6 +189,7 @@ def main() -> None:
         cni_bin=options["cni_bin"],
         foreign_cni=options["foreign_cni"],
         running=is_running(options["pidfile"]),
+        check_mode=module.check_mode,
         go=go,
         go_package=options["go_package"],
     )

