@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import itertools
 import os
@@ -31,17 +32,19 @@ PACKAGES = {
     "ldd": "libc-bin",
 }
 CNI_PACKAGE = "containernetworking-plugins"
+# Of loopback, but no program names it: only one that listens on all addresses is in the way there.
+NOBODYS = "127.255.255.254"
 LEFTOVER = "`make down` does if it is left from a local cluster"
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What the cluster asks of its host. Memory and disk in MiB; `ports` are (address, port, program). In check mode no kernel module is loaded."""
+    """What the cluster asks of its host. Memory and disk in MiB; `ports` are (address, port, `tcp` or `udp`, program). In check mode no kernel module is loaded."""
 
     memory: int
     disk: int
     folders: list[str]
-    ports: list[tuple[str, int, str]]
+    ports: list[tuple[str, int, str, str]]
     ranges: list[str]
     bridge: str
     cni_bin: str
@@ -143,16 +146,27 @@ def _go(needs: Needs) -> Iterator[str]:
 
 
 def _ports(needs: Needs) -> Iterator[str]:
-    for address, port, program in needs.ports:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            # The bridge's address is not there yet; a program on all addresses would be in the way on loopback too.
-            local = address if address.startswith("127.") else "127.0.0.1"
+    for address, port, protocol, program in needs.ports:
+        if _in_use(address, port, protocol):
+            finder = f"`ss -l{protocol[0]}np 'sport = :{port}'` names it; {LEFTOVER}"
+            yield f"Port {port}/{protocol}, which {program} needs, is in use on this host: stop the program that has it ({finder})."
+
+
+def _in_use(address: str, port: int, protocol: str) -> bool:
+    """Tell whether another has the port on that very address; where the address is not there yet, as the bridge's, on all addresses."""
+    for here in (address, NOBODYS):
+        with socket.socket(type=socket.SOCK_STREAM if protocol == "tcp" else socket.SOCK_DGRAM) as probe:
+            # As servers do it: a connection that ended is not in the way. With UDP it would let two have the same port.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, protocol == "tcp")
             try:
-                probe.bind((local, port))
-            except OSError:
-                finder = f"`ss -ltnp 'sport = :{port}'` names it; {LEFTOVER}"
-                yield f"Port {port}, which {program} needs, is in use on this host: stop the program that has it ({finder})."
+                probe.bind((str(ipaddress.IPv4Address(here)), port))
+                return False
+            except ipaddress.AddressValueError:
+                continue  # made from a range that is none, which is told there; no name is looked up
+            except OSError as error:
+                if error.errno != errno.EADDRNOTAVAIL:
+                    return error.errno == errno.EADDRINUSE  # a plain user may not have port 53 either, and is told of that
+    return False
 
 
 def _ranges(needs: Needs) -> Iterator[str]:

@@ -29,7 +29,7 @@ options:
     elements: path
     required: true
   ports:
-    description: Ports that must be free, each as a list of address, port and program.
+    description: Ports that must be free, each as a list of address, port, V(tcp) or V(udp), and program.
     type: list
     elements: list
     required: true
@@ -94,7 +94,7 @@ EXAMPLES = r"""
     memory_mib: 3072
     disk_mib: 8192
     folders: [/var/lib/llm-d-local]
-    ports: [[127.0.0.1, 12379, etcd]]
+    ports: [[127.0.0.1, 12379, tcp, etcd], [10.215.0.1, 53, udp, coredns]]
     ranges: [10.215.0.0/24]
     bridge: llmd0
     cni_bin: /usr/lib/cni
@@ -183,7 +183,7 @@ def main() -> None:
         memory=options["memory_mib"],
         disk=options["disk_mib"],
         folders=options["folders"],
-        ports=[(address, int(port), program) for address, port, program in options["ports"]],
+        ports=[(address, int(port), protocol, program) for address, port, protocol, program in options["ports"]],
         ranges=options["ranges"],
         bridge=options["bridge"],
         cni_bin=options["cni_bin"],
