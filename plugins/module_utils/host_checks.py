@@ -39,7 +39,10 @@ LEFTOVER = "`make down` does if it is left from a local cluster"
 
 @dataclass(frozen=True)
 class Needs:
-    """What the cluster asks of its host. Memory and disk in MiB; `ports` are (address, port, `tcp` or `udp`, program). In check mode no kernel module is loaded."""
+    """What the cluster asks of its host. Memory and disk in MiB; `ports` are (address, port, `tcp` or `udp`, program).
+
+    In check mode no kernel module is loaded.
+    """
 
     memory: int
     disk: int
