@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import itertools
 import os
@@ -31,22 +32,28 @@ PACKAGES = {
     "ldd": "libc-bin",
 }
 CNI_PACKAGE = "containernetworking-plugins"
+# Of loopback, but no program names it: only one that listens on all addresses is in the way there.
+NOBODYS = "127.255.255.254"
 LEFTOVER = "`make down` does if it is left from a local cluster"
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What the cluster asks of its host. Memory and disk in MiB; `ports` are (address, port, program)."""
+    """What the cluster asks of its host. Memory and disk in MiB; `ports` are (address, port, `tcp` or `udp`, program).
+
+    In check mode no kernel module is loaded.
+    """
 
     memory: int
     disk: int
     folders: list[str]
-    ports: list[tuple[str, int, str]]
+    ports: list[tuple[str, int, str, str]]
     ranges: list[str]
     bridge: str
     cni_bin: str
     foreign_cni: list[str]
     running: bool
+    check_mode: bool
     go: str | None
     go_package: str
 
@@ -55,7 +62,7 @@ def problems(needs: Needs) -> list[str]:
     """Return every problem of this host, each with what to do about it."""
     if platform.system() != "Linux":
         return [f"This is {platform.system()}, and a local cluster needs Linux: use a Linux host or virtual machine, or an inventory of a cluster you have."]
-    checks = [_machine(), _rights(), _cgroups(), _kernel(), _memory(needs), _disk(needs), _commands(needs), _go(needs)]
+    checks = [_machine(), _rights(), _cgroups(), _kernel(needs), _memory(needs), _disk(needs), _commands(needs), _go(needs)]
     if not needs.running:
         checks += [_ports(needs), _ranges(needs), _other_cluster(needs)]
     return [problem for check in checks for problem in check]
@@ -94,11 +101,11 @@ def _cgroups() -> Iterator[str]:
         yield f"The cgroup controllers {', '.join(absent)} are missing under /sys/fs/cgroup: mount cgroups, or enable them on the kernel's command line."
 
 
-def _kernel() -> Iterator[str]:
+def _kernel(needs: Needs) -> Iterator[str]:
     filesystems = Path("/proc/filesystems").read_text(encoding="utf-8").split()
-    if "overlay" not in filesystems and not _modprobe("overlay"):
+    if "overlay" not in filesystems and not _modprobe("overlay", needs):
         yield "The kernel has no overlay file system, which containerd needs: load the module with `modprobe overlay`."
-    if not Path("/proc/sys/net/bridge").is_dir() and not _modprobe("br_netfilter"):
+    if not Path("/proc/sys/net/bridge").is_dir() and not _modprobe("br_netfilter", needs):
         yield "The kernel has no br_netfilter, without which pods cannot reach Services: load the module with `modprobe br_netfilter`."
     if shutil.which("nft") and subprocess.run(["nft", "list", "tables"], check=False, capture_output=True).returncode and os.geteuid() == 0:
         yield "`nft list tables` fails, so kube-proxy cannot write its rules: use a kernel with nf_tables (`modprobe nf_tables`)."
@@ -142,16 +149,27 @@ def _go(needs: Needs) -> Iterator[str]:
 
 
 def _ports(needs: Needs) -> Iterator[str]:
-    for address, port, program in needs.ports:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            # The bridge's address is not there yet; a program on all addresses would be in the way on loopback too.
-            local = address if address.startswith("127.") else "127.0.0.1"
+    for address, port, protocol, program in needs.ports:
+        if _in_use(address, port, protocol):
+            finder = f"`ss -l{protocol[0]}np 'sport = :{port}'` names it; {LEFTOVER}"
+            yield f"Port {port}/{protocol}, which {program} needs, is in use on this host: stop the program that has it ({finder})."
+
+
+def _in_use(address: str, port: int, protocol: str) -> bool:
+    """Tell whether another has the port on that very address; where the address is not there yet, as the bridge's, on all addresses."""
+    for here in (address, NOBODYS):
+        with socket.socket(type=socket.SOCK_STREAM if protocol == "tcp" else socket.SOCK_DGRAM) as probe:
+            # As servers do it: a connection that ended is not in the way. With UDP it would let two have the same port.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, protocol == "tcp")
             try:
-                probe.bind((local, port))
-            except OSError:
-                finder = f"`ss -ltnp 'sport = :{port}'` names it; {LEFTOVER}"
-                yield f"Port {port}, which {program} needs, is in use on this host: stop the program that has it ({finder})."
+                probe.bind((str(ipaddress.IPv4Address(here)), port))
+                return False
+            except ipaddress.AddressValueError:
+                continue  # made from a range that is none, which is told there; no name is looked up
+            except OSError as error:
+                if error.errno != errno.EADDRNOTAVAIL:
+                    return error.errno == errno.EADDRINUSE  # a plain user may not have port 53 either, and is told of that
+    return False
 
 
 def _ranges(needs: Needs) -> Iterator[str]:
@@ -192,8 +210,10 @@ def _other_cluster(needs: Needs) -> Iterator[str]:
         yield f"A kubelet runs on this host already (process {kubelets[0].parent.name}): use that cluster with another inventory, or stop it ({LEFTOVER})."
 
 
-def _modprobe(name: str) -> bool:
-    return bool(shutil.which("modprobe")) and subprocess.run(["modprobe", name], check=False, capture_output=True).returncode == 0
+def _modprobe(name: str, needs: Needs) -> bool:
+    """Load a kernel module, in check mode only see whether that could be done; tell whether it is so."""
+    command = ["modprobe", "--dry-run", name] if needs.check_mode else ["modprobe", name]
+    return bool(shutil.which("modprobe")) and subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
 def _read(path: Path) -> str:

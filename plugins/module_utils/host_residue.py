@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -119,14 +118,13 @@ class Residue:
         """Return those of our tables that exist, each as `family name`; without our backup file they are another's."""
         if not os.path.exists(self.sysctl_backup):
             return []
-        listed = _output(["nft", "list", "tables"]) if shutil.which("nft") else ""
-        present = {line.removeprefix("table ") for line in listed.splitlines()}
+        present = {line.removeprefix("table ") for line in _output(["nft", "list", "tables"]).splitlines()}
         return [table for table in self.tables if table in present]
 
     def firewall_rules(self) -> list[list[str]]:
         """Return what we had iptables let through, each as chain and rule; they name our bridge."""
-        wanted = host_firewall.rules(self.bridge) if shutil.which("iptables") else {}
-        return [[chain, *rule] for chain, rule in wanted.items() if host_firewall.present(_output(["iptables", "-S", chain]), chain, rule)]
+        wanted = host_firewall.rules(self.bridge).items()
+        return [[chain, *rule] for chain, rule in wanted if host_firewall.present(_output(["iptables", "-S", chain]), chain, rule)]
 
     def cgroups(self) -> list[str]:
         """Return our cgroup in each hierarchy (one folder with cgroup v2, one for each controller with v1)."""
@@ -217,7 +215,11 @@ def _listed(folder: str) -> list[Path]:
 
 
 def _output(command: list[str]) -> str:
-    return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+    """Return what it prints; a host without the program, such as `ip` before the first `up`, has nothing for it to list."""
+    try:
+        return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        return ""
 
 
 def _kill(pid: int) -> None:

@@ -12,7 +12,8 @@ author:
   - llm_d.inference contributors (@llm-d)
 description:
   - Looks at rights, kernel, cgroups, memory, disk, ports, address ranges, other clusters and build tools.
-  - Reports all problems at once, each with its remedy. Changes nothing.
+  - Reports all problems at once, each with its remedy.
+  - Loads the kernel modules C(overlay) and C(br_netfilter) where they are not loaded and the kernel has them. Changes nothing else.
 options:
   memory_mib:
     description: Free memory that the cluster needs to start, in MiB.
@@ -28,7 +29,7 @@ options:
     elements: path
     required: true
   ports:
-    description: Ports that must be free, each as a list of address, port and program.
+    description: Ports that must be free, each as a list of address, port, V(tcp) or V(udp), and program.
     type: list
     elements: list
     required: true
@@ -76,10 +77,14 @@ options:
     type: str
     required: true
 attributes:
+  check_mode:
+    description: Loads no kernel module; one that C(modprobe) would load counts as there.
+  diff_mode:
+    description: It only looks, so there is no difference to show.
+    support: none
   platform:
     platforms: linux
 extends_documentation_fragment:
-  - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
 """
 
@@ -89,7 +94,7 @@ EXAMPLES = r"""
     memory_mib: 3072
     disk_mib: 8192
     folders: [/var/lib/llm-d-local]
-    ports: [[127.0.0.1, 12379, etcd]]
+    ports: [[127.0.0.1, 12379, tcp, etcd], [10.215.0.1, 53, udp, coredns]]
     ranges: [10.215.0.0/24]
     bridge: llmd0
     cni_bin: /usr/lib/cni
@@ -178,12 +183,13 @@ def main() -> None:
         memory=options["memory_mib"],
         disk=options["disk_mib"],
         folders=options["folders"],
-        ports=[(address, int(port), program) for address, port, program in options["ports"]],
+        ports=[(address, int(port), protocol, program) for address, port, protocol, program in options["ports"]],
         ranges=options["ranges"],
         bridge=options["bridge"],
         cni_bin=options["cni_bin"],
         foreign_cni=options["foreign_cni"],
         running=is_running(options["pidfile"]),
+        check_mode=module.check_mode,
         go=go,
         go_package=options["go_package"],
     )

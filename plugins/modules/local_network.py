@@ -121,8 +121,10 @@ def missing_rules(module: AnsibleModule) -> list[tuple[str, list[str]]]:
 
 
 def wanted_sysctls(module: AnsibleModule) -> dict[str, str]:
-    """Return those settings that differ; a setting whose kernel feature is absent is the preflight's to report."""
-    return {name: str(value) for name, value in module.params["sysctls"].items() if sysctl_path(name).read_text(encoding="utf-8").split() != str(value).split()}
+    """Return those settings that differ. In check mode a kernel module may not be loaded yet, and its settings not be there."""
+    wanted = {name: str(value) for name, value in module.params["sysctls"].items()}
+    here = {name: sysctl_path(name).read_text(encoding="utf-8").split() for name in wanted if not module.check_mode or sysctl_path(name).exists()}
+    return {name: value for name, value in wanted.items() if here.get(name) != value.split()}
 
 
 def write_sysctls(backup: Path, values: dict[str, str]) -> None:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,6 +84,27 @@ def test_a_program_is_built_once(builder, binary):
     assert os.listdir(builder.path("hello").parent) == ["hello"]
     builder.path("hello").unlink()
     assert builder.stale_binaries([binary]) == [binary]
+
+
+@needs_go
+def test_a_long_build_tells_every_ten_seconds_how_far_it_is(builder, binary, tmp_path, monkeypatch):
+    slow = tmp_path / "go"
+    slow.write_text("""#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+sleep 0.15
+printf 'unicode/utf8\\nerrors\\n'
+sleep 0.15
+echo example.invalid/hello
+echo program > "$2"
+""", encoding="utf-8")  # fmt: skip
+    slow.chmod(0o755)
+    builder.go = str(slow)
+    # A clock on which a second takes ten milliseconds.
+    monkeypatch.setattr(go_build, "time", SimpleNamespace(monotonic=lambda: time.monotonic() * 100))
+    builder.build(binary, "1 of 1")
+    told = [re.fullmatch(r"building hello \(1 of 1\): (\d+) packages compiled after (\d+) s", each) for each in builder.said[1:-1]]
+    assert all(told) and [int(each[1]) for each in told] == [1, 3], builder.said
+    assert int(told[0][2]) >= 15 and int(told[1][2]) >= 30
 
 
 @needs_go

