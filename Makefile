@@ -55,7 +55,7 @@ molecule: $(VENV)/.ready ## Converge, idempotence and verify on the real local c
 interrupted: $(VENV)/.ready ## Ctrl-C at random moments of make site, then the same command again; nothing may be left
 	@tests/on-clean-host tests/run-interrupted
 
-test: $(VENV)/.ready ## Pass every test: lint, units, then the real cluster
+test: $(VENV)/.ready ## Pass what CI runs: lint, sanity, the real cluster, Ctrl-C, unit and contract tests
 	@tests/run-all
 
 sanity: $(VENV)/.ready ## ansible-test sanity

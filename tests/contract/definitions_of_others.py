@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import json
 import os
-import shutil
 import subprocess
 import typing as t
 from pathlib import Path
 
+import go_compiler
 import jsonschema
 import pytest
 import yaml
@@ -47,8 +47,8 @@ MODULES: dict[str, tuple[str, list[str]]] = {
 @functools.cache
 def folder(module: str) -> Path:
     """Where a Go module lies; downloaded through the ordinary proxy when it is not there yet."""
-    go = shutil.which("go") or "/usr/local/go/bin/go"
-    if not Path(go).is_file():
+    go = go_compiler.find()
+    if not go:
         pytest.skip("no Go, by which the definitions are fetched")
     env = {**os.environ, "GOFLAGS": "-mod=mod", "GO111MODULE": "on"}
     done = subprocess.run([go, "mod", "download", "-json", module], capture_output=True, text=True, check=False, env=env, cwd="/tmp", timeout=300)

@@ -10,15 +10,16 @@ import os
 import subprocess
 from pathlib import Path
 
+import go_compiler
 import pytest
 
-from ansible_collections.llm_d.inference.plugins.module_utils.go_build import Builder, find_go
+from ansible_collections.llm_d.inference.plugins.module_utils.go_build import Builder
 
 CACHE = Path("/var/cache/llm-d-local")
 
 
 def test_the_tokenizer_gives_the_ids_of_the_simulator(root):
-    go = find_go("1.26.7", ["go", "/usr/local/go/bin/go", f"{CACHE}/python/bin/go"])
+    go = go_compiler.find()
     simulator = Path(os.environ.get("LLM_D_SIMULATOR_BINARY") or CACHE / "bin/llm-d-inference-sim")
     if not go or not simulator.is_file():
         pytest.skip("no Go or no simulator: bring up the local cluster, which builds it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -45,6 +46,13 @@ def test_it_holds_what_it_needs_and_no_more(installed: Path) -> None:
         assert (home / needed).exists(), needed
     for foreign in (".git", ".venv", "collections", "artifacts"):
         assert not (home / foreign).exists(), foreign
+
+
+def test_it_says_its_licence_and_brings_the_text(installed: Path) -> None:
+    home = installed / "ansible_collections/llm_d/inference"
+    told = json.loads((home / "MANIFEST.json").read_text(encoding="utf-8"))["collection_info"]
+    assert told["license"] == ["GPL-3.0-or-later"] and not told["license_file"]
+    assert "GNU GENERAL PUBLIC LICENSE" in (home / "LICENSE").read_text(encoding="utf-8")
 
 
 def test_a_playbook_runs_by_its_full_name(installed: Path, tmp_path: Path) -> None:

@@ -99,7 +99,9 @@ def agree(planned: Facts, service: Facts) -> None:
         assert one["port"] in listening and int(flag(one["args"], "--port")) == one["engine_port"]
         assert flag(one["args"], "--served-model-name") == service["model"]["served_name"]
         assert len({item["name"] for item in one["env"]}) == len(one["env"]), "each variable once"
-        assert one["probes"]["readiness"]["httpGet"]["port"] in [port["name"] for port in one["container_ports"]]
+        assert set(one["probes"]) == {"startup", "readiness", "liveness"}
+        for probe in one["probes"].values():
+            assert probe["httpGet"]["path"] == "/health" and probe["httpGet"]["port"] in [port["name"] for port in one["container_ports"]]
     assert [one["name"] for one in service["servers"] if service["service"]["selector"].items() <= one["labels"].items()] == [server["name"]]
     assert service["route"]["backend"]["name"] == service["service"]["name"]
     assert flag(picker["args"], "--pool-name") == pool["name"]

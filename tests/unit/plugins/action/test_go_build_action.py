@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
+from go_compiler import find, needs_go
 
-GO = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
-needs_go = pytest.mark.skipif(GO is None, reason="this host has no Go compiler")
+GO = find()
 
 
 @pytest.fixture(name="play")
@@ -26,7 +25,8 @@ def run_play(root, tmp_path):
     (source / "main.go").write_text("package main\n\nfunc main() {}\n", encoding="utf-8")
 
     def play(*flags, **options):
-        task = {"cache": str(tmp_path / "cache"), "go_minimum": "1.20", "binaries": [{"name": "hello", "source": str(source)}], **options}
+        task = {"cache": str(tmp_path / "cache"), "go_minimum": "1.20", "go_candidates": [GO or "go"],
+                "binaries": [{"name": "hello", "source": str(source)}], **options}
         task = {name: value for name, value in task.items() if value is not None}
         book = [{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [{"name": "Build", "llm_d.inference.go_build": task}]}]
         (tmp_path / "play.yml").write_text(json.dumps(book), encoding="utf-8")
@@ -74,7 +74,7 @@ def test_a_source_that_does_not_compile_is_the_compilers_words_without_a_traceba
 
 
 @pytest.mark.parametrize("options, said", [
-    ({"go_minimum": "99.0.0"}, "No Go compiler of version 99.0.0 or newer among go, /usr/local/go/bin/go. Install one"),
+    ({"go_minimum": "99.0.0", "go_candidates": None}, "No Go compiler of version 99.0.0 or newer among go, /usr/local/go/bin/go. Install one"),
     ({"cache": None}, "go_build: missing required arguments: cache"),
     ({"binaries": [{"name": "hello"}]}, "source"),
     ({"binaries": [{"name": "hello", "source": "/x", "pakage": "."}]}, "pakage"),

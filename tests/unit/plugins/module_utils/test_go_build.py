@@ -16,11 +16,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from go_compiler import find, needs_go
 
 from ansible_collections.llm_d.inference.plugins.module_utils import go_build
 
-GO = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
-needs_go = pytest.mark.skipif(GO is None, reason="this host has no Go compiler")
+GO = find()
 PROGRAM = 'package main\n\nvar greeting = "hello"\n\nfunc main() { println(greeting) }\n'
 
 

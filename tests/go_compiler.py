@@ -1,0 +1,34 @@
+"""The Go compiler of the tests: one that the local cluster's build would take, wherever its role found it or put it."""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+
+import jinja2
+import pytest
+import yaml
+from plays import ROOT
+
+from ansible_collections.llm_d.inference.plugins.module_utils.go_build import find_go
+
+ROLE = ROOT / "roles/local_cluster"
+
+
+def role_variables(**given: str) -> dict[str, t.Any]:
+    """What the role knows of Go: `minimum`, `package` (of PyPI) and `candidates`, the last of which is where that package goes; `given` as a user sets it."""
+    files = [yaml.safe_load((ROLE / each / "main.yml").read_text(encoding="utf-8")) for each in ("defaults", "vars")]
+    known = {**files[0], **files[1], **given}
+    known["__local_cluster_python"] = jinja2.Template(known["__local_cluster_python"]).render(known)
+    found = {name: known[f"__local_cluster_go_{name}"] for name in ("minimum", "package", "candidates")}
+    return {**found, "candidates": [jinja2.Template(each).render(known) for each in found["candidates"]]}
+
+
+@functools.cache
+def find() -> str | None:
+    """A Go compiler that is new enough for all that we build, or None."""
+    known = role_variables()
+    return find_go(known["minimum"], known["candidates"])
+
+
+needs_go = pytest.mark.skipif(find() is None, reason="no Go compiler: none on this host, and the local cluster has not installed one yet")
