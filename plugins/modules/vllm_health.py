@@ -153,6 +153,7 @@ metrics:
     kv_cache: {name: "vllm:kv_cache_usage_perc", value: 0.12}
     block_size: {name: "vllm:cache_config_info", value: 16}
     blocks: {name: "vllm:cache_config_info", value: 1024}
+    lora: {name: "vllm:lora_requests_info", value: 4}
 servers:
   description: Each server by itself.
   returned: always

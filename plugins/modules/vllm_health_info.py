@@ -145,6 +145,7 @@ metrics:
     kv_cache: {name: "vllm:kv_cache_usage_perc", value: 0.12}
     block_size: {name: "vllm:cache_config_info", value: 16}
     blocks: {name: "vllm:cache_config_info", value: 1024}
+    lora: {name: "vllm:lora_requests_info", value: 4}
 servers:
   description: Each server by itself.
   returned: without O(groups)
@@ -243,7 +244,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.llm_d.inference.plugins.module_utils import health, health_report
 from ansible_collections.llm_d.inference.plugins.module_utils.health_targets import Targets
 
-SET = {"name": {"type": "str", "required": True}, "model": {"type": "str"}, "replicas": {**health_report.SPEC["replicas"], "required": True}}
+SIGNALS = {key: value for key, value in health_report.SPEC["signals"].items() if key != "default"}
+SET = {"name": {"type": "str", "required": True}, "model": {"type": "str"}, "signals": SIGNALS,
+       "replicas": {**health_report.SPEC["replicas"], "required": True}}
 SPEC = {**health_report.SPEC, "groups": {"type": "list", "elements": "dict", "options": SET}, "retries": {"type": "int", "default": 2}}
 PLACES = (*health_report.PLACES, "groups")
 RULES = {**health_report.RULES, "mutually_exclusive": [PLACES], "required_one_of": [PLACES]}
@@ -278,7 +281,7 @@ def main() -> None:
     module = AnsibleModule(SPEC, supports_check_mode=True, **RULES)
     params = module.params
     many = params["groups"] is not None
-    sets = [{**params, **group, "model": group["model"] or params["model"]} for group in params["groups"]] if many else [params]
+    sets = [{**params, **group, **{key: group[key] or params[key] for key in ("model", "signals")}} for group in params["groups"]] if many else [params]
     for each in sets:
         if wrong := health_report.mistakes(each):
             module.fail_json(msg=f"{each['name']}: {wrong}" if many else wrong)
