@@ -243,6 +243,11 @@ looks:
   returned: always
   type: int
   sample: 7
+msg:
+  description: Why the servers are not at the wanted level, with the remedy. In check mode, that no completion was asked for.
+  returned: on failure and in check mode
+  type: str
+  sample: "not serving after 300 s: 3 of 4 servers are there. Remedy: look at the Deployment of the servers"
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -65,11 +65,55 @@ EXAMPLES = r"""
 
 RETURN = r"""
 groups:
-  description: For each of O(groups) its C(name) and what is returned of one set, or a C(msg) why it could not be looked at.
+  description: For each of O(groups) what is returned of one set. Of one that could not be looked at, only C(name), C(healthy) and C(msg).
   returned: with O(groups)
   type: list
   elements: dict
   sample: [{name: llama-8b, healthy: true, level: metrics, engine: vllm, version: 0.33.0, servers: [], findings: [], waited: 0.2}]
+  contains:
+    name:
+      description: Name of the set.
+      type: str
+    healthy:
+      description: As RV(healthy).
+      type: bool
+    level:
+      description: As RV(level).
+      type: str
+    engine:
+      description: As RV(engine).
+      type: str
+    version:
+      description: As RV(version).
+      type: str
+    checks:
+      description: As RV(checks).
+      type: list
+      elements: dict
+    models:
+      description: As RV(models).
+      type: list
+      elements: dict
+    metrics:
+      description: As RV(metrics).
+      type: dict
+    servers:
+      description: As RV(servers).
+      type: list
+      elements: dict
+    findings:
+      description: As RV(findings).
+      type: list
+      elements: dict
+    waited:
+      description: As RV(waited).
+      type: float
+    looks:
+      description: As RV(looks).
+      type: int
+    msg:
+      description: As RV(msg); without servers, why it could not be looked at.
+      type: str
 healthy:
   description: Whether every server is at the wanted level, and no finding stands against them as a set.
   returned: always
@@ -235,6 +279,11 @@ looks:
   returned: without O(groups)
   type: int
   sample: 7
+msg:
+  description: Why the servers as a set are not what they should be. What is wrong with one of them, its RV(servers[].checks) say.
+  returned: when too few of them are there, or they differ, and on failure
+  type: str
+  sample: 3 of 4 servers are there
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -267,7 +316,8 @@ def look_at_all(params, groups, completions):
 
     def one(group):
         try:
-            return {"name": group["name"], **look(group, completions, cluster)}
+            found = look(group, completions, cluster)
+            return {"name": group["name"], **{key: value for key, value in found.items() if key != "changed"}}
         except Exception as error:  # pylint: disable=broad-except  # the others have been looked at all the same
             return {"name": group["name"], "healthy": False, "msg": str(error)}
 
