@@ -141,10 +141,12 @@ options:
     choices: [completions, chat_completions]
     default: [completions]
   signals:
-    description: Which of the numbers that the scheduler reads must be exported, for O(level=metrics). What others are missing is among the notes.
+    description:
+      - Which of the numbers that the scheduler reads must be exported, for O(level=metrics). What others are missing is among the notes, but for V(lora).
+      - V(lora) is what the LoRA affinity scorer reads. vLLM exports it only when it was started with C(--enable-lora), the simulator always, others never.
     type: list
     elements: str
-    choices: [waiting, running, kv_cache, block_size, blocks]
+    choices: &signals [waiting, running, kv_cache, block_size, blocks, lora]
     default: [waiting, running, kv_cache]
   metrics_port:
     description: Port of the metrics, where it is not the server's own. Triton's is 8002.
@@ -175,6 +177,11 @@ options:
       model:
         description: Name under which its servers must serve the model. Without it O(model).
         type: str
+      signals:
+        description: What its servers must export. Without it O(signals).
+        type: list
+        elements: str
+        choices: *signals
       replicas:
         description: Its servers.
         type: dict

@@ -53,7 +53,7 @@ def validation_targets(plan: t.Any) -> dict[str, t.Any]:
     facts = plain(plan)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     policies = [policy(yaml.load(service["scheduler"]["config"], Loader=loader), facts["release"]["name"]) for service in facts["services"]]
-    asked = ("name", "model", "replicas")
+    asked = ("name", "model", "signals", "replicas")
     return {
         "objects": verdicts.objects(facts), "services": [{**target, **kept} for target, kept in zip(verdicts.targets(facts), policies)],
         "gateway": verdicts.gateway(facts), "servers": [{key: group[key] for key in asked} for group in verdicts.servers(facts)],

@@ -9,6 +9,7 @@ import collections.abc as c
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils import perf_page, perf_result, verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.plan_server import reached
 
 Facts = dict[str, t.Any]
 RATES = (1, 2, 4, 8)
@@ -40,9 +41,10 @@ def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Fact
         "slo": slo,
         "baseline": f"{old}/{target['name']}/result.json" if old else None,
         "baseline_max_ratio": wanted["baseline_max_ratio"] if old else None,
-        "servers": {"namespace": plan["namespace"], "service": target["name"], "count": 1 if target["replicas"] is None else target["replicas"]},
+        # Of every role: the Service in front of a model leads to decode servers only.
+        "servers": [reached(server, plan["namespace"]) for server in service["servers"] if server["replicas"]],
         "job": _job(plan) if wanted["job"] else None,
-    } for target in verdict.targets(t.cast(t.Any, plan)) if target["name"] in chosen]
+    } for service, target in zip(plan["services"], verdict.targets(t.cast(t.Any, plan))) if target["name"] in chosen]
 
 
 def stages(wanted: c.Mapping[str, t.Any]) -> list[Facts]:

@@ -20,8 +20,11 @@ SIGNALS = {
     "kv_cache": "the KV cache scorer takes the server's cache for empty, so full servers get more requests",
     "block_size": "the prefix scorer cannot tune itself and works with its configured block size",
     "blocks": "the prefix scorer cannot tune itself and works with its configured capacity",
+    "lora": "the LoRA affinity scorer does not know which adapters the server has and rates it as one without any",
 }
 REQUIRED = ("waiting", "running", "kv_cache")
+# Every server exports these; `lora` is there only where vLLM was started for adapters, and its absence elsewhere is nothing odd.
+EXPECTED = (*REQUIRED, "block_size", "blocks")
 # what vLLM counts and times beside these
 SERVED, FIRST_TOKEN = "vllm:request_success_total", "vllm:time_to_first_token_seconds"
 
@@ -60,6 +63,7 @@ def _vllm_signals() -> dict[str, tuple[Source, ...]]:
         "kv_cache": (Source("vllm:kv_cache_usage_perc"), Source("vllm:gpu_cache_usage_perc")),
         "block_size": (Source(info, read="block_size"),),
         "blocks": (Source(info, read="num_gpu_blocks"),),
+        "lora": (Source("vllm:lora_requests_info", read="max_lora"),),  # its value is the time of its last change
     }
 
 
@@ -152,7 +156,18 @@ def _value(source: Source, samples: c.Sequence[Sample]) -> float | None:
 
 def lacking(engine: str, readings: c.Mapping[str, Reading], wanted: c.Iterable[str] = REQUIRED) -> list[str]:
     """What is missing and what that breaks, one line for each signal."""
-    return [f"{readings[signal].metric} is not exported by {ENGINES[engine].title}: {SIGNALS[signal]}" for signal in wanted if not readings[signal].ok]
+    return [f"{readings[signal].metric if signal in readings else signal} is not exported by {ENGINES[engine].title}: {SIGNALS[signal]}"
+            for signal in _missing(readings, wanted)]
+
+
+def remedy(engine: str, readings: c.Mapping[str, Reading], wanted: c.Iterable[str]) -> str:
+    """What brings the missing ones."""
+    only_adapters = _missing(readings, wanted) == ["lora"]
+    return "start it with --enable-lora, which vLLM knows, or take the LoRA affinity scorer out" if only_adapters else ENGINES[engine].flag
+
+
+def _missing(readings: c.Mapping[str, Reading], wanted: c.Iterable[str]) -> list[str]:
+    return [signal for signal in wanted if signal not in readings or not readings[signal].ok]
 
 
 def renamed(engine: str, readings: c.Mapping[str, Reading]) -> list[str]:

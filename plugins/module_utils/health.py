@@ -182,10 +182,10 @@ class _Ladder:
                           "ask the server itself, not the gateway in front of it, or name the engine")
         self.health.engine, found = engine, engines.read(engine, samples)
         self.health.metrics = found
-        others = [signal for signal in engines.SIGNALS if signal not in self._wanted.signals]
+        others = [signal for signal in engines.EXPECTED if signal not in self._wanted.signals]
         self.health.notes = engines.renamed(engine, found) + engines.lacking(engine, found, others)
         if missing := engines.lacking(engine, found, self._wanted.signals):
-            raise Trouble("metrics", f"{request}: " + "; ".join(missing), engines.ENGINES[engine].flag)
+            raise Trouble("metrics", f"{request}: " + "; ".join(missing), engines.remedy(engine, found, self._wanted.signals))
         return f"{request}: " + ", ".join(f"{reading.metric} {reading.value:g}" for reading in found.values() if reading.value is not None)
 
     def _page(self) -> tuple[str, list[prometheus.Sample]]:

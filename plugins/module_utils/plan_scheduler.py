@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import typing as t
 
+from .engines import REQUIRED
 from .epp_rules import EXPERIMENTAL, flags_of
 from .plan_server import container_security, image, later_wins, pod_security, pool_selector, served_arguments
 from .plan_sidecars import beside_picker
@@ -120,6 +121,8 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
         "drain_seconds": settings["drain_seconds"],
         "termination_grace": settings["drain_seconds"] + OWN_DRAIN + 10,
+        # What every server must export, for it to decide as it is told.
+        "signals": [*REQUIRED, *(["lora"] if any(entry["type"] == "lora-affinity-scorer" for entry in built.document["plugins"]) else [])],
         "notes": list(built.notes),
     }
 

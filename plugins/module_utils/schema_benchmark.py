@@ -32,7 +32,7 @@ BENCHMARK: dict[str, Field] = {
     "api": Field("str", "Which completions to ask for.", default="completions", choices=("completions", "chat_completions")),
     "model": Field("str", "Name to ask for, where it is not the served one, such as a LoRA adapter's."),
     "url": Field("str", "Address to send to instead of the gateway's, such as that of a port forwarded to it.", example="http://127.0.0.1:8080"),
-    "api_key": Field("str", "Key that the gateway asks for.", secret=True),
+    "api_key": Field("str", "Key that the gateway asks for; O(llm_d_benchmark.quick) sends it to every model server, through a forwarded port.", secret=True),
     "validate_certs": Field("bool", "Whether the gateway's certificate must be trusted.", default=True),
     "request_timeout": Field("float", "Seconds that one request may take.", default=300, minimum=0.001),
     "max_lag": Field(

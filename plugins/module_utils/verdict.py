@@ -153,11 +153,12 @@ def _ready_made(name: str, result: t.Any) -> claims.Judged:
 
 
 def servers(plan: Facts) -> list[dict[str, t.Any]]:
-    """Each group of equal servers: the id of its claim, its model, `replicas` as vllm_health_info wants them, and the planned size of KV cache blocks."""
+    """Each group of equal servers: the id of its claim, its model, `replicas` and `signals` as vllm_health_info wants them, the planned size of KV blocks."""
     return [{
         "name": f"{service['name']}/servers" if server["role"] == "decode" else f"{service['name']}/{server['role']}-servers",
         "model": service["model"]["served_name"],
         "replicas": reached(server, plan["namespace"]),
+        "signals": service["scheduler"]["signals"],
         "block_size": _number(server["args"], "block-size"),
     } for service in plan["services"] for server in service["servers"] if server["replicas"]]
 

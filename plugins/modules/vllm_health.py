@@ -153,6 +153,7 @@ metrics:
     kv_cache: {name: "vllm:kv_cache_usage_perc", value: 0.12}
     block_size: {name: "vllm:cache_config_info", value: 16}
     blocks: {name: "vllm:cache_config_info", value: 1024}
+    lora: {name: "vllm:lora_requests_info", value: 4}
 servers:
   description: Each server by itself.
   returned: always
@@ -242,6 +243,11 @@ looks:
   returned: always
   type: int
   sample: 7
+msg:
+  description: Why the servers are not at the wanted level, with the remedy. In check mode, that no completion was asked for.
+  returned: on failure and in check mode
+  type: str
+  sample: "not serving after 300 s: 3 of 4 servers are there. Remedy: look at the Deployment of the servers"
 """
 
 from ansible.module_utils.basic import AnsibleModule

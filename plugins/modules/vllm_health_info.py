@@ -65,11 +65,55 @@ EXAMPLES = r"""
 
 RETURN = r"""
 groups:
-  description: For each of O(groups) its C(name) and what is returned of one set, or a C(msg) why it could not be looked at.
+  description: For each of O(groups) what is returned of one set. Of one that could not be looked at, only C(name), C(healthy) and C(msg).
   returned: with O(groups)
   type: list
   elements: dict
   sample: [{name: llama-8b, healthy: true, level: metrics, engine: vllm, version: 0.33.0, servers: [], findings: [], waited: 0.2}]
+  contains:
+    name:
+      description: Name of the set.
+      type: str
+    healthy:
+      description: As RV(healthy).
+      type: bool
+    level:
+      description: As RV(level).
+      type: str
+    engine:
+      description: As RV(engine).
+      type: str
+    version:
+      description: As RV(version).
+      type: str
+    checks:
+      description: As RV(checks).
+      type: list
+      elements: dict
+    models:
+      description: As RV(models).
+      type: list
+      elements: dict
+    metrics:
+      description: As RV(metrics).
+      type: dict
+    servers:
+      description: As RV(servers).
+      type: list
+      elements: dict
+    findings:
+      description: As RV(findings).
+      type: list
+      elements: dict
+    waited:
+      description: As RV(waited).
+      type: float
+    looks:
+      description: As RV(looks).
+      type: int
+    msg:
+      description: As RV(msg); without servers, why it could not be looked at.
+      type: str
 healthy:
   description: Whether every server is at the wanted level, and no finding stands against them as a set.
   returned: always
@@ -145,6 +189,7 @@ metrics:
     kv_cache: {name: "vllm:kv_cache_usage_perc", value: 0.12}
     block_size: {name: "vllm:cache_config_info", value: 16}
     blocks: {name: "vllm:cache_config_info", value: 1024}
+    lora: {name: "vllm:lora_requests_info", value: 4}
 servers:
   description: Each server by itself.
   returned: without O(groups)
@@ -234,6 +279,11 @@ looks:
   returned: without O(groups)
   type: int
   sample: 7
+msg:
+  description: Why the servers as a set are not what they should be. What is wrong with one of them, its RV(servers[].checks) say.
+  returned: when too few of them are there, or they differ, and on failure
+  type: str
+  sample: 3 of 4 servers are there
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -243,7 +293,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.llm_d.inference.plugins.module_utils import health, health_report
 from ansible_collections.llm_d.inference.plugins.module_utils.health_targets import Targets
 
-SET = {"name": {"type": "str", "required": True}, "model": {"type": "str"}, "replicas": {**health_report.SPEC["replicas"], "required": True}}
+SIGNALS = {key: value for key, value in health_report.SPEC["signals"].items() if key != "default"}
+SET = {"name": {"type": "str", "required": True}, "model": {"type": "str"}, "signals": SIGNALS,
+       "replicas": {**health_report.SPEC["replicas"], "required": True}}
 SPEC = {**health_report.SPEC, "groups": {"type": "list", "elements": "dict", "options": SET}, "retries": {"type": "int", "default": 2}}
 PLACES = (*health_report.PLACES, "groups")
 RULES = {**health_report.RULES, "mutually_exclusive": [PLACES], "required_one_of": [PLACES]}
@@ -264,7 +316,8 @@ def look_at_all(params, groups, completions):
 
     def one(group):
         try:
-            return {"name": group["name"], **look(group, completions, cluster)}
+            found = look(group, completions, cluster)
+            return {"name": group["name"], **{key: value for key, value in found.items() if key != "changed"}}
         except Exception as error:  # pylint: disable=broad-except  # the others have been looked at all the same
             return {"name": group["name"], "healthy": False, "msg": str(error)}
 
@@ -278,7 +331,7 @@ def main() -> None:
     module = AnsibleModule(SPEC, supports_check_mode=True, **RULES)
     params = module.params
     many = params["groups"] is not None
-    sets = [{**params, **group, "model": group["model"] or params["model"]} for group in params["groups"]] if many else [params]
+    sets = [{**params, **group, **{key: group[key] or params[key] for key in ("model", "signals")}} for group in params["groups"]] if many else [params]
     for each in sets:
         if wrong := health_report.mistakes(each):
             module.fail_json(msg=f"{each['name']}: {wrong}" if many else wrong)

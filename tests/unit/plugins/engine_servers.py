@@ -25,6 +25,7 @@ vllm:num_requests_running{engine="0",model_name="acme/tiny"} 1.0
 vllm:num_requests_waiting{engine="0",model_name="acme/tiny"} 0.0
 vllm:kv_cache_usage_perc{engine="0",model_name="acme/tiny"} 0.125
 vllm:cache_config_info{block_size="16",cache_dtype="auto",enable_prefix_caching="True",engine="0",num_gpu_blocks="27000"} 1.0
+vllm:lora_requests_info{max_lora="4",running_lora_adapters="sql",waiting_lora_adapters=""} 1.789828498802105e+09
 vllm:engine_sleep_state{engine="0",model_name="acme/tiny",sleep_state="awake"} 1.0
 """
 SGLANG = """# TYPE sglang:num_running_reqs gauge

@@ -94,30 +94,40 @@ def test_check_mode_sends_nothing_and_finds_mistakes(play):
     assert server.asked == [] and not folder.exists()
 
 
-@pytest.mark.parametrize("broken", [False, True])
-def test_quick_asks_each_server(play, tmp_path, broken):
-    """Through an API server, at the port that its pods have: nothing is sent to `url`, which is nobody's here, and nothing is written."""
-    labels = {"llm-d.ai/model-service": "sim"}
-    service = {"kind": "Service", "metadata": {"name": "sim"}, "spec": {"selector": labels, "ports": [{"port": 8000, "targetPort": "http"}]}}
-    asked, pages = {"pod-a": 0, "pod-b": 0}, {"/v1/models": (200, JSON, listed("vllm", "acme/sim"))}
+@pytest.mark.parametrize(("key", "broken"), [(None, ""), (None, "decode-1"), ("sk-secret", "prefill-0"), ("sk-secret", "")])
+def test_quick_asks_each_server(play, tmp_path, key, broken):
+    """Of every role, through an API server; with the key that they ask for where there is one.
+
+    Nothing is sent to `url`, which is nobody's here, and nothing is written.
+    """
+    asked, pages = {"decode-0": set(), "decode-1": set(), "prefill-0": set()}, {"/v1/models": (200, JSON, listed("vllm", "acme/sim"))}
+    failing = {"/v1/completions": (500, JSON, '{"error": {"message": "out of memory"}}')}
 
     def counting(name):
-        known = engine("vllm", **pages, **({"/v1/completions": (500, JSON, '{"error": {"message": "out of memory"}}')} if broken and name == "pod-b" else {}))
+        known = engine("vllm", **pages, **(failing if name == broken else {}))
 
         def answer(handler, method, path, body):
-            asked[name] += path == "/v1/completions"
+            sent = handler.headers.get("Authorization")
+            if path == "/v1/completions":
+                asked[name].add(sent)
+            if key and path.startswith("/v1/") and sent != f"Bearer {key}":
+                return 401, {"Content-Type": JSON}, '{"error": "Unauthorized"}'
             return known(handler, method, path, body)
         return answer
 
     with contextlib.ExitStack() as stack:
-        pods = [pod(name, stack.enter_context(serve(counting(name))), labels) for name in asked]
-        api = stack.enter_context(serve(ApiServer(pods, {"/api/v1/namespaces/llm-d/services/sim": service})))
+        pods = [pod(name, stack.enter_context(serve(counting(name))), {
+            "llm-d.ai/inference-serving": "true", "llm-d.ai/model-service": "sim", "llm-d.ai/role": name.partition("-")[0]}) for name in asked]
+        api = stack.enter_context(serve(ApiServer(pods)))
         (tmp_path / "kubeconfig").write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": api}}],
             "users": [{"name": "u", "user": {"token": "t"}}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}), encoding="utf-8")
-        given = {"llm_d_model_services": [{**SERVICES[0], "replicas": 2}], "llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "llm_d_wait_timeout": 2}
-        done, folder = play({"quick": True, "url": "http://127.0.0.1:1"}, "-e", json.dumps(given))
-    assert all(asked.values()) and not folder.exists() and "changed=0" in done.stdout, (asked, done.stdout)
+        service = {**SERVICES[0], "replicas": 2, "prefill": {"replicas": 1}, "scheduler": {"preset": "disaggregated"}}
+        given = {"llm_d_model_services": [service], "llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "llm_d_wait_timeout": 2}
+        done, folder = play({"quick": True, "url": "http://127.0.0.1:1", "api_key": key}, "-vvv", "-e", json.dumps(given))
+    wanted = {f"Bearer {key}"} if key else {None}
+    assert asked == {name: wanted for name in asked} and not folder.exists() and "changed=0" in done.stdout, (asked, done.stdout)
     said = " ".join(done.stdout.split())
-    assert (done.returncode != 0) is broken and bool(re.search("1 of 2 servers, Pod llm-d/pod-b: .*500 Internal", said)) is broken, done.stdout
-    assert "quick | Ask every model server" in done.stdout
+    assert (done.returncode != 0) is bool(broken) and (not broken or bool(re.search(f"Pod llm-d/{broken}.*500 Internal", said))), done.stdout
+    assert broken != "decode-1" or "1 of 2 servers, Pod llm-d/decode-1: " in said
+    assert "quick | Ask every model server" in done.stdout and "sk-secret" not in done.stdout + done.stderr

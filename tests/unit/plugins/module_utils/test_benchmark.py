@@ -24,8 +24,22 @@ def test_every_service_is_measured_through_its_route():
     sim, table = benchmark.runs(planned({}))
     assert (sim["gateway"]["name"], sim["path"], sim["host_header"], sim["job"], sim["baseline"]) == ("llm-d-gateway", "", None, None, None)
     assert (table["path"], table["host_header"], table["model"]) == ("/table", "table.example.com", "acme/tiny")
-    assert sim["servers"] == {"namespace": "llm-d", "service": "sim", "count": 3}
     assert [stage["rate"] for stage in sim["stages"]] == [1, 2, 4, 8] and sim["warmup"] == {"rate": 1, "seconds": 10}
+
+
+@pytest.mark.parametrize(("more", "looks"), [
+    ({}, [("decode", 3)]),
+    ({"scheduler": {"preset": "disaggregated"}, "prefill": {"replicas": 2}}, [("decode", 3), ("prefill", 2)]),
+    ({"scheduler": {"preset": "disaggregated"}, "prefill": {"replicas": 0}}, [("decode", 3)]),
+    ({"autoscaling": {"provider": "external"}, "replicas": None}, [("decode", 1)]),
+])
+def test_the_servers_of_every_role_are_asked(more, looks):
+    """One look for each role, at as many servers as are planned; the Service in front of a model selects decode servers only."""
+    made = planned({}, {**SIM, **more})
+    (sim,) = benchmark.runs(made)
+    label = "llm-d.ai/inference-serving=true,llm-d.ai/model-service=sim,llm-d.ai/role="
+    assert sim["servers"] == [{"namespace": "llm-d", "label_selector": label + role, "port": "8000", "count": count} for role, count in looks]
+    assert made["services"][0]["service"]["selector"]["llm-d.ai/role"] == "decode"
 
 
 def test_the_users_choice():

@@ -50,12 +50,30 @@ def test_a_missing_metric_is_named_with_what_it_breaks(metric, breaks):
 
 
 def test_what_is_not_required_is_a_note():
-    page = "".join(line for line in pages.VLLM.splitlines(True) if "cache_config" not in line)
+    page = "".join(line for line in pages.VLLM.splitlines(True) if "cache_config" not in line and "lora" not in line)
     with serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page)})) as url:
         found = look(url)
         refused = look(url, signals=("block_size",))
     assert found.healthy and len(found.notes) == 2 and "prefix scorer cannot tune itself" in found.notes[0]
     assert not refused.healthy
+
+
+@pytest.mark.parametrize("name, title, metric", [("vllm", "vLLM", "vllm:lora_requests_info"), ("sglang", "SGLang", "lora")])
+def test_adapters_are_asked_for_only_where_the_scheduler_reads_them(name, title, metric):
+    """Without --enable-lora vLLM says nothing of adapters, and others never do: that is odd only where a scorer counts on it."""
+    page = "".join(line for line in (pages.VLLM if name == "vllm" else pages.SGLANG).splitlines(True) if "lora" not in line)
+    with serve(pages.engine(name, **{"/metrics": (200, pages.TEXT, page)})) as url:
+        plain, wanted = look(url), look(url, signals=(*engines.REQUIRED, "lora"))
+    assert plain.healthy and plain.notes == [] and not wanted.healthy
+    assert f"{metric} is not exported by {title}: the LoRA affinity scorer" in wanted.failed.evidence and "--enable-lora" in wanted.failed.remedy
+
+
+def test_adapters_are_counted_and_what_else_is_missing_comes_first():
+    page = "".join(line for line in pages.VLLM.splitlines(True) if "waiting{" not in line)
+    with serve(pages.engine("vllm")) as url, serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page.replace("max_lora", "max"))})) as worse:
+        found, less = look(url, signals=("lora",)), look(worse, signals=(*engines.REQUIRED, "lora"))
+    assert found.healthy and found.metrics["lora"].value == 4 and "vllm:lora_requests_info 4" in found.checks[-1].evidence
+    assert "lora_requests_info" in less.failed.evidence and less.failed.remedy == "leave out --disable-log-stats"
 
 
 def test_the_old_name_of_a_metric_is_told():
@@ -118,5 +136,5 @@ def test_without_completions_none_is_sent():
 @given(st.sampled_from(sorted(engines.ENGINES)), st.text())
 def test_reading_never_raises(engine, page):
     readings = engines.read(engine, prometheus_text.parse(page))
-    assert set(readings) == set(engines.SIGNALS)
+    assert set(readings) | {"lora"} == set(engines.SIGNALS)
     engines.lacking(engine, readings, engines.SIGNALS)

@@ -110,6 +110,17 @@ def test_each_group_of_servers_is_looked_at(plan):
     assert "llm-d.ai/role=decode" in llama["replicas"]["label_selector"] and qwen["replicas"]["count"] == 1
 
 
+@pytest.mark.parametrize(("scheduler", "more"), [
+    ({"preset": "balanced"}, []), ({"scorers": {"queue": 1, "lora_affinity": 2}}, ["lora"]),
+    ({"plugins": [{"type": "lora-affinity-scorer"}, {"type": "max-score-picker"}],
+      "profiles": [{"name": "default", "plugins": [{"pluginRef": "lora-affinity-scorer", "weight": 1}, {"pluginRef": "max-score-picker"}]}]}, ["lora"]),
+])
+def test_servers_must_say_what_the_planned_scorers_read(scheduler, more):
+    made = make_plan({"llm_d_model_services": [{"name": "a", "model": {"uri": "hf://acme/tiny"}, "engine": {"type": "simulator"}, "scheduler": scheduler}],
+                      "llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}})
+    assert [group["signals"] for group in verdict.servers(made)] == [["waiting", "running", "kv_cache", *more]]
+
+
 def test_what_is_secured(plan):
     llama, _qwen = verdict.secured(plan)
     assert llama["account"] == "llama-8b-epp" and len(llama["selectors"]) == 2

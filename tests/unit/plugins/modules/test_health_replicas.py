@@ -100,6 +100,15 @@ def test_several_sets_in_one_call(call, monkeypatch):
     assert well["healthy"] is True
 
 
+def test_a_set_may_ask_for_other_signals(call, monkeypatch):
+    page = "".join(line for line in VLLM.splitlines(True) if "lora" not in line)
+    with cluster(monkeypatch, engine("vllm", **{"/metrics": (200, TEXT, page)})):
+        found = call(vllm_health_info, level="metrics", groups=[
+            {"name": "plain", "replicas": REPLICAS}, {"name": "adapters", "replicas": REPLICAS, "signals": ["waiting", "lora"]}])
+    plain, adapters = found["groups"]
+    assert plain["healthy"] and not adapters["healthy"] and "vllm:lora_requests_info is not exported" in adapters["checks"][-1]["evidence"]
+
+
 def test_no_set_is_nothing_to_look_at_and_a_wrong_one_is_named(call):
     assert call(vllm_health_info, groups=[])["groups"] == []
     found = call(vllm_health_info, groups=[{"name": "tiny", "replicas": {**REPLICAS, "count": 0}}])

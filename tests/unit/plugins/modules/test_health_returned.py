@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the health modules return is what their documentation says, both ways round."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from engine_servers import TINY, cluster, engine
+from local_servers import JSON
+
+from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
+
+REPLICAS = {"namespace": "llm-d", "label_selector": ",".join(f"{key}={value}" for key, value in TINY.items())}
+OLDER = {"/version": (200, JSON, '{"version":"0.31.0"}')}
+LOADING = {"/health": (503, "text/plain", "loading")}
+UNTOLD = {"changed", "failed", "invocation", "warnings"}  # of every module
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch):
+    for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def same(told, found, but=()):
+    """Both have the same keys, all the way down; values are of the types that are told, and samples have no other keys."""
+    assert set(found) == set(told) - set(but)
+    for name, value in found.items():
+        about = told[name]
+        assert value is None or type(value).__name__ == about["type"], (name, value)
+        if "contains" in about:
+            for item in value:
+                same(about["contains"], item)
+            assert all(set(item) <= set(about["contains"]) for item in about.get("sample", ())), name
+        assert name != "metrics" or not value or not about.get("sample") or {
+            key: set(each) for key, each in about["sample"].items()} == {key: set(each) for key, each in value.items()}
+
+
+def seen(found):
+    """A result without what every module returns."""
+    return {key: value for key, value in found.items() if key not in UNTOLD}
+
+
+@pytest.mark.parametrize("other", [{}, OLDER, LOADING])
+def test_of_one_set(call, monkeypatch, other):
+    """Healthy, and with findings, and with a server that fails: each has all that is described, and nothing else."""
+    told, told_info = yaml.safe_load(vllm_health.RETURN), yaml.safe_load(vllm_health_info.RETURN)
+    of_groups = [name for name, about in told_info.items() if about["returned"] == "with O(groups)"]
+    with cluster(monkeypatch, engine("vllm"), engine("vllm", **other)):
+        waited = call(vllm_health, replicas=REPLICAS, level="metrics", timeout=0.2, interval=0.1)
+        looked = call(vllm_health, True, replicas=REPLICAS, level="metrics")
+        info = call(vllm_health_info, replicas=REPLICAS, level="metrics", retries=0)
+    assert waited["healthy"] is info["healthy"] is (not other) and bool(info["findings"]) is (other == OLDER)
+    same(told, seen(waited), () if other else ["msg"])
+    same(told, seen(looked))
+    same(told_info, seen(info), of_groups if other == OLDER else [*of_groups, "msg"])
+    assert all(each["sample"] is not None for each in (*told.values(), *told_info.values()))
+
+
+def test_of_groups(call, monkeypatch):
+    told = yaml.safe_load(vllm_health_info.RETURN)
+    groups = [{"name": "well", "replicas": REPLICAS}, {"name": "few", "replicas": {**REPLICAS, "count": 9}},
+              {"name": "gone", "replicas": {"namespace": "llm-d", "service": "gone"}}]
+    with cluster(monkeypatch, engine("vllm"), engine("vllm")):
+        found = call(vllm_health_info, groups=groups, level="metrics")
+    assert set(seen(found)) == {name for name, about in told.items() if about["returned"] in ("always", "with O(groups)")}
+    described, (well, few, gone) = told["groups"]["contains"], found["groups"]
+    same(described, well, ["msg"])
+    same(described, few)
+    assert set(gone) == {"name", "healthy", "msg"} and all(f"C({name})" in told["groups"]["description"] for name in gone)
+    assert set(described) == {"name", *(set(told) - {"groups"})}
+    assert all(described[name]["type"] == about["type"] for name, about in told.items() if name in described)
+    assert all(set(sample) <= set(described) for sample in told["groups"]["sample"])
