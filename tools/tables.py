@@ -142,8 +142,8 @@ secrets: objects (`*.yml`), events (`*-events.txt`), the ends of logs (`*.log`),
 Waits that fail, and `vllm_health` of a pod, draw on the same catalogue.
 
 Measured on the local cluster (`tests/run-molecule diagnosis`): a running stack was broken in 40 ways, one at a time, from a picker without rights to errors
-within a stream. Each was named first (38 times) or second, within 13 seconds of looking; the whole playbook, evidence files written, took 13 seconds in the median and 27 at
-most, on 2 cores with other work beside it (a load of 8). Each was gone from the findings once mended; a stack under full load gave none.
+within a stream. Each was named first (38 times) or second, within 13 seconds of looking; the whole playbook, evidence files written, took 13 seconds in the
+median and 27 at most, on 2 cores with other work beside it (a load of 8). Each was gone from the findings once mended; a stack under full load gave none.
 
 - *cause*: very probably why requests fail; *suspect*: may be; *symptom*: follows from something else; *note*: odd, and breaks nothing by itself.
 - One server by itself: `llm_d.inference.vllm_health_info` with `pod`, or all of them with `replicas`; `level: metrics` shows what the scheduler reads.
