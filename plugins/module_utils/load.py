@@ -24,7 +24,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http_words import 
 from ansible_collections.llm_d.inference.plugins.module_utils.load_call import Call
 from ansible_collections.llm_d.inference.plugins.module_utils.load_connection import Connection, Exchange
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import Record
-from ansible_collections.llm_d.inference.plugins.module_utils.load_socket import connect, resolve
+from ansible_collections.llm_d.inference.plugins.module_utils.load_socket import Place, connect, resolve
 from ansible_collections.llm_d.inference.plugins.module_utils.tls_options import refusal
 
 _PORTS = {"http": 80, "https": 443}
@@ -69,6 +69,7 @@ class Client:
         self._idle: list[Connection] = []
         self._under_way: collections.deque[Exchange] = collections.deque()  # in the order of their deadlines
         self._opening: set[asyncio.Task[None]] = set()
+        self._lookup: asyncio.Task[list[Place]] | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._start = time.monotonic()
         self.running = 0
@@ -114,6 +115,8 @@ class Client:
                 exchange.connection.close()
         for task in self._opening:
             task.cancel()
+        if self._lookup is not None:
+            self._lookup.cancel()
         for connection in self._idle:
             connection.close()
         self._idle.clear()
@@ -134,7 +137,7 @@ class Client:
         """A new connection for it. Its time counts: a server that is slow to accept is slow, not the client."""
         try:
             loop = asyncio.get_running_loop()
-            places = await resolve(*self._where)
+            places = await self._places()
             exchange.resolved = True
             sock = await connect(places)
             dummy, connection = await loop.create_connection(
@@ -152,6 +155,12 @@ class Client:
                 self._idle.append(connection)  # it took too long, but it is open now
             else:
                 connection.begin(exchange)
+
+    async def _places(self) -> list[Place]:
+        """The server's addresses. Whoever asks while they are looked up waits for the same answer: a resolver that hangs keeps one thread, not a thousand."""
+        if self._lookup is None or self._lookup.done():
+            self._lookup = asyncio.get_running_loop().create_task(resolve(*self._where))
+        return await asyncio.shield(self._lookup)
 
     def _ended(self, connection: Connection, exchange: Exchange) -> None:
         record, reader = t.cast(Record, exchange.record), exchange.reader
