@@ -53,7 +53,19 @@ def late(*_request):
     return 200, {"Content-Type": SSE}, ANSWER
 
 
-@pytest.mark.skipif(not load_socket.STAMPED, reason="this kernel stamps no packets")
+def stamps() -> bool:
+    """Whether this kernel stamps what comes over loopback (SO_TIMESTAMPNS is 35), asked without the product."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as sender:
+        with listener.accept()[0] as receiver:
+            try:
+                receiver.setsockopt(socket.SOL_SOCKET, 35, 1)
+            except OSError:
+                return False
+            sender.sendall(b"x")
+            return any(kind == 35 for _level, kind, _data in receiver.recvmsg(1, 64)[1])
+
+
+@pytest.mark.skipif(not stamps(), reason="this kernel stamps no packets")
 def test_a_client_that_looks_away_does_not_call_the_server_slow():
     with serve(late) as url:
         record = asyncio.run(asked(url, AWAY))
