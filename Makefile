@@ -8,12 +8,15 @@ PYTHON ?= python3
 INVENTORY ?= inventories/local
 # Passed on to ansible-playbook, such as ARGS="--check --diff" or ARGS="-e @mine.yml".
 ARGS ?=
+# How many unit tests run at a time: many wait for a server or a clock.
+WORKERS ?= $(shell echo $$(( 2 * $$(nproc) )))
+MINUTES ?= 60
 VENV := .venv
 # Ansible must find this checkout's own commands and configuration wherever make was started.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help site validate down test lint unit molecule interrupted sanity generate bench clean
+.PHONY: help site validate down test test-all test-due lint unit molecule interrupted sanity generate bench clean
 
 help: ## List what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,8 +49,8 @@ lint: $(VENV)/.ready ## yamllint and ansible-lint (profile production)
 	@yamllint --strict .
 	ansible-lint --offline
 
-unit: $(VENV)/.ready ## Unit and contract tests; one: make unit T=tests/unit/module_utils/test_plan.py
-	@pytest $(T)
+unit: $(VENV)/.ready ## Unit and contract tests, WORKERS at a time; one file or part: make unit T="tests/unit -k replicas"
+	@pytest $(if $(T),$(T),--numprocesses $(WORKERS) --dist worksteal)
 
 molecule: $(VENV)/.ready ## Converge, idempotence and verify on the real local cluster
 	@tests/run-molecule
@@ -55,8 +58,14 @@ molecule: $(VENV)/.ready ## Converge, idempotence and verify on the real local c
 interrupted: $(VENV)/.ready ## Ctrl-C at random moments of make site, then the same command again; nothing may be left
 	@tests/on-clean-host tests/run-interrupted
 
-test: $(VENV)/.ready ## Pass what CI runs: lint, sanity, the real cluster, Ctrl-C, unit and contract tests
+test: $(VENV)/.ready ## Lint, sanity, the real cluster, Ctrl-C, unit and contract tests
 	@tests/run-all
+
+test-all: test ## The same, and all the rest: tests/tiers.yml
+	@tests/run-rest
+
+test-due: $(VENV)/.ready ## Of the rest what changed since it passed (tests/green.yml), as far as it ends within MINUTES
+	@tests/run-rest --due --minutes $(MINUTES)
 
 sanity: $(VENV)/.ready ## ansible-test sanity
 	@tests/run-sanity

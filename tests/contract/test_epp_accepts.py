@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from property_tests import examples
 
 from ansible_collections.llm_d.inference.plugins.module_utils import epp_catalogue as catalogue
 from ansible_collections.llm_d.inference.plugins.module_utils import epp_rules
@@ -342,7 +343,7 @@ def test_whatever_we_pass_it_takes(line: str) -> None:
     binary(line)
     passed: list[bool] = []
 
-    @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None, derandomize=True)
+    @examples(80, suppress_health_check=[HealthCheck.too_slow], database=None, derandomize=True)
     @given(documents(line))
     def judge(document: Document) -> None:
         loaded, error = verdict(dump(document), line)

@@ -73,6 +73,12 @@ def test_what_is_left_fails(clean_host, tmp_path):
     assert ended.returncode == 1 and "> an interface" in ended.stdout and "FAILED" in ended.stdout and done[-1] == "absent"
 
 
+def test_one_inside_another_leaves_the_comparison_to_the_outer_one(clean_host, tmp_path):
+    ended, done = clean_host(ALL, f"cd {tmp_path} && tests/on-clean-host sh -c 'echo inner >> done'")
+    assert ended.returncode == 0, ended
+    assert [each for each in done if each != "present"][-6:] == ["snapshot", "command", "inner", "absent", "snapshot", "absent"]
+
+
 def test_one_more_process_of_a_name_is_seen(root, tmp_path):
     name = f"llm-d-{os.getpid()}"
     program = shutil.copy("/bin/sleep", tmp_path / name)

@@ -9,8 +9,9 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.schema import PRESETS
 from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from property_tests import examples
 
 Facts = dict[str, t.Any]
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -58,7 +59,7 @@ def ports(service: Facts) -> dict[int, t.Any]:
     return {port["port"]: port["targetPort"] for port in service["spec"]["ports"]}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(40, suppress_health_check=[HealthCheck.too_slow])
 @given(files)
 def test_every_reference_resolves(made: Facts) -> None:
     planned = plan(made)
@@ -132,7 +133,7 @@ def _check_pod(pod: Facts, named: dict[tuple[str, str], Facts]) -> None:
         assert check["port"] in named_ports or check["port"] in named_ports.values()
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(files)
 def test_pods_keep_the_restricted_profile(made: Facts) -> None:
     for item in objects(plan(made)).values():

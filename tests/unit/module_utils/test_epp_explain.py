@@ -5,8 +5,9 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_tests import examples
 
 from ansible_collections.llm_d.inference.plugins.module_utils import epp_catalogue as catalogue
 from ansible_collections.llm_d.inference.plugins.module_utils.epp_explain import Explanation, explain
@@ -354,7 +355,7 @@ tables = st.lists(
 ).map(lambda rows: [{"name": f"s{index}", **row} for index, row in enumerate(rows)])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(tables, st.sampled_from(sorted(PRESETS)), st.sampled_from(LINES), st.sampled_from(["max_score", "weighted_random", "random"]))
 def test_any_decision_is_a_probability(servers: list[dict[str, t.Any]], preset: str, line: str, picker: str) -> None:
     """Chances add up to 1, scores stay within 0 and 1, and the best total is among the winners of the max-score picker."""

@@ -7,8 +7,9 @@ import dataclasses
 import typing as t
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_tests import examples
 
 from ansible_collections.llm_d.inference.plugins.module_utils import epp_catalogue as catalogue
 from ansible_collections.llm_d.inference.plugins.module_utils import epp_lines, epp_rules
@@ -173,7 +174,7 @@ junk = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.dictionaries(
         st.sampled_from(["apiVersion", "kind", "plugins", "schedulingProfiles", "featureGates", "dataLayer", "data", "flowControl", "saturationDetector"]), junk

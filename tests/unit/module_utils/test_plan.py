@@ -12,8 +12,9 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan import Mistak
 from ansible_collections.llm_d.inference.plugins.module_utils.plan_checks import LONGEST_NAME, SUFFIXES
 from ansible_collections.llm_d.inference.plugins.module_utils.schema import PRESETS
 from ansible_collections.llm_d.inference.plugins.module_utils.versions import RELEASES
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_tests import examples
 
 Facts = dict[str, t.Any]
 
@@ -138,7 +139,7 @@ def agree_on_events(service: Facts) -> None:
         assert [mount["mountPath"] for mount in picker["volume_mounts"]][-1] == picker["init_containers"][0]["volumeMounts"][0]["mountPath"] == folder
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(files)
 def test_the_parts_of_a_service_agree(made: Facts) -> None:
     planned = plan(made)
@@ -166,7 +167,7 @@ def test_every_preset_of_every_line_is_planned_or_refused_with_a_way_out(preset:
     assert roles == (["decode", "prefill"] if preset == "disaggregated" else ["decode"])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(files)
 def test_pools_never_share_a_server(made: Facts) -> None:
     services = plan(made)["services"]
@@ -176,7 +177,7 @@ def test_pools_never_share_a_server(made: Facts) -> None:
                 assert (service["pool"]["selector"].items() <= one["labels"].items()) == (service is other)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(files)
 def test_names_are_unique_and_short_enough(made: Facts) -> None:
     seen: set[tuple[str, str]] = set()
@@ -199,7 +200,7 @@ def test_names_are_unique_and_short_enough(made: Facts) -> None:
         seen |= mine
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(files, services_of_any_kind)
 def test_adding_a_service_changes_no_other(made: Facts, service: Facts) -> None:
     more = {**made, "llm_d_model_services": [*made["llm_d_model_services"], service]}
@@ -211,7 +212,7 @@ def test_adding_a_service_changes_no_other(made: Facts, service: Facts) -> None:
     assert {key: value for key, value in after.items() if key not in of_services} == {key: value for key, value in before.items() if key not in of_services}
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(files)
 def test_the_plan_leaves_its_input_alone_and_is_the_same_every_time(made: Facts) -> None:
     kept = copy.deepcopy(made)

@@ -8,8 +8,9 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan_nodes import LONGEST_NAME
 from ansible_collections.llm_d.inference.plugins.module_utils.verdict import secured, servers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_tests import examples
 
 Facts = dict[str, t.Any]
 CHARTS = {"envoy_gateway": "/c/eg", "leader_worker_set": "/c/lws"}
@@ -38,7 +39,7 @@ def flags(arguments: list[str]) -> dict[str, str]:
     return dict((argument.split("=", 1) + [""])[:2] for argument in arguments)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(2, 16), st.integers(1, 8), st.integers(0, 5), st.sampled_from(["pipeline", "expert", None]))
 def test_all_accelerators_of_a_group_are_used_once(nodes: int, local: int, replicas: int, way: str | None) -> None:
     count = nodes * local

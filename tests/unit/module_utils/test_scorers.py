@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_tests import examples
 
 from ansible_collections.llm_d.inference.plugins.module_utils import epp_catalogue as catalogue
 from ansible_collections.llm_d.inference.plugins.module_utils import epp_rules
@@ -429,7 +430,7 @@ def blocks(draw: st.DrawFn) -> tuple[dict[str, t.Any], str]:
     return block, line
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(blocks())
 def test_whatever_is_built_passes_the_rules_and_round_trips(asked: tuple[dict[str, t.Any], str]) -> None:
     block, line = asked
@@ -494,7 +495,7 @@ KEYS = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.dictionaries(st.sampled_from([*KEYS, "feature_gates", "plugins", "profiles", "document", "x"]), junk, max_size=5), st.sampled_from(LINES))
 def test_no_block_breaks_it(block: dict[str, t.Any], line: str) -> None:
     """Whatever a user writes is built or refused, with a path, a reason and a fix for each mistake."""

@@ -9,8 +9,9 @@ import copy
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_tests import examples
 from recorded import condition, recorded
 from stack_objects import CONTROLLER, NAMESPACE, broken_server, healthy, planned, pod_of, server
 from test_failure_catalogue import ANSWERED, LOG_LINES, REFUSED
@@ -681,7 +682,7 @@ def test_the_report_of_a_healthy_stack():
     assert made["ok"] is True and made["findings"] == [] and "nothing is wrong" in made["summary"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_odd_objects_never_stop_a_diagnosis(data):
     snap = healthy()

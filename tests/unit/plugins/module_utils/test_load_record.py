@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_tests import examples
 
 from ansible_collections.llm_d.inference.plugins.module_utils.load_record import AnswerReader, Record
 from ansible_collections.llm_d.inference.plugins.module_utils.load_wire import WireError
@@ -52,7 +53,7 @@ def said(reader: AnswerReader) -> tuple:
     return record.error, record.detail, record.chunks, record.output_tokens, record.text
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(EVENTS, max_size=12), st.booleans(), st.lists(st.integers(0, 10_000), max_size=6))
 def test_what_is_remembered_of_an_event_changes_nothing(events, ascii_only, cuts):
     frames = [f"data: {json.dumps(event, ensure_ascii=ascii_only)}\n\n".encode("utf-8", "surrogatepass") for event in events]
@@ -71,7 +72,7 @@ def test_most_events_are_not_parsed():
     assert reader.parsed == 2 and reader.record.text.startswith("word0 word1 ")
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.binary(max_size=300), st.lists(st.integers(0, 400), max_size=5), st.sampled_from([b"", HEAD, HEAD.replace(b"chunked", b"identity")]))
 def test_any_bytes_end_in_a_record_or_a_wire_error(data, cuts, head):
     try:

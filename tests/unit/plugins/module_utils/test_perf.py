@@ -12,8 +12,9 @@ import random
 import statistics
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_tests import examples
 
 from ansible_collections.llm_d.inference.plugins.module_utils import (
     perf_csv,
@@ -94,7 +95,7 @@ def test_memory_does_not_grow_with_the_values():
     assert len(made.counts) < 12_000 and len(made.cdf()) <= 101
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 10_000))
 def test_an_interval_holds_the_median_about_as_often_as_it_says(seed):
     dice = random.Random(seed)

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_tests import examples
 from recorded import changed, condition, recorded
 
 from ansible_collections.llm_d.inference.plugins.module_utils import readiness
@@ -277,7 +278,7 @@ KINDS = sorted({*readiness.JUDGES, ("inference.networking.k8s.io", "InferencePoo
                 ("gateway.envoyproxy.io", "EnvoyExtensionPolicy"), ("example.com", "Thing"), ("keda.sh", "ScaledObject")})
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     kind=st.sampled_from(KINDS), obj=st.dictionaries(WORDS, JUNK, max_size=4),
     pod=st.dictionaries(WORDS, JUNK, max_size=4), event=st.dictionaries(WORDS, JUNK),
@@ -289,7 +290,7 @@ def test_judge_never_raises(kind, obj, pod, event):
     assert not (verdict.ready and verdict.terminal)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(JUNK, JUNK, JUNK)
 def test_judge_never_raises_on_what_is_no_object(obj, version, kind):
     assert isinstance(judge(obj).ready, bool)

@@ -10,8 +10,9 @@ import dataclasses
 import statistics
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_tests import examples
 
 from ansible_collections.llm_d.inference.plugins.module_utils import load_call, workload
 from ansible_collections.llm_d.inference.plugins.module_utils.workload import Stage, Workload
@@ -73,7 +74,7 @@ def test_constant_arrivals_are_evenly_spaced():
 
 
 @given(st.floats(0.1, 1000), st.integers(1, 200), st.integers(0, 10**9))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_schedules_repeat_and_never_run_backwards(rate, requests, seed):
     ours = workload.schedule(Stage(rate, requests), 0, seed)
     assert ours == workload.schedule(Stage(rate, requests), 0, seed) and len(ours) == requests

@@ -1,0 +1,55 @@
+"""What is supported, and how it is tested: `nox --list`, `nox -s unit` for all of it, `nox -s "unit(2.21, 3.13)"` for one.
+
+CI runs none of these: `make test` runs the same lint, sanity and unit tests with the versions of requirements.txt.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nox
+
+# ansible-core, by the `ansible` package that has it, and the Pythons that run it; tests/unit/test_supported.py compares this with what users are told.
+ANSIBLE = {"2.19": "12.3.0", "2.20": "13.8.0", "2.21": "14.5.0"}
+MATRIX = [("2.19", "3.11"), ("2.19", "3.12"), ("2.19", "3.13"), ("2.20", "3.12"), ("2.20", "3.13"), ("2.21", "3.12"), ("2.21", "3.13")]
+
+nox.options.default_venv_backend = "venv"
+nox.options.error_on_missing_interpreters = False
+nox.options.sessions = ["lint", "unit", "sanity"]
+
+
+def install(session: nox.Session, core: str) -> None:
+    """The pinned requirements, with another ansible-core."""
+    pinned = Path("requirements.txt").read_text(encoding="utf-8").splitlines()
+    others = [line for line in pinned if line and not line.startswith(("#", "ansible==", "ansible-core=="))]
+    session.install("--no-compile", f"ansible=={ANSIBLE[core]}", *others)
+    # What the plays under test start is looked for on the PATH.
+    session.env["PATH"] = f"{session.bin}:{session.env.get('PATH', '')}"
+
+
+def python_of(pairs: list[tuple[str, str]]) -> list[object]:
+    """nox's parameters for pairs of ansible-core and Python."""
+    return [nox.param(python, core, id=f"{core}, {python}") for core, python in pairs]
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, with the pinned versions."""
+    install(session, "2.19")
+    session.run("make", "lint", external=True)
+
+
+@nox.session
+@nox.parametrize("python,core", python_of(MATRIX))
+def unit(session: nox.Session, core: str) -> None:
+    """Unit and contract tests."""
+    install(session, core)
+    session.run("pytest", "--numprocesses", "auto", "--dist", "worksteal", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("python,core", python_of(MATRIX))
+def sanity(session: nox.Session, core: str) -> None:
+    """ansible-test sanity."""
+    install(session, core)
+    session.run("tests/run-sanity", *session.posargs, external=True)
