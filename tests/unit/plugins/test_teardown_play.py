@@ -119,7 +119,7 @@ def _teardown(root, tmp_path, api):
         play = {"hosts": "all", "gather_facts": False, "roles": [name if isinstance(name, dict) else {"role": f"llm_d.inference.{name}"} for name in roles]}
         (tmp_path / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
         (tmp_path / "user.yml").write_text(yaml.safe_dump(user), encoding="utf-8")
-        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1", "no_proxy": "*",
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1", "ANSIBLE_PIPELINING": "1", "no_proxy": "*",
                        "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml"}
         command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", "-e", "@user.yml",
                    "-e", f"ansible_python_interpreter={sys.executable}", "play.yml"]
