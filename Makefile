@@ -46,7 +46,7 @@ lint: $(VENV)/.ready ## yamllint and ansible-lint (profile production)
 	@yamllint --strict .
 	ansible-lint --offline
 
-unit: $(VENV)/.ready ## Unit and contract tests; one: make unit T=tests/unit/module_utils/test_plan.py
+unit: $(VENV)/.ready ## Unit and contract tests; one: make unit T=tests/unit/plugins/module_utils/plan/test_build.py
 	@pytest $(T)
 
 molecule: $(VENV)/.ready ## Converge, idempotence and verify on the real local cluster
