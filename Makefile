@@ -45,8 +45,11 @@ validate: $(VENV)/.ready ## Check the claims about the running stack again
 down: $(VENV)/.ready ## Stop the local cluster and leave nothing of it
 	@ansible-playbook -i inventories/local playbooks/local_cluster.yml -e local_cluster_state=absent $(ARGS)
 
-lint: $(VENV)/.ready ## yamllint and ansible-lint (profile production)
-	@yamllint --strict .
+lint: $(VENV)/.ready ## ruff, mypy (strict), yamllint and ansible-lint (profile production)
+	@ruff format --check .
+	ruff check .
+	mypy
+	yamllint --strict .
 	ansible-lint --offline
 
 unit: $(VENV)/.ready ## Unit and contract tests, WORKERS at a time; one file or part: make unit T="tests/unit -k replicas"

@@ -8,9 +8,8 @@ import typing as t
 import jinja2
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.go_build import find_go
 from plays import ROOT
-
-from ansible_collections.llm_d.inference.plugins.module_utils.go_build import find_go
 
 ROLE = ROOT / "roles/local_cluster"
 

@@ -6,7 +6,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from ansible_collections.llm_d.inference.plugins.module_utils.oci_image import Image, Registry
+from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.oci_image import Image, Registry
 
 NAME = "llm-d-local/python:3"
 REGISTRY = "127.0.0.1:5215"

@@ -22,8 +22,21 @@ def wire(url: str, folder: pathlib.Path):
         yield seen
         return
     port = url.rpartition(":")[2]
-    command = ["tcpdump", "-i", "lo", "-n", "-U", "--time-stamp-precision=nano", "-s", "700", "-B", "65536", "-w", str(folder / "wire.pcap"),
-               f"tcp port {port}"]
+    command = [
+        "tcpdump",
+        "-i",
+        "lo",
+        "-n",
+        "-U",
+        "--time-stamp-precision=nano",
+        "-s",
+        "700",
+        "-B",
+        "65536",
+        "-w",
+        str(folder / "wire.pcap"),
+        f"tcp port {port}",
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as watching:
         watching.stderr.readline()  # it says that it listens
         try:

@@ -21,8 +21,8 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from plugins.module_utils.fields import FORMATS, Field  # noqa: E402
-from plugins.module_utils.schema import VARIABLES  # noqa: E402
+from plugins.module_utils.schema.fields import FORMATS, Field  # noqa: E402
+from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
 from tools import tables  # noqa: E402
 
 BANNER = "Written by tools/generate.py. Do not edit."
@@ -248,8 +248,7 @@ def generated() -> dict[Path, str]:
 
 def _tables() -> dict[str, str]:
     rows = yaml.safe_load((ROOT / "docs/coverage.yml").read_text(encoding="utf-8"))
-    return {"coverage": tables.coverage(rows), "versions": tables.versions(), "presets": tables.presets(),
-            "troubleshooting": tables.troubleshooting()}
+    return {"coverage": tables.coverage(rows), "versions": tables.versions(), "presets": tables.presets(), "troubleshooting": tables.troubleshooting()}
 
 
 def stale() -> list[Path]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
-from plugins.module_utils.epp_presets import PRESETS, ROUND_ROBIN_NOTE
-from plugins.module_utils.failure_catalogue import CATALOGUE, LAYERS
-from plugins.module_utils.schema import VARIABLES
-from plugins.module_utils.versions import ACCELERATORS, ENGINES, LEADER_WORKER_SET, MINIMUM, RELEASES
-from plugins.module_utils.versions_gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
+from plugins.module_utils.diagnosis.catalog import CATALOGUE, LAYERS
+from plugins.module_utils.epp.catalog.presets import PRESETS, ROUND_ROBIN_NOTE
+from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
+from plugins.module_utils.releases.lines import ACCELERATORS, ENGINES, LEADER_WORKER_SET, MINIMUM, RELEASES
+from plugins.module_utils.schema.variables import VARIABLES
 
 AREAS = {
     "A": "Input, state, lifecycle",

@@ -10,24 +10,13 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 
-from ansible_collections.llm_d.inference.plugins.module_utils import handover
-from ansible_collections.llm_d.inference.plugins.module_utils.changes import (
-    TAKEN,
-    Change,
-    batches,
-    changes,
-    check_definitions,
-    is_secret,
-    sort_out,
-)
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import explain, one_line
-from ansible_collections.llm_d.inference.plugins.module_utils.readiness import waitable
-from ansible_collections.llm_d.inference.plugins.module_utils.secret_checksums import annotated, read_by
-from ansible_collections.llm_d.inference.plugins.modules import (  # noqa: F401  # pylint: disable=unused-import  # likewise
-    cluster_snapshot,
-    secret_checksums,
-)
-from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
+from ..module_utils.k8s import replica_ownership
+from ..module_utils.k8s.apply_results import TAKEN, Change, batches, changes, check_definitions, is_secret, sort_out
+from ..module_utils.k8s.errors import explain, one_line
+from ..module_utils.k8s.readiness.judge import waitable
+from ..module_utils.k8s.secret_checksums import annotated, read_by
+from ..modules import cluster_snapshot, secret_checksums
+from ..plugin_utils.in_process import InProcess
 
 MODULE = "kubernetes.core.k8s"
 CONTACT = "llm_d.inference.cluster_access"
@@ -94,7 +83,7 @@ class ActionModule(InProcess):
 
     def _replicas_given_up(self, definitions: list[dict], options: dict, task_vars) -> list[dict]:
         """The definitions; where one leaves its replicas to others and they are ours, another name owns their number from now on (see handover)."""
-        leaving = [item for item in definitions if handover.leaves_replicas(item)]
+        leaving = [item for item in definitions if replica_ownership.leaves_replicas(item)]
         if not leaving:
             return definitions
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
@@ -102,12 +91,12 @@ class ActionModule(InProcess):
         applied = self._execute_module(module_name=SNAPSHOT, module_args=args, task_vars=task_vars)
         if applied.get("failed"):
             raise AnsibleActionFail(applied.get("msg"))
-        parts = handover.given_up(leaving, applied["definitions"])
+        parts = replica_ownership.given_up(leaving, applied["definitions"])
         if self._task.check_mode:
-            return handover.kept(definitions, parts)
+            return replica_ownership.kept(definitions, parts)
         if not parts:
             return definitions
-        answer = self._call(parts, {**options, "field_manager": options["field_manager"] + handover.SUFFIX, "force_conflicts": False}, task_vars)
+        answer = self._call(parts, {**options, "field_manager": options["field_manager"] + replica_ownership.SUFFIX, "force_conflicts": False}, task_vars)
         if answer.get("failed"):
             raise AnsibleActionFail(self._why(answer, task_vars))
         refused = [change for change in changes(parts, answer, "present", False) if change.action == "refused"]
@@ -175,16 +164,22 @@ class ActionModule(InProcess):
 def _entry(change: Change) -> dict:
     metadata = change.definition["metadata"]
     return {
-        "api_version": change.definition["apiVersion"], "kind": change.definition["kind"], "name": metadata["name"],
-        "namespace": metadata.get("namespace") or "", "generation": change.generation, "action": change.action,
+        "api_version": change.definition["apiVersion"],
+        "kind": change.definition["kind"],
+        "name": metadata["name"],
+        "namespace": metadata.get("namespace") or "",
+        "generation": change.generation,
+        "action": change.action,
         "waitable": waitable(change.definition),
     }
 
 
 def _diff(change: Change) -> dict:
     return {
-        "before_header": change.title, "after_header": f"{change.title} ({change.action})",
-        "before": _yaml(change.before), "after": _yaml(change.after),
+        "before_header": change.title,
+        "after_header": f"{change.title} ({change.action})",
+        "before": _yaml(change.before),
+        "after": _yaml(change.after),
     }
 
 

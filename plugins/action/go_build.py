@@ -10,7 +10,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.llm_d.inference.plugins.module_utils.go_build import Asset, Binary, Builder, BuildError, find_go
+from ..module_utils.local_cluster.go_build import Asset, Binary, Builder, BuildError, find_go
 
 BINARY = {
     "name": {"type": "str", "required": True},

@@ -10,10 +10,10 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import Mistakes, explain, in_order, plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import problems as problems_of
-from ansible_collections.llm_d.inference.plugins.plugin_utils.run_files import remove_orphans
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import read
+from ..module_utils.plan.build import Mistakes, explain, in_order, plan
+from ..module_utils.plan.build import problems as problems_of
+from ..plugin_utils.run_files import remove_orphans
+from ..plugin_utils.user_file import read
 
 
 class ActionModule(ActionBase):

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.llm_d.inference.plugins.action.cluster_objects import OPTIONS
-from ansible_collections.llm_d.inference.plugins.action.cluster_objects import ActionModule as ClusterObjects
-from ansible_collections.llm_d.inference.plugins.module_utils.fields import Problem
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import Mistakes, explain, secret_definitions
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import read
+from ..module_utils.plan.build import Mistakes, explain, secret_definitions
+from ..module_utils.schema.fields import Problem
+from ..plugin_utils.user_file import read
+from .cluster_objects import OPTIONS
+from .cluster_objects import ActionModule as ClusterObjects
 
 
 class ActionModule(ClusterObjects):
@@ -29,7 +29,11 @@ class ActionModule(ClusterObjects):
             return {**result, "failed": True, "msg": explain(problems)}
         labels = definitions[0]["metadata"]["labels"] if definitions else {}
         options = {
-            "definitions": definitions, "state": "present", "owned_by": labels, "skip_forbidden": False,
-            "force_conflicts": True, "field_manager": "llm_d.inference",
+            "definitions": definitions,
+            "state": "present",
+            "owned_by": labels,
+            "skip_forbidden": False,
+            "force_conflicts": True,
+            "field_manager": "llm_d.inference",
         }
         return self.bring(result, options, task_vars)

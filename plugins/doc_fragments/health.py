@@ -162,7 +162,9 @@ options:
 """
 
     # with a type, since ansible-test wants to read whole texts where there is none
-    INFO: str = DOCUMENTATION + r"""
+    INFO: str = (
+        DOCUMENTATION
+        + r"""
   groups:
     description:
       - Several sets of servers, each looked at and compared by itself, all at the same time. Instead of the other places.
@@ -188,3 +190,4 @@ options:
         required: true
         suboptions: *replicas
 """
+    )

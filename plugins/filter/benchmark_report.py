@@ -65,8 +65,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils import benchmark
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+from ..module_utils.validation import benchmark_runs
+from ..plugin_utils.user_file import plain
 
 
 def benchmark_report(results: t.Any, wholes: t.Any = None, about: t.Any = None) -> dict[str, t.Any]:
@@ -74,7 +74,7 @@ def benchmark_report(results: t.Any, wholes: t.Any = None, about: t.Any = None) 
     listed = plain(results)
     if not isinstance(listed, list) or not all(isinstance(each, dict) and "name" in (each.get("item") or ()) for each in listed):
         raise AnsibleFilterError("benchmark_report takes the results of a loop over benchmark_runs")
-    return benchmark.report(listed, plain(wholes or {}), plain(about or {}))
+    return benchmark_runs.report(listed, plain(wholes or {}), plain(about or {}))
 
 
 class FilterModule:

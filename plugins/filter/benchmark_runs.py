@@ -41,8 +41,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils import benchmark
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+from ..module_utils.validation import benchmark_runs as benchmark
+from ..plugin_utils.user_file import plain
 
 
 def benchmark_runs(plan: t.Any, seconds: float | None = None) -> list[dict[str, t.Any]]:

@@ -66,9 +66,9 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils import comparison as comparisons
-from ansible_collections.llm_d.inference.plugins.module_utils import comparison_page
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+from ..module_utils.benchmark import comparison as comparisons
+from ..module_utils.benchmark import comparison_page
+from ..plugin_utils.user_file import plain
 
 
 def comparison(runs: t.Any, about: t.Any = None) -> dict[str, t.Any]:

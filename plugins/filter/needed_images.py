@@ -40,8 +40,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils.images import needed
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+from ..module_utils.plan.images import needed
+from ..plugin_utils.user_file import plain
 
 
 def needed_images(plan: t.Any) -> dict[str, t.Any]:

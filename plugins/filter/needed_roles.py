@@ -43,8 +43,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils.rights import roles
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+from ..module_utils.plan.deployer_roles import roles
+from ..plugin_utils.user_file import plain
 
 
 def needed_roles(plan: t.Any) -> list[dict[str, t.Any]]:

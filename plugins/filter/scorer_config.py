@@ -102,8 +102,9 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils import scorer_answer, scorers
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+from ..module_utils.epp.config import build
+from ..module_utils.epp.explain import answer as scorer_answer
+from ..plugin_utils.user_file import plain
 
 
 def scorer_config(
@@ -112,7 +113,7 @@ def scorer_config(
     """The configuration of a scheduler block, and a worked decision for a table of servers."""
     if not isinstance(scheduler, dict):
         raise AnsibleFilterError(f"scorer_config takes a scheduler block (a dictionary), not {type(scheduler).__name__}.")
-    built = scorers.build(plain(scheduler), str(release), plain(context or {}))
+    built = build.build(plain(scheduler), str(release), plain(context or {}))
     answer = scorer_answer.answer(built, str(release), plain(servers), plain(request or {}))
     if answer["problems"] and fail:
         raise AnsibleFilterError(scorer_answer.refusal(answer["problems"]))

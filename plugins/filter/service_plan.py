@@ -44,8 +44,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import Mistakes, plan
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+from ..module_utils.plan.build import Mistakes, plan
+from ..plugin_utils.user_file import plain
 
 
 def service_plan(variables: t.Any) -> dict[str, t.Any]:

@@ -41,9 +41,9 @@ import typing as t
 import yaml
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils import verdict as verdicts
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_promises import policy
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+from ..module_utils.epp.expected_behavior import policy
+from ..module_utils.validation import verdict as verdicts
+from ..plugin_utils.user_file import plain
 
 
 def validation_targets(plan: t.Any) -> dict[str, t.Any]:
@@ -55,9 +55,13 @@ def validation_targets(plan: t.Any) -> dict[str, t.Any]:
     policies = [policy(yaml.load(service["scheduler"]["config"], Loader=loader), facts["release"]["name"]) for service in facts["services"]]
     asked = ("name", "model", "signals", "replicas")
     return {
-        "objects": verdicts.objects(facts), "services": [{**target, **kept} for target, kept in zip(verdicts.targets(facts), policies)],
-        "gateway": verdicts.gateway(facts), "servers": [{key: group[key] for key in asked} for group in verdicts.servers(facts)],
-        "secured": verdicts.secured(facts), "platform": verdicts.platform(facts), "scaled": verdicts.scaled(facts),
+        "objects": verdicts.objects(facts),
+        "services": [{**target, **kept} for target, kept in zip(verdicts.targets(facts), policies)],
+        "gateway": verdicts.gateway(facts),
+        "servers": [{key: group[key] for key in asked} for group in verdicts.servers(facts)],
+        "secured": verdicts.secured(facts),
+        "platform": verdicts.platform(facts),
+        "scaled": verdicts.scaled(facts),
     }
 
 

@@ -56,8 +56,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils import verdict as verdicts
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain
+from ..module_utils.validation import verdict as verdicts
+from ..plugin_utils.user_file import plain
 
 _ROOT = pathlib.Path(__file__).parents[2]
 

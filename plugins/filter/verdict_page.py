@@ -38,7 +38,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils import verdict_page as pages
+from ..module_utils.validation import verdict_page as pages
 
 
 def verdict_page(found: t.Any) -> str:

@@ -43,8 +43,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.llm_d.inference.plugins.module_utils import claims
-from ansible_collections.llm_d.inference.plugins.module_utils import verdict as verdicts
+from ..module_utils.validation import claims
+from ..module_utils.validation import verdict as verdicts
 
 
 def verdict_table(found: t.Any, failed: bool = False) -> list[str]:

@@ -61,8 +61,8 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 from jinja2 import TemplateError
 
-from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
-from ansible_collections.llm_d.inference.plugins.plugin_utils.user_file import plain, planned
+from ..plugin_utils.definitions import render
+from ..plugin_utils.user_file import plain, planned
 
 _THE_LOOKUP = re.compile(r"""\s*\{\{-?\s*lookup\(\s*['"]llm_d\.inference\.plan['"]\s*\)\s*-?\}\}\s*""")
 

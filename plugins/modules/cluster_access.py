@@ -96,9 +96,9 @@ found:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError, not_an_api_server
-from ansible_collections.llm_d.inference.plugins.module_utils.observer import Observer, references
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ApiError, ClusterError, not_an_api_server
+from ..module_utils.k8s.related_objects import Observer, references
 
 
 def who(cluster: Cluster) -> str:
@@ -127,10 +127,12 @@ def look_up(cluster: Cluster, items: list[dict], skip_forbidden: bool) -> list[d
     keep = ("name", "namespace", "labels", "generation")
     return [
         {
-            "apiVersion": obj["apiVersion"], "kind": obj["kind"],
+            "apiVersion": obj["apiVersion"],
+            "kind": obj["kind"],
             "metadata": {key: value for key, value in obj["metadata"].items() if key in keep},
         }
-        for found in observer.fetch().values() for obj in found
+        for found in observer.fetch().values()
+        for obj in found
     ]
 
 

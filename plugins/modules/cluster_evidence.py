@@ -81,14 +81,16 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import FIELD_MANAGER, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import Context, dicts, dig, text
-from ansible_collections.llm_d.inference.plugins.module_utils.evidence import clean, event_table, file_name
-from ansible_collections.llm_d.inference.plugins.module_utils.failures import containers, redact
-from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import ServiceTransport, Trouble
-from ansible_collections.llm_d.inference.plugins.module_utils.observer import Observer, references
-from ansible_collections.llm_d.inference.plugins.module_utils.readiness import judge
+from ..module_utils.common.objects import Context, dicts, dig, text
+from ..module_utils.common.text import redact
+from ..module_utils.http.transport import Trouble
+from ..module_utils.k8s.client import FIELD_MANAGER, auth_spec, connect
+from ..module_utils.k8s.errors import ApiError, ClusterError
+from ..module_utils.k8s.pod_failures import containers
+from ..module_utils.k8s.readiness.judge import judge
+from ..module_utils.k8s.related_objects import Observer, references
+from ..module_utils.k8s.sanitize import clean, event_table, file_name
+from ..module_utils.k8s.service_proxy import ServiceTransport
 
 try:
     import yaml
@@ -98,7 +100,9 @@ except ImportError:
 
 # in each namespace of the objects: API version, kind, labels
 BESIDES = (
-    ("v1", "Service", ""), ("networking.k8s.io/v1", "NetworkPolicy", ""), ("v1", "ResourceQuota", ""),
+    ("v1", "Service", ""),
+    ("networking.k8s.io/v1", "NetworkPolicy", ""),
+    ("v1", "ResourceQuota", ""),
     ("v1", "ConfigMap", f"app.kubernetes.io/managed-by={FIELD_MANAGER}"),
 )
 METRICS_PORTS = ("metrics", "http", "engine")

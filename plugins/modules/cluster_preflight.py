@@ -107,13 +107,13 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight_cluster import exempt, proxy_of
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight_facts import collect
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import judge, plain, report
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import detect
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight_summary import summary
+from ..module_utils.k8s.client import auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.k8s.platform import detect
+from ..module_utils.preflight.cluster import exempt, proxy_of
+from ..module_utils.preflight.facts import collect
+from ..module_utils.preflight.report import judge, plain, report
+from ..module_utils.preflight.summary import summary
 
 REGISTRY_TIMEOUT = 2.0
 

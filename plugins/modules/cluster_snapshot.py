@@ -60,10 +60,10 @@ definitions:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import FIELD_MANAGER, Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.observer import Ref, references
-from ansible_collections.llm_d.inference.plugins.module_utils.rollout_owned import applied
+from ..module_utils.k8s.client import FIELD_MANAGER, Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.k8s.field_ownership import applied
+from ..module_utils.k8s.related_objects import Ref, references
 
 
 def snapshot(cluster: Cluster, refs: list[Ref]) -> list[dict]:

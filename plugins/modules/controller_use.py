@@ -103,10 +103,10 @@ lines:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.changes import MANAGED_BY, PART_OF
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.controller_use import Seen, judge
+from ..module_utils.common.labels import MANAGED_BY, PART_OF
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.k8s.shared_controllers import Seen, judge
 
 GATEWAY = "gateway.networking.k8s.io/v1"
 

@@ -139,9 +139,9 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
 
-from ansible_collections.llm_d.inference.plugins.module_utils import crds
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError, one_line
+from ..module_utils.k8s import crds
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ApiError, ClusterError, one_line
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
@@ -243,7 +243,8 @@ def why(cluster: Cluster, name: str) -> str:
     conditions = (found.get("status") or {}).get("conditions") or []
     bad = [
         one_line(entry.get("message") or entry.get("reason"))
-        for entry in conditions if (entry.get("status") == "True") == (entry.get("type") == "NonStructuralSchema")
+        for entry in conditions
+        if (entry.get("status") == "True") == (entry.get("type") == "NonStructuralSchema")
     ]
     return f"{name} ({'; '.join(bad) or 'no condition says why'})"
 
@@ -259,8 +260,12 @@ def handle(cluster: Cluster, bundle: dict, installed: dict[str, dict], module: A
     documents, ignored = read_sources(bundle, module.params["download_timeout"]) if local else ([], [])
     decision = crds.decide(bundle, installed, [document.name for document in documents] if local else None)
     entry = {
-        "name": bundle["name"], "version": bundle["version"].removeprefix("v"), "installed": decision["installed"],
-        "action": decision["action"], "crds": [], "ignored": sorted(set(ignored)),
+        "name": bundle["name"],
+        "version": bundle["version"].removeprefix("v"),
+        "installed": decision["installed"],
+        "action": decision["action"],
+        "crds": [],
+        "ignored": sorted(set(ignored)),
     }
     if not bundle["sources"]:
         entry["action"] = "keep"

@@ -56,9 +56,9 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import crds
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import FIELD_MANAGER, Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
+from ..module_utils.k8s import crds
+from ..module_utils.k8s.client import FIELD_MANAGER, Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"

@@ -113,10 +113,10 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.gpu_checks import ENDED, free, missing_series, port, verdict
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight_platform import free_accelerators
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ApiError, ClusterError
+from ..module_utils.k8s.platform import free_accelerators
+from ..module_utils.preflight.gpu_checks import ENDED, free, missing_series, port, verdict
 
 PAUSE = 1.0
 TEXT = {"type": "str", "required": True}
@@ -152,8 +152,11 @@ def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str]
                 break
             time.sleep(PAUSE)
         wrong = [line for path, test in paths.items() if (line := verdict(found[path], test))]
-        well = [f"pool {test['pool']}: {test['resource']} on {found[path]['spec'].get('nodeName')}" for path, test in paths.items()
-                if not verdict(found[path], test)]
+        well = [
+            f"pool {test['pool']}: {test['resource']} on {found[path]['spec'].get('nodeName')}"
+            for path, test in paths.items()
+            if not verdict(found[path], test)
+        ]
         return well, wrong
     finally:
         for path in paths:

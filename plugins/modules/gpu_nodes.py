@@ -96,9 +96,9 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.gpu_nodes import missing_labels, our_labels, trouble
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.preflight.gpu_nodes import missing_labels, our_labels, trouble
 
 POOL = {
     "name": {"type": "str", "required": True},

@@ -92,11 +92,11 @@ import urllib.parse
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import mapping
-from ansible_collections.llm_d.inference.plugins.module_utils.gpu_use import Asked, Seen, judge
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import plain, report
+from ..module_utils.common.objects import mapping
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.preflight.gpu_use import Asked, Seen, judge
+from ..module_utils.preflight.report import plain, report
 
 OLM = "/apis/operators.coreos.com/v1alpha1"
 # What Node Feature Discovery reads: OpenShift's, and upstream's.
@@ -133,7 +133,7 @@ def look(cluster: Cluster, params: dict) -> Seen:
     return Seen(
         named=found,
         release=has_release(cluster, params["release"]),
-        subscriptions=[item for part in rest[len(features):] for item in part],
+        subscriptions=[item for part in rest[len(features) :] for item in part],
         features=[item for part in rest[: len(features)] for item in part],
         pods=pods,
     )

@@ -88,10 +88,10 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import helm_records as records
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dig
+from ..module_utils.common.objects import dig
+from ..module_utils.k8s import helm_records as records
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ApiError, ClusterError
 
 INTERVAL = 1.0
 BEAT = 10.0

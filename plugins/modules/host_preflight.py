@@ -142,8 +142,8 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.go_build import find_go
-from ansible_collections.llm_d.inference.plugins.module_utils.host_checks import Needs, missing_packages, problems
+from ..module_utils.local_cluster.go_build import find_go
+from ..module_utils.local_cluster.host_checks import Needs, missing_packages, problems
 
 
 def is_running(pidfile: str) -> bool:

@@ -92,7 +92,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.host_residue import Residue
+from ..module_utils.local_cluster.host_residue import Residue
 
 ATTEMPTS = 5
 

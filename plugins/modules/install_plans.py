@@ -73,9 +73,9 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.install_plans import refusals, waiting
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.k8s.olm import refusals, waiting
 
 ROOT = "/apis/operators.coreos.com/v1alpha1"
 PAUSE = 1.0

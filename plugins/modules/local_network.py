@@ -78,8 +78,8 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import host_firewall
-from ansible_collections.llm_d.inference.plugins.module_utils.host_residue import cgroup_roots, sysctl_path
+from ..module_utils.local_cluster import host_firewall
+from ..module_utils.local_cluster.host_residue import cgroup_roots, sysctl_path
 
 
 def look(module: AnsibleModule, bridge: str) -> tuple[bool, list[str], list[str]]:

@@ -112,7 +112,7 @@ issued:
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.llm_d.inference.plugins.module_utils import pki
+from ..module_utils.local_cluster import pki
 
 
 def main() -> None:

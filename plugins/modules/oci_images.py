@@ -88,7 +88,7 @@ import subprocess
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.oci_image import Image, Registry
+from ..module_utils.local_cluster.oci_image import Image, Registry
 
 
 def resolved(files: dict) -> dict:

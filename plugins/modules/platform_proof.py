@@ -87,12 +87,12 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import scaling_proof
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dicts
-from ansible_collections.llm_d.inference.plugins.module_utils.platform_proof import FACTS, judge
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight_facts import collect
+from ..module_utils.common.objects import dicts
+from ..module_utils.k8s.client import auth_spec, connect
+from ..module_utils.k8s.errors import ApiError, ClusterError
+from ..module_utils.preflight.facts import collect
+from ..module_utils.validation import autoscaler_claims
+from ..module_utils.validation.platform_claims import FACTS, judge
 
 
 def scaled(cluster, namespace, services, wait):
@@ -101,12 +101,12 @@ def scaled(cluster, namespace, services, wait):
     ours = {f"{service['name']}/scaling" for service in services if service["autoscaled"]}
     while True:
         try:
-            found = cluster.find(scaling_proof.PATH.format(namespace)) or {}
+            found = cluster.find(autoscaler_claims.PATH.format(namespace)) or {}
         except ApiError as error:
             if error.status != 403:
                 raise
             return [], [{"id": f"{service['name']}/scaling", "why": "this account may not list autoscalers"} for service in services]
-        claims = scaling_proof.judge(dicts(found.get("items")), services, time.monotonic() - start)
+        claims = autoscaler_claims.judge(dicts(found.get("items")), services, time.monotonic() - start)
         # A new one has not looked at its metrics yet.
         if not any(entry["id"] in ours and not entry["ok"] for entry in claims) or time.monotonic() - start >= wait:
             return claims, []
@@ -115,11 +115,20 @@ def scaled(cluster, namespace, services, wait):
 
 def main() -> None:
     """Entry point."""
-    service = {"name": {"type": "str", "required": True}, "deployments": {"type": "list", "elements": "str", "required": True},
-               "autoscaled": {"type": "list", "elements": "str", "default": []}}
-    module = AnsibleModule({**auth_spec(), "needs": {"type": "dict", "required": True},
-                            "services": {"type": "list", "elements": "dict", "default": [], "options": service},
-                            "wait": {"type": "float", "default": 0}}, supports_check_mode=True)
+    service = {
+        "name": {"type": "str", "required": True},
+        "deployments": {"type": "list", "elements": "str", "required": True},
+        "autoscaled": {"type": "list", "elements": "str", "default": []},
+    }
+    module = AnsibleModule(
+        {
+            **auth_spec(),
+            "needs": {"type": "dict", "required": True},
+            "services": {"type": "list", "elements": "dict", "default": [], "options": service},
+            "wait": {"type": "float", "default": 0},
+        },
+        supports_check_mode=True,
+    )
     if module.check_mode:
         module.exit_json(changed=False)
     needs, start = module.params["needs"], time.monotonic()

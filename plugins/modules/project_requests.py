@@ -50,8 +50,8 @@ requested:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
+from ..module_utils.k8s.client import auth_spec, connect
+from ..module_utils.k8s.errors import ApiError, ClusterError
 
 ROOT = "/apis/project.openshift.io/v1"
 

@@ -152,10 +152,10 @@ failures:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.observer import references
-from ansible_collections.llm_d.inference.plugins.module_utils.waiting import Waiting, report
+from ..module_utils.k8s.client import auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.k8s.related_objects import references
+from ..module_utils.k8s.wait import Waiting, report
 
 
 def without_data(obj: dict) -> dict:

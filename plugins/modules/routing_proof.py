@@ -353,10 +353,12 @@ seconds:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import claims, cluster, tls_options
-from ansible_collections.llm_d.inference.plugins.module_utils.http_transport import UrlTransport
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_probe import Limits
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof import Proof, needs_cluster
+from ..module_utils.http import tls
+from ..module_utils.http.transport import UrlTransport
+from ..module_utils.k8s import client
+from ..module_utils.validation import claims
+from ..module_utils.validation.routing_probe import Limits
+from ..module_utils.validation.routing_proof import Proof, needs_cluster
 
 METRICS = {
     "namespace": {"type": "str"},
@@ -368,20 +370,25 @@ METRICS = {
 }
 SERVERS = {
     "namespace": {"type": "str", "required": True},
-    "groups": {"type": "list", "elements": "dict", "required": True, "options": {
-        "role": {"type": "str", "required": True}, "labels": {"type": "dict", "required": True}, "port": {"type": "str", "required": True}}},
+    "groups": {
+        "type": "list",
+        "elements": "dict",
+        "required": True,
+        "options": {"role": {"type": "str", "required": True}, "labels": {"type": "dict", "required": True}, "port": {"type": "str", "required": True}},
+    },
 }
 SERVICE = {
     "name": {"type": "str", "required": True},
     "model": {"type": "str", "required": True},
     "url": {"type": "str"},
     "path": {"type": "str"},
-    "address": {"type": "dict", "options": {
-        "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "port": {"type": "int", "required": True}}},
+    "address": {
+        "type": "dict",
+        "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "port": {"type": "int", "required": True}},
+    },
     "host_header": {"type": "str"},
     "api": {"type": "str", "choices": ["completions", "chat_completions"], "default": "completions"},
-    "promises": {"type": "list", "elements": "str", "choices": ["sticky", "spread", "roam", "follow", "split", "avoid"],
-                 "default": ["sticky", "spread"]},
+    "promises": {"type": "list", "elements": "str", "choices": ["sticky", "spread", "roam", "follow", "split", "avoid"], "default": ["sticky", "spread"]},
     "plugins": {"type": "dict"},
     "sometimes": {"type": "dict"},
     "cold_tokens": {"type": "int", "default": 0, "no_log": False},
@@ -390,17 +397,23 @@ SERVICE = {
     "endpoints": {"type": "int"},
     "servers": {"type": "dict", "options": SERVERS},
     "replicas": {"type": "int"},
-    "metrics": {"type": "dict", "options": METRICS, "mutually_exclusive": [("labels", "url")], "required_one_of": [("labels", "url")],
-                "required_together": [("namespace", "labels")]},
+    "metrics": {
+        "type": "dict",
+        "options": METRICS,
+        "mutually_exclusive": [("labels", "url")],
+        "required_one_of": [("labels", "url")],
+        "required_together": [("namespace", "labels")],
+    },
     "api_key": {"type": "str", "no_log": True},
-    **tls_options.SPEC,
+    **tls.SPEC,
     "use_proxy": {"type": "bool", "default": True},
 }
 SPEC = {
-    "gateway": {"type": "dict", "options": {
-        "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "listener": {"type": "str"}}},
-    "services": {"type": "list", "elements": "dict", "required": True, "options": SERVICE,
-                 "required_by": tls_options.REQUIRED_BY},
+    "gateway": {
+        "type": "dict",
+        "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "listener": {"type": "str"}},
+    },
+    "services": {"type": "list", "elements": "dict", "required": True, "options": SERVICE, "required_by": tls.REQUIRED_BY},
     "wait": {"type": "float", "default": 60},
     "settle": {"type": "float", "default": 3},
     "request_timeout": {"type": "float", "default": 10},
@@ -418,7 +431,7 @@ def problems(params: dict) -> list[str]:
         metrics = service["metrics"] or {}
         for path, url in ((f"services[{index}].url", service["url"] or "https://default"), (f"services[{index}].metrics.url", metrics.get("url"))):
             try:
-                _unused = url and UrlTransport(url, **tls_options.chosen(service))
+                _unused = url and UrlTransport(url, **tls.chosen(service))
             except ValueError as error:
                 found.append(f"{path}: {error}")
         if not service["url"] and not service["address"] and not params["gateway"]:
@@ -428,13 +441,20 @@ def problems(params: dict) -> list[str]:
 
 def limits(params: dict) -> Limits:
     """The options that bound the proof."""
-    return Limits(sticky=params["sticky_requests"], spread_min=min(4, params["spread_requests"]), spread_max=params["spread_requests"],
-                  prefix_words=params["prefix_words"], settle=params["settle"], request_timeout=params["request_timeout"], wait=params["wait"])
+    return Limits(
+        sticky=params["sticky_requests"],
+        spread_min=min(4, params["spread_requests"]),
+        spread_max=params["spread_requests"],
+        prefix_words=params["prefix_words"],
+        settle=params["settle"],
+        request_timeout=params["request_timeout"],
+        wait=params["wait"],
+    )
 
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule({**cluster.auth_spec(), **SPEC}, supports_check_mode=True)
+    module = AnsibleModule({**client.auth_spec(), **SPEC}, supports_check_mode=True)
     if found := problems(module.params):
         module.fail_json(msg="; ".join(found))
     if module.check_mode:
@@ -443,7 +463,7 @@ def main() -> None:
     connection = None
     if needs_cluster(module.params):
         try:
-            connection = cluster.connect(module)
+            connection = client.connect(module)
         except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
             module.fail_json(msg=str(error))
     proof = Proof(module.params, connection, limits(module.params)).run()

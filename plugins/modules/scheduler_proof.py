@@ -76,9 +76,9 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.rollout import Target, checksum, settle
+from ..module_utils.k8s.client import auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.validation.rollout import Target, checksum, settle
 
 try:
     import yaml
@@ -113,8 +113,7 @@ def main() -> None:
     failures = [{"name": name, "error": outcome.error, "culprit": outcome.culprit} for name, outcome in zip(configurations, outcomes) if outcome.error]
     if failures:
         module.fail_json(msg="\n".join(f"{namespace}/{item['name']}: {item['error']}" for item in failures), failures=failures, seconds=seconds)
-    module.exit_json(changed=False, schedulers=[{"name": name, "pods": outcome.pods} for name, outcome in zip(configurations, outcomes)],
-                     seconds=seconds)
+    module.exit_json(changed=False, schedulers=[{"name": name, "pods": outcome.pods} for name, outcome in zip(configurations, outcomes)], seconds=seconds)
 
 
 if __name__ == "__main__":

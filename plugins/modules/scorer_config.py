@@ -222,11 +222,12 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import scorer_answer, scorers
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.rollout import Rollout, State, Target, checksum, settle
-from ansible_collections.llm_d.inference.plugins.module_utils.scorers_input import KEYS
+from ..module_utils.epp.config import build
+from ..module_utils.epp.config.resolve import KEYS
+from ..module_utils.epp.explain import answer as scorer_answer
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.validation.rollout import Rollout, State, Target, checksum, settle
 
 BLOCK = {
     "preset": {"type": "str"},
@@ -268,7 +269,7 @@ def argument_spec() -> dict[str, t.Any]:
     }
 
 
-def bring(cluster: Cluster, target: Target, built: scorers.Built, timeout: float, check: bool) -> dict[str, t.Any]:
+def bring(cluster: Cluster, target: Target, built: build.Built, timeout: float, check: bool) -> dict[str, t.Any]:
     """Bring a running endpoint picker to a configuration, or back to the one it had. Returns what the module returns."""
     rollout = Rollout(cluster, target)
     before = rollout.read()
@@ -326,7 +327,7 @@ def main() -> None:
         if block:
             module.fail_json(msg=f"state absent takes the configuration away, so leave {', '.join(block)} out.", problems=[])
         block = {"preset": "default"}
-    built = scorers.build(block, params["release"], params["deployment"])
+    built = build.build(block, params["release"], params["deployment"])
     answer = scorer_answer.answer(built, params["release"], params["servers"], params["request"])
     if answer["problems"]:
         module.fail_json(msg=scorer_answer.refusal(answer["problems"]), problems=answer["problems"])

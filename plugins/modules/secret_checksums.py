@@ -59,10 +59,10 @@ checksums:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import secret_checksums as checksums
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster, auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError, ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.conditions import dig, text
+from ..module_utils.common.objects import dig, text
+from ..module_utils.k8s import secret_checksums as checksums
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
+from ..module_utils.k8s.errors import ApiError, ClusterError
 
 
 def read(cluster: Cluster, path: str | None) -> dict | None:

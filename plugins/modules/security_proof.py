@@ -85,18 +85,23 @@ not_checked:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.security_proof import Look
+from ..module_utils.k8s.client import auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.validation.security_claims import Look
 
 
 def main() -> None:
     """Entry point."""
-    service = {"name": {"type": "str", "required": True}, "account": {"type": "str", "required": True},
-               "rules": {"type": "list", "elements": "dict", "required": True}, "selectors": {"type": "list", "elements": "dict", "required": True}}
+    service = {
+        "name": {"type": "str", "required": True},
+        "account": {"type": "str", "required": True},
+        "rules": {"type": "list", "elements": "dict", "required": True},
+        "selectors": {"type": "list", "elements": "dict", "required": True},
+    }
     module = AnsibleModule(
-        {**auth_spec(), "namespace": {"type": "str", "required": True},
-         "services": {"type": "list", "elements": "dict", "required": True, "options": service}}, supports_check_mode=True)
+        {**auth_spec(), "namespace": {"type": "str", "required": True}, "services": {"type": "list", "elements": "dict", "required": True, "options": service}},
+        supports_check_mode=True,
+    )
     if module.check_mode:
         module.exit_json(changed=False)
     try:
@@ -104,8 +109,9 @@ def main() -> None:
     except ClusterError as error:
         module.fail_json(msg=str(error))
     judged = [look.service(each) for each in module.params["services"]]
-    module.exit_json(changed=False, claims=[entry for found, _skipped in judged for entry in found],
-                     not_checked=[entry for _found, skipped in judged for entry in skipped])
+    module.exit_json(
+        changed=False, claims=[entry for found, _skipped in judged for entry in found], not_checked=[entry for _found, skipped in judged for entry in skipped]
+    )
 
 
 if __name__ == "__main__":

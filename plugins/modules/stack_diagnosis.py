@@ -156,10 +156,10 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import diagnosis
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import auth_spec, connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError, one_line
-from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis_collect import Collector
+from ..module_utils.diagnosis import report
+from ..module_utils.diagnosis.collect import Collector
+from ..module_utils.k8s.client import auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError, one_line
 
 
 def lacking(plan: dict) -> str:
@@ -186,17 +186,22 @@ def main() -> None:
     start, looked_at, not_read = time.monotonic(), {}, []
     try:
         snap = Collector(connect(module), plan, limits).collect()
-        found = diagnosis.diagnose(snap)
+        found = report.diagnose(snap)
         looked_at = {kind: len(items) for kind, items in sorted(snap.objects.items()) if items}
         not_read = [f"{entry['what']}: {entry['message']}" for entry in snap.unread]
     except ClusterError as error:
-        found = diagnosis.unreachable(one_line(error))
+        found = report.unreachable(one_line(error))
     facts = {
-        "instance": plan["instance"], "namespace": plan["namespace"], "release": plan["release"]["name"], "looked_at": looked_at, "not_read": not_read,
-        "time": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": round(time.monotonic() - start, 1),
+        "instance": plan["instance"],
+        "namespace": plan["namespace"],
+        "release": plan["release"]["name"],
+        "looked_at": looked_at,
+        "not_read": not_read,
+        "time": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "seconds": round(time.monotonic() - start, 1),
     }
-    made = diagnosis.report(found, facts)
-    module.exit_json(changed=False, **made, lines=diagnosis.lines(made), markdown=diagnosis.markdown(made))
+    made = report.report(found, facts)
+    module.exit_json(changed=False, **made, lines=report.lines(made), markdown=report.markdown(made))
 
 
 if __name__ == "__main__":

@@ -252,32 +252,33 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import health, health_report
-from ansible_collections.llm_d.inference.plugins.module_utils.health_targets import Targets
+from ..module_utils.inference import health, report
+from ..module_utils.inference.targets import Targets
 
 
 def main() -> None:
     """Entry point."""
     waiting = {"timeout": {"type": "float", "default": 300}, "interval": {"type": "float", "default": 2}, "retries": {"type": "int", "default": 0}}
-    spec = {**health_report.SPEC, **waiting}
-    module = AnsibleModule(spec, supports_check_mode=True, **health_report.RULES)
+    spec = {**report.SPEC, **waiting}
+    module = AnsibleModule(spec, supports_check_mode=True, **report.RULES)
     params = module.params
-    if wrong := health_report.mistakes(params):
+    if wrong := report.mistakes(params):
         module.fail_json(msg=wrong)
-    wanted = health_report.wanted_of(params, completions=not module.check_mode)
+    wanted = report.wanted_of(params, completions=not module.check_mode)
     count = (params["replicas"] or {}).get("count", 1)
     try:
         targets = Targets(params)
         if module.check_mode:
-            found = health_report.result(targets, health_report.survey(targets, wanted, count), 0.0, 1)
+            found = report.result(targets, report.survey(targets, wanted, count), 0.0, 1)
             module.exit_json(**found, msg="check mode: looked once, sent no completion")
         view, waited, looks = health.until(
-            lambda left: health_report.survey(targets, wanted, count, left), lambda view: view.over, params["timeout"], params["interval"])
-        found = health_report.result(targets, view, waited, looks)
+            lambda left: report.survey(targets, wanted, count, left), lambda view: view.over, params["timeout"], params["interval"]
+        )
+        found = report.result(targets, view, waited, looks)
     except Exception as error:  # pylint: disable=broad-except  # a mistake in the options or an unreachable cluster, each one clear line
         module.fail_json(msg=str(error))
     if not view.healthy:
-        module.fail_json(msg=health_report.message(view, found, params["level"]), **found)
+        module.fail_json(msg=report.message(view, found, params["level"]), **found)
     module.exit_json(**found)
 
 

@@ -290,23 +290,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import health, health_report
-from ansible_collections.llm_d.inference.plugins.module_utils.health_targets import Targets
+from ..module_utils.inference import health, report
+from ..module_utils.inference.targets import Targets
 
-SIGNALS = {key: value for key, value in health_report.SPEC["signals"].items() if key != "default"}
-SET = {"name": {"type": "str", "required": True}, "model": {"type": "str"}, "signals": SIGNALS,
-       "replicas": {**health_report.SPEC["replicas"], "required": True}}
-SPEC = {**health_report.SPEC, "groups": {"type": "list", "elements": "dict", "options": SET}, "retries": {"type": "int", "default": 2}}
-PLACES = (*health_report.PLACES, "groups")
-RULES = {**health_report.RULES, "mutually_exclusive": [PLACES], "required_one_of": [PLACES]}
+SIGNALS = {key: value for key, value in report.SPEC["signals"].items() if key != "default"}
+SET = {"name": {"type": "str", "required": True}, "model": {"type": "str"}, "signals": SIGNALS, "replicas": {**report.SPEC["replicas"], "required": True}}
+SPEC = {**report.SPEC, "groups": {"type": "list", "elements": "dict", "options": SET}, "retries": {"type": "int", "default": 2}}
+PLACES = (*report.PLACES, "groups")
+RULES = {**report.RULES, "mutually_exclusive": [PLACES], "required_one_of": [PLACES]}
 
 
 def look(params, completions, cluster=None):
     """One look at one set of servers, as it is returned."""
-    targets, wanted = Targets(params, cluster), health_report.wanted_of(params, completions)
-    view, waited, looks = health.until(
-        lambda left: health_report.survey(targets, wanted, (params["replicas"] or {}).get("count", 1)), lambda view: True, 1.0, 1.0)
-    found = health_report.result(targets, view, waited, looks)
+    targets, wanted = Targets(params, cluster), report.wanted_of(params, completions)
+    view, waited, looks = health.until(lambda left: report.survey(targets, wanted, (params["replicas"] or {}).get("count", 1)), lambda view: True, 1.0, 1.0)
+    found = report.result(targets, view, waited, looks)
     return {**found, "msg": view.wrong} if view.wrong else found
 
 
@@ -333,7 +331,7 @@ def main() -> None:
     many = params["groups"] is not None
     sets = [{**params, **group, **{key: group[key] or params[key] for key in ("model", "signals")}} for group in params["groups"]] if many else [params]
     for each in sets:
-        if wrong := health_report.mistakes(each):
+        if wrong := report.mistakes(each):
             module.fail_json(msg=f"{each['name']}: {wrong}" if many else wrong)
     try:
         found = look_at_all(params, sets, not module.check_mode) if many else look(params, not module.check_mode)

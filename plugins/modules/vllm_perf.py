@@ -625,46 +625,38 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import (
-    perf_bundle,
-    perf_cluster,
-    perf_definitions,
-    perf_job,
-    perf_job_files,
-    perf_options,
-    perf_target,
-    tls_options,
-)
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
-from ansible_collections.llm_d.inference.plugins.module_utils.perf_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
+from ..module_utils.benchmark import bundle, execute, input_files, k8s_job, k8s_job_objects, options, target
+from ..module_utils.benchmark.argument_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
+from ..module_utils.http import tls
+from ..module_utils.k8s.errors import ClusterError
 
 NOWHERE = "http://address-that-the-cluster-knows.invalid"
 
 
-def measure(params: dict[str, t.Any], files: perf_job.Files, nonce: str) -> tuple[dict[str, t.Any], list[str]]:
+def measure(params: dict[str, t.Any], files: execute.Files, nonce: str) -> tuple[dict[str, t.Any], list[str]]:
     """The result and warnings; from here, or by a Job. Raises ValueError, ClusterError and perf_job.Unusable."""
     made: list[t.Any] = []
 
     def cluster() -> t.Any:
         if not made:
-            made.append(perf_target.connect(params))
+            made.append(target.connect(params))
         return made[0]
 
-    url = perf_target.address(params, cluster)
+    url = target.address(params, cluster)
     if params["job"]:
         return by_job({**params, "nonce": nonce}, url, files, cluster())
-    plan = perf_options.plan({**params, "url": url}, files.workload, tls_options.context(params), nonce)
-    return perf_job.brief(perf_job.perform(plan, params, files, nonce))
+    plan = options.plan({**params, "url": url}, files.workload, tls.context(params), nonce)
+    return execute.brief(execute.perform(plan, params, files, nonce))
 
 
-def by_job(params: dict[str, t.Any], url: str, files: perf_job.Files, cluster: t.Any) -> tuple[dict[str, t.Any], list[str]]:
+def by_job(params: dict[str, t.Any], url: str, files: execute.Files, cluster: t.Any) -> tuple[dict[str, t.Any], list[str]]:
     """By a Job of the cluster. The same errors."""
     texts = {"workload": files.workload} if files.workload is not None else {}
-    texts |= {name: perf_job_files.text(name, params[name]) for name in tls_options.FILES if params[name]}
+    texts |= {name: input_files.text(name, params[name]) for name in tls.FILES if params[name]}
     name = f"{params['job']['name']}-{secrets.token_hex(4)}"
-    job, others = perf_definitions.definitions(params, url, name, perf_bundle.bundle(), texts)
-    told = perf_cluster.JobRun(cluster, job, others, params["job"]["start_timeout"], perf_job.teller(params["progress_path"])).run()
-    result, warnings = perf_job.brief(perf_job.settle(told.whole, params, files, told.rows))
+    job, others = k8s_job_objects.definitions(params, url, name, bundle.bundle(), texts)
+    told = k8s_job.JobRun(cluster, job, others, params["job"]["start_timeout"], execute.teller(params["progress_path"])).run()
+    result, warnings = execute.brief(execute.settle(told.whole, params, files, told.rows))
     if told.left_out:
         warnings.append(f"requests.csv lacks {told.left_out} requests, since a Job's log holds no more; measure without job to have all")
     return result, warnings
@@ -676,13 +668,12 @@ def main() -> None:
     numbers(module.params)
     nonce = module.params["nonce"] or secrets.token_hex(4)
     try:
-        files = perf_job.read(module.params)
-        perf_options.plan({**module.params, "url": (module.params["url"] or NOWHERE) + module.params["path"]}, files.workload,
-                          tls_options.context(module.params), nonce)
+        files = execute.read(module.params)
+        options.plan({**module.params, "url": (module.params["url"] or NOWHERE) + module.params["path"]}, files.workload, tls.context(module.params), nonce)
         if module.check_mode:
             module.exit_json(changed=False, msg="check mode: nothing was sent, nothing was measured")
         result, warnings = measure(module.params, files, nonce)
-    except (ValueError, ClusterError, perf_job.Unusable) as error:
+    except (ValueError, ClusterError, execute.Unusable) as error:
         module.fail_json(msg=str(error))
     for line in warnings:
         module.warn(line)

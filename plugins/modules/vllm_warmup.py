@@ -232,8 +232,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.llm_d.inference.plugins.module_utils import health_report, tls_options, warmth
-from ansible_collections.llm_d.inference.plugins.module_utils.warmup import Warmup
+from ..module_utils.http import tls
+from ..module_utils.inference import report, warm_answers
+from ..module_utils.inference.warmup import Warmup
 
 SERVICE = {
     "name": {"type": "str", "required": True},
@@ -244,14 +245,20 @@ SERVICE = {
     "api": {"type": "str", "choices": ["chat_completions", "completions"], "default": "chat_completions"},
     "block_size": {"type": "int", "default": 16},
     "urls": {"type": "list", "elements": "str"},
-    "replicas": {**health_report.SPEC["replicas"], "type": "list", "elements": "dict"},
+    "replicas": {**report.SPEC["replicas"], "type": "list", "elements": "dict"},
 }
 SPEC: dict[str, t.Any] = {
-    "services": {"type": "list", "elements": "dict", "required": True, "options": SERVICE, "mutually_exclusive": [("urls", "replicas")],
-                 "required_one_of": [("urls", "replicas")]},
-    **{name: health_report.SPEC[name] for name in ("through", "api_key", "host_header", "use_proxy", "kubeconfig", "context")},
+    "services": {
+        "type": "list",
+        "elements": "dict",
+        "required": True,
+        "options": SERVICE,
+        "mutually_exclusive": [("urls", "replicas")],
+        "required_one_of": [("urls", "replicas")],
+    },
+    **{name: report.SPEC[name] for name in ("through", "api_key", "host_header", "use_proxy", "kubeconfig", "context")},
     "request_timeout": {"type": "float", "default": 60},
-    **tls_options.SPEC,
+    **tls.SPEC,
 }
 
 
@@ -275,7 +282,7 @@ def mistakes(params: dict[str, t.Any]) -> str:
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule(SPEC, supports_check_mode=True, required_by=tls_options.REQUIRED_BY)
+    module = AnsibleModule(SPEC, supports_check_mode=True, required_by=tls.REQUIRED_BY)
     if wrong := mistakes(module.params):
         module.fail_json(msg=wrong)
     if module.check_mode:
@@ -285,12 +292,16 @@ def main() -> None:
         found = Warmup(module.params).run()
     except ValueError as error:  # options that do not fit
         module.fail_json(msg=str(error))
-    services = [{"name": entry["name"], "warm": warmth.is_warm(entry), **entry} for entry in found]
+    services = [{"name": entry["name"], "warm": warm_answers.is_warm(entry), **entry} for entry in found]
     for entry in services:
-        for line in warmth.warnings(entry):
+        for line in warm_answers.warnings(entry):
             module.warn(line)
-    module.exit_json(changed=any(warmth.rows(entry, warmth.WARMED) for entry in services), warm=all(entry["warm"] for entry in services),
-                     services=services, seconds=round(time.monotonic() - start, 3))
+    module.exit_json(
+        changed=any(warm_answers.rows(entry, warm_answers.WARMED) for entry in services),
+        warm=all(entry["warm"] for entry in services),
+        services=services,
+        seconds=round(time.monotonic() - start, 3),
+    )
 
 
 if __name__ == "__main__":

@@ -290,17 +290,24 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import make_context
 
-from ansible_collections.llm_d.inference.plugins.module_utils import cluster, load, load_drive, stats, workload
-from ansible_collections.llm_d.inference.plugins.module_utils.http_words import base_url
-from ansible_collections.llm_d.inference.plugins.module_utils.routing_proof import look_at_gateway, look_at_service
+from ..module_utils.benchmark import stats
+from ..module_utils.http.urls import base_url
+from ..module_utils.inference.endpoints import look_at_gateway, look_at_service
+from ..module_utils.k8s import client
+from ..module_utils.loadgen import client as load
+from ..module_utils.loadgen import dispatcher, shared_prefix
 
 STAGE = {"rate": {"type": "float", "required": True}, "seconds": {"type": "float"}, "requests": {"type": "int"}}
 SPEC = {
     "url": {"type": "str"},
-    "gateway": {"type": "dict", "options": {
-        "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "listener": {"type": "str"}}},
-    "address": {"type": "dict", "options": {
-        "namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "port": {"type": "int", "required": True}}},
+    "gateway": {
+        "type": "dict",
+        "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "listener": {"type": "str"}},
+    },
+    "address": {
+        "type": "dict",
+        "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "port": {"type": "int", "required": True}},
+    },
     "path": {"type": "str", "default": ""},
     "host_header": {"type": "str"},
     "model": {"type": "str", "required": True},
@@ -308,10 +315,19 @@ SPEC = {
     "server_api_key": {"type": "str", "no_log": True},
     "server_validate_certs": {"type": "bool", "default": True},
     "server_ca_path": {"type": "path"},
-    "workload": {"type": "dict", "default": {}, "options": {
-        "groups": {"type": "int", "default": 24}, "prompts_per_group": {"type": "int", "default": 5},
-        "system_prompt_len": {"type": "int", "default": 1500}, "question_len": {"type": "int", "default": 40},
-        "output_len": {"type": "int", "default": 16}, "seed": {"type": "int", "default": 42}, "nonce": {"type": "str"}}},
+    "workload": {
+        "type": "dict",
+        "default": {},
+        "options": {
+            "groups": {"type": "int", "default": 24},
+            "prompts_per_group": {"type": "int", "default": 5},
+            "system_prompt_len": {"type": "int", "default": 1500},
+            "question_len": {"type": "int", "default": 40},
+            "output_len": {"type": "int", "default": 16},
+            "seed": {"type": "int", "default": 42},
+            "nonce": {"type": "str"},
+        },
+    },
     "stages": {"type": "list", "elements": "dict", "required": True, "options": STAGE},
     "warmup": {"type": "dict", "options": STAGE},
     "arrivals": {"type": "str", "choices": ["poisson", "constant"], "default": "poisson"},
@@ -326,10 +342,9 @@ SPEC = {
 def problems(params: dict[str, t.Any]) -> list[str]:
     """What is wrong with the options, all at once."""
     found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "in_flight", "max_lag") if params[name] <= 0]
-    found += [f"workload.{name}: {value} must be 1 or more" for name, value in params["workload"].items()
-              if name not in ("seed", "nonce") and value < 1]
+    found += [f"workload.{name}: {value} must be 1 or more" for name, value in params["workload"].items() if name not in ("seed", "nonce") and value < 1]
     try:
-        workload.stages(params["stages"], params["warmup"])
+        shared_prefix.stages(params["stages"], params["warmup"])
     except ValueError as error:
         found.append(str(error))
     try:
@@ -358,9 +373,9 @@ def address(module: AnsibleModule) -> str:
     try:
         if service:
             what, why = f"Service {service['namespace']}/{service['name']}", "it is not there, or waits for a load balancer"
-            url = look_at_service(cluster.connect(module), service, wait)
+            url = look_at_service(client.connect(module), service, wait)
         else:
-            found = look_at_gateway(cluster.connect(module), gateway, wait)
+            found = look_at_gateway(client.connect(module), gateway, wait)
             what, why, url = f"Gateway {found['name']}", found["message"], found["url"]
     except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
         module.fail_json(msg=str(error))
@@ -371,26 +386,26 @@ def address(module: AnsibleModule) -> str:
 
 def measure(params: dict[str, t.Any], url: str) -> dict[str, t.Any]:
     """Send everything; return what was measured."""
-    wanted = workload.Workload(**{**params["workload"], "nonce": params["workload"]["nonce"] or secrets.token_hex(4)})
-    ladder = workload.stages(params["stages"], params["warmup"])
+    wanted = shared_prefix.Workload(**{**params["workload"], "nonce": params["workload"]["nonce"] or secrets.token_hex(4)})
+    ladder = shared_prefix.stages(params["stages"], params["warmup"])
     plans, first = [], 0
     for stage in ladder:
-        plans.append(workload.schedule(stage, first, wanted.seed, params["arrivals"]))
+        plans.append(shared_prefix.schedule(stage, first, wanted.seed, params["arrivals"]))
         first += stage.requests
     measured: list[dict[str, t.Any]] = []
 
-    def after(index: int, run: load_drive.Run) -> None:
+    def after(index: int, run: dispatcher.Run) -> None:
         found = stats.stage_summary(run.records, ladder[index].rate, run.cpu_seconds, params["max_lag"])
         progress(params["progress_path"], ladder[index], found)
         if not ladder[index].warmup:
             measured.append(found)
 
     target = load.Target(url, params["model"], params["api"], params["host_header"], params["server_api_key"], tls(params))
-    load_drive.run(target, wanted, plans, load.Limits(params["request_timeout"], params["in_flight"]), after=after)
+    dispatcher.run(target, wanted, plans, load.Limits(params["request_timeout"], params["in_flight"]), after=after)
     return {"url": url, "workload": dataclasses.asdict(wanted), "stages": measured, "total": stats.together(measured)}
 
 
-def progress(path: str | None, stage: workload.Stage, found: dict[str, t.Any]) -> None:
+def progress(path: str | None, stage: shared_prefix.Stage, found: dict[str, t.Any]) -> None:
     """One line for people who wait."""
     if not path:
         return
@@ -402,8 +417,12 @@ def progress(path: str | None, stage: workload.Stage, found: dict[str, t.Any]) -
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule({**cluster.auth_spec(), **SPEC}, supports_check_mode=True, mutually_exclusive=[("url", "gateway", "address")],
-                           required_one_of=[("url", "gateway", "address")])
+    module = AnsibleModule(
+        {**client.auth_spec(), **SPEC},
+        supports_check_mode=True,
+        mutually_exclusive=[("url", "gateway", "address")],
+        required_one_of=[("url", "gateway", "address")],
+    )
     if found := problems(module.params):
         module.fail_json(msg="; ".join(found))
     if module.check_mode:

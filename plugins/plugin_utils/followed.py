@@ -12,8 +12,8 @@ import threading
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.llm_d.inference.plugins.plugin_utils import run_files
-from ansible_collections.llm_d.inference.plugins.plugin_utils.in_process import InProcess
+from . import run_files
+from .in_process import InProcess
 
 display = Display()
 

@@ -26,7 +26,7 @@ from ansible.module_utils import basic
 from ansible.module_utils.common.json import Direction, get_module_encoder
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.llm_d.inference.plugins.plugin_utils import run_files
+from . import run_files
 
 PROFILE = "legacy"
 

@@ -11,9 +11,9 @@ import typing as t
 
 from ansible.errors import AnsibleLookupError
 
-from ansible_collections.llm_d.inference.plugins.module_utils.fields import Problem
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import PREFIX, Mistakes, explain, plan
-from ansible_collections.llm_d.inference.plugins.module_utils.schema import VARIABLES
+from ..module_utils.plan.build import PREFIX, Mistakes, explain, plan
+from ..module_utils.schema.fields import Problem
+from ..module_utils.schema.variables import VARIABLES
 
 Template = t.Callable[[t.Any], t.Any]
 _PATHS = ("llm_d_artifacts_dir", "llm_d_kubeconfig")

@@ -11,8 +11,8 @@ import time
 import typing as t
 
 import kubernetes
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import Cluster
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import Cluster
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 
 from . import definitions_of_others as others
 

@@ -6,7 +6,7 @@ import copy
 import typing as t
 from pathlib import Path
 
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
 
 Facts = dict[str, t.Any]
@@ -45,8 +45,10 @@ CASES: dict[str, tuple[Facts, Facts]] = {
     "agentgateway inside": ({"provider": "agentgateway", "service_type": "ClusterIP"}, {}),
     "kgateway": ({"provider": "kgateway", "service_type": "ClusterIP"}, {}),
     "kgateway envoy": ({"provider": "kgateway", "class_name": "kgateway", "service_type": "NodePort"}, {}),
-    "kgateway mirrored": ({"provider": "kgateway"}, {"llm_d_image_registry": "mirror:5000", "llm_d_image_pull_secrets": ["mirror"],
-                                                     "llm_d_images": {"proxy": "mirror:5000/agentgateway:v0.11.2"}}),
+    "kgateway mirrored": (
+        {"provider": "kgateway"},
+        {"llm_d_image_registry": "mirror:5000", "llm_d_image_pull_secrets": ["mirror"], "llm_d_images": {"proxy": "mirror:5000/agentgateway:v0.11.2"}},
+    ),
     "kgateway envoy mirrored": (
         {"provider": "kgateway", "class_name": "kgateway"},
         {"llm_d_image_registry": "mirror:5000/all", "llm_d_image_pull_secrets": ["mirror"]},

@@ -6,7 +6,7 @@ import typing as t
 from pathlib import Path
 
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan, secret_definitions
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, secret_definitions
 from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
 
 Facts = dict[str, t.Any]

@@ -9,8 +9,8 @@ import typing as t
 
 import jsonschema
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.engines import FIRST_TOKEN, SERVED
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.engines import FIRST_TOKEN, SERVED
 
 from . import definitions_of_others as others
 from .gateway_cases import CHARTS, ROOT, objects

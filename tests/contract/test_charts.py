@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.versions_charts import CHART_WRITES
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.charts import CHART_WRITES
 
 from . import definitions_of_others as others
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import kubernetes
 import pytest
-from unit.plugins.local_servers import JSON, serve
+from local_servers import JSON, serve
 
 from . import definitions_of_others as others
 from .dry_run import APART, BUILT_IN, CRDS, MARK, NAMESPACES, Api, apart, group_of, prepared, refused
@@ -17,8 +17,16 @@ from .inventory_cases import NAMES, case
 from .wrong_objects import OF_CUSTOM_KINDS, spoiled
 
 Facts = dict[str, t.Any]
-PLURALS = {"Namespace": "namespaces", "ServiceAccount": "serviceaccounts", "ConfigMap": "configmaps", "Service": "services", "Secret": "secrets",
-           "Deployment": "deployments", "Role": "roles", "RoleBinding": "rolebindings"}
+PLURALS = {
+    "Namespace": "namespaces",
+    "ServiceAccount": "serviceaccounts",
+    "ConfigMap": "configmaps",
+    "Service": "services",
+    "Secret": "secrets",
+    "Deployment": "deployments",
+    "Role": "roles",
+    "RoleBinding": "rolebindings",
+}
 OF = {"Deployment": "apps/v1", "Role": "rbac.authorization.k8s.io/v1", "RoleBinding": "rbac.authorization.k8s.io/v1"}
 
 
@@ -69,8 +77,11 @@ class Server:
         if group_of({"apiVersion": version}) in BUILT_IN:
             return [{"kind": kind, "name": name, "namespaced": kind != "Namespace"} for kind, name in PLURALS.items() if OF.get(kind, "v1") == version]
         specs = [crd["spec"] for path, crd in self.kept.items() if path.startswith(CRDS)]
-        return [{"kind": spec["names"]["kind"], "name": spec["names"]["plural"], "namespaced": spec["scope"] == "Namespaced"} for spec in specs
-                if version in [f"{spec['group']}/{each['name']}" for each in spec["versions"] if each["served"]]]
+        return [
+            {"kind": spec["names"]["kind"], "name": spec["names"]["plural"], "namespaced": spec["scope"] == "Namespaced"}
+            for spec in specs
+            if version in [f"{spec['group']}/{each['name']}" for each in spec["versions"] if each["served"]]
+        ]
 
     @staticmethod
     def _status(code: int, message: str) -> tuple[int, Facts]:

@@ -17,15 +17,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import plugins as catalogue
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from property_tests import examples
-
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_catalogue as catalogue
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_rules
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_lines import LINE_FACTS
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_presets import PRESETS
-from ansible_collections.llm_d.inference.plugins.module_utils.scorers import build
 
 Document = dict[str, t.Any]
 
@@ -237,7 +236,7 @@ REFUSED: dict[str, tuple[str, Document, str]] = {
 def test_what_it_refuses_we_refuse(line: str, document: Document, words: str) -> None:
     loaded, error = verdict(dump(document), line)
     assert not loaded and words in error, error
-    assert epp_rules.check(document, line)
+    assert check.check(document, line)
 
 
 SILENT: dict[str, tuple[str, Document, str]] = {
@@ -283,7 +282,7 @@ SILENT: dict[str, tuple[str, Document, str]] = {
 def test_what_it_takes_in_silence_we_refuse(line: str, document: Document, words: str) -> None:
     """The traps: the endpoint picker starts, and does not do what was asked."""
     assert verdict(dump(document), line) == (True, "")
-    assert any(words in f"{problem.reason} {problem.fix}" for problem in epp_rules.check(document, line))
+    assert any(words in f"{problem.reason} {problem.fix}" for problem in check.check(document, line))
 
 
 def value(draw: st.DrawFn, param: t.Any, line: str) -> t.Any:
@@ -347,7 +346,7 @@ def test_whatever_we_pass_it_takes(line: str) -> None:
     @given(documents(line))
     def judge(document: Document) -> None:
         loaded, error = verdict(dump(document), line)
-        refused = bool(epp_rules.check(document, line))
+        refused = bool(check.check(document, line))
         passed.append(not refused)
         assert loaded or refused, error
 

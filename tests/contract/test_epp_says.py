@@ -8,16 +8,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from contract.test_epp_accepts import BINARIES, CONTEXT, NOWHERE, binary
+from ansible_collections.llm_d.inference.plugins.module_utils.epp import observed
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
 
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_presets import PRESETS
-from ansible_collections.llm_d.inference.plugins.module_utils.scorers import build
+from contract.test_epp_accepts import BINARIES, CONTEXT, NOWHERE, binary
 
 PAIRS = [(line, name) for line in BINARIES for name, facts in PRESETS.items() if line in facts["lines"] and name != "precise_prefix"]
 
 
-def said(text: str, line: str, folder: Path) -> epp_evidence.Said:
+def said(text: str, line: str, folder: Path) -> observed.Said:
     """The log of an endpoint picker that gets this configuration, read."""
     (folder / "kubeconfig").write_text(json.dumps(NOWHERE), encoding="utf-8")
     (folder / "config.yaml").write_text(text, encoding="utf-8")
@@ -25,7 +25,7 @@ def said(text: str, line: str, folder: Path) -> epp_evidence.Said:
     environment = {"KUBECONFIG": f"{folder}/kubeconfig", "PATH": os.environ["PATH"], "TMPDIR": str(folder)}
     command = [binary(line), f"--config-file={folder}/config.yaml", *flags]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    return epp_evidence.read_log(done.stdout + done.stderr)
+    return observed.read_log(done.stdout + done.stderr)
 
 
 @pytest.mark.parametrize(("line", "preset"), PAIRS)
@@ -33,10 +33,10 @@ def test_it_says_that_it_loaded_this_and_nothing_else(line: str, preset: str, tm
     document = build({"preset": preset}, line, CONTEXT).document
     words = said(build({"preset": preset}, line, CONTEXT).text, line, tmp_path)
     assert words.loaded and words.shape is not None
-    assert epp_evidence.differs(words, document) == ""
+    assert observed.differs(words, document) == ""
     for other in ("queue", "round_robin"):
         if other != preset:
-            assert epp_evidence.differs(words, build({"preset": other}, line, CONTEXT).document)
+            assert observed.differs(words, build({"preset": other}, line, CONTEXT).document)
 
 
 @pytest.mark.parametrize("line", BINARIES)
@@ -44,9 +44,9 @@ def test_parameters_and_weights_are_read(line: str, tmp_path: Path) -> None:
     block = {"scorers": {"queue": 0.5, "prefix": {"weight": 7, "auto_tune": False, "block_size_tokens": 64}}, "picker": "weighted_random"}
     built = build(block, line, CONTEXT)
     words = said(built.text, line, tmp_path)
-    assert words.loaded and epp_evidence.differs(words, built.document) == ""
+    assert words.loaded and observed.differs(words, built.document) == ""
     block["scorers"]["prefix"]["block_size_tokens"] = 32
-    assert "64" in epp_evidence.differs(words, build(block, line, CONTEXT).document)
+    assert "64" in observed.differs(words, build(block, line, CONTEXT).document)
 
 
 @pytest.mark.parametrize("line", BINARIES)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.verdict import targets
-from ansible_collections.llm_d.inference.plugins.module_utils.versions_gateways import GATEWAY_PROVIDERS
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.verdict import targets
 
 from . import definitions_of_others as others
 from .gateway_cases import file_of, objects

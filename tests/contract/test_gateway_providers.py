@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-from ansible_collections.llm_d.inference.plugins.module_utils.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 
 from . import definitions_of_others as others
 from .gateway_cases import CASES, STANDALONE, case

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-
 from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
 
 SIMULATOR = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin")) / "llm-d-inference-sim"
@@ -38,20 +37,30 @@ def simulator(*arguments: str) -> t.Iterator[str]:
 @pytest.fixture(name="run")
 def run_module(capsys):
     """Runs a module with options; gives its result."""
+
     def run(module, **options):
         with patch_module_args(options), pytest.raises(SystemExit):
             module.main()
         return json.loads(capsys.readouterr().out)
+
     return run
 
 
 def test_every_level_of_a_simulator_that_starts(run):
     with simulator() as url:
-        found = run(vllm_health, url=url, model="acme/tiny", min_model_len=2048, level="metrics", apis=["completions", "chat_completions"], timeout=30,
-                    interval=0.2)
+        found = run(
+            vllm_health, url=url, model="acme/tiny", min_model_len=2048, level="metrics", apis=["completions", "chat_completions"], timeout=30, interval=0.2
+        )
     assert found["healthy"] is True, found
     assert [check["name"] for check in found["checks"]] == [
-        "health", "models", "completions", "completions_streamed", "chat_completions", "chat_completions_streamed", "metrics"]
+        "health",
+        "models",
+        "completions",
+        "completions_streamed",
+        "chat_completions",
+        "chat_completions_streamed",
+        "metrics",
+    ]
     assert found["engine"] == "simulator" and found["version"] is None
     assert found["metrics"]["block_size"]["value"] == 16 and found["servers"][0]["notes"] == []
 
@@ -62,9 +71,15 @@ def test_a_simulator_that_loads_is_waited_for(run):
     assert found["healthy"] is True and found["waited"] > 1.5 and found["looks"] > 3
 
 
-@pytest.mark.parametrize("kind, status, remedy", [
-    ("rate_limit", "429", "replicas"), ("server_error", "50", "log"), ("model_not_found", "404", "model"), ("invalid_api_key", "401", "api_key"),
-])
+@pytest.mark.parametrize(
+    "kind, status, remedy",
+    [
+        ("rate_limit", "429", "replicas"),
+        ("server_error", "50", "log"),
+        ("model_not_found", "404", "model"),
+        ("invalid_api_key", "401", "api_key"),
+    ],
+)
 def test_failures_that_it_makes_on_purpose(run, kind, status, remedy):
     with simulator() as url:
         assert run(vllm_health, url=url, level="ready", timeout=30, interval=0.2)["healthy"] is True

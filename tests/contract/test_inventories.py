@@ -6,8 +6,8 @@ import re
 import typing as t
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.images import needed
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 
 from . import definitions_of_others as others
 from .dry_run import BUILT_IN, group_of
@@ -28,8 +28,15 @@ def images_in(node: t.Any) -> t.Iterator[str]:
 
 def test_the_inventories_of_the_readme_are_there() -> None:
     assert {"kubernetes", "openshift", "gke", "simulator"} <= set(NAMES)
-    assert {"sample-production", "sample-minimal", "sample-istio", "sample-simulator", "sample-simulator-minimal",
-            "sample-simulation-full", "sample-simulation-istio"} <= set(NAMES)
+    assert {
+        "sample-production",
+        "sample-minimal",
+        "sample-istio",
+        "sample-simulator",
+        "sample-simulator-minimal",
+        "sample-simulation-full",
+        "sample-simulation-istio",
+    } <= set(NAMES)
 
 
 def test_the_objects_are_those_of_every_template_that_a_role_applies() -> None:

@@ -13,10 +13,9 @@ import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
-
-from ansible_collections.llm_d.inference.plugins.module_utils import versions, versions_gateways
-from ansible_collections.llm_d.inference.plugins.module_utils.crds import version_key
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.crds import version_key
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.releases import gateways, lines
 
 from . import definitions_of_others as others
 
@@ -82,13 +81,13 @@ def local_images(local):
 def inventory_wants(root):
     """The release line and provider that inventories/local asks for."""
     variables = read(root / "inventories/local/group_vars/all/llm_d.yml")
-    return versions.RELEASES[variables["llm_d_release"]], versions_gateways.GATEWAY_PROVIDERS[variables["llm_d_gateway"]["provider"]]
+    return lines.RELEASES[variables["llm_d_release"]], gateways.GATEWAY_PROVIDERS[variables["llm_d_gateway"]["provider"]]
 
 
 def test_the_registry_has_every_image_of_the_plan(images, wanted):
     _release, gateway = wanted
-    pickers = [versions.RELEASES[line][image] for line in LINES for image in ("epp_image", "sidecar_image")]
-    needed = [*filter(None, pickers), versions.ENGINES["simulator"]["image"], OURS, gateway["controller_image"], gateway["proxy_image"]]
+    pickers = [lines.RELEASES[line][image] for line in LINES for image in ("epp_image", "sidecar_image")]
+    needed = [*filter(None, pickers), lines.ENGINES["simulator"]["image"], OURS, gateway["controller_image"], gateway["proxy_image"]]
     for image in needed:
         repository, tag = image.rsplit(":", 1)
         assert images.get(repository) == tag, f"roles/local_cluster/vars/main.yml makes {repository}:{images.get(repository)}, versions.py wants {image}"
@@ -120,8 +119,8 @@ def test_groups_share_one_version_of_a_library(root):
             kind = "older" if path.parent.name in OLDER_KUBERNETES and BOUND_TO_KUBERNETES.match(module) else "all"
             if module not in OWN and version != "v0.0.0":  # that one is replaced
                 found.setdefault(f"{module} ({kind})", {}).setdefault(version, set()).add(path.parent.name)
-    assert sum(len(set().union(*versions.values())) > 3 for versions in found.values()) > 50, "the locks are not read as they are written"
-    assert {module: versions for module, versions in found.items() if len(versions) > 1} == {}
+    assert sum(len(set().union(*lines.values())) > 3 for lines in found.values()) > 50, "the locks are not read as they are written"
+    assert {module: lines for module, lines in found.items() if len(lines) > 1} == {}
 
 
 def test_the_proxy_image_holds_what_its_tag_says(root, images):
@@ -132,10 +131,10 @@ def test_the_proxy_image_holds_what_its_tag_says(root, images):
 
 def test_definitions_and_chart_are_the_versions_of_the_plan(root, wanted):
     _release, gateway = wanted
-    newest = max((versions.RELEASES[line]["crds_version"] for line in LINES), key=version_key)
+    newest = max((lines.RELEASES[line]["crds_version"] for line in LINES), key=version_key)
     assert locked(root, "gie", "sigs.k8s.io/gateway-api-inference-extension") == "v" + newest
     assert locked(root, "gateway", "github.com/envoyproxy/gateway") == "v" + gateway["version"]
-    assert locked(root, "gateway", "sigs.k8s.io/gateway-api") == "v" + versions_gateways.GATEWAY_API["version"]
+    assert locked(root, "gateway", "sigs.k8s.io/gateway-api") == "v" + gateways.GATEWAY_API["version"]
 
 
 def test_the_chart_names_the_controller_image(local, wanted):

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import go_compiler
 import pytest
-
-from ansible_collections.llm_d.inference.plugins.module_utils.go_build import Builder
+from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.go_build import Builder
 
 CACHE = Path("/var/cache/llm-d-local")
 

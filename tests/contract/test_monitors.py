@@ -7,8 +7,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils import claims_stack, verdict
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import stack_claims, verdict
 from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
 
 from . import definitions_of_others as others
@@ -43,12 +43,14 @@ CASES: dict[str, tuple[list[Facts], list[tuple[str, str, int]]]] = {
 
 def planned_and_made(services: list[Facts], provider: str = "envoy_gateway", **monitoring: t.Any) -> tuple[Facts, list[Facts]]:
     """(plan, objects)."""
-    found = plan({
-        "llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"},
-        "llm_d_gateway": {"provider": provider},
-        "llm_d_model_services": services,
-        "llm_d_monitoring": {"scrape": True, **monitoring},
-    })
+    found = plan(
+        {
+            "llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"},
+            "llm_d_gateway": {"provider": provider},
+            "llm_d_model_services": services,
+            "llm_d_monitoring": {"scrape": True, **monitoring},
+        }
+    )
     return found, [item for template in TEMPLATES for item in render(template, found)]
 
 
@@ -73,8 +75,11 @@ def targets(items: t.Sequence[Facts]) -> list[tuple[str, str, int]]:
         for pod in (pod for pod in pods(items) if wanted <= pod["metadata"]["labels"].items()):
             for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", [])):
                 for endpoint in monitor["spec"]["podMetricsEndpoints"]:
-                    found += [(monitor["metadata"]["name"], container["name"], port["containerPort"])
-                              for port in container.get("ports", []) if port.get("name") == endpoint["port"]]
+                    found += [
+                        (monitor["metadata"]["name"], container["name"], port["containerPort"])
+                        for port in container.get("ports", [])
+                        if port.get("name") == endpoint["port"]
+                    ]
     return sorted(found)
 
 
@@ -102,10 +107,11 @@ def judged(services: list[Facts], spoil: t.Callable[[list[Facts]], None] = lambd
     """The claim about scraping of the first service, all else being well."""
     planned, items = planned_and_made(services)
     spoil(items)
-    routing = {"observations": [
-        {"name": service["name"], "pickers": service["scheduler"]["replicas"], "seconds": {"counted": 0.1}} for service in planned["services"]]}
+    routing = {
+        "observations": [{"name": service["name"], "pickers": service["scheduler"]["replicas"], "seconds": {"counted": 0.1}} for service in planned["services"]]
+    }
     groups = [{"name": each["name"], "waited": 0.1, "servers": [{"server": "x", "checks": []}]} for each in verdict.servers(planned)]
-    return claims_stack.judge_scraping(routing, {"groups": groups}, planned, {"resources": items})[0][0]
+    return stack_claims.judge_scraping(routing, {"groups": groups}, planned, {"resources": items})[0][0]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -143,16 +149,19 @@ SPLIT = "prefill and decode, past the sidecar"
 NOBODY = "the pods of llama-decode are scraped by no PodMonitor, not by llama-decode"
 
 
-@pytest.mark.parametrize(("spoil", "said"), [
-    (without("llama-decode"), NOBODY),
-    (with_spec("llama-epp", podMetricsEndpoints=[{"port": "http-metrics"}]), "llama-epp are scraped by no PodMonitor"),
-    (with_spec("llama-decode", podMetricsEndpoints=[{"port": "engine", "path": "/stats"}]), NOBODY),
-    (with_spec("llama-decode", podMetricsEndpoints=[{"port": "engine"}, {"port": "http"}]), "llama-decode are scraped by llama-decode and llama-decode"),
-    (with_spec("llama-prefill", selector={"matchLabels": SERVERS}), "the pods of llama-decode are scraped by llama-decode and llama-prefill"),
-    (with_spec("llama-decode", selector={"matchLabels": {**SERVERS, "llm-d.ai/role": "decoder"}}), NOBODY),
-    (with_spec("llama-decode", namespaceSelector={"matchNames": ["other"]}), NOBODY),
-    (with_spec("llama-decode", selector={"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}), NOBODY),
-])
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (without("llama-decode"), NOBODY),
+        (with_spec("llama-epp", podMetricsEndpoints=[{"port": "http-metrics"}]), "llama-epp are scraped by no PodMonitor"),
+        (with_spec("llama-decode", podMetricsEndpoints=[{"port": "engine", "path": "/stats"}]), NOBODY),
+        (with_spec("llama-decode", podMetricsEndpoints=[{"port": "engine"}, {"port": "http"}]), "llama-decode are scraped by llama-decode and llama-decode"),
+        (with_spec("llama-prefill", selector={"matchLabels": SERVERS}), "the pods of llama-decode are scraped by llama-decode and llama-prefill"),
+        (with_spec("llama-decode", selector={"matchLabels": {**SERVERS, "llm-d.ai/role": "decoder"}}), NOBODY),
+        (with_spec("llama-decode", namespaceSelector={"matchNames": ["other"]}), NOBODY),
+        (with_spec("llama-decode", selector={"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}), NOBODY),
+    ],
+)
 def test_the_verdict_fails_of_anything_else(spoil: t.Callable[[list[Facts]], None], said: str) -> None:
     found = judged(CASES[SPLIT][0], spoil)
     assert not found["ok"] and said in found["evidence"] and "PodMonitors" in found["remedy"]

@@ -12,12 +12,20 @@ from local_servers import serve
 from .test_health_simulator import pytestmark, run_module, simulator
 
 __all__ = ["pytestmark", "run_module"]  # the skip where there is no simulator, and the fixture `run`
-OPTIONS = {"model": "acme/tiny", "nonce": "same", "workload": {"input_len": 20, "output_len": 7}, "stages": [{"concurrency": 2, "requests": 12}],
-           "max_lag": 5, "max_lag_share": 0, "pause": 0}
+OPTIONS = {
+    "model": "acme/tiny",
+    "nonce": "same",
+    "workload": {"input_len": 20, "output_len": 7},
+    "stages": [{"concurrency": 2, "requests": 12}],
+    "max_lag": 5,
+    "max_lag_share": 0,
+    "pause": 0,
+}
 
 
 def silent(url: str) -> t.Callable[..., t.Any]:
     """Hands everything on, but for what a streamed answer says of its tokens."""
+
     def answer(_handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
         request = urllib.request.Request(url + path, body or None, {"Content-Type": "application/json"}, method=method)
         with urllib.request.urlopen(request, timeout=30) as reply:
@@ -25,6 +33,7 @@ def silent(url: str) -> t.Callable[..., t.Any]:
         if kind.startswith("text/event-stream"):
             lines = [line if "[DONE]" in line or not line.startswith("data: ") else _without_usage(line) for line in lines]
         return 200, {"Content-Type": kind}, "".join(lines)
+
     return answer
 
 

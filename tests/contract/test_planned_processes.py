@@ -17,9 +17,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_presets import SIDECAR_SERVER_PORT
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import SIDECAR_SERVER_PORT
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 
 Facts = dict[str, t.Any]
 BINARIES = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin"))

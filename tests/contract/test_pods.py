@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
 
 from . import definitions_of_others as others

@@ -11,15 +11,22 @@ import atheris
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 
 with atheris.instrument_imports(include=["ansible_collections"]):
-    from ansible_collections.llm_d.inference.plugins.module_utils import load_record, load_wire, prometheus_text, sse
+    from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text, sse
+    from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import http11
+    from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import record as load_record
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 SEEDS = {
-    "sse": [b"data: {\"a\": 1}\n\ndata: [DONE]\n\n", b"event: error\r\ndata: x\r\ndata: y\r\n\r\n", b": ping\rdata:\xff\r\r", b"\xef\xbb\xbfid: 1\ndata"],
-    "metrics": [b"# TYPE a gauge\na{b=\"c\\\"d\\n\"} 1 170\na NaN\n", b"x_bucket{le=\"+Inf\"} 3e5\nx +Inf\n"],
-    "answer": [HEAD + event + b"data: [DONE]\n\n" for event in (
-        b'data: {"choices":[{"text":"a"}]}\n\ndata: {"choices":[{"text":"","finish_reason":"stop"}],"usage":{"completion_tokens":2}}\n\n',
-        b'data: {"error":{"message":"x"}}\n\n', b'data: {"choices":[{"delta":{"role":"assistant","content":""}}]}\n\n')],
+    "sse": [b'data: {"a": 1}\n\ndata: [DONE]\n\n', b"event: error\r\ndata: x\r\ndata: y\r\n\r\n", b": ping\rdata:\xff\r\r", b"\xef\xbb\xbfid: 1\ndata"],
+    "metrics": [b'# TYPE a gauge\na{b="c\\"d\\n"} 1 170\na NaN\n', b'x_bucket{le="+Inf"} 3e5\nx +Inf\n'],
+    "answer": [
+        HEAD + event + b"data: [DONE]\n\n"
+        for event in (
+            b'data: {"choices":[{"text":"a"}]}\n\ndata: {"choices":[{"text":"","finish_reason":"stop"}],"usage":{"completion_tokens":2}}\n\n',
+            b'data: {"error":{"message":"x"}}\n\n',
+            b'data: {"choices":[{"delta":{"role":"assistant","content":""}}]}\n\n',
+        )
+    ],
     "wire": [b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"],
 }
 
@@ -57,12 +64,12 @@ def check_wire(data: bytes) -> None:
     """An answer or a WireError, however it is cut; never more bytes than came."""
     outcomes = []
     for pieces in (cut(data), [b"".join(cut(data))]):
-        parser, found = load_wire.ResponseParser(), b""
+        parser, found = http11.ResponseParser(), b""
         try:
             for piece in pieces:
                 found += b"".join(parser.feed(piece))
             outcomes.append(found)
-        except load_wire.WireError:
+        except http11.WireError:
             outcomes.append(None)
         assert len(found) <= sum(map(len, pieces))
     assert outcomes[0] == outcomes[1], (data, outcomes)
@@ -78,7 +85,7 @@ def check_answer(data: bytes) -> None:
                 if not reader.done:
                     reader.feed(piece, float(now))
             reader.eof(99.0)
-        except load_wire.WireError:
+        except http11.WireError:
             counts.append(None)
             continue
         record = reader.record

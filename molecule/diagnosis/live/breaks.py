@@ -20,8 +20,10 @@ Break = tuple[tuple[str, ...], t.Callable[[Stack], Undo]]
 
 def argument(value: str, instead_of: str = "") -> t.Callable[[Object], None]:
     """Adds an argument to a container, in the place of those that begin with `instead_of`."""
+
     def change(part: Object) -> None:
         part["args"] = [entry for entry in part.get("args", []) if not instead_of or not entry.startswith(instead_of)] + [value]
+
     return change
 
 
@@ -29,6 +31,7 @@ def resources(**limits: str) -> t.Callable[[Object], None]:
     def change(part: Object) -> None:
         asked = {name.replace("__", "/").replace("_", "."): value for name, value in limits.items()}
         part["resources"] = {"limits": asked, "requests": asked}
+
     return change
 
 
@@ -38,8 +41,10 @@ def gpu(part: Object) -> None:
 
 def wrong_configuration(stack: Stack) -> Undo:
     def change(obj: Object) -> None:
-        obj["data"]["config.yaml"] = obj["data"]["config.yaml"].replace("- type: queue-scorer", "- type: quue-scorer").replace(
-            "pluginRef: queue-scorer", "pluginRef: quue-scorer")
+        obj["data"]["config.yaml"] = (
+            obj["data"]["config.yaml"].replace("- type: queue-scorer", "- type: quue-scorer").replace("pluginRef: queue-scorer", "pluginRef: quue-scorer")
+        )
+
     return restarting(stack, EPP, stack.edit("configmaps", EPP, change))
 
 
@@ -54,6 +59,7 @@ def restarting(stack: Stack, name: str, mend: Undo) -> Undo:
     def undo() -> None:
         mend()
         stack.restart(name)
+
     return undo
 
 
@@ -83,6 +89,7 @@ def no_names(stack: Stack) -> Undo:
 
     def undo() -> None:
         supervisor("start", "coredns")
+
     supervisor("stop", "coredns")
     try:
         for name in proxies:
@@ -113,6 +120,7 @@ def breaking_off(stack: Stack) -> Undo:
 
     def change(part: Object) -> None:
         part.update(image=image, command=["/usr/bin/python3", "-c", SERVER], args=[MODEL])
+
     return stack.container(DECODE, change)
 
 
@@ -129,23 +137,35 @@ BREAKS: dict[str, Break] = {
     "picker_for_another_pool": (("F5",), lambda stack: stack.container(EPP, argument("--pool-name=smi", "--pool-name"))),
     "picker_with_another_metric": (("drift",), lambda stack: stack.container(EPP, argument("--kv-cache-usage-percentage-metric=vllm:nothing"))),
     "picker_probed_on_the_wrong_port": (
-        ("F42",), lambda stack: stack.container(EPP, lambda part: part.update(startupProbe={"httpGet": {"path": "/", "port": 19000}, "failureThreshold": 99}))),
+        ("F42",),
+        lambda stack: stack.container(EPP, lambda part: part.update(startupProbe={"httpGet": {"path": "/", "port": 19000}, "failureThreshold": 99})),
+    ),
     "picker_reads_metrics_from_another_path": (
-        ("drift",), lambda stack: stack.container(EPP, argument("--model-server-metrics-path=/nothing", "--model-server-metrics-path"))),
+        ("drift",),
+        lambda stack: stack.container(EPP, argument("--model-server-metrics-path=/nothing", "--model-server-metrics-path")),
+    ),
     "pool_selects_nothing": (
-        ("F21",), lambda stack: stack.edit("inferencepools", POOL, lambda obj: obj["spec"].update(selector={"matchLabels": {"app": "nothing"}}))),
+        ("F21",),
+        lambda stack: stack.edit("inferencepools", POOL, lambda obj: obj["spec"].update(selector={"matchLabels": {"app": "nothing"}})),
+    ),
     "pool_target_port_wrong": (("F22",), lambda stack: stack.edit("inferencepools", POOL, lambda obj: obj["spec"].update(targetPorts=[{"number": 8200}]))),
     "pool_deleted": (("absent",), lambda stack: stack.delete("inferencepools", POOL)),
     "two_pools_share_the_servers": (("F29",), second_pool),
     "service_target_port_wrong": (("F22",), lambda stack: stack.edit("services", "sim", lambda obj: obj["spec"]["ports"][0].update(targetPort=9999))),
     "route_on_another_gateway": (
-        ("F8",), lambda stack: stack.edit("httproutes", ROUTE, lambda obj: obj["spec"]["parentRefs"][0].update(name="another-gateway"))),
+        ("F8",),
+        lambda stack: stack.edit("httproutes", ROUTE, lambda obj: obj["spec"]["parentRefs"][0].update(name="another-gateway")),
+    ),
     "route_deleted": (("absent",), lambda stack: stack.delete("httproutes", ROUTE)),
     "route_on_another_path": (
-        ("F23",), lambda stack: stack.edit("httproutes", ROUTE, lambda obj: obj["spec"]["rules"][0]["matches"][0]["path"].update(value="/elsewhere"))),
+        ("F23",),
+        lambda stack: stack.edit("httproutes", ROUTE, lambda obj: obj["spec"]["rules"][0]["matches"][0]["path"].update(value="/elsewhere")),
+    ),
     "reference_grant_missing": (("F10",), lambda stack: stack.edit("httproutes", ROUTE, backend("kube-system"))),
     "header_override_missing": (
-        ("F26",), lambda stack: stack.edit("backendtrafficpolicies", EPP, lambda obj: obj["spec"]["loadBalancer"].pop("endpointOverride"))),
+        ("F26",),
+        lambda stack: stack.edit("backendtrafficpolicies", EPP, lambda obj: obj["spec"]["loadBalancer"].pop("endpointOverride")),
+    ),
     "policy_that_asks_the_picker_gone": (("F26",), lambda stack: stack.delete("envoyextensionpolicies", EPP)),
     "proxy_dials_services": (("F52",), lambda stack: stack.edit("envoyproxies", "llm-d-gateway", lambda obj: obj["spec"].update(routingType="Service"))),
     "gateway_of_another_class": (("F7",), lambda stack: stack.edit("gateways", "llm-d-gateway", lambda obj: obj["spec"].update(gatewayClassName="nothing"))),
@@ -156,7 +176,9 @@ BREAKS: dict[str, Break] = {
     "server_image_wrong": (("F34",), lambda stack: stack.container(DECODE, lambda part: part.update(image=part["image"] + "-none"))),
     "server_crash_looping": (("args",), lambda stack: stack.container(DECODE, argument("--nonsense=1"))),
     "server_without_its_secret": (
-        ("F17",), lambda stack: stack.container(DECODE, lambda part: part.update(envFrom=[{"secretRef": {"name": "llm-d-hf-token"}}]))),
+        ("F17",),
+        lambda stack: stack.container(DECODE, lambda part: part.update(envFrom=[{"secretRef": {"name": "llm-d-hf-token"}}])),
+    ),
     "server_out_of_memory": (("F18",), lambda stack: stack.container(DECODE, resources(memory="16Mi"))),
     "server_asks_for_a_gpu": (("F13", "F48"), lambda stack: stack.container(DECODE, gpu)),
     "server_asks_for_a_thousand_cores": (("F35",), lambda stack: stack.container(DECODE, resources(cpu="1000"))),

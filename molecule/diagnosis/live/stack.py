@@ -13,9 +13,8 @@ import urllib.request
 from pathlib import Path
 
 import plays
-
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 
 NAMESPACE, MODEL = "llm-d", "llm-d/simulated-8b"
 LIMIT = 30  # seconds that one diagnosis may take
@@ -26,10 +25,18 @@ Undo = t.Callable[[], None]
 def path(kind: str, name: str, namespace: str = NAMESPACE) -> str:
     """The URL path of an object; without a name, of its kind."""
     groups = {
-        "deployments": "apis/apps/v1", "configmaps": "api/v1", "services": "api/v1", "pods": "api/v1", "resourcequotas": "api/v1",
-        "roles": "apis/rbac.authorization.k8s.io/v1", "networkpolicies": "apis/networking.k8s.io/v1", "httproutes": "apis/gateway.networking.k8s.io/v1",
-        "gateways": "apis/gateway.networking.k8s.io/v1", "inferencepools": "apis/inference.networking.k8s.io/v1",
-        "envoyextensionpolicies": "apis/gateway.envoyproxy.io/v1alpha1", "backendtrafficpolicies": "apis/gateway.envoyproxy.io/v1alpha1",
+        "deployments": "apis/apps/v1",
+        "configmaps": "api/v1",
+        "services": "api/v1",
+        "pods": "api/v1",
+        "resourcequotas": "api/v1",
+        "roles": "apis/rbac.authorization.k8s.io/v1",
+        "networkpolicies": "apis/networking.k8s.io/v1",
+        "httproutes": "apis/gateway.networking.k8s.io/v1",
+        "gateways": "apis/gateway.networking.k8s.io/v1",
+        "inferencepools": "apis/inference.networking.k8s.io/v1",
+        "envoyextensionpolicies": "apis/gateway.envoyproxy.io/v1alpha1",
+        "backendtrafficpolicies": "apis/gateway.envoyproxy.io/v1alpha1",
         "envoyproxies": "apis/gateway.envoyproxy.io/v1alpha1",
     }
     return f"/{groups[kind]}/namespaces/{namespace}/{kind}" + (f"/{name}" if name else "")
@@ -57,6 +64,7 @@ class Stack:
 
         def undo() -> None:
             self._put(where, before)
+
         return undo
 
     def _put(self, where: str, content: Object) -> None:
@@ -98,8 +106,7 @@ class Stack:
     def servers(self) -> dict[str, str]:
         """Addresses of the model servers by pod name."""
         pods = self.cluster.get(path("pods", ""), {"labelSelector": "llm-d.ai/model-service=sim,llm-d.ai/role=decode"})["items"]
-        return {pod["metadata"]["name"]: pod["status"]["podIP"] for pod in pods
-                if pod["status"].get("podIP") and not pod["metadata"].get("deletionTimestamp")}
+        return {pod["metadata"]["name"]: pod["status"]["podIP"] for pod in pods if pod["status"].get("podIP") and not pod["metadata"].get("deletionTimestamp")}
 
     def mislead(self, settings: Object, every: bool = False) -> Undo:
         """Other settings for one running simulator, or for all of them; gives what resets them."""
@@ -111,6 +118,7 @@ class Stack:
         def undo() -> None:
             for address in self.servers().values():
                 exchange(f"http://{address}:8000/admin/config", calm)
+
         return undo
 
     def gateway(self) -> str:

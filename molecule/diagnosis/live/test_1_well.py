@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import threading
 
+from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text as prometheus
 from stack import MODEL, Stack, exchange, until
-
-from ansible_collections.llm_d.inference.plugins.module_utils import prometheus_text as prometheus
 
 
 def test_an_idle_stack(stack: Stack) -> None:
@@ -29,6 +28,7 @@ def test_a_stack_under_full_load(stack: Stack) -> None:
     def load() -> None:
         while not over.is_set():
             counts.append(exchange(url, {"model": MODEL, "prompt": "on and on " * 50, "max_tokens": 64}, 60)[0])
+
     threads = [threading.Thread(target=load, daemon=True) for _number in range(24)]
     for thread in threads:
         thread.start()
@@ -51,9 +51,19 @@ def test_a_stack_under_full_load(stack: Stack) -> None:
 
 def test_no_api_server(stack: Stack, tmp_path) -> None:
     nowhere = tmp_path / "kubeconfig"
-    nowhere.write_text(json.dumps({
-        "apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "u", "user": {"token": "none"}}]}), encoding="utf-8")
+    nowhere.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "c",
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+                "users": [{"name": "u", "user": {"token": "none"}}],
+            }
+        ),
+        encoding="utf-8",
+    )
     found = stack.diagnose(llm_d_kubeconfig=str(nowhere))
     assert [entry["code"] for entry in found["findings"]] == ["api"] and "\n" not in found["summary"]
 

@@ -17,8 +17,10 @@ def test_the_break_is_named_and_then_gone(stack: Stack, name: str) -> None:
     try:
         found = stack.until_named(codes)
         named = next(entry for entry in found["findings"] if entry["code"] in codes)
-        print(f"{name}: rank {named['rank']} of {len(found['findings'])} in {found['seconds']} s, with evidence in {found['whole_seconds']} s: "
-              f"{named['what']} ({named['where']})")
+        print(
+            f"{name}: rank {named['rank']} of {len(found['findings'])} in {found['seconds']} s, with evidence in {found['whole_seconds']} s: "
+            f"{named['what']} ({named['where']})"
+        )
         assert named["evidence"] and named["remedy"] and not found["ok"]
         assert "ready" in (stack.artifacts / "diagnose/summary.txt").read_text(encoding="utf-8").lower()
         if name == "server_crash_looping":
@@ -34,6 +36,7 @@ def the_evidence_is_kept(stack: Stack) -> None:
 
     def of(begin: str, end: str) -> str:
         return "\n".join(content for name, content in kept.items() if name.startswith(begin) and name.endswith(end))
+
     print(f"{len(kept)} files, {sum(map(len, kept.values()))} characters")
     assert "Deployment llm-d/sim-decode: NOT READY" in kept["summary.txt"]
     assert "--nonsense=1" in kept["deployment-llm-d-sim-decode.yml"] and "name: sim-epp" in kept["configmaps-llm-d.yml"]

@@ -11,9 +11,8 @@ import typing as t
 from pathlib import Path
 
 import plays
-
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
 
 Object = dict[str, t.Any]
 NAMESPACE = "llm-d"
@@ -54,8 +53,16 @@ class Stack:
 
     def versions(self) -> dict[str, str]:
         """resourceVersion of what the roles write, by kind and name."""
-        kinds = {"Deployment": "apps/v1", "ConfigMap": "v1", "Service": "v1", "ServiceAccount": "v1", "Role": "rbac.authorization.k8s.io/v1",
-                 "Gateway": "gateway.networking.k8s.io/v1", "HTTPRoute": "gateway.networking.k8s.io/v1", "InferencePool": "inference.networking.k8s.io/v1"}
+        kinds = {
+            "Deployment": "apps/v1",
+            "ConfigMap": "v1",
+            "Service": "v1",
+            "ServiceAccount": "v1",
+            "Role": "rbac.authorization.k8s.io/v1",
+            "Gateway": "gateway.networking.k8s.io/v1",
+            "HTTPRoute": "gateway.networking.k8s.io/v1",
+            "InferencePool": "inference.networking.k8s.io/v1",
+        }
         found = {}
         for kind, version in kinds.items():
             for item in self.cluster.get(self.cluster.path(version, kind, NAMESPACE) or "")["items"]:

@@ -41,11 +41,16 @@ def test_a_controller_that_shall_be_there_and_is_not(stack: Stack) -> None:
 @pytest.fixture(name="weak")
 def _weak(stack: Stack, tmp_path: Path) -> t.Iterator[str]:
     """The kubeconfig of an account that may read and write nothing."""
-    role = {"kind": "ClusterRoleBinding", "metadata": {"name": "faults-weak"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
-            "subjects": [{"kind": "ServiceAccount", "name": "faults-weak", "namespace": "default"}]}
-    paths = [stack.create("v1", {"kind": "ServiceAccount", "metadata": {"name": "faults-weak", "namespace": "default"}}),
-             stack.create("rbac.authorization.k8s.io/v1", role)]
+    role = {
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "faults-weak"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "ServiceAccount", "name": "faults-weak", "namespace": "default"}],
+    }
+    paths = [
+        stack.create("v1", {"kind": "ServiceAccount", "metadata": {"name": "faults-weak", "namespace": "default"}}),
+        stack.create("rbac.authorization.k8s.io/v1", role),
+    ]
     token = stack.cluster.request("POST", f"{paths[0]}/token", body={"spec": {"expirationSeconds": 600}})["status"]["token"]
     config = yaml.safe_load(Path(stack.kubeconfig).read_text(encoding="utf-8"))
     config["users"][0]["user"] = {"token": token}
@@ -57,5 +62,10 @@ def _weak(stack: Stack, tmp_path: Path) -> t.Iterator[str]:
 
 def test_a_write_that_is_forbidden(stack: Stack, weak: str) -> None:
     # the local cluster's own play would mend the kubeconfig, so that this is of those after it
-    refuses(stack, "rights/lacking", f"system:serviceaccount:default:faults-weak may not create, patch, delete deployments.apps in {NAMESPACE}",
-            "Found: denied", llm_d_kubeconfig=weak)
+    refuses(
+        stack,
+        "rights/lacking",
+        f"system:serviceaccount:default:faults-weak may not create, patch, delete deployments.apps in {NAMESPACE}",
+        "Found: denied",
+        llm_d_kubeconfig=weak,
+    )

@@ -7,9 +7,8 @@ import time
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 from stack import NAMESPACE, SIM, Object, Stack, tells, until
-
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError
 
 RULES = [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["deployments"]}]
 HERE = {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}
@@ -18,18 +17,29 @@ HERE = {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}
 def webhook(port: int) -> Object:
     """One that nobody serves."""
     hook = {
-        "name": "closed.faults.example.com", "rules": RULES, "namespaceSelector": HERE, "failurePolicy": "Fail", "sideEffects": "None",
-        "admissionReviewVersions": ["v1"], "timeoutSeconds": 2, "clientConfig": {"url": f"https://127.0.0.1:{port}/"},
+        "name": "closed.faults.example.com",
+        "rules": RULES,
+        "namespaceSelector": HERE,
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 2,
+        "clientConfig": {"url": f"https://127.0.0.1:{port}/"},
     }
     return {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "faults-closed"}, "webhooks": [hook]}
 
 
 POLICY: list[Object] = [
-    {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": "faults-freeze"}, "spec": {
-        "failurePolicy": "Fail", "matchConstraints": {"namespaceSelector": HERE, "resourceRules": RULES},
-        "validations": [{"expression": "false", "message": "nothing changes on a Friday"}]}},
-    {"kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "faults-freeze"}, "spec": {
-        "policyName": "faults-freeze", "validationActions": ["Deny"]}},
+    {
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "faults-freeze"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"namespaceSelector": HERE, "resourceRules": RULES},
+            "validations": [{"expression": "false", "message": "nothing changes on a Friday"}],
+        },
+    },
+    {"kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "faults-freeze"}, "spec": {"policyName": "faults-freeze", "validationActions": ["Deny"]}},
 ]
 
 

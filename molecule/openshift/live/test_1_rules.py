@@ -87,7 +87,9 @@ def of_developer(api: Api, tmp_path: Path) -> t.Iterator[Path]:
     answer = api.call("POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}})
     authority = base64.b64encode(Path("/var/lib/llm-d-local/pki/ca.crt").read_bytes()).decode()
     config = {
-        "apiVersion": "v1", "kind": "Config", "current-context": "it",
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "it",
         "clusters": [{"name": "it", "cluster": {"server": api.cluster.server, "certificate-authority-data": authority}}],
         "users": [{"name": "it", "user": {"token": answer["status"]["token"]}}],
         "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],

@@ -11,8 +11,14 @@ from api import Api
 
 Facts = dict[str, t.Any]
 PLAY = "molecule/openshift/gpus.yml"
-A100 = {"name": "cut", "node_selector": {"pool": "a100"}, "product": "A100-80GB", "gpus_per_node": 8, "sharing": "mig",
-        "profiles": {"3g.40gb": 1, "1g.10gb": 4}}
+A100 = {
+    "name": "cut",
+    "node_selector": {"pool": "a100"},
+    "product": "A100-80GB",
+    "gpus_per_node": 8,
+    "sharing": "mig",
+    "profiles": {"3g.40gb": 1, "1g.10gb": 4},
+}
 H100 = {"name": "parallel", "node_selector": {"pool": "h100"}, "product": "H100-80GB", "gpus_per_node": 8, "sharing": "mps", "replicas": 4}
 L40S = {"name": "sliced", "node_selector": {"pool": "l40s"}, "product": "L40S", "gpus_per_node": 4, "sharing": "time_slicing", "replicas": 3}
 WHOLE = {"sharing": "exclusive", "replicas": None, "profiles": None}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import types
 import typing as t
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 
 Facts = dict[str, t.Any]
 

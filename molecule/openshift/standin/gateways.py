@@ -7,7 +7,7 @@ import json
 import typing as t
 
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils import plan_standalone as envoy
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import standalone as envoy
 from api import Api, condition
 
 Facts = dict[str, t.Any]
@@ -53,7 +53,9 @@ def _gateway(api: Api, gateway: Facts, routes: list[Facts]) -> None:
     done = _rolled_out(api, f"/apis/apps/v1/namespaces/{home}/deployments/{name}")
     listeners = [
         {
-            "name": listener["name"], "attachedRoutes": len(mine), "supportedKinds": [{"group": GATEWAY_API, "kind": "HTTPRoute"}],
+            "name": listener["name"],
+            "attachedRoutes": len(mine),
+            "supportedKinds": [{"group": GATEWAY_API, "kind": "HTTPRoute"}],
             "conditions": [condition(kind, kind != "Programmed" or done, kind, "", generation) for kind in ("Accepted", "Programmed", "ResolvedRefs")],
         }
         for listener in gateway["spec"]["listeners"]
@@ -86,8 +88,13 @@ def _backend(api: Api, route: Facts) -> Facts | None:
     rules = api.items(f"/apis/networking.istio.io/v1/namespaces/{home}/destinationrules")
     host = f"{picker['name']}.{home}.{DOMAIN}"
     tls = any(rule["spec"]["host"] == host and rule["spec"]["trafficPolicy"]["tls"]["mode"] == "SIMPLE" for rule in rules)
-    return {"pool": {**pool, "apiVersion": f"{reference['group']}/v1", "kind": "InferencePool"}, "address": service["spec"]["clusterIP"],
-            "port": picker["port"]["number"], "tls": tls, "open": picker.get("failureMode") == "FailOpen"}
+    return {
+        "pool": {**pool, "apiVersion": f"{reference['group']}/v1", "kind": "InferencePool"},
+        "address": service["spec"]["clusterIP"],
+        "port": picker["port"]["number"],
+        "tls": tls,
+        "open": picker.get("failureMode") == "FailOpen",
+    }
 
 
 def bootstrap(served: list[tuple[Facts, Facts]]) -> Facts:
@@ -136,21 +143,30 @@ def _proxy(gateway: Facts, name: str, wished: Facts | None, configuration: Facts
     meta = {"name": name, "namespace": metadata["namespace"], "labels": labels, "ownerReferences": [owner]}
     text = json.dumps(configuration, sort_keys=True)
     container = {
-        "name": "istio-proxy", "image": IMAGE, "args": ["--config-path", f"{envoy.FOLDER}/{envoy.KEY}", "--disable-hot-restart", "--log-level", "warn"],
+        "name": "istio-proxy",
+        "image": IMAGE,
+        "args": ["--config-path", f"{envoy.FOLDER}/{envoy.KEY}", "--disable-hot-restart", "--log-level", "warn"],
         "ports": [{"name": "proxy", "containerPort": envoy.PORT}],
         "readinessProbe": {"httpGet": {"path": "/ready", "port": envoy.READY_PORT}, "periodSeconds": 1},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [{"name": "config", "mountPath": envoy.FOLDER}],
     }
-    pod = {"containers": [container], "volumes": [{"name": "config", "configMap": {"name": name}}],
-           "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}}
+    pod = {
+        "containers": [container],
+        "volumes": [{"name": "config", "configMap": {"name": name}}],
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+    }
     notes = {"standin/configuration": hashlib.sha256(text.encode()).hexdigest()}
     ports = [{"name": each["name"], "port": each["port"], "targetPort": envoy.PORT} for each in gateway["spec"]["listeners"]]
     kind = (wished or {}).get("spec", {}).get("type", "LoadBalancer")
     return [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {envoy.KEY: text}},
-        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta,
-         "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels, "annotations": notes}, "spec": pod}}},
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": meta,
+            "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels, "annotations": notes}, "spec": pod}},
+        },
         {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"type": kind, "selector": labels, "ports": ports}},
     ]
 

@@ -143,8 +143,10 @@ def _policy(api: Api, policy: Facts, nodes: dict[str, Facts]) -> None:
 
 def _say(api: Api, policy: Facts, state: str, reason: str, message: str) -> None:
     good = state == "ready"
-    conditions = [condition("Ready", good, reason if good else "Error", message if good else ""),
-                  condition("Error", not good, reason if not good else "Ready", "" if good else message)]
+    conditions = [
+        condition("Ready", good, reason if good else "Error", message if good else ""),
+        condition("Error", not good, reason if not good else "Ready", "" if good else message),
+    ]
     api.status(policy, {"state": state, "namespace": HOME, "conditions": conditions})
 
 
@@ -152,8 +154,13 @@ def _settled(api: Api, spec: Facts, name: str, node: Facts) -> bool:
     """Bring a node one step on; whether there was none left to take."""
     product, count, memory, slices = NODES[name]
     there = node["metadata"]["labels"]
-    facts = {f"{GPU}.present": "true", f"{GPU}.product": product, f"{GPU}.count": str(count), f"{GPU}.memory": str(memory * 1024),
-             "nvidia.com/mig.capable": str(bool(slices)).lower()}
+    facts = {
+        f"{GPU}.present": "true",
+        f"{GPU}.product": product,
+        f"{GPU}.count": str(count),
+        f"{GPU}.memory": str(memory * 1024),
+        "nvidia.com/mig.capable": str(bool(slices)).lower(),
+    }
     if _labels(api, node, facts):
         return False
     cut = there.get("nvidia.com/mig.config") or spec["migManager"].get("config", {}).get("default") or "all-disabled"

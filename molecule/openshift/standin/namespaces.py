@@ -10,7 +10,7 @@ import threading
 import typing as t
 from pathlib import Path
 
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 from api import Api
 
 Facts = dict[str, t.Any]
@@ -91,8 +91,11 @@ def look(api: Api, path: str, user: str) -> tuple[int, Facts]:
 
 def sees(api: Api, user: str, namespace: str) -> bool:
     """Whether the real API server would show the namespace to the user."""
-    review = {"user": user, "groups": ["system:masters"] if user == "llm-d-local-admin" else [],
-              "resourceAttributes": {"verb": "get", "resource": "namespaces", "namespace": namespace, "name": namespace}}
+    review = {
+        "user": user,
+        "groups": ["system:masters"] if user == "llm-d-local-admin" else [],
+        "resourceAttributes": {"verb": "get", "resource": "namespaces", "namespace": namespace, "name": namespace},
+    }
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": review}
     return bool(api.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body)["status"]["allowed"])
 
@@ -117,8 +120,13 @@ def request(api: Api, body: Facts, user: str) -> tuple[int, Facts]:
         return status(error.status, f'project.{GROUP} "{name}" already exists' if error.status == 409 else error.message)
     subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
-    binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "admin", "namespace": name},
-               "subjects": [subject], "roleRef": role}
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "admin", "namespace": name},
+        "subjects": [subject],
+        "roleRef": role,
+    }
     api.apply(binding)
     return 201, project(made)
 
@@ -151,8 +159,10 @@ def restricted(allowed: str | None, pod: Facts) -> tuple[str, list[Facts]]:
             value = context.get(field)
             if value is not None and not first <= value < first + size:
                 place = where.strip("/").replace("/", ".")
-                return (f"unable to validate against any security context constraint: [provider restricted-v2: .{place}.securityContext.{field}: "
-                        f"Invalid value: {value}: must be in the ranges: [{first}, {first + size - 1}]]"), []
+                return (
+                    f"unable to validate against any security context constraint: [provider restricted-v2: .{place}.securityContext.{field}: "
+                    f"Invalid value: {value}: must be in the ranges: [{first}, {first + size - 1}]]"
+                ), []
     changes: list[Facts] = [{"op": "add", "path": "/spec/securityContext", "value": {"fsGroup": first, **whole}}]
     for where, part in parts:
         changes.append({"op": "add", "path": f"{where}/securityContext", "value": {"runAsUser": first, **(part.get("securityContext") or {})}})

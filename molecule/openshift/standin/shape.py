@@ -8,7 +8,7 @@ import typing as t
 from pathlib import Path
 
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster_errors import ApiError
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 from api import Api, condition
 from contract import definitions_of_others as others
 from namespaces import PORT
@@ -115,12 +115,18 @@ def _objects() -> list[Facts]:
         made(config, "Infrastructure", "cluster", spec={"platformSpec": {"type": "None"}}),
         made("v1", "ConfigMap", "cluster-monitoring-config", "openshift-monitoring", data={"config.yaml": yaml.safe_dump({"enableUserWorkload": True})}),
         made("v1", "ServiceAccount", "ingress-operator", "openshift-ingress-operator"),
-        made(rights, "ClusterRoleBinding", "openshift-ingress-operator", subjects=[{"kind": "User", "name": INGRESS_OPERATOR, "apiGroup": RBAC}],
-             roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"}),
+        made(
+            rights,
+            "ClusterRoleBinding",
+            "openshift-ingress-operator",
+            subjects=[{"kind": "User", "name": INGRESS_OPERATOR, "apiGroup": RBAC}],
+            roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+        ),
         {"apiVersion": rights, "kind": "ClusterRole", "metadata": admin, "rules": [{"apiGroups": groups, "resources": ["*"], "verbs": ["*"]}]},
         made(rights, "ClusterRole", "self-provisioner", rules=[projects, read, classes]),
-        made(rights, "ClusterRoleBinding", "self-provisioners", subjects=everybody,
-             roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": "self-provisioner"}),
+        made(
+            rights, "ClusterRoleBinding", "self-provisioners", subjects=everybody, roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": "self-provisioner"}
+        ),
         made("v1", "ServiceAccount", "developer", "openshift-marketplace"),  # an account without rights of its own: OAuth is not there
     ]
 
@@ -131,10 +137,18 @@ def _reports() -> list[Facts]:
     desired = {"version": VERSION, "image": f"openshift-release-dev/ocp-release:{VERSION}-x86_64"}
     well = [condition("Available", True, "AsExpected"), condition("Progressing", False, "AsExpected"), condition("Degraded", False, "AsExpected")]
     return [
-        {"apiVersion": config, "kind": "ClusterVersion", "metadata": {"name": "version"},
-         "status": {"desired": desired, "observedGeneration": 1, "versionHash": "shape", "availableUpdates": []}},
-        {"apiVersion": config, "kind": "ClusterOperator", "metadata": {"name": "ingress"},
-         "status": {"conditions": well, "versions": [{"name": "operator", "version": VERSION}]}},
+        {
+            "apiVersion": config,
+            "kind": "ClusterVersion",
+            "metadata": {"name": "version"},
+            "status": {"desired": desired, "observedGeneration": 1, "versionHash": "shape", "availableUpdates": []},
+        },
+        {
+            "apiVersion": config,
+            "kind": "ClusterOperator",
+            "metadata": {"name": "ingress"},
+            "status": {"conditions": well, "versions": [{"name": "operator", "version": VERSION}]},
+        },
         {"apiVersion": config, "kind": "Infrastructure", "metadata": {"name": "cluster"}, "status": {"platform": "None", "infrastructureName": "shape"}},
     ]
 
@@ -149,8 +163,12 @@ def _project_api(folder: Path) -> list[Facts]:
     spec = {"group": "project.openshift.io", "version": "v1", "groupPriorityMinimum": 9900, "versionPriority": 15, "caBundle": _authority(folder)}
     return [
         {"apiVersion": "v1", "kind": "Service", "metadata": service, "spec": {"type": "ExternalName", "externalName": "localhost"}},
-        {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.project.openshift.io"},
-         "spec": {**spec, "service": {**service, "port": PORT}}},
+        {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": "v1.project.openshift.io"},
+            "spec": {**spec, "service": {**service, "port": PORT}},
+        },
     ]
 
 
@@ -168,8 +186,12 @@ def _seal() -> list[Facts]:
     }
     return [
         {"apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": SEAL}, "spec": spec},
-        {"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": SEAL},
-         "spec": {"policyName": SEAL, "validationActions": ["Deny"]}},
+        {
+            "apiVersion": version,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": SEAL},
+            "spec": {"policyName": SEAL, "validationActions": ["Deny"]},
+        },
     ]
 
 
@@ -178,7 +200,11 @@ def _admission(folder: Path) -> list[Facts]:
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
     own = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["default", "kube-system", "nvidia-gpu-operator", "openshift-nfd"]}
     webhook = {
-        "name": "restricted-v2.scc.openshift.io", "rules": [rule], "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Fail",
+        "name": "restricted-v2.scc.openshift.io",
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Fail",
         "clientConfig": {"url": f"https://127.0.0.1:{PORT}/admit", "caBundle": _authority(folder)},
         "namespaceSelector": {"matchExpressions": [own]},
     }

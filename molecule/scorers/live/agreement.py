@@ -8,9 +8,8 @@ import time
 import typing as t
 import uuid
 
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.explain.decision import explain
 from stack import Stack, call
-
-from ansible_collections.llm_d.inference.plugins.module_utils.epp_explain import explain
 
 CONTEXT = {"engine": "simulator", "model": "llm-d/simulated-table", "block_size": 16}
 # Seconds for the endpoint picker to read a state that the simulators show at once: it does so every 50 ms, unless the host is busy. Nothing says that it has,

@@ -11,9 +11,8 @@ import urllib.error
 import urllib.request
 
 import plays
+from ansible_collections.llm_d.inference.plugins.module_utils.epp import observed
 from kubernetes import client, config
-
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence
 
 NAMESPACE = "llm-d"
 MODELS = {"sim": "llm-d/simulated-8b", "table": "llm-d/simulated-table"}
@@ -49,7 +48,8 @@ class Stack:
     def _pods(self, selector: str) -> dict[str, str]:
         pods = self.core.list_namespaced_pod(NAMESPACE, label_selector=selector).items
         return {
-            pod.metadata.name: pod.status.pod_ip for pod in pods
+            pod.metadata.name: pod.status.pod_ip
+            for pod in pods
             if not pod.metadata.deletion_timestamp and any(entry.type == "Ready" and entry.status == "True" for entry in pod.status.conditions or [])
         }
 
@@ -66,7 +66,7 @@ class Stack:
     def picks(self, address: str) -> float:
         """How often an endpoint picker has picked."""
         page = call(f"http://{address}:9090/metrics")[2].decode()
-        return sum(count for (point, _name), count in epp_evidence.plugin_runs(page, SERIES).items() if point == "Picker")
+        return sum(count for (point, _name), count in observed.plugin_runs(page, SERIES).items() if point == "Picker")
 
     def obeyed(self, service: str) -> None:
         """Wait until the gateway asks the endpoint picker that is there: for a moment after a switch it still asks the one before."""

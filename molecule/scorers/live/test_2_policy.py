@@ -8,10 +8,10 @@ import time
 import uuid
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text
+from ansible_collections.llm_d.inference.plugins.module_utils.epp import observed
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
 from stack import MODELS, SERIES, Stack, call, until
-
-from ansible_collections.llm_d.inference.plugins.module_utils import epp_evidence, prometheus_text
-from ansible_collections.llm_d.inference.plugins.module_utils.scorers import build
 
 PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "default", "precise_prefix", "disaggregated")
 GIE = "gateway-api-inference-extension/epp"
@@ -34,10 +34,10 @@ def test_exactly_the_intended_plugins_ran(stack: Stack, preset: str, release: st
     switched(stack, preset, release)
     for number in range(20):
         stack.ask("sim", f"{number} {uuid.uuid4()} " + "so long that a prefill server is worth it " * 100)
-    runs = epp_evidence.plugin_runs(stack.metrics("sim"), SERIES)
-    print({f"{point}/{kind}": int(count) for (point, kind), count in runs.items() if point in epp_evidence.POINTS})
-    assert epp_evidence.compare_runs(wanted.document, release, runs) == []
-    assert all(count >= 20 for (point, _kind), count in runs.items() if point in epp_evidence.POINTS)
+    runs = observed.plugin_runs(stack.metrics("sim"), SERIES)
+    print({f"{point}/{kind}": int(count) for (point, kind), count in runs.items() if point in observed.POINTS})
+    assert observed.compare_runs(wanted.document, release, runs) == []
+    assert all(count >= 20 for (point, _kind), count in runs.items() if point in observed.POINTS)
 
 
 def test_round_robin_spreads_evenly(stack: Stack) -> None:

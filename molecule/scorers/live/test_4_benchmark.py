@@ -12,16 +12,23 @@ from pathlib import Path
 
 import plays
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text
 from kubernetes import client
 from python_image import NAME, push
 from stack import NAMESPACE, Stack, call, until
 
-from ansible_collections.llm_d.inference.plugins.module_utils import prometheus_text
-
 LABEL = "llm-d.ai/perf"
 # Whether this host is quick enough to measure with is no question here.
-LOAD = {"max_lag": 5, "max_lag_share": 0,
-        "services": ["sim"], "concurrency": [2], "rates": [4], "seconds": 4, "warmup_seconds": 1, "slo": {"error_rate_max": 0}}
+LOAD = {
+    "max_lag": 5,
+    "max_lag_share": 0,
+    "services": ["sim"],
+    "concurrency": [2],
+    "rates": [4],
+    "seconds": 4,
+    "warmup_seconds": 1,
+    "slo": {"error_rate_max": 0},
+}
 RESOURCES = {"requests": {"cpu": "100m", "memory": "64Mi"}}
 
 
@@ -41,15 +48,20 @@ def play(folder: Path, wanted: dict[str, t.Any], *arguments: str) -> subprocess.
 
 def left(stack: Stack) -> list[str]:
     found = [client.BatchV1Api().list_namespaced_job(NAMESPACE, label_selector=LABEL)]
-    found += [look(NAMESPACE, label_selector=LABEL) for look in (
-        stack.core.list_namespaced_pod, stack.core.list_namespaced_config_map, stack.core.list_namespaced_secret)]
+    found += [
+        look(NAMESPACE, label_selector=LABEL)
+        for look in (stack.core.list_namespaced_pod, stack.core.list_namespaced_config_map, stack.core.list_namespaced_secret)
+    ]
     return [each.metadata.name for listed in found for each in listed.items]
 
 
 def versions(stack: Stack) -> dict[str, str]:
     """What a change of the stack would change."""
-    found = [*stack.core.list_namespaced_config_map(NAMESPACE).items, *stack.core.list_namespaced_service(NAMESPACE).items,
-             *stack.core.list_namespaced_secret(NAMESPACE).items]
+    found = [
+        *stack.core.list_namespaced_config_map(NAMESPACE).items,
+        *stack.core.list_namespaced_service(NAMESPACE).items,
+        *stack.core.list_namespaced_secret(NAMESPACE).items,
+    ]
     deployments = client.AppsV1Api().list_namespaced_deployment(NAMESPACE).items
     return {**{each.metadata.uid: each.metadata.resource_version for each in found}, **{each.metadata.uid: each.metadata.generation for each in deployments}}
 

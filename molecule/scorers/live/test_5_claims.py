@@ -18,8 +18,23 @@ from kubernetes import client
 from stack import MODELS, NAMESPACE, Stack, call, until
 
 Claims = dict[str, dict[str, t.Any]]
-EVERY = {"picker", "pool", "route", "serving", "scheduled", "counted", "endpoints", "plugins", "sticky", "spread", "configured", "servers",
-         "scraped", "rights", "unprivileged"}
+EVERY = {
+    "picker",
+    "pool",
+    "route",
+    "serving",
+    "scheduled",
+    "counted",
+    "endpoints",
+    "plugins",
+    "sticky",
+    "spread",
+    "configured",
+    "servers",
+    "scraped",
+    "rights",
+    "unprivileged",
+}
 PLATFORM = {f"platform/{name}" for name in ("kubernetes", "definitions", "controller", "rights")}
 GIE = "gateway-api-inference-extension/epp"
 SEES_SECRETS: dict[str, t.Any] = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "too-much", "namespace": NAMESPACE}}
@@ -38,8 +53,15 @@ def as_written(stack: Stack) -> None:
 
 def validate(folder: Path, slo: dict[str, float] | None = None, **more: t.Any) -> tuple[int, Claims, str]:
     """The exit status, the claims by id, and what was shown. Without objectives no load is sent."""
-    given = {"llm_d_artifacts_dir": str(folder), "validation_performance": slo is not None, "validation_performance_seconds": 3, "validation_wait": 5,
-             "llm_d_wait_timeout": 5, "llm_d_benchmark": {"services": ["sim"], "concurrency": [2], "max_lag": 5, "max_lag_share": 0, "slo": slo or {}}, **more}
+    given = {
+        "llm_d_artifacts_dir": str(folder),
+        "validation_performance": slo is not None,
+        "validation_performance_seconds": 3,
+        "validation_wait": 5,
+        "llm_d_wait_timeout": 5,
+        "llm_d_benchmark": {"services": ["sim"], "concurrency": [2], "max_lag": 5, "max_lag_share": 0, "slo": slo or {}},
+        **more,
+    }
     done = plays.run("-i", "molecule/scorers/inventory", "playbooks/validate.yml", "-e", json.dumps(given))
     verdict = json.loads((folder / "verdict.json").read_text())
     return done.returncode, {entry["id"]: entry for entry in verdict["claims"]}, done.stdout
@@ -118,9 +140,15 @@ def test_all_claims_hold_of_what_is_well(stack: Stack, tmp_path: Path) -> None:
 def test_each_claim_fails_when_it_is_broken(stack: Stack, tmp_path: Path) -> None:
     rbac, apps = client.RbacAuthorizationV1Api(), client.AppsV1Api()
     rbac.create_namespaced_role(NAMESPACE, {**SEES_SECRETS, "kind": "Role", "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]})
-    rbac.create_namespaced_role_binding(NAMESPACE, {
-        **SEES_SECRETS, "kind": "RoleBinding", "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "too-much"},
-        "subjects": [{"kind": "ServiceAccount", "name": "sim-epp", "namespace": NAMESPACE}]})
+    rbac.create_namespaced_role_binding(
+        NAMESPACE,
+        {
+            **SEES_SECRETS,
+            "kind": "RoleBinding",
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "too-much"},
+            "subjects": [{"kind": "ServiceAccount", "name": "sim-epp", "namespace": NAMESPACE}],
+        },
+    )
     try:
         switched = stack.switch("sim", {"preset": "queue"})
         assert switched.returncode == 0, switched.stdout
@@ -140,8 +168,10 @@ def test_each_claim_fails_when_it_is_broken(stack: Stack, tmp_path: Path) -> Non
     assert "ttft_p50_ms" in claims["sim/performance"]["evidence"] and "prefix-cache-scorer did not run" in claims["sim/plugins"]["evidence"]
 
 
-@pytest.mark.parametrize(("preset", "promise", "other"), [
-    ("round_robin", "roam", "balanced"), ("queue", "avoid", "round_robin"), ("precise_prefix", "follow", "balanced"), ("disaggregated", "split", "balanced")])
+@pytest.mark.parametrize(
+    ("preset", "promise", "other"),
+    [("round_robin", "roam", "balanced"), ("queue", "avoid", "round_robin"), ("precise_prefix", "follow", "balanced"), ("disaggregated", "split", "balanced")],
+)
 def test_what_a_preset_promises(stack: Stack, tmp_path: Path, preset: str, promise: str, other: str) -> None:
     """A stack with another preset does not do what this one promises; with this preset, it does."""
     more = {"llm_d_scheduler_overrides": {"sim": {"preset": preset}}}
@@ -198,9 +228,18 @@ def test_an_endpoint_picker_that_is_planned_and_not_there(tmp_path: Path) -> Non
 def test_an_autoscaler_without_metrics(tmp_path: Path) -> None:
     """There is no server of metrics here. Until its first look at them an autoscaler has no conditions, which is a failure as well."""
     api, target = client.AutoscalingV2Api(), {"apiVersion": "apps/v1", "kind": "Deployment", "name": "table-decode"}
-    api.create_namespaced_horizontal_pod_autoscaler(NAMESPACE, {
-        "metadata": {"name": "by-cpu"}, "spec": {"minReplicas": 4, "maxReplicas": 5, "scaleTargetRef": target, "metrics": [
-            {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]}})
+    api.create_namespaced_horizontal_pod_autoscaler(
+        NAMESPACE,
+        {
+            "metadata": {"name": "by-cpu"},
+            "spec": {
+                "minReplicas": 4,
+                "maxReplicas": 5,
+                "scaleTargetRef": target,
+                "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}],
+            },
+        },
+    )
     try:
         code, claims, shown = validate(tmp_path)
     finally:
@@ -219,6 +258,7 @@ def test_a_route_to_nowhere(tmp_path: Path) -> None:
 
 def test_requests_that_go_past_the_endpoint_picker(stack: Stack, tmp_path: Path) -> None:
     """Without the policy that has the gateway ask it; the route's Service answers all the same."""
+
     def answers(picked: bool) -> bool:
         body = {"model": MODELS["sim"], "prompt": "who picks?", "max_tokens": 1}
         status, headers, _content = call(f"{stack.url('sim')}/v1/completions", body)
@@ -236,12 +276,19 @@ def test_a_gateway_of_another_class(tmp_path: Path) -> None:
     """Which no controller takes up. It stands beside the one that works: that one would come back with another address."""
     api, place = client.CustomObjectsApi(), ("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways")
     listener = {"name": "http", "port": 80, "protocol": "HTTP"}
-    api.create_namespaced_custom_object(*place, {
-        "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "another"},
-        "spec": {"gatewayClassName": "nothing", "listeners": [listener]}})
+    api.create_namespaced_custom_object(
+        *place,
+        {
+            "apiVersion": "gateway.networking.k8s.io/v1",
+            "kind": "Gateway",
+            "metadata": {"name": "another"},
+            "spec": {"gatewayClassName": "nothing", "listeners": [listener]},
+        },
+    )
     try:
-        code, claims, shown = validate(tmp_path, llm_d_gateway={"provider": "envoy_gateway", "service_type": "ClusterIP", "name": "another"},
-                                       validation_wait=0, llm_d_wait_timeout=2)
+        code, claims, shown = validate(
+            tmp_path, llm_d_gateway={"provider": "envoy_gateway", "service_type": "ClusterIP", "name": "another"}, validation_wait=0, llm_d_wait_timeout=2
+        )
     finally:
         api.delete_namespaced_custom_object(*place, "another")
     assert code != 0 and "gateway/programmed" in failed(claims), shown

@@ -115,7 +115,7 @@ def test_a_server_that_was_restarted_is_warmed_again_and_the_claim_tells(stack: 
     assert not broken["ok"] and new in broken["evidence"] and "site.yml" in broken["remedy"], broken
     other = restart(stack)
     code, changes, shown = run("scorers", warmup, "-v")
-    assert code == 0 and changes == 1 and shown.count('state: warmed') + shown.count('"state": "warmed"') == 1, shown
+    assert code == 0 and changes == 1 and shown.count("state: warmed") + shown.count('"state": "warmed"') == 1, shown
     taken, tokens = cached(stack.servers("sim")[other], PROMPT)
     assert taken > tokens - 48
     assert claim(tmp_path, warmup)["ok"]

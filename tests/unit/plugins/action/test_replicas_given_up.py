@@ -16,8 +16,8 @@ import urllib.parse
 
 import pytest
 import yaml
+from api_discovery import FIXED
 from local_servers import serve
-from test_secret_checksums_action import FIXED
 
 PATH, OURS = "/apis/apps/v1/namespaces/llm-d/deployments/sim-decode", "llm_d.inference"
 SCALED = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "sim-decode", "namespace": "llm-d"}, "spec": {"selector": {}, "template": {}}}
@@ -75,15 +75,35 @@ def _run(root, tmp_path):
     def run(api, *definitions, check=()):
         """What was told to be changed, by task."""
         with serve(api.answer) as url:
-            tasks = [{"name": f"Apply {number}", "register": f"time_{number}", "check_mode": number in check, "llm_d.inference.cluster_objects": {
-                "host": url, "api_key": "sesame-open", "definitions": [item]}} for number, item in enumerate(definitions)]
+            tasks = [
+                {
+                    "name": f"Apply {number}",
+                    "register": f"time_{number}",
+                    "check_mode": number in check,
+                    "llm_d.inference.cluster_objects": {"host": url, "api_key": "sesame-open", "definitions": [item]},
+                }
+                for number, item in enumerate(definitions)
+            ]
             names = ", ".join(f"time_{number}" for number in range(len(definitions)))
             tasks.append({"name": "Show", "ansible.builtin.debug": {"msg": f"{{{{ [{names}] | map(attribute='changed') | join(' ') }}}}"}})
             (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
-            environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": ":".join([str(root / "collections"), *sys.path]), "HOME": str(tmp_path),
-                           "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
-            command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-i", "localhost,", "-c", "local",
-                       "-e", f"ansible_python_interpreter={sys.executable}", "play.yml"]
+            environment = {
+                **os.environ,
+                "ANSIBLE_COLLECTIONS_PATH": ":".join([str(root / "collections"), *sys.path]),
+                "HOME": str(tmp_path),
+                "ANSIBLE_NOCOLOR": "1",
+                "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
+            }
+            command = [
+                os.path.join(os.path.dirname(sys.executable), "ansible-playbook"),
+                "-i",
+                "localhost,",
+                "-c",
+                "local",
+                "-e",
+                f"ansible_python_interpreter={sys.executable}",
+                "play.yml",
+            ]
             done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=tmp_path, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.rpartition('"msg": "')[2].partition('"')[0].split()

@@ -23,8 +23,11 @@ FILE = {
     "llm_d_model_token": TOKEN,
     "llm_d_image_pull_credentials": [{"registry": "registry.example.com:5000", "username": "robot", "password": PASSWORD}],
 }
-SECRETS = {"kind": "APIResourceList", "groupVersion": "v1", "resources": [
-    {"name": "secrets", "singularName": "secret", "namespaced": True, "kind": "Secret", "verbs": ["create", "delete", "get", "list", "patch"]}]}
+SECRETS = {
+    "kind": "APIResourceList",
+    "groupVersion": "v1",
+    "resources": [{"name": "secrets", "singularName": "secret", "namespaced": True, "kind": "Secret", "verbs": ["create", "delete", "get", "list", "patch"]}],
+}
 FIXED = {
     "/version": {"major": "1", "minor": "34", "gitVersion": "v1.34.4"},
     "/api": {"kind": "APIVersions", "versions": ["v1"]},
@@ -83,8 +86,12 @@ def _play(root, tmp_path, store):
         host = {"ansible_connection": "local", "ansible_python_interpreter": interpreter, **FILE, **variables}
         (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": {"localhost": host}}}), encoding="utf-8")
         environment = {
-            **os.environ, "ANSIBLE_COLLECTIONS_PATH": ":".join([str(root / "collections"), *sys.path]), "ANSIBLE_LOG_PATH": str(log),
-            "ANSIBLE_DISPLAY_ARGS_TO_STDOUT": "1", "HOME": str(tmp_path), "ANSIBLE_NOCOLOR": "1",
+            **os.environ,
+            "ANSIBLE_COLLECTIONS_PATH": ":".join([str(root / "collections"), *sys.path]),
+            "ANSIBLE_LOG_PATH": str(log),
+            "ANSIBLE_DISPLAY_ARGS_TO_STDOUT": "1",
+            "HOME": str(tmp_path),
+            "ANSIBLE_NOCOLOR": "1",
         }
         command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-i", str(tmp_path / "hosts.yml"), str(tmp_path / "play.yml")]
         done = subprocess.run([*command, "-vvvv", "--diff", *arguments], capture_output=True, text=True, env=environment, check=False, cwd=tmp_path)

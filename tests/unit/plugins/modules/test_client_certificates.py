@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_cluster
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import k8s_job
 from ansible_collections.llm_d.inference.plugins.modules import routing_proof, vllm_health, vllm_health_info, vllm_perf
 from job_cluster import Cluster, kubeconfig
 from local_servers import SSE, InferenceGateway, chunk, serve, stream
@@ -54,7 +53,7 @@ def test_a_measurement_that_is_not_let_in_sends_nothing(call, certificate, other
 
 def test_a_measurement_by_a_job(call, certificate, known, tmp_path, monkeypatch):
     """The key goes the way of the API key: into the Secret, which goes with the Job."""
-    monkeypatch.setattr(perf_cluster, "POLL", 0.05)
+    monkeypatch.setattr(k8s_job, "POLL", 0.05)
     cluster = Cluster(tmp_path)
     with serve(answer, certificate, mutual=True) as url, serve(cluster) as api:
         found = call(vllm_perf, url=url, job={"namespace": "llm-d", "image": "python:3.12-slim"}, kubeconfig=kubeconfig(tmp_path, api), **known, **LOAD)

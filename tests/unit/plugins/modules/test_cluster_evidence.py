@@ -8,11 +8,10 @@ from __future__ import annotations
 import time
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.modules import cluster_evidence
 from engine_servers import TEXT
 from local_servers import serve
 from stack_objects import NAMESPACE, StackServer, healthy
-
-from ansible_collections.llm_d.inference.plugins.modules import cluster_evidence
 
 SECRET = "hf_abcdEFGH12345678"
 DEPLOYMENTS = [{"api_version": "apps/v1", "kind": "Deployment", "namespace": NAMESPACE, "name": name} for name in ("sim-decode", "sim-epp")]
@@ -21,7 +20,7 @@ DEPLOYMENTS = [{"api_version": "apps/v1", "kind": "Deployment", "namespace": NAM
 def long_page(*_request):
     """A page whose limit falls into a secret."""
     lines = [f'vllm:nothing{{number="{number:06d}"}} 1.0\n' for number in range(40_000)]
-    before = "".join(lines)[:cluster_evidence.METRICS_SIZE - 10].rpartition("\n")[0] + "\n"
+    before = "".join(lines)[: cluster_evidence.METRICS_SIZE - 10].rpartition("\n")[0] + "\n"
     return 200, {"Content-Type": TEXT}, before.ljust(cluster_evidence.METRICS_SIZE - 6, "#") + SECRET + "\n" + "".join(lines)
 
 
@@ -41,6 +40,7 @@ def neither(*_request):
 @pytest.fixture(name="kept")
 def evidence(call, monkeypatch, tmp_path):
     """Keeps the evidence of a stack whose model servers answer so; gives file names and contents, and the seconds it took."""
+
     def keep(answer, more=(), **options):
         snap = healthy()
         for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
@@ -59,6 +59,7 @@ def evidence(call, monkeypatch, tmp_path):
         files = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "kept").iterdir()}
         assert sorted(files) == found["files"]
         return files, seconds
+
     return keep
 
 

@@ -9,11 +9,10 @@ import json
 import re
 
 import pytest
-from local_servers import serve
-
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight_judge import judge
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.report import judge
 from ansible_collections.llm_d.inference.plugins.modules import cluster_preflight
+from local_servers import serve
 
 FILE = {
     "llm_d_charts": {"envoy_gateway": "/nonexistent/gateway-helm"},
@@ -87,9 +86,14 @@ def test_all_that_is_missing_is_told_at_once_and_nothing_is_changed(call, api):
     assert found["facts"]["crds"] == {"gateways.gateway.networking.k8s.io": {"version": "1.6.1", "owner": "llm_d.inference"}}
 
 
-@pytest.mark.parametrize(("groups", "scrape", "wanted"), [
-    (["config.openshift.io"], True, 1), (["config.openshift.io"], False, 0), ([], True, 0),
-])
+@pytest.mark.parametrize(
+    ("groups", "scrape", "wanted"),
+    [
+        (["config.openshift.io"], True, 1),
+        (["config.openshift.io"], False, 0),
+        ([], True, 0),
+    ],
+)
 def test_monitoring_of_openshift_is_looked_at_where_it_matters(call, api, monkeypatch, groups, scrape, wanted):
     """Once, and nowhere else."""
     monkeypatch.setitem(ANSWERS, "/apis", {"groups": [*ANSWERS["/apis"]["groups"], *({"name": name, "versions": [{"version": "v1"}]} for name in groups)]})
@@ -147,10 +151,8 @@ def test_what_is_there_already_needs_no_source():
 def test_a_chart_is_asked_for_while_the_cluster_lacks_what_it_brings():
     refs = {part: f"oci://{part}.example.com/chart" for part in ("controllers", "leader_worker_set", "gpu_operator")}
     needs = {"definitions": [], "charts": [{"ref": ref, "brings": part} for part, ref in refs.items()]}
-    there = {
-        "controllers": {"a/b": {}}, "leader_worker_set": {"namespace": {}, "controller": {}}, "gpu_operator": {"namespace": {}, "policies": [{}]}}
-    nowhere = {
-        "controllers": {"a/b": None}, "leader_worker_set": {"namespace": None, "controller": None}, "gpu_operator": {"namespace": None, "policies": []}}
+    there = {"controllers": {"a/b": {}}, "leader_worker_set": {"namespace": {}, "controller": {}}, "gpu_operator": {"namespace": {}, "policies": [{}]}}
+    nowhere = {"controllers": {"a/b": None}, "leader_worker_set": {"namespace": None, "controller": None}, "gpu_operator": {"namespace": None, "policies": []}}
     assert cluster_preflight.wanted_sources(needs, there) == cluster_preflight.wanted_sources(needs, {}) == []
     for part, ref in refs.items():
         assert cluster_preflight.wanted_sources(needs, {**there, part: nowhere[part]}) == [ref]

@@ -9,15 +9,18 @@ import json
 import urllib.parse
 
 import pytest
-from local_servers import serve
-
 from ansible_collections.llm_d.inference.plugins.modules import controller_use
+from local_servers import serve
 
 MANAGED, PART = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 OURS, THEIRS = ({MANAGED: "llm_d.inference", PART: name} for name in ("a", "b"))
 ENVOY = {"name": "gateway.envoyproxy.io/gatewayclass-controller", "namespace": "envoy-gateway-system", "class_name": "envoy-gateway"}
-ISTIO = {"name": "istio.io/gateway-controller", "namespace": "istio-system", "class_name": "istio",
-         "classes": {"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"}}
+ISTIO = {
+    "name": "istio.io/gateway-controller",
+    "namespace": "istio-system",
+    "class_name": "istio",
+    "classes": {"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"},
+}
 GATEWAYS, CLASSES = (f"/apis/gateway.networking.k8s.io/v1/{plural}" for plural in ("gateways", "gatewayclasses"))
 
 
@@ -50,8 +53,10 @@ class Api:
 def chosen(item, selector):
     labels = item["metadata"].get("labels", {})
     parts = [part for part in selector.split(",") if part]
-    return all(labels.get(part.partition("!=")[0]) != part.partition("!=")[2] if "!=" in part else labels.get(part.partition("=")[0]) == part.partition("=")[2]
-               for part in parts)
+    return all(
+        labels.get(part.partition("!=")[0]) != part.partition("!=")[2] if "!=" in part else labels.get(part.partition("=")[0]) == part.partition("=")[2]
+        for part in parts
+    )
 
 
 @pytest.fixture(name="look")

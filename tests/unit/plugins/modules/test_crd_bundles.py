@@ -10,9 +10,8 @@ import json
 import kubernetes
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from local_servers import free_port, serve
-
 from ansible_collections.llm_d.inference.plugins.modules import crd_bundles
+from local_servers import free_port, serve
 
 CRD = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -38,6 +37,7 @@ def run_module(capsys, monkeypatch):
         result = json.loads(capsys.readouterr().out)
         assert "Traceback" not in json.dumps(result) and "\n" not in result.get("msg", "")
         return result
+
     return run
 
 
@@ -91,11 +91,14 @@ def test_a_cluster_that_refuses(run, folder, status, said):
         assert said in run(url, bundles=[bundle(folder)])["msg"]
 
 
-@pytest.mark.parametrize("content, said", [
-    (None, "holds no .yaml file"),
-    ("<html>Not found</html>", "this is no Kubernetes YAML"),
-    (CRD.format(name="others.example.com"), f"do not hold the definition {PROBE}"),
-])
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (None, "holds no .yaml file"),
+        ("<html>Not found</html>", "this is no Kubernetes YAML"),
+        (CRD.format(name="others.example.com"), f"do not hold the definition {PROBE}"),
+    ],
+)
 def test_sources_that_hold_something_else(run, tmp_path, content, said):
     if content:
         (tmp_path / "x.yaml").write_text(content)

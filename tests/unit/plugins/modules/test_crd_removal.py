@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from local_servers import serve
-
-from ansible_collections.llm_d.inference.plugins.module_utils.crds import whose
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.crds import whose
 from ansible_collections.llm_d.inference.plugins.modules import crd_removal
+from local_servers import serve
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OURS = {"manager": "llm_d.inference", "operation": "Apply"}
@@ -24,7 +23,9 @@ class Api:
 
     def __init__(self):
         self.managers = {
-            POOLS: [OURS, STATUS], CLASSES: [OURS, STATUS], GATEWAYS: [OURS, STATUS],
+            POOLS: [OURS, STATUS],
+            CLASSES: [OURS, STATUS],
+            GATEWAYS: [OURS, STATUS],
             "httproutes.gateway.networking.k8s.io": [OURS, {"manager": "ingress-operator", "operation": "Update"}, STATUS],
             "things.example.com": [{"manager": "helm", "operation": "Update"}, STATUS],
         }

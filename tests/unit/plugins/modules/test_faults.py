@@ -15,14 +15,20 @@ import time
 import urllib.request
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info, vllm_perf
 from engine_servers import TEXT, VLLM, engine
 from local_servers import JSON, SSE, chunk, free_port, raw, serve, stream
 
-from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info, vllm_perf
-
 USAGE = {"choices": [], "usage": {"prompt_tokens": 2, "completion_tokens": 2}}
-LOAD = {"workload": {"input_len": 4, "output_len": 2}, "max_lag": 5, "max_lag_share": 0, "pause": 0, "stages": [{"concurrency": 2, "requests": 6}],
-        "request_timeout": 0.6, "slo": {"error_rate_max": 0}}
+LOAD = {
+    "workload": {"input_len": 4, "output_len": 2},
+    "max_lag": 5,
+    "max_lag_share": 0,
+    "pause": 0,
+    "stages": [{"concurrency": 2, "requests": 6}],
+    "request_timeout": 0.6,
+    "slo": {"error_rate_max": 0},
+}
 HTML = "<!DOCTYPE html><html><head><title>Sign in</title></head></html>"
 ENDLESS = b'data: {"choices":[{"index":0,"text":"a","finish_reason":null}]}\n\n'
 
@@ -92,23 +98,33 @@ def test_a_server_that_fails(call, answer, kind, counted):
         assert measured["stages"][0]["errors"] == counted and measured["verdict"] == "failed"
 
 
-@pytest.mark.parametrize(("events", "kind"), [
-    (stream(chunk("a"), done=False), "truncated"), (stream(chunk("a"), {"error": {"message": "EngineDeadError"}}), "error_in_stream"),
-    (b'data: {"choices":[{"text":"\xff\xfe"}]}\n\n', "bad_event"), (b"data: {choices}\n\n", "bad_event"),
-])
+@pytest.mark.parametrize(
+    ("events", "kind"),
+    [
+        (stream(chunk("a"), done=False), "truncated"),
+        (stream(chunk("a"), {"error": {"message": "EngineDeadError"}}), "error_in_stream"),
+        (b'data: {"choices":[{"text":"\xff\xfe"}]}\n\n', "bad_event"),
+        (b"data: {choices}\n\n", "bad_event"),
+    ],
+)
 def test_a_stream_that_fails_although_the_whole_answer_was_good(call, events, kind):
     def answer(handler, method, path, body):
         if path == "/v1/completions" and json.loads(body).get("stream"):
             return 200, {"Content-Type": SSE}, events
         return engine("vllm")(handler, method, path, body)
+
     with serve(answer) as url:
         check = call(vllm_health_info, url=url, request_timeout=2, retries=0)["checks"][-1]
     assert check["name"] == "completions_streamed" and check["kind"] == kind and check["remedy"]
 
 
-@pytest.mark.parametrize(("place", "kind", "said"), [
-    (lambda: f"http://127.0.0.1:{free_port()}", "refused", "connection refused"), (lambda: "http://no-such-host.invalid:8000", "dns", "no-such-host.invalid"),
-])
+@pytest.mark.parametrize(
+    ("place", "kind", "said"),
+    [
+        (lambda: f"http://127.0.0.1:{free_port()}", "refused", "connection refused"),
+        (lambda: "http://no-such-host.invalid:8000", "dns", "no-such-host.invalid"),
+    ],
+)
 def test_nobody_there(call, place, kind, said):
     url = place()
     told = call(vllm_health_info, url=url, request_timeout=5, retries=0, use_proxy=False)
@@ -129,10 +145,14 @@ def test_a_host_that_swallows_packets_takes_no_longer_than_its_time(call):
     assert told["checks"][0]["kind"] == "timeout" and measured["failed"] and time.monotonic() - start < 6
 
 
-@pytest.mark.parametrize(("secure", "asked", "kinds", "said"), [
-    (True, "https", {"tls_untrusted"}, "certificate verify failed|CERTIFICATE_VERIFY_FAILED"), (False, "https", {"tls"}, "TLS failed"),
-    (True, "http", {"closed", "not_http", "network", "truncated"}, "closed|not HTTP|reset"),
-])
+@pytest.mark.parametrize(
+    ("secure", "asked", "kinds", "said"),
+    [
+        (True, "https", {"tls_untrusted"}, "certificate verify failed|CERTIFICATE_VERIFY_FAILED"),
+        (False, "https", {"tls"}, "TLS failed"),
+        (True, "http", {"closed", "not_http", "network", "truncated"}, "closed|not HTTP|reset"),
+    ],
+)
 def test_tls_that_cannot_be(call, certificate, secure, asked, kinds, said):
     with serve(engine("vllm"), certificate if secure else None) as url:
         url = f"{asked}://{url.partition('://')[2]}"
@@ -141,11 +161,18 @@ def test_tls_that_cannot_be(call, certificate, secure, asked, kinds, said):
     assert told["checks"][0]["kind"] in kinds and measured["failed"] and any(part in measured["msg"] for part in said.split("|"))
 
 
-@pytest.mark.parametrize(("page", "kind", "said"), [
-    ("", "metrics", "no metrics"), ("# HELP nothing\n", "metrics", "no metrics"), (HTML, "metrics", ""),
-    (VLLM.replace("} 0.125", "} NaN"), "metrics", "kv_cache"), (VLLM.replace("} 0.125", "} +Inf"), "metrics", "kv_cache"),
-    (VLLM.replace("vllm:kv_cache_usage_perc", "vllm:other"), "metrics", "kv_cache"), ("\x00\x01{}{}}\n" * 50, "metrics", ""),
-])
+@pytest.mark.parametrize(
+    ("page", "kind", "said"),
+    [
+        ("", "metrics", "no metrics"),
+        ("# HELP nothing\n", "metrics", "no metrics"),
+        (HTML, "metrics", ""),
+        (VLLM.replace("} 0.125", "} NaN"), "metrics", "kv_cache"),
+        (VLLM.replace("} 0.125", "} +Inf"), "metrics", "kv_cache"),
+        (VLLM.replace("vllm:kv_cache_usage_perc", "vllm:other"), "metrics", "kv_cache"),
+        ("\x00\x01{}{}}\n" * 50, "metrics", ""),
+    ],
+)
 def test_metrics_that_say_nothing(call, page, kind, said):
     with serve(engine("vllm", **{"/metrics": (200, TEXT, page)})) as url:
         check = call(vllm_health_info, url=url, level="metrics", retries=0)["checks"][-1]

@@ -11,10 +11,9 @@ import urllib.parse
 
 import kubernetes
 import pytest
-from local_servers import serve
-
-from ansible_collections.llm_d.inference.plugins.module_utils.cluster import connect
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
 from ansible_collections.llm_d.inference.plugins.modules.gpu_checks import look
+from local_servers import serve
 
 PAGE = 'DCGM_FI_DEV_GPU_UTIL{gpu="0",Hostname="gpu-1"} 3\n'
 EXPORTER = {

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from local_servers import serve
-
 from ansible_collections.llm_d.inference.plugins.modules import gpu_use
+from local_servers import serve
 
 MANAGED, PART = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 OURS, THEIRS = ({MANAGED: "llm_d.inference", PART: name} for name in ("a", "b"))
@@ -89,8 +88,15 @@ def _api():
 @pytest.fixture(name="look")
 def _look(call, api):
     def look(**options):
-        asked = {"definitions": DEFINITIONS, "resources": [GPU, "nvidia.com/mig-"], "namespaces": ["openshift-nfd", HOME], "features": True,
-                 "labels": OURS, "own_namespace": "a", **options}
+        asked = {
+            "definitions": DEFINITIONS,
+            "resources": [GPU, "nvidia.com/mig-"],
+            "namespaces": ["openshift-nfd", HOME],
+            "features": True,
+            "labels": OURS,
+            "own_namespace": "a",
+            **options,
+        }
         return call(gpu_use, host=api.url, api_key="sesame-open", **asked)
 
     return look
@@ -115,9 +121,20 @@ def test_an_operator_of_ours_that_nobody_else_uses_may_go(look):
         (pod("waits", "training", phase="Pending"), "gpu_operator/in_use", "Pod training/waits"),
         (pod("placed", "net", resource=None, nodeSelector={"feature.node.kubernetes.io/pci-15b3.present": "true"}), "nfd/in_use", "Pod net/placed (feature"),
         (
-            pod("drawn", "net", resource=None, affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [{"matchExpressions": [{"key": "feature.node.kubernetes.io/pci-15b3.present", "operator": "Exists"}]}]}}}),
-            "nfd/in_use", "Pod net/drawn",
+            pod(
+                "drawn",
+                "net",
+                resource=None,
+                affinity={
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": [{"matchExpressions": [{"key": "feature.node.kubernetes.io/pci-15b3.present", "operator": "Exists"}]}]
+                        }
+                    }
+                },
+            ),
+            "nfd/in_use",
+            "Pod net/drawn",
         ),
     ],
 )
@@ -147,8 +164,11 @@ def test_pods_that_do_not_need_it_do_not_matter(api, look, added):
     [
         (f"{FEATURES}/namespaces/team/nodefeaturediscoveries", thing("other", "team"), "nfd/in_use"),
         (f"{RULES}/nodefeaturerules", thing("sriov-cards"), "nfd/in_use"),
-        (f"{SUBSCRIPTIONS}/namespaces/openshift-operators/subscriptions", thing("gpu", "openshift-operators", spec={"name": "gpu-operator-certified"}),
-         "gpu_operator/subscription"),
+        (
+            f"{SUBSCRIPTIONS}/namespaces/openshift-operators/subscriptions",
+            thing("gpu", "openshift-operators", spec={"name": "gpu-operator-certified"}),
+            "gpu_operator/subscription",
+        ),
         (f"{SUBSCRIPTIONS}/namespaces/{HOME}/subscriptions", thing("network", HOME, spec={"name": "network-operator"}), "gpu_operator/subscription"),
     ],
 )

@@ -9,15 +9,19 @@ import contextlib
 import time
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
 from engine_servers import ApiServer, engine, pod
 from local_servers import drip, free_port, raw, serve
 
-from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
-
 LABELS = {"llm-d.ai/model-service": "tiny"}
 REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny"}
-SERVICE = {"/api/v1/namespaces/llm-d/services/tiny": {
-    "kind": "Service", "metadata": {"name": "tiny"}, "spec": {"selector": LABELS, "ports": [{"name": "web", "port": 80, "targetPort": "http"}]}}}
+SERVICE = {
+    "/api/v1/namespaces/llm-d/services/tiny": {
+        "kind": "Service",
+        "metadata": {"name": "tiny"},
+        "spec": {"selector": LABELS, "ports": [{"name": "web", "port": 80, "targetPort": "http"}]},
+    }
+}
 
 
 @contextlib.contextmanager
@@ -54,11 +58,22 @@ def test_replicas_with_a_key_and_their_metrics(call, monkeypatch):
     with contextlib.ExitStack() as stack:
         pods = [pod(f"pod-{index}", stack.enter_context(serve(server)), LABELS) for index, server in enumerate(servers)]
         api = stack.enter_context(cluster(monkeypatch, *pods))
-        found = call(vllm_health, replicas={**REPLICAS, "count": 2}, through="port_forward", api_key="sk-model", level="metrics", timeout=5,
-                     apis=["completions", "chat_completions"], host_header="llama.example.com")
+        found = call(
+            vllm_health,
+            replicas={**REPLICAS, "count": 2},
+            through="port_forward",
+            api_key="sk-model",
+            level="metrics",
+            timeout=5,
+            apis=["completions", "chat_completions"],
+            host_header="llama.example.com",
+        )
         locked = call(vllm_health_info, replicas=REPLICAS, through="port_forward")
-    assert found["healthy"] and found["metrics"]["block_size"]["value"] == 16.0 and [each["server"] for each in found["servers"]] == [
-        "Pod llm-d/pod-0", "Pod llm-d/pod-1"]
+    assert (
+        found["healthy"]
+        and found["metrics"]["block_size"]["value"] == 16.0
+        and [each["server"] for each in found["servers"]] == ["Pod llm-d/pod-0", "Pod llm-d/pod-1"]
+    )
     assert "Pod llm-d/pod-0:8000 (port-forward)" in found["checks"][0]["evidence"] and servers[0].hosts == {"llama.example.com", "pod-0.llm-d.pod:8000"}
     assert {key for key, _name, _port in api.asked} == {"Bearer sk-token-of-the-test"}
     assert {(name, port) for _key, name, port in api.asked} == {("pod-0", 8000), ("pod-1", 8000)}
@@ -104,9 +119,11 @@ def test_a_server_that_hangs_takes_no_longer_than_told_and_leaves_nothing_open(c
 
 def test_https_behind_a_forwarded_port_is_verified_by_name(call, monkeypatch, certificate):
     """The certificate is one for 127.0.0.1."""
+
     def look(**options):
         one = {"namespace": "llm-d", "name": "pod-0", "scheme": "https"}
         return call(vllm_health_info, pod=one, through="port_forward", level="alive", retries=0, **options)
+
     with serve(engine("vllm"), certificate) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)):
         assert look(validate_certs=False)["healthy"] and look(ca_path=certificate[0], host_header="127.0.0.1")["healthy"]
         assert look()["checks"][0]["kind"] == "tls_untrusted" and look(ca_path=certificate[0])["checks"][0]["kind"] == "tls_untrusted"
@@ -115,6 +132,7 @@ def test_https_behind_a_forwarded_port_is_verified_by_name(call, monkeypatch, ce
 def test_a_broken_answer_of_the_server_is_as_without_a_forward(call, monkeypatch):
     def cut(connection):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nabc")
+
     with raw(cut) as url, cluster(monkeypatch, pod("pod-0", url, LABELS)):
         found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
     assert found["checks"][0]["kind"] == "truncated"

@@ -9,7 +9,6 @@ import json
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-
 from ansible_collections.llm_d.inference.plugins.modules import routing_proof, vllm_health
 from local_servers import InferenceGateway, free_port, models, serve
 
@@ -20,10 +19,12 @@ KEY = "sk-very-secret"
 @pytest.fixture(name="run")
 def run_module(capsys):
     """Runs a module with options; gives its result."""
+
     def run(module, check=False, **options):
         with patch_module_args({**options, "_ansible_check_mode": check}), pytest.raises(SystemExit):
             module.main()
         return json.loads(capsys.readouterr().out)
+
     return run
 
 
@@ -56,15 +57,18 @@ def test_health_in_check_mode_looks_once_sends_no_completion_and_does_not_fail(r
     assert result["healthy"] is False and "failed" not in result and "check mode" in result["msg"]
 
 
-@pytest.mark.parametrize("options, said", [
-    ({}, "one of the following is required: url, urls, service, pod, gateway, replicas"),
-    ({"url": "localhost:8000"}, "'localhost:8000' is no address of a server; write http://"),
-    ({"url": "http://a", "timeout": 0}, "must be more than 0"),
-    ({"url": "http://a", "level": "fine"}, "value of level must be one of: alive, ready, serving"),
-    ({"service": {"namespace": "a", "name": "b", "port": 1}, "api_key": "x" * 9}, "give url or urls instead"),
-    ({"service": {"namespace": "a", "name": "b", "port": 1}, "kubeconfig": "/nowhere/kubeconfig"}, "/nowhere/kubeconfig"),
-    ({"url": "https://a", "ca_path": "/nowhere/ca.pem"}, "/nowhere/ca.pem"),
-])
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({}, "one of the following is required: url, urls, service, pod, gateway, replicas"),
+        ({"url": "localhost:8000"}, "'localhost:8000' is no address of a server; write http://"),
+        ({"url": "http://a", "timeout": 0}, "must be more than 0"),
+        ({"url": "http://a", "level": "fine"}, "value of level must be one of: alive, ready, serving"),
+        ({"service": {"namespace": "a", "name": "b", "port": 1}, "api_key": "x" * 9}, "give url or urls instead"),
+        ({"service": {"namespace": "a", "name": "b", "port": 1}, "kubeconfig": "/nowhere/kubeconfig"}, "/nowhere/kubeconfig"),
+        ({"url": "https://a", "ca_path": "/nowhere/ca.pem"}, "/nowhere/ca.pem"),
+    ],
+)
 def test_bad_options_are_one_clear_line(run, options, said):
     result = run(vllm_health, **options)
     assert result["failed"] is True and said in result["msg"] and "Traceback" not in result["msg"] and "\n" not in result["msg"]
@@ -106,9 +110,13 @@ def test_a_proof_in_check_mode_sends_nothing(run):
 def test_all_bad_options_of_a_proof_at_once(run):
     broken = {"name": "c", "model": "m", "url": "https://c", "ca_path": "/nowhere/ca.pem"}
     result = run(routing_proof, services=[service("a", metrics=None), {"name": "b", "model": "m"}, broken], sticky_requests=1, request_timeout=0)
-    for said in ("services[2].url: ca_path /nowhere/ca.pem",
-                 "services[0].url: 'a' is no address", "services[1]: give a url, the Service in front of it, or the gateway",
-                 "sticky_requests: 1 must be", "request_timeout: 0"):
+    for said in (
+        "services[2].url: ca_path /nowhere/ca.pem",
+        "services[0].url: 'a' is no address",
+        "services[1]: give a url, the Service in front of it, or the gateway",
+        "sticky_requests: 1 must be",
+        "request_timeout: 0",
+    ):
         assert said in result["msg"]
 
 

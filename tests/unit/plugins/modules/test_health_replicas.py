@@ -10,10 +10,9 @@ import json
 import time
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
 from engine_servers import TEXT, TINY, VLLM, cluster, engine, listed, pod
 from local_servers import JSON, free_port, serve
-
-from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
 
 SELECTOR = "llm-d.ai/model-service=tiny"
 
@@ -44,10 +43,14 @@ def test_all_replicas_of_a_service(call, monkeypatch):
     assert found["engine"] is None and "the servers differ in engine" in found["msg"] and "failed" not in found
 
 
-@pytest.mark.parametrize("change, said", [
-    ({"/version": (200, JSON, '{"version":"0.31.0"}')}, "differ in version"), ({"/v1/models": (200, JSON, listed("vllm", "acme/other"))}, "differ in models"),
-    ({"/metrics": (200, TEXT, VLLM.replace('block_size="16"', 'block_size="64"'))}, "differ in block_size"),
-])
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"/version": (200, JSON, '{"version":"0.31.0"}')}, "differ in version"),
+        ({"/v1/models": (200, JSON, listed("vllm", "acme/other"))}, "differ in models"),
+        ({"/metrics": (200, TEXT, VLLM.replace('block_size="16"', 'block_size="64"'))}, "differ in block_size"),
+    ],
+)
 def test_mixed_servers_are_not_healthy(call, monkeypatch, change, said):
     with cluster(monkeypatch, engine("vllm"), engine("vllm", **change)):
         found = call(vllm_health, replicas=REPLICAS, level="metrics", timeout=0.2, interval=0.1)
@@ -55,9 +58,21 @@ def test_mixed_servers_are_not_healthy(call, monkeypatch, change, said):
 
 
 def test_a_server_that_does_not_serve_is_named_with_what_its_log_says(call, monkeypatch):
-    dead = pod("pod-dead", f"http://127.0.0.1:{free_port()}", TINY, ready=False, containerStatuses=[
-        {"name": "server", "restartCount": 5, "image": "vllm/vllm-openai:v0.33.0", "state": {"waiting": {"reason": "CrashLoopBackOff"}},
-         "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}}}])
+    dead = pod(
+        "pod-dead",
+        f"http://127.0.0.1:{free_port()}",
+        TINY,
+        ready=False,
+        containerStatuses=[
+            {
+                "name": "server",
+                "restartCount": 5,
+                "image": "vllm/vllm-openai:v0.33.0",
+                "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+                "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}},
+            }
+        ],
+    )
     logs = {"pod-dead": "INFO starting\nValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`\n"}
     with cluster(monkeypatch, engine("vllm"), dead, logs=logs):
         found = call(vllm_health, replicas=REPLICAS, timeout=0.2, interval=0.1)
@@ -77,6 +92,7 @@ def test_a_set_is_waited_for(call, monkeypatch):
 
     def late(handler, method, path, body):
         return engine("vllm")(handler, method, path, body) if time.monotonic() > begin + 0.6 else (503, {"Content-Type": "text/plain"}, "loading")
+
     with cluster(monkeypatch, engine("vllm"), late):
         found = call(vllm_health, replicas=REPLICAS, timeout=10, interval=0.1)
     assert found["healthy"] is True and found["looks"] > 1
@@ -87,9 +103,11 @@ def test_several_sets_in_one_call(call, monkeypatch):
         urls = [stack.enter_context(serve(engine("vllm"))) for _number in range(3)]
         other = {"llm-d.ai/model-service": "other"}
         stack.enter_context(cluster(monkeypatch, pod("pod-a", urls[0], TINY), pod("pod-b", urls[1], TINY), pod("pod-c", urls[2], other)))
-        groups = [{"name": "tiny", "model": "acme/tiny", "replicas": {**REPLICAS, "count": 2}},
-                  {"name": "other", "model": "acme/small", "replicas": {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=other"}},
-                  {"name": "gone", "replicas": {"namespace": "llm-d", "service": "gone"}}]
+        groups = [
+            {"name": "tiny", "model": "acme/tiny", "replicas": {**REPLICAS, "count": 2}},
+            {"name": "other", "model": "acme/small", "replicas": {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=other"}},
+            {"name": "gone", "replicas": {"namespace": "llm-d", "service": "gone"}},
+        ]
         found = call(vllm_health_info, groups=groups, level="metrics")
         well = call(vllm_health_info, groups=groups[:1], level="metrics")
     tiny, small, gone = found["groups"]
@@ -103,8 +121,11 @@ def test_several_sets_in_one_call(call, monkeypatch):
 def test_a_set_may_ask_for_other_signals(call, monkeypatch):
     page = "".join(line for line in VLLM.splitlines(True) if "lora" not in line)
     with cluster(monkeypatch, engine("vllm", **{"/metrics": (200, TEXT, page)})):
-        found = call(vllm_health_info, level="metrics", groups=[
-            {"name": "plain", "replicas": REPLICAS}, {"name": "adapters", "replicas": REPLICAS, "signals": ["waiting", "lora"]}])
+        found = call(
+            vllm_health_info,
+            level="metrics",
+            groups=[{"name": "plain", "replicas": REPLICAS}, {"name": "adapters", "replicas": REPLICAS, "signals": ["waiting", "lora"]}],
+        )
     plain, adapters = found["groups"]
     assert plain["healthy"] and not adapters["healthy"] and "vllm:lora_requests_info is not exported" in adapters["checks"][-1]["evidence"]
 
@@ -120,6 +141,7 @@ def test_servers_are_looked_at_at_the_same_time(call):
     def sleepy(handler, method, path, body):
         time.sleep(0.2)
         return engine("vllm")(handler, method, path, body)
+
     with contextlib.ExitStack() as stack:
         urls = [stack.enter_context(serve(sleepy)) for _number in range(8)]
         start = time.monotonic()
@@ -129,8 +151,12 @@ def test_servers_are_looked_at_at_the_same_time(call):
 
 
 def test_one_pod_and_a_gateway(call, monkeypatch):
-    gateway = {"kind": "Gateway", "apiVersion": "gateway.networking.k8s.io/v1", "metadata": {"name": "gw", "namespace": "llm-d"},
-               "spec": {"listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]}}
+    gateway = {
+        "kind": "Gateway",
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "metadata": {"name": "gw", "namespace": "llm-d"},
+        "spec": {"listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]},
+    }
     objects = {
         "/apis/gateway.networking.k8s.io/v1": {"resources": [{"name": "gateways", "kind": "Gateway", "namespaced": True}]},
         "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/gateways/gw": gateway,
@@ -157,6 +183,7 @@ def test_info_tries_again(call):
     def answer(handler, method, path, body):
         calls.append(path)
         return engine("vllm")(handler, method, path, body) if len(calls) > 1 else (503, {"Content-Type": "text/plain"}, "one moment")
+
     with serve(answer) as url:
         assert call(vllm_health_info, url=url)["healthy"] is True
     assert calls[:2] == ["/health", "/health"]
@@ -174,17 +201,24 @@ def test_an_error_inside_the_stream_of_one_replica(call, monkeypatch):
         if path == "/v1/completions" and json.loads(body).get("stream"):
             return 200, {"Content-Type": "text/event-stream"}, 'data: {"error":{"message":"EngineDeadError","code":500}}\n\ndata: [DONE]\n\n'
         return engine("vllm")(handler, method, path, body)
+
     with cluster(monkeypatch, engine("vllm"), broken):
         found = call(vllm_health_info, replicas=REPLICAS)
     assert [entry["healthy"] for entry in found["servers"]] == [True, False] and found["checks"][-1]["kind"] == "error_in_stream"
 
 
-@pytest.mark.parametrize("options, said", [
-    ({"urls": []}, ""), ({"url": "http://a", "retries": -1}, "retries is -1"), ({"replicas": {"namespace": "a"}}, "service, label_selector"),
-    ({"url": "http://a", "client_key": "/k"}, "client_cert"), ({"url": "http://a", "urls": ["http://b"]}, "mutually exclusive"),
-    ({"replicas": {"namespace": "a", "service": "b", "count": 0}}, "replicas.count is 0"),
-    ({"gateway": {"namespace": "a", "name": "b"}, "host_header": "x.example"}, "host_header cannot be sent through the API server"),
-])
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"urls": []}, ""),
+        ({"url": "http://a", "retries": -1}, "retries is -1"),
+        ({"replicas": {"namespace": "a"}}, "service, label_selector"),
+        ({"url": "http://a", "client_key": "/k"}, "client_cert"),
+        ({"url": "http://a", "urls": ["http://b"]}, "mutually exclusive"),
+        ({"replicas": {"namespace": "a", "service": "b", "count": 0}}, "replicas.count is 0"),
+        ({"gateway": {"namespace": "a", "name": "b"}, "host_header": "x.example"}, "host_header cannot be sent through the API server"),
+    ],
+)
 def test_options_that_do_not_fit(call, options, said):
     result = call(vllm_health_info, **options)
     assert (result.get("failed") is True or not said) and said in result.get("msg", "") and "\n" not in result.get("msg", "")

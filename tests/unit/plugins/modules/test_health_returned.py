@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
 from engine_servers import TINY, cluster, engine
 from local_servers import JSON
-
-from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
 
 REPLICAS = {"namespace": "llm-d", "label_selector": ",".join(f"{key}={value}" for key, value in TINY.items())}
 OLDER = {"/version": (200, JSON, '{"version":"0.31.0"}')}
@@ -34,8 +33,12 @@ def same(told, found, but=()):
             for item in value:
                 same(about["contains"], item)
             assert all(set(item) <= set(about["contains"]) for item in about.get("sample", ())), name
-        assert name != "metrics" or not value or not about.get("sample") or {
-            key: set(each) for key, each in about["sample"].items()} == {key: set(each) for key, each in value.items()}
+        assert (
+            name != "metrics"
+            or not value
+            or not about.get("sample")
+            or {key: set(each) for key, each in about["sample"].items()} == {key: set(each) for key, each in value.items()}
+        )
 
 
 def seen(found):
@@ -61,8 +64,11 @@ def test_of_one_set(call, monkeypatch, other):
 
 def test_of_groups(call, monkeypatch):
     told = yaml.safe_load(vllm_health_info.RETURN)
-    groups = [{"name": "well", "replicas": REPLICAS}, {"name": "few", "replicas": {**REPLICAS, "count": 9}},
-              {"name": "gone", "replicas": {"namespace": "llm-d", "service": "gone"}}]
+    groups = [
+        {"name": "well", "replicas": REPLICAS},
+        {"name": "few", "replicas": {**REPLICAS, "count": 9}},
+        {"name": "gone", "replicas": {"namespace": "llm-d", "service": "gone"}},
+    ]
     with cluster(monkeypatch, engine("vllm"), engine("vllm")):
         found = call(vllm_health_info, groups=groups, level="metrics")
     assert set(seen(found)) == {name for name, about in told.items() if about["returned"] in ("always", "with O(groups)")}

@@ -16,20 +16,28 @@ import time
 import urllib.parse
 
 import pytest
-from local_servers import serve
-
-from ansible_collections.llm_d.inference.plugins.module_utils import helm_records as records
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s import helm_records as records
 from ansible_collections.llm_d.inference.plugins.modules import helm_release
+from local_servers import serve
 
 
 def record(version: int, status: str, age: float = 0) -> dict:
     """A Secret as Helm writes it."""
-    release = {"name": "eg", "version": version, "info": {"status": status, "description": "Initial install underway"}, "manifest": "---\n",
-               "chart": {"metadata": {"name": "gateway-helm", "version": f"v1.{version}.0"}}, "config": {"replicas": version}}
+    release = {
+        "name": "eg",
+        "version": version,
+        "info": {"status": status, "description": "Initial install underway"},
+        "manifest": "---\n",
+        "chart": {"metadata": {"name": "gateway-helm", "version": f"v1.{version}.0"}},
+        "config": {"replicas": version},
+    }
     packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
     labels = {"owner": "helm", "name": "eg", "version": str(version), "status": status, "createdAt": str(int(time.time() - age))}
     return {
-        "apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1", "data": {"release": base64.b64encode(packed).decode()},
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "helm.sh/release.v1",
+        "data": {"release": base64.b64encode(packed).decode()},
         "metadata": {"name": f"sh.helm.release.v1.eg.v{version}", "namespace": "eg", "labels": labels, "resourceVersion": "7"},
     }
 
@@ -88,6 +96,7 @@ def test_a_helm_at_work_is_waited_for(settle):
         looks.append(1)
         if len(looks) == 3:
             server.records = {"sh.helm.release.v1.eg.v1": record(1, "deployed")}
+
     server.meanwhile = meanwhile
     found, told = settle(server)
     assert not found["changed"] and (found["before"], found["status"]) == ("pending-install", "deployed")

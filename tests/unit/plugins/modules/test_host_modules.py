@@ -11,9 +11,8 @@ import shutil
 import subprocess
 
 import pytest
-
-from ansible_collections.llm_d.inference.plugins.module_utils import host_checks
-from ansible_collections.llm_d.inference.plugins.module_utils import host_residue as residue
+from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import host_checks
+from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import host_residue as residue
 from ansible_collections.llm_d.inference.plugins.modules import host_preflight, host_residue, local_network, local_pki, oci_images
 from own_host import needs_root, network_namespace, running, sh
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from ansible_collections.llm_d.inference.plugins.module_utils import verdict
-from ansible_collections.llm_d.inference.plugins.module_utils.plan import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
 from ansible_collections.llm_d.inference.plugins.modules import platform_proof
 from job_cluster import kubeconfig
 from local_servers import JSON, serve
 
-NEEDS = verdict.platform(plan({
-    "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}}],
-    "llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}}))
+NEEDS = verdict.platform(
+    plan(
+        {
+            "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}}],
+            "llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"},
+        }
+    )
+)
 BUNDLE = "{}.networking.k8s.io/bundle-version"
 
 
@@ -30,20 +34,25 @@ class Server:
 
     def __init__(self, denied=(), version="v1.34.4", pools="v1", crds=None, controller="envoyproxy/gateway:v1.9.1", class_name="envoy-gateway", hidden=()):
         self.denied, self.hidden = denied, hidden
-        known = [crd("gateways.gateway.networking.k8s.io", "gateway", "1.6.1"), crd("inferencepools.inference.networking.k8s.io", "inference", "1.4.0"),
-                 crd("envoyproxies.gateway.envoyproxy.io")]
+        known = [
+            crd("gateways.gateway.networking.k8s.io", "gateway", "1.6.1"),
+            crd("inferencepools.inference.networking.k8s.io", "inference", "1.4.0"),
+            crd("envoyproxies.gateway.envoyproxy.io"),
+        ]
         groups = {"gateway.networking.k8s.io": "v1", "inference.networking.k8s.io": pools, "gateway.envoyproxy.io": "v1alpha1"}
         self.pages = {
             "/version": {"gitVersion": version},
             "/apis": {"groups": [{"name": name, "versions": [{"version": served}]} for name, served in groups.items()]},
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions": {"items": known if crds is None else crds},
-            "/apis/gateway.networking.k8s.io/v1/gatewayclasses": {"items": [{
-                "metadata": {"name": class_name}, "spec": {"controllerName": "gateway.envoyproxy.io/gatewayclass-controller"}}]},
+            "/apis/gateway.networking.k8s.io/v1/gatewayclasses": {
+                "items": [{"metadata": {"name": class_name}, "spec": {"controllerName": "gateway.envoyproxy.io/gatewayclass-controller"}}]
+            },
         }
         if controller:
             self.pages["/apis/apps/v1/namespaces/envoy-gateway-system/deployments/envoy-gateway"] = {
                 "metadata": {"name": "envoy-gateway", "labels": {"app.kubernetes.io/managed-by": "Helm"}},
-                "spec": {"template": {"spec": {"containers": [{"name": "envoy-gateway", "image": controller}]}}}}
+                "spec": {"template": {"spec": {"containers": [{"name": "envoy-gateway", "image": controller}]}}},
+            }
         for name in ("llm-d", "envoy-gateway-system"):
             self.pages[f"/api/v1/namespaces/{name}"] = {"metadata": {"name": name}, "status": {"phase": "Active"}}
 
@@ -63,9 +72,17 @@ class Server:
 def proof(call, tmp_path):
     def prove(server, check=False, needs=NEEDS, autoscaled=(), wait=0):
         with serve(server) as api:
-            return call(platform_proof, check=check, kubeconfig=kubeconfig(tmp_path, api), needs=needs, wait=wait, services=[
-                {"name": "sim", "deployments": ["sim-decode", "sim-prefill"], "autoscaled": list(autoscaled)},
-                {"name": "table", "deployments": ["table-decode"]}])
+            return call(
+                platform_proof,
+                check=check,
+                kubeconfig=kubeconfig(tmp_path, api),
+                needs=needs,
+                wait=wait,
+                services=[
+                    {"name": "sim", "deployments": ["sim-decode", "sim-prefill"], "autoscaled": list(autoscaled)},
+                    {"name": "table", "deployments": ["table-decode"]},
+                ],
+            )
 
     return prove
 
@@ -73,24 +90,40 @@ def proof(call, tmp_path):
 def test_what_is_well(prove):
     found = prove(Server())
     assert [(entry["id"], entry["ok"]) for entry in found["claims"]] == [
-        (f"platform/{name}", True) for name in ("kubernetes", "definitions", "controller", "rights")] and found["not_checked"] == []
+        (f"platform/{name}", True) for name in ("kubernetes", "definitions", "controller", "rights")
+    ] and found["not_checked"] == []
     told = [entry["evidence"] for entry in found["claims"]]
-    assert told[0] == "Kubernetes v1.34.4" and "inferencepools.inference.networking.k8s.io 1.4.0" in told[1] and told[2] == (
-        "envoy_gateway 1.9.1, GatewayClass envoy-gateway")
+    assert (
+        told[0] == "Kubernetes v1.34.4"
+        and "inferencepools.inference.networking.k8s.io 1.4.0" in told[1]
+        and told[2] == ("envoy_gateway 1.9.1, GatewayClass envoy-gateway")
+    )
     assert f"ci:deployer has the {len(NEEDS['rights'])} rights" in told[3] and all(entry["seconds"] > 0 for entry in found["claims"])
 
 
-@pytest.mark.parametrize(("changes", "claim", "said"), [
-    ({"version": "v1.28.9"}, "kubernetes", "Found: v1.28.9. Needed: 1.29"),
-    ({"pools": "v1alpha2"}, "definitions", "not served"),
-    ({"crds": []}, "definitions", "The Gateway API is missing"),
-    ({"crds": [crd("gateways.gateway.networking.k8s.io", "gateway", "1.2.0"), crd("inferencepools.inference.networking.k8s.io", "inference", "1.4.0"),
-               crd("envoyproxies.gateway.envoyproxy.io")]}, "definitions", "Found: 1.2.0"),
-    ({"controller": None}, "controller", "no controller of envoy_gateway"),
-    ({"controller": "envoyproxy/gateway:v1.3.0"}, "controller", "Found: 1.3.0"),
-    ({"class_name": "another"}, "controller", "There is no GatewayClass envoy-gateway"),
-    ({"denied": {("patch", "deployments"), ("create", "pods/proxy")}}, "rights", "may not patch deployments.apps in llm-d"),
-])
+@pytest.mark.parametrize(
+    ("changes", "claim", "said"),
+    [
+        ({"version": "v1.28.9"}, "kubernetes", "Found: v1.28.9. Needed: 1.29"),
+        ({"pools": "v1alpha2"}, "definitions", "not served"),
+        ({"crds": []}, "definitions", "The Gateway API is missing"),
+        (
+            {
+                "crds": [
+                    crd("gateways.gateway.networking.k8s.io", "gateway", "1.2.0"),
+                    crd("inferencepools.inference.networking.k8s.io", "inference", "1.4.0"),
+                    crd("envoyproxies.gateway.envoyproxy.io"),
+                ]
+            },
+            "definitions",
+            "Found: 1.2.0",
+        ),
+        ({"controller": None}, "controller", "no controller of envoy_gateway"),
+        ({"controller": "envoyproxy/gateway:v1.3.0"}, "controller", "Found: 1.3.0"),
+        ({"class_name": "another"}, "controller", "There is no GatewayClass envoy-gateway"),
+        ({"denied": {("patch", "deployments"), ("create", "pods/proxy")}}, "rights", "may not patch deployments.apps in llm-d"),
+    ],
+)
 def test_each_claim_fails_for_its_own_reason(prove, changes, claim, said):
     found = prove(Server(**changes))
     (wrong,) = [entry for entry in found["claims"] if not entry["ok"]]
@@ -104,8 +137,11 @@ def test_who_only_looks_is_not_told_to_have_rights(prove):
 
 
 def test_what_may_not_be_read_is_no_failure(prove):
-    hidden = ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/gateway.networking.k8s.io/v1/gatewayclasses",
-              "/apis/apps/v1/namespaces/envoy-gateway-system/deployments/envoy-gateway")
+    hidden = (
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        "/apis/gateway.networking.k8s.io/v1/gatewayclasses",
+        "/apis/apps/v1/namespaces/envoy-gateway-system/deployments/envoy-gateway",
+    )
     found = prove(Server(hidden=hidden))
     assert [entry["ok"] for entry in found["claims"]] == [True] * 4 and "may not see" in found["claims"][2]["evidence"]
 
@@ -115,19 +151,34 @@ SCALERS = "/apis/autoscaling/v2/namespaces/llm-d/horizontalpodautoscalers"
 
 def scaler(name, target, reason="ValidMetricFound", status="True"):
     """As Kubernetes 1.34 shows it."""
-    return {"metadata": {"name": name}, "spec": {"minReplicas": 2, "maxReplicas": 8, "scaleTargetRef": {
-        "apiVersion": "apps/v1", "kind": "Deployment", "name": target}}, "status": {"currentReplicas": 4, "conditions": [
-            {"type": "AbleToScale", "status": "True", "reason": "ReadyForNewScale"},
-            {"type": "ScalingActive", "status": status, "reason": reason, "message": "the HPA was unable to compute the replica count" * (status == "False")}]}}
+    return {
+        "metadata": {"name": name},
+        "spec": {"minReplicas": 2, "maxReplicas": 8, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}},
+        "status": {
+            "currentReplicas": 4,
+            "conditions": [
+                {"type": "AbleToScale", "status": "True", "reason": "ReadyForNewScale"},
+                {
+                    "type": "ScalingActive",
+                    "status": status,
+                    "reason": reason,
+                    "message": "the HPA was unable to compute the replica count" * (status == "False"),
+                },
+            ],
+        },
+    }
 
 
-@pytest.mark.parametrize(("items", "ok", "said"), [
-    ([scaler("queue", "sim-decode")], True, "queue keeps sim-decode between 2 and 8 replicas, now 4"),
-    ([scaler("queue", "sim-decode", "ScalingDisabled", "False")], True, "queue keeps"),
-    ([scaler("queue", "sim-decode", "FailedGetExternalMetric", "False")], False, "queue does not scale sim-decode: ScalingActive"),
-    ([{**scaler("queue", "sim-prefill"), "status": {}}], False, "AbleToScale is not reported"),
-    ([scaler("a", "sim-decode"), scaler("b", "sim-decode")], False, "sim-decode is scaled by a, b at the same time"),
-])
+@pytest.mark.parametrize(
+    ("items", "ok", "said"),
+    [
+        ([scaler("queue", "sim-decode")], True, "queue keeps sim-decode between 2 and 8 replicas, now 4"),
+        ([scaler("queue", "sim-decode", "ScalingDisabled", "False")], True, "queue keeps"),
+        ([scaler("queue", "sim-decode", "FailedGetExternalMetric", "False")], False, "queue does not scale sim-decode: ScalingActive"),
+        ([{**scaler("queue", "sim-prefill"), "status": {}}], False, "AbleToScale is not reported"),
+        ([scaler("a", "sim-decode"), scaler("b", "sim-decode")], False, "sim-decode is scaled by a, b at the same time"),
+    ],
+)
 def test_what_is_scaled_works(prove, items, ok, said):
     server = Server()
     server.pages[SCALERS] = {"items": [*items, scaler("other", "somebody-elses", "FailedGetExternalMetric", "False")]}

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from local_servers import serve
-
 from ansible_collections.llm_d.inference.plugins.modules import project_requests
+from local_servers import serve
 
 
 @pytest.fixture(name="openshift")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from ansible_collections.llm_d.inference.plugins.modules import security_proof
 from job_cluster import kubeconfig
 from local_servers import JSON, serve
@@ -32,8 +31,13 @@ class Server:
             self.asked.append(spec)
             right = spec["resourceAttributes"]
             name = right["resource"] + ("/" + right["subresource"] if right.get("subresource") else "")
-            return self.status, {"Content-Type": JSON}, json.dumps(
-                {"status": {"allowed": (right["verb"], name) in self.may}} if self.status == 201 else {"kind": "Status", "message": "may not review"})
+            return (
+                self.status,
+                {"Content-Type": JSON},
+                json.dumps(
+                    {"status": {"allowed": (right["verb"], name) in self.may}} if self.status == 201 else {"kind": "Status", "message": "may not review"}
+                ),
+            )
         return 200, {"Content-Type": JSON}, json.dumps({"items": self.pods if "app%3Dsim&" in path + "&" else []})
 
 
@@ -54,21 +58,29 @@ def test_what_is_well(prove):
     assert all(spec["resourceAttributes"]["namespace"] == "llm-d" for spec in server.asked)
 
 
-@pytest.mark.parametrize(("may", "said"), [
-    (NEEDED | {("list", "secrets")}, "may list secrets"), (NEEDED | {("create", "pods/exec")}, "may create pods/exec"),
-    (NEEDED - {("list", "pods")}, "lacks list pods"), (NEEDED - {("patch", "pools/status")}, "lacks patch pools/status"),
-])
+@pytest.mark.parametrize(
+    ("may", "said"),
+    [
+        (NEEDED | {("list", "secrets")}, "may list secrets"),
+        (NEEDED | {("create", "pods/exec")}, "may create pods/exec"),
+        (NEEDED - {("list", "pods")}, "lacks list pods"),
+        (NEEDED - {("patch", "pools/status")}, "lacks patch pools/status"),
+    ],
+)
 def test_rights_that_are_wrong(prove, may, said):
     rights, pods = prove(Server(may))["claims"]
     assert not rights["ok"] and said in rights["evidence"] and rights["remedy"] and pods["ok"]
 
 
-@pytest.mark.parametrize(("spec", "said"), [
-    ({"hostNetwork": True, "containers": []}, "sim-1: hostNetwork"),
-    ({"containers": [{"name": "c", "securityContext": {"privileged": True}}]}, "container c is privileged"),
-    ({"containers": [{"name": "c"}]}, "container c may gain privileges"),
-    ({"containers": [{"name": "c", "securityContext": SAFE}], "initContainers": [{"name": "i"}]}, "container i may gain privileges"),
-])
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"hostNetwork": True, "containers": []}, "sim-1: hostNetwork"),
+        ({"containers": [{"name": "c", "securityContext": {"privileged": True}}]}, "container c is privileged"),
+        ({"containers": [{"name": "c"}]}, "container c may gain privileges"),
+        ({"containers": [{"name": "c", "securityContext": SAFE}], "initContainers": [{"name": "i"}]}, "container i may gain privileges"),
+    ],
+)
 def test_pods_that_are_privileged(prove, spec, said):
     rights, pods = prove(Server(pods=[{"metadata": {"name": "sim-1"}, "spec": spec}]))["claims"]
     assert rights["ok"] and not pods["ok"] and said in pods["evidence"]

@@ -10,11 +10,10 @@ import json
 import time
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.modules import stack_diagnosis
 from engine_servers import engine, listed
 from local_servers import JSON, free_port, raw, serve
 from stack_objects import EPP_METRICS, NAMESPACE, StackServer, healthy, planned
-
-from ansible_collections.llm_d.inference.plugins.modules import stack_diagnosis
 
 MODEL = "llm-d/simulated-8b"
 
@@ -27,12 +26,21 @@ def nowhere(monkeypatch):
 
 def simulator(picked=True, **pages):
     """A simulated server, and the gateway before it."""
-    known = engine("vllm", **{"/version": None, "/admin/config": (200, JSON, '{"max-num-seqs":5}'), "/v1/models": (200, JSON, listed("vllm", MODEL)),
-                              "/health/ready": (200, JSON, ""), **pages})
+    known = engine(
+        "vllm",
+        **{
+            "/version": None,
+            "/admin/config": (200, JSON, '{"max-num-seqs":5}'),
+            "/v1/models": (200, JSON, listed("vllm", MODEL)),
+            "/health/ready": (200, JSON, ""),
+            **pages,
+        },
+    )
 
     def answer(*request):
         status, headers, body = known(*request)
         return status, {**headers, **({"x-went-into-resp-headers": "true"} if picked else {})}, body
+
     return answer
 
 
@@ -75,6 +83,7 @@ def test_a_healthy_stack(call, monkeypatch):
 def test_a_wrong_selector_comes_first(call, monkeypatch):
     def change(snap):
         snap.objects["InferencePool"][0]["spec"]["selector"]["matchLabels"] = {"app": "nothing"}
+
     with stack(monkeypatch, change, gateway=lambda *request: (503, {"Content-Type": "text/plain"}, "no healthy upstream")) as (_api, made):
         found = call(stack_diagnosis, plan=made)
     assert [entry["code"] for entry in found["findings"]] == ["F21", "F21"] and found["findings"][0]["where"] == f"InferencePool {NAMESPACE}/sim"
@@ -86,17 +95,31 @@ def test_the_log_of_a_crashing_pod_is_read(call, monkeypatch):
     def change(snap):
         pod = next(pod for pod in snap.objects["Pod"] if "sim-decode" in pod["metadata"]["name"])
         pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}, {"type": "PodScheduled", "status": "True"}]
-        pod["status"]["containerStatuses"] = [{"name": "server", "ready": False, "restartCount": 5, "image": "i", "lastState": {"terminated": {"exitCode": 2}},
-                                               "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]
+        pod["status"]["containerStatuses"] = [
+            {
+                "name": "server",
+                "ready": False,
+                "restartCount": 5,
+                "image": "i",
+                "lastState": {"terminated": {"exitCode": 2}},
+                "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            }
+        ]
+
     with stack(monkeypatch, change, logs={"sim-decode-744dfd47c8-4bn0t": "unknown flag: --nonsense\n"}) as (_api, made):
         found = call(stack_diagnosis, plan=made)
     assert [entry["code"] for entry in found["findings"]] == ["args"] and "unknown flag" in found["findings"][0]["evidence"][0]
 
 
-@pytest.mark.parametrize("server, code", [
-    (simulator(**{"/v1/completions": (500, "text/plain", "oops")}), "hung"), (simulator(**{"/metrics": None}), "metrics"),
-    (simulator(**{"/v1/models": (401, JSON, '{"error":"Unauthorized"}')}), "key"), (simulator(picked=False), "F26"),
-])
+@pytest.mark.parametrize(
+    "server, code",
+    [
+        (simulator(**{"/v1/completions": (500, "text/plain", "oops")}), "hung"),
+        (simulator(**{"/metrics": None}), "metrics"),
+        (simulator(**{"/v1/models": (401, JSON, '{"error":"Unauthorized"}')}), "key"),
+        (simulator(picked=False), "F26"),
+    ],
+)
 def test_servers_are_asked_themselves(call, monkeypatch, server, code):
     with stack(monkeypatch, server=server) as (_api, made):
         found = call(stack_diagnosis, plan=made)
@@ -112,6 +135,7 @@ def test_check_mode_asks_no_server(call, monkeypatch):
 def test_a_gateway_that_cannot_be_reached_from_here(call, monkeypatch):
     def change(snap):
         snap.objects["Gateway"][0]["status"]["addresses"][0]["value"] = "127.0.0.1"
+
     with stack(monkeypatch, change) as (_api, made):
         made["gateway"]["listener"]["port"] = free_port()
         found = call(stack_diagnosis, plan=made)
@@ -120,9 +144,11 @@ def test_a_gateway_that_cannot_be_reached_from_here(call, monkeypatch):
 
 def asked(server, seen):
     """The server, which notes what it is asked."""
+
     def answer(handler, method, path, body):
         seen.append((method, path))
         return server(handler, method, path, body)
+
     return answer
 
 
@@ -134,10 +160,13 @@ def test_without_a_gateway_the_proxy_of_each_picker_is_asked(call, monkeypatch):
     assert seen == [("POST", "/v1/completions")] and api.methods == {"GET"}
 
 
-@pytest.mark.parametrize(("server", "code", "where"), [
-    (lambda *request: (503, {"Content-Type": "text/plain"}, "no healthy upstream"), "F21", "proxy of sim, http://127.0.0.1"),
-    (simulator(picked=False), "F26", "proxy of sim"),
-])
+@pytest.mark.parametrize(
+    ("server", "code", "where"),
+    [
+        (lambda *request: (503, {"Content-Type": "text/plain"}, "no healthy upstream"), "F21", "proxy of sim, http://127.0.0.1"),
+        (simulator(picked=False), "F26", "proxy of sim"),
+    ],
+)
 def test_a_proxy_that_fails_or_asks_nobody(call, monkeypatch, server, code, where):
     with stack(monkeypatch, gateway=server, made=planned({"provider": "standalone"})) as (_api, made):
         found = call(stack_diagnosis, plan=made)
@@ -154,6 +183,7 @@ def test_a_proxy_that_cannot_be_reached_from_here_is_asked_through_the_api_serve
 def test_a_proxy_without_its_service(call, monkeypatch):
     def change(snap):
         snap.objects["Service"] = [obj for obj in snap.objects["Service"] if obj["metadata"]["name"] != "sim-gateway"]
+
     with stack(monkeypatch, change, made=planned({"provider": "standalone"})) as (_api, made):
         found = call(stack_diagnosis, plan=made)
     assert [(entry["code"], entry["where"]) for entry in found["findings"]] == [("absent", "Service llm-d/sim-gateway")], found["lines"]
@@ -164,6 +194,7 @@ def test_a_cluster_with_nothing_of_ours(call, monkeypatch):
         for kind in snap.objects:
             snap.objects[kind] = []
         snap.crds = {}
+
     without = ("gateway.networking.k8s.io/v1", "gateway.networking.k8s.io/v1beta1", "inference.networking.k8s.io/v1", "gateway.envoyproxy.io/v1alpha1")
     with stack(monkeypatch, change, without=without) as (_api, made):
         found = call(stack_diagnosis, plan=made)
@@ -182,6 +213,7 @@ def test_what_may_not_be_read_is_said(call, monkeypatch):
 def test_no_api_server_is_one_line(call, monkeypatch, how):
     def hangs(connection):
         time.sleep(30)
+
     with raw(hangs) as silent, serve(lambda *request: (200, {"Content-Type": "text/html"}, "<html>Sign in</html>")) as html:
         monkeypatch.setenv("K8S_AUTH_HOST", {"refused": f"http://127.0.0.1:{free_port()}", "hangs": silent, "html": html}[how])
         monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
@@ -191,9 +223,14 @@ def test_no_api_server_is_one_line(call, monkeypatch, how):
     assert "\n" not in found["summary"] and "sk-token" not in json.dumps({**found, "invocation": None})
 
 
-@pytest.mark.parametrize("options, said", [
-    ({"plan": {}}, "plan lacks instance"), ({}, "plan"), ({"plan": planned(), "request_timeout": 0}, "request_timeout must be more than 0"),
-])
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"plan": {}}, "plan lacks instance"),
+        ({}, "plan"),
+        ({"plan": planned(), "request_timeout": 0}, "request_timeout must be more than 0"),
+    ],
+)
 def test_options_that_do_not_fit(call, options, said):
     found = call(stack_diagnosis, **options)
     assert found["failed"] is True and said in found["msg"]
@@ -204,7 +241,8 @@ def test_a_server_with_a_key_of_its_own_is_only_asked_whether_it_is_there(call, 
         for server in made["services"][0]["servers"]:
             server["args"].append("--api-key=abcdefgh")
         for deployment in api.snap.objects["Deployment"]:
-            deployment["spec"]["template"]["spec"]["containers"][0].setdefault("args",
-                                                                               []).extend(["--api-key=abcdefgh"] * ("decode" in deployment["metadata"]["name"]))
+            deployment["spec"]["template"]["spec"]["containers"][0].setdefault("args", []).extend(
+                ["--api-key=abcdefgh"] * ("decode" in deployment["metadata"]["name"])
+            )
         found = call(stack_diagnosis, plan=made)
     assert found["findings"] == [], found["lines"]

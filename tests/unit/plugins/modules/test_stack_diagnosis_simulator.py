@@ -14,11 +14,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.modules import stack_diagnosis
 from engine_servers import engine, listed
 from local_servers import JSON, free_port, serve
 from stack_objects import EPP_METRICS, StackServer, healthy
-
-from ansible_collections.llm_d.inference.plugins.modules import stack_diagnosis
 
 SIMULATOR = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin")) / "llm-d-inference-sim"
 MODEL = "llm-d/simulated-8b"
@@ -53,8 +52,9 @@ def two_simulators(monkeypatch):
             decode = "sim-decode" in pod["metadata"]["name"]
             pod["metadata"]["annotations"] = {"test/url": f"http://127.0.0.1:{numbers.pop(0)}" if decode else epp}
         known = engine("vllm", **{"/v1/models": (200, JSON, listed("vllm", MODEL))})
-        gateway = running.enter_context(serve(lambda *request: (*known(*request)[:1], {"Content-Type": JSON, "x-went-into-resp-headers": "1"},
-                                                                known(*request)[2])))
+        gateway = running.enter_context(
+            serve(lambda *request: (*known(*request)[:1], {"Content-Type": JSON, "x-went-into-resp-headers": "1"}, known(*request)[2]))
+        )
         snap.objects["Gateway"][0]["status"]["addresses"] = [{"value": "127.0.0.1"}]
         snap.plan["gateway"]["listener"]["port"] = int(gateway.rpartition(":")[2])
         api = StackServer(snap)
@@ -69,11 +69,15 @@ def test_both_are_well(call, made):
     assert found["findings"] == [], found["lines"]
 
 
-@pytest.mark.parametrize("settings, code", [
-    ({"time_to_first_token": "60s"}, "hung"), ({"time_to_first_token": "2s"}, "slow"),
-    ({"failure_injection_rate": 100, "failure_types": ["server_error"]}, "hung"), ({"failure_injection_rate": 100, "failure_types": ["invalid_api_key"]},
-                                                                                   "key"),
-])
+@pytest.mark.parametrize(
+    "settings, code",
+    [
+        ({"time_to_first_token": "60s"}, "hung"),
+        ({"time_to_first_token": "2s"}, "slow"),
+        ({"failure_injection_rate": 100, "failure_types": ["server_error"]}, "hung"),
+        ({"failure_injection_rate": 100, "failure_types": ["invalid_api_key"]}, "key"),
+    ],
+)
 def test_one_misbehaves(call, made, settings, code):
     setting(made[1], **settings)
     found = call(stack_diagnosis, plan=made[0])

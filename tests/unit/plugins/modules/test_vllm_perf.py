@@ -16,8 +16,7 @@ import threading
 import time
 
 import pytest
-
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_bundle, perf_share, perf_spec
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, bundle, worker_count
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import JSON, SSE, chunk, free_port, serve, stream, whole
 
@@ -78,12 +77,14 @@ def test_a_closed_loop_ends_when_its_time_is_over(call):
 
 def test_a_pause_of_the_server_shows_in_the_times_from_the_schedule(call):
     """Coordinated omission: with few in flight, those that could not be sent in the pause would not be seen."""
+
     def answer(server, pause=1.0):
         at = time.monotonic() + 1.0
 
         def wait(number):
             if at < time.monotonic() < at + pause:
                 time.sleep(max(0.0, at + pause - time.monotonic()))
+
         server.fail = wait
         return server
 
@@ -110,10 +111,15 @@ def test_a_client_that_stalls_is_invalid_and_not_slow(call):
 
 
 def test_every_kind_of_failure_counts(call):
-    bad = {3: (503, {"Content-Type": "text/plain"}, "no healthy upstream"), 5: (200, {"Content-Type": SSE}, stream(chunk("a"), {"error": {"message": "died"}})),
-           7: (200, {"Content-Type": SSE}, stream(chunk("a"), done=False)), 9: (200, {"Content-Type": SSE}, stream(chunk("", "stop"))),
-           11: (200, {"Content-Type": SSE}, stream(chunk("a", "stop"), {**USAGE, "usage": {"completion_tokens": 1}})),
-           13: (200, {"Content-Type": SSE}, b"data: {\xff}\n\n"), 15: (200, {"Content-Type": "text/html"}, "<html>")}
+    bad = {
+        3: (503, {"Content-Type": "text/plain"}, "no healthy upstream"),
+        5: (200, {"Content-Type": SSE}, stream(chunk("a"), {"error": {"message": "died"}})),
+        7: (200, {"Content-Type": SSE}, stream(chunk("a"), done=False)),
+        9: (200, {"Content-Type": SSE}, stream(chunk("", "stop"))),
+        11: (200, {"Content-Type": SSE}, stream(chunk("a", "stop"), {**USAGE, "usage": {"completion_tokens": 1}})),
+        13: (200, {"Content-Type": SSE}, b"data: {\xff}\n\n"),
+        15: (200, {"Content-Type": "text/html"}, "<html>"),
+    }
     with serve(Server(fail=bad.get)) as url:
         result = call(vllm_perf, url=url, stages=[{"concurrency": 1, "requests": 29}], slo={"error_rate_max": 0.1, "ttft_p50_ms": 5000}, **OPTIONS)
     assert result["stages"][0]["errors"] == {"http_503": 1, "error_in_stream": 1, "truncated": 1, "empty": 1, "short": 1, "bad_event": 1, "not_streamed": 1}
@@ -141,8 +147,9 @@ def test_the_time_in_the_server_s_queue(call, told, n, p50):
 def test_answers_that_are_not_streamed(call):
     server = Server()
     with serve(server) as url:
-        stage = call(vllm_perf, url=url, stream=False, ignore_eos=False, extra_body={"top_p": 0.5}, stages=[{"concurrency": 1, "requests": 3}],
-                     **OPTIONS)["stages"][0]
+        stage = call(vllm_perf, url=url, stream=False, ignore_eos=False, extra_body={"top_p": 0.5}, stages=[{"concurrency": 1, "requests": 3}], **OPTIONS)[
+            "stages"
+        ][0]
     assert stage["ok"] == 3 and stage["output_tokens"] == 3 and "stream" not in server.asked[1] and server.asked[1]["top_p"] == 0.5
     assert stage["ttft_ms"]["max"] == stage["e2e_ms"]["max"]
 
@@ -158,10 +165,16 @@ def test_chats_of_a_closed_loop(call):
 
 
 LENGTHS = [(5, 2), (9, 1), (3, 2), (7, 2), (5, 1)]
-MOONCAKE = "\n".join(json.dumps({"timestamp": 400 * number, "input_length": asked, "output_length": told, "hash_ids": [number]})
-                     for number, (asked, told) in enumerate(LENGTHS))
-BURST = "\n".join(["Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type", "0.1,GPT-4,8,0,8,API log",
-                   *(f"{0.4 * number},ChatGPT,{asked},{told},{asked + told},Conversation log" for number, (asked, told) in enumerate(LENGTHS))])
+MOONCAKE = "\n".join(
+    json.dumps({"timestamp": 400 * number, "input_length": asked, "output_length": told, "hash_ids": [number]}) for number, (asked, told) in enumerate(LENGTHS)
+)
+BURST = "\n".join(
+    [
+        "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type",
+        "0.1,GPT-4,8,0,8,API log",
+        *(f"{0.4 * number},ChatGPT,{asked},{told},{asked + told},Conversation log" for number, (asked, told) in enumerate(LENGTHS)),
+    ]
+)
 
 
 @pytest.mark.parametrize(("kind", "text"), [("mooncake", MOONCAKE), ("burstgpt", BURST)])
@@ -186,8 +199,16 @@ def test_own_prompts_for_a_model_and_its_adapters(call, tmp_path, certificate):
     server = Server()
     models = [{"name": "acme/tiny", "weight": 3}, {"name": "chat-lora"}]
     with serve(server, certificate) as url:
-        found = call(vllm_perf, url=url, ca_path=certificate[0], models=models, workload={"kind": "prompts", "path": str(prompts), "output_len": 2},
-                     stages=[{"concurrency": 2, "requests": 80}], max_lag=5, max_lag_share=0)
+        found = call(
+            vllm_perf,
+            url=url,
+            ca_path=certificate[0],
+            models=models,
+            workload={"kind": "prompts", "path": str(prompts), "output_len": 2},
+            stages=[{"concurrency": 2, "requests": 80}],
+            max_lag=5,
+            max_lag_share=0,
+        )
     stage = found["stages"][0]
     asked = [each for each in server.asked if each["prompt"] != "Hello"]
     assert {(each["prompt"], each["model"]) for each in asked} == {("SELECT", "sql-lora"), *(("Why is the sky blue?", each["name"]) for each in models)}
@@ -203,8 +224,15 @@ def test_a_search_finds_the_rate_that_a_server_can_bear(call):
             time.sleep(0.01)
 
     with serve(Server(fail=one_at_a_time)) as url:
-        result = call(vllm_perf, url=url, slo={"ttft_from_schedule_p90_ms": 150}, arrivals="constant", pause=0.2,
-                      search={"rate": 20, "seconds": 0.8, "tolerance": 0.4, "most": 8}, **{key: value for key, value in OPTIONS.items() if key != "pause"})
+        result = call(
+            vllm_perf,
+            url=url,
+            slo={"ttft_from_schedule_p90_ms": 150},
+            arrivals="constant",
+            pause=0.2,
+            search={"rate": 20, "seconds": 0.8, "tolerance": 0.4, "most": 8},
+            **{key: value for key, value in OPTIONS.items() if key != "pause"},
+        )
     # it can answer a little less than 100 in a second
     assert result["verdict"] == "passed" and 40 <= result["best_rate"] <= 115 and any(not stage["slo"][0]["met"] for stage in result["stages"])
 
@@ -284,31 +312,64 @@ def test_check_mode_sends_nothing(call):
 
 
 def test_all_mistakes_at_once(call):
-    result = call(vllm_perf, url="ftp://x", models=[{"name": "m", "weight": 0}], workload={"input_len": 0, "output_len": 9, "output_len_max": 3},
-                  stages=[{"rate": 1}], slo={"soon": 1}, goodput={"ttft": 1}, request_timeout=0, processes=0, headers={"A": "b\r\nC: d"})
-    for said in ("url: 'ftp://x'", "models[0].weight", "workload.input_len: 0", "workload.output_len_max: 3", "stages[0]: give either seconds", "slo.soon",
-                 "goodput.ttft", "request_timeout: 0", "processes: 0", "cannot hold"):
+    result = call(
+        vllm_perf,
+        url="ftp://x",
+        models=[{"name": "m", "weight": 0}],
+        workload={"input_len": 0, "output_len": 9, "output_len_max": 3},
+        stages=[{"rate": 1}],
+        slo={"soon": 1},
+        goodput={"ttft": 1},
+        request_timeout=0,
+        processes=0,
+        headers={"A": "b\r\nC: d"},
+    )
+    for said in (
+        "url: 'ftp://x'",
+        "models[0].weight",
+        "workload.input_len: 0",
+        "workload.output_len_max: 3",
+        "stages[0]: give either seconds",
+        "slo.soon",
+        "goodput.ttft",
+        "request_timeout: 0",
+        "processes: 0",
+        "cannot hold",
+    ):
         assert said in result["msg"]
 
 
-@pytest.mark.parametrize(("options", "said"), [
-    ({"search": {"rate": 0}}, "a search needs objectives"),
-    ({"workload": {"kind": "prompts"}, "stages": [{"rate": 1, "seconds": 1}]}, "workload.path"),
-    ({"workload": {"kind": "trace", "path": "/nowhere/trace"}}, "workload.path /nowhere/trace: No such file"),
-    ({"baseline": "/dev/null", "stages": [{"rate": 1, "seconds": 1}]}, "baseline /dev/null"),
-    ({}, "stages: give at least one"),
-])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"search": {"rate": 0}}, "a search needs objectives"),
+        ({"workload": {"kind": "prompts"}, "stages": [{"rate": 1, "seconds": 1}]}, "workload.path"),
+        ({"workload": {"kind": "trace", "path": "/nowhere/trace"}}, "workload.path /nowhere/trace: No such file"),
+        ({"baseline": "/dev/null", "stages": [{"rate": 1, "seconds": 1}]}, "baseline /dev/null"),
+        ({}, "stages: give at least one"),
+    ],
+)
 def test_what_cannot_be(call, options, said):
     result = call(vllm_perf, url="http://127.0.0.1:1", model="m", **options)
     assert result["failed"] and said in result["msg"]
 
 
 def test_one_file_runs_where_ansible_is_not(tmp_path):
-    (tmp_path / "perf.pyz").write_bytes(perf_bundle.bundle())
-    assert len(perf_bundle.bundle()) < 200_000  # a ConfigMap can hold 1 MiB
+    (tmp_path / "perf.pyz").write_bytes(bundle.bundle())
+    assert len(bundle.bundle()) < 200_000  # a ConfigMap can hold 1 MiB
     with serve(Server()) as url:
-        given = perf_spec.complete({"url": url, "model": "acme/tiny", "workload": SMALL, "stages": [{"concurrency": 2, "requests": 20}],
-                                    "slo": {"error_rate_max": 0}, "artifacts": str(tmp_path / "out"), "max_lag": 1, "max_lag_share": 0})
+        given = argument_spec.complete(
+            {
+                "url": url,
+                "model": "acme/tiny",
+                "workload": SMALL,
+                "stages": [{"concurrency": 2, "requests": 20}],
+                "slo": {"error_rate_max": 0},
+                "artifacts": str(tmp_path / "out"),
+                "max_lag": 1,
+                "max_lag_share": 0,
+            }
+        )
         (tmp_path / "options.json").write_text(json.dumps(given))
         # -I and -S: no site-packages, nothing of this checkout
         done = subprocess.run([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
@@ -322,13 +383,19 @@ def test_one_file_runs_where_ansible_is_not(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_load_ends_with_the_client(tmp_path, number, processes):
     """Also where it is killed without a word while others send for it."""
-    (tmp_path / "perf.pyz").write_bytes(perf_bundle.bundle())
+    (tmp_path / "perf.pyz").write_bytes(bundle.bundle())
     server = Server()
     with serve(server) as url:
-        given = perf_spec.complete({"url": url, "model": "acme/tiny", "workload": SMALL, "stages": [{"rate": 40, "seconds": 60}], "processes": processes})
+        given = argument_spec.complete({"url": url, "model": "acme/tiny", "workload": SMALL, "stages": [{"rate": 40, "seconds": 60}], "processes": processes})
         (tmp_path / "options.json").write_text(json.dumps(given))
-        client = subprocess.Popen([sys.executable, "-I", "-S", "perf.pyz", "options.json"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  text=True, start_new_session=True)
+        client = subprocess.Popen(
+            [sys.executable, "-I", "-S", "perf.pyz", "options.json"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         late = time.monotonic() + 30
         while len(server.asked) < 20:
             assert time.monotonic() < late and client.poll() is None
@@ -349,8 +416,18 @@ def test_the_load_ends_with_the_client(tmp_path, number, processes):
 def test_several_processes_send_as_one(call, tmp_path, stage):
     server = Server(wait=0.02)
     with serve(server) as url:
-        result = call(vllm_perf, url=url, processes=2, stages=[stage], warmup={"concurrency": 2, "requests": 4}, artifacts=str(tmp_path), api_key="sk-secret",
-                      progress_path=str(tmp_path / "progress"), slo={"error_rate_max": 0}, **OPTIONS)
+        result = call(
+            vllm_perf,
+            url=url,
+            processes=2,
+            stages=[stage],
+            warmup={"concurrency": 2, "requests": 4},
+            artifacts=str(tmp_path),
+            api_key="sk-secret",
+            progress_path=str(tmp_path / "progress"),
+            slo={"error_rate_max": 0},
+            **OPTIONS,
+        )
     found = result["stages"][0]
     assert result["verdict"] == "passed" and found["ok"] == 30 and found["output_tokens"] == 60
     assert {each["key"] for each in server.asked} == {"Bearer sk-secret"}
@@ -363,7 +440,7 @@ def test_several_processes_send_as_one(call, tmp_path, stage):
 
 def test_a_stage_has_as_many_processes_as_it_asks_for(call, tmp_path, monkeypatch):
     """One after the other by one, by two and by one again: no request twice, none left out, all in the files."""
-    monkeypatch.setattr(perf_share, "cores", lambda: 2)
+    monkeypatch.setattr(worker_count, "cores", lambda: 2)
     stages = [{"rate": 50, "requests": 5}, {"rate": 2000, "requests": 60}, {"concurrency": 1, "requests": 4}]
     server = Server()
     with serve(server) as url:

@@ -15,8 +15,7 @@ import sys
 import time
 
 import pytest
-
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_cluster, perf_told
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import k8s_job, output
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from job_cluster import Cluster, kubeconfig
 from local_servers import SSE, chunk, serve, stream
@@ -33,13 +32,16 @@ def answer(*_args):
 
 def gateway_at(url):
     host, port = url.removeprefix("http://").split(":")
-    return {"metadata": {"namespace": "llm-d", "name": "gw", "generation": 1}, "spec": {"listeners": [{"name": "http", "port": int(port), "protocol": "HTTP"}]},
-            "status": {"addresses": [{"value": host}], "conditions": [{"type": "Programmed", "status": "True", "observedGeneration": 1}]}}
+    return {
+        "metadata": {"namespace": "llm-d", "name": "gw", "generation": 1},
+        "spec": {"listeners": [{"name": "http", "port": int(port), "protocol": "HTTP"}]},
+        "status": {"addresses": [{"value": host}], "conditions": [{"type": "Programmed", "status": "True", "observedGeneration": 1}]},
+    }
 
 
 @pytest.fixture(name="quick", autouse=True)
 def quick_looks(monkeypatch):
-    monkeypatch.setattr(perf_cluster, "POLL", 0.05)
+    monkeypatch.setattr(k8s_job, "POLL", 0.05)
 
 
 def test_a_job_gives_the_same_as_this_host_and_leaves_nothing(call, tmp_path):
@@ -53,8 +55,15 @@ def test_a_job_gives_the_same_as_this_host_and_leaves_nothing(call, tmp_path):
         cluster = Cluster(tmp_path, gateway_at(url))
         with serve(cluster) as api:
             told = tmp_path / "progress"
-            options = {**OPTIONS, "kubeconfig": kubeconfig(tmp_path, api), "gateway": {"namespace": "llm-d", "name": "gw"}, "path": "/team",
-                       "stages": [{"concurrency": 2, "requests": 12}], "api_key": "sk-secret", "slo": {"error_rate_max": 0}}
+            options = {
+                **OPTIONS,
+                "kubeconfig": kubeconfig(tmp_path, api),
+                "gateway": {"namespace": "llm-d", "name": "gw"},
+                "path": "/team",
+                "stages": [{"concurrency": 2, "requests": 12}],
+                "api_key": "sk-secret",
+                "slo": {"error_rate_max": 0},
+            }
             here = call(vllm_perf, artifacts=str(tmp_path / "here"), **options)
             there = call(vllm_perf, artifacts=str(tmp_path / "there"), job=JOB, progress_path=str(told), **options)
     assert here["url"] == there["url"] == url + "/team" and set(asked) == {"/team/v1/completions"}
@@ -73,8 +82,15 @@ def test_a_job_gives_the_same_as_this_host_and_leaves_nothing(call, tmp_path):
 def test_the_pod_keeps_to_the_restricted_standard(call, tmp_path):
     cluster = Cluster(tmp_path, pod=({"phase": "Succeeded"}, ""))
     with serve(cluster) as api:
-        call(vllm_perf, url="http://127.0.0.1:1", stages=[{"rate": 1, "requests": 1}], processes=3, kubeconfig=kubeconfig(tmp_path, api),
-             job={**JOB, "run_as_user": 0, "timeout": 90}, **OPTIONS)
+        call(
+            vllm_perf,
+            url="http://127.0.0.1:1",
+            stages=[{"rate": 1, "requests": 1}],
+            processes=3,
+            kubeconfig=kubeconfig(tmp_path, api),
+            job={**JOB, "run_as_user": 0, "timeout": 90},
+            **OPTIONS,
+        )
     spec = next(body for method, kind, body in cluster.seen if (method, kind) == ("POST", "jobs"))["spec"]
     pod = spec["template"]["spec"]
     assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
@@ -88,8 +104,15 @@ def test_a_job_s_container_asks_for_a_core_for_each_process(call, tmp_path, proc
     """How many, the program finds out itself only where the user has said what the container may have."""
     cluster = Cluster(tmp_path, pod=({"phase": "Succeeded"}, ""))
     with serve(cluster) as api:
-        call(vllm_perf, url="http://127.0.0.1:1", stages=[{"rate": 1, "requests": 1}], **({"processes": processes} if processes else {}),
-             kubeconfig=kubeconfig(tmp_path, api), job={**JOB, **({"resources": resources} if resources else {})}, **OPTIONS)
+        call(
+            vllm_perf,
+            url="http://127.0.0.1:1",
+            stages=[{"rate": 1, "requests": 1}],
+            **({"processes": processes} if processes else {}),
+            kubeconfig=kubeconfig(tmp_path, api),
+            job={**JOB, **({"resources": resources} if resources else {})},
+            **OPTIONS,
+        )
     made = {kind: body for method, kind, body in cluster.seen if method == "POST"}
     given = made["jobs"]["spec"]["template"]["spec"]["containers"][0]["resources"]
     assert json.loads(base64.b64decode(made["secrets"]["data"]["options.json"]))["processes"] == told
@@ -101,26 +124,52 @@ def test_files_go_along(call, tmp_path):
     cluster = Cluster(tmp_path)
     asked = []
     with serve(lambda _handler, _method, _path, body: asked.append(json.loads(body)["prompt"]) or answer()) as url, serve(cluster) as api:
-        result = call(vllm_perf, url=url, job=JOB, kubeconfig=kubeconfig(tmp_path, api), stages=[{"concurrency": 1, "requests": 2}],
-                      **{**OPTIONS, "workload": {"kind": "prompts", "path": str(tmp_path / "prompts"), "output_len": 1}})
+        result = call(
+            vllm_perf,
+            url=url,
+            job=JOB,
+            kubeconfig=kubeconfig(tmp_path, api),
+            stages=[{"concurrency": 1, "requests": 2}],
+            **{**OPTIONS, "workload": {"kind": "prompts", "path": str(tmp_path / "prompts"), "output_len": 1}},
+        )
     assert result.get("verdict") == "passed" and set(asked[1:]) == {"Say hello."}, result
 
 
-@pytest.mark.parametrize(("pod", "more", "said"), [
-    ({"pod": (recorded("pod_bad_image")["status"], "")}, {}, "the Job's pod does not run"),
-    ({"pod": (recorded("pod_unsched")["status"], "")}, {"start_timeout": 0.2}, "the Job's pod does not run"),
-    ({"job_status": {"conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long"}]}}, {}, "job.timeout"),
-    ({"job_status": {"active": 0}, "events": [{"type": "Warning", "message": "pods x is over: exceeded quota"}]}, {"start_timeout": 0.2}, "exceeded quota"),
-    ({"pod": ({"phase": "Failed", "containerStatuses": [{"name": "perf", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]},
-              "concurrency 2: 4 s\n")}, {}, "it said last: concurrency 2: 4 s"),
-    ({"pod": ({"phase": "Failed", "containerStatuses": [{"name": "perf", "state": {"terminated": {"exitCode": 2}}}]},
-              "http://gw: connection refused\n")}, {}, "http://gw: connection refused"),
-])
+@pytest.mark.parametrize(
+    ("pod", "more", "said"),
+    [
+        ({"pod": (recorded("pod_bad_image")["status"], "")}, {}, "the Job's pod does not run"),
+        ({"pod": (recorded("pod_unsched")["status"], "")}, {"start_timeout": 0.2}, "the Job's pod does not run"),
+        ({"job_status": {"conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long"}]}}, {}, "job.timeout"),
+        ({"job_status": {"active": 0}, "events": [{"type": "Warning", "message": "pods x is over: exceeded quota"}]}, {"start_timeout": 0.2}, "exceeded quota"),
+        (
+            {
+                "pod": (
+                    {"phase": "Failed", "containerStatuses": [{"name": "perf", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]},
+                    "concurrency 2: 4 s\n",
+                )
+            },
+            {},
+            "it said last: concurrency 2: 4 s",
+        ),
+        (
+            {
+                "pod": (
+                    {"phase": "Failed", "containerStatuses": [{"name": "perf", "state": {"terminated": {"exitCode": 2}}}]},
+                    "http://gw: connection refused\n",
+                )
+            },
+            {},
+            "http://gw: connection refused",
+        ),
+    ],
+)
 def test_a_job_that_tells_nothing_says_why(call, tmp_path, pod, more, said):
     cluster = Cluster(tmp_path, **pod)
     with serve(cluster) as api:
-        result = call(vllm_perf, url="http://127.0.0.1:1", stages=[{"rate": 1, "requests": 1}], job={**JOB, **more}, kubeconfig=kubeconfig(tmp_path, api),
-                      **OPTIONS)
+        result = call(
+            vllm_perf, url="http://127.0.0.1:1", stages=[{"rate": 1, "requests": 1}], job={**JOB, **more}, kubeconfig=kubeconfig(tmp_path, api), **OPTIONS
+        )
     assert result["failed"] and said in result["msg"], result["msg"]
     assert cluster.left() == []
 
@@ -141,8 +190,15 @@ def test_what_cannot_be(call, tmp_path):
 def test_check_mode_makes_nothing(call, tmp_path):
     cluster = Cluster(tmp_path)
     with serve(cluster) as api:
-        result = call(vllm_perf, check=True, gateway={"namespace": "llm-d", "name": "gw"}, stages=[{"rate": 1, "requests": 1}], job=JOB,
-                      kubeconfig=kubeconfig(tmp_path, api), **OPTIONS)
+        result = call(
+            vllm_perf,
+            check=True,
+            gateway={"namespace": "llm-d", "name": "gw"},
+            stages=[{"rate": 1, "requests": 1}],
+            job=JOB,
+            kubeconfig=kubeconfig(tmp_path, api),
+            **OPTIONS,
+        )
     assert not result.get("failed") and cluster.seen == []
 
 
@@ -151,11 +207,13 @@ def test_an_interrupted_run_takes_the_job_along(tmp_path, root, number):
     cluster = Cluster(tmp_path)
     with serve(answer) as url, serve(cluster) as api:
         options = {"url": url, "job": JOB, "kubeconfig": kubeconfig(tmp_path, api), "stages": [{"rate": 5, "seconds": 60}], **OPTIONS}
-        code = ("import json, sys\nfrom ansible.module_utils.testing import patch_module_args\n"
-                "from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder\n"
-                f"_AnsibleCollectionFinder(paths=[{str(root / 'collections')!r}])._install()\n"
-                "from ansible_collections.llm_d.inference.plugins.modules import vllm_perf\n"
-                "with patch_module_args(json.loads(sys.argv[1])): vllm_perf.main()\n")
+        code = (
+            "import json, sys\nfrom ansible.module_utils.testing import patch_module_args\n"
+            "from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder\n"
+            f"_AnsibleCollectionFinder(paths=[{str(root / 'collections')!r}])._install()\n"
+            "from ansible_collections.llm_d.inference.plugins.modules import vllm_perf\n"
+            "with patch_module_args(json.loads(sys.argv[1])): vllm_perf.main()\n"
+        )
         module = subprocess.Popen([sys.executable, "-c", code, json.dumps(options)], start_new_session=True, stderr=subprocess.DEVNULL)
         late = time.monotonic() + 30
         while not (cluster.process and "ended" in (tmp_path / "log").read_text()):
@@ -167,9 +225,9 @@ def test_an_interrupted_run_takes_the_job_along(tmp_path, root, number):
 
 
 def test_more_requests_than_a_log_holds_are_counted():
-    rows = perf_told.Rows(most=2000)
+    rows = output.Rows(most=2000)
     for index in range(60000):
         rows.write(f"{index},{index * 7919 % 10007}\n")
-    told = perf_told.read("noise\n" + "\n".join(rows.lines()) + "\n" + json.dumps({"about": {}, "stages": [], "verdict": "passed"}) + "\n")
+    told = output.read("noise\n" + "\n".join(rows.lines()) + "\n" + json.dumps({"about": {}, "stages": [], "verdict": "passed"}) + "\n")
     kept = told.rows.splitlines()
     assert kept[1] == "1,7919" and len(kept) + told.left_out == 60000 and 0 < len(kept) < 60000

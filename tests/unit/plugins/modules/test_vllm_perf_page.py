@@ -14,9 +14,9 @@ import time
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-
-from ansible_collections.llm_d.inference.plugins.module_utils import perf_page, verdict, verdict_page
-from ansible_collections.llm_d.inference.plugins.module_utils.claims import claim
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import page as perf_page
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict, verdict_page
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.claims import claim
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import chunk, serve, stream
 
@@ -24,8 +24,16 @@ USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2}}
 OPTIONS = {"model": "acme/tiny", "workload": {"input_len": 6, "output_len": 2}, "max_lag": 5, "max_lag_share": 0, "pause": 0}
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTHS = (390, 1280)  # of a phone and of a desk
-PLOTS = {"Throughput by load", "Time to first token by load, 90th percentile", "Time to first token", "Time to last token", "Time per output token",
-         "Time between tokens", "Time to first token over time", "Requests per server"}
+PLOTS = {
+    "Throughput by load",
+    "Time to first token by load, 90th percentile",
+    "Time to first token",
+    "Time to last token",
+    "Time per output token",
+    "Time between tokens",
+    "Time to first token over time",
+    "Requests per server",
+}
 # Of every frame: what hangs over, plots, words that reach out of their plot (a letter's box is a little larger than the letter) or box, and what was loaded.
 LOOK = """const d=f.contentDocument,r=d.documentElement,at=e=>e.getBoundingClientRect();
 const out=e=>{const a=at(e),b=at(e.closest('svg'));return a.left<b.left-2||a.right>b.right+2||a.top<b.top-2||a.bottom>b.bottom+2};
@@ -35,12 +43,19 @@ marks:s.querySelectorAll('path.line,rect').length})),
 cut:[...[...d.querySelectorAll('svg text')].filter(out),
 ...[...d.querySelectorAll('p,li,h1,h2,dd,dt,pre,span,figure')].filter(e=>e.scrollWidth>e.clientWidth+1&&e.clientWidth)
 ].map(e=>e.textContent),loaded:f.contentWindow.performance.getEntriesByType('resource').length})"""
-CLAIMS = [claim("platform/kubernetes", True, "Kubernetes v1.34.4", "", 0.1),
-          claim("gateway/programmed", True, "Gateway llm-d/llm-d-gateway is accepted", "", 0.02),
-          claim("meta-llama-3-1-8b-instruct/sticky", False, "6 requests with one shared prefix went to meta-llama-3-1-8b-instruct-decode-5d9f7c6b4-x8zkq (3), "
-                "meta-llama-3-1-8b-instruct-decode-5d9f7c6b4-b2h4n (3) (x-inference-pod)",
-                "look whether the prefix scorer is in the picker's configuration", 0.75),
-          claim("meta-llama-3-1-8b-instruct/performance", True, "rate 4: 40 of 40 requests, 90 % of first tokens within 12 ms, 64 output tokens/s", "", 10.0)]
+CLAIMS = [
+    claim("platform/kubernetes", True, "Kubernetes v1.34.4", "", 0.1),
+    claim("gateway/programmed", True, "Gateway llm-d/llm-d-gateway is accepted", "", 0.02),
+    claim(
+        "meta-llama-3-1-8b-instruct/sticky",
+        False,
+        "6 requests with one shared prefix went to meta-llama-3-1-8b-instruct-decode-5d9f7c6b4-x8zkq (3), "
+        "meta-llama-3-1-8b-instruct-decode-5d9f7c6b4-b2h4n (3) (x-inference-pod)",
+        "look whether the prefix scorer is in the picker's configuration",
+        0.75,
+    ),
+    claim("meta-llama-3-1-8b-instruct/performance", True, "rate 4: 40 of 40 requests, 90 % of first tokens within 12 ms, 64 output tokens/s", "", 10.0),
+]
 
 
 def answer(handler, *_request):
@@ -56,8 +71,11 @@ def measured(tmp_path_factory):
     """A whole result, as it was written, with objectives and a baseline, and its page."""
     folder = tmp_path_factory.mktemp("measured")
     first = {"stages": [{"rate": 20, "seconds": 1}, {"rate": 40, "seconds": 1}]}
-    again = {"stages": [{"rate": 20, "seconds": 4}, {"rate": 40, "seconds": 2}], "baseline": str(folder / "result.json"),
-             "slo": {"ttft_p90_ms": 5000, "tpot_p90_ms": 0.01}}
+    again = {
+        "stages": [{"rate": 20, "seconds": 4}, {"rate": 40, "seconds": 2}],
+        "baseline": str(folder / "result.json"),
+        "slo": {"ttft_p90_ms": 5000, "tpot_p90_ms": 0.01},
+    }
     with serve(answer) as url:
         for options in (first, again):
             with patch_module_args({"url": url, "artifacts": str(folder), **options, **OPTIONS}), pytest.raises(SystemExit):
@@ -78,14 +96,29 @@ def benchmark(whole):
 def judged(_whole):
     """What playbooks/validate.yml writes."""
     asked = {"name": "llama-8b", "url": "http://10.216.7.20", "model": "meta-llama/Llama-3.1-8B-Instruct", "host_header": None}
-    return verdict_page.page(verdict.verdict(CLAIMS, [{"id": "llama-8b/obeyed", "why": "this release does not count attempts by server"}], [asked],
-                                             {"release": "scheduler-0.7", "kubernetes": None}, "2026-11-21T12:00:00Z"))
+    return verdict_page.page(
+        verdict.verdict(
+            CLAIMS,
+            [{"id": "llama-8b/obeyed", "why": "this release does not count attempts by server"}],
+            [asked],
+            {"release": "scheduler-0.7", "kubernetes": None},
+            "2026-11-21T12:00:00Z",
+        )
+    )
 
 
 def browser(folder, *arguments):
     """A run of Chromium; what it said."""
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=20000",
-               f"--user-data-dir={folder / 'profile'}", *arguments]
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--virtual-time-budget=20000",
+        f"--user-data-dir={folder / 'profile'}",
+        *arguments,
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stdout
 
 
@@ -93,10 +126,13 @@ def frames(folder, text, height, script=""):
     """A document with the page in a frame of each width, side by side: a window of Chromium is 500 pixels wide at least."""
     page = json.dumps(text).replace("</", "<\\/")
     made = "".join(f'<iframe style="width:{width}px;height:{height}px;border:0;float:left"></iframe>' for width in WIDTHS)
-    (folder / "look.html").write_text('<!doctype html><meta charset="utf-8"><body style="margin:0">' + made +
-                                      f"<script>const page={page};let left={len(WIDTHS)};const found=[];for(const f of document.querySelectorAll('iframe'))"
-                                      f"{{f.onload=()=>{{{script}}};f.srcdoc=page}}</script>",
-                                      encoding="utf-8")
+    (folder / "look.html").write_text(
+        '<!doctype html><meta charset="utf-8"><body style="margin:0">'
+        + made
+        + f"<script>const page={page};let left={len(WIDTHS)};const found=[];for(const f of document.querySelectorAll('iframe'))"
+        f"{{f.onload=()=>{{{script}}};f.srcdoc=page}}</script>",
+        encoding="utf-8",
+    )
     return f"file://{folder / 'look.html'}"
 
 

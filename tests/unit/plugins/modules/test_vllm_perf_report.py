@@ -11,7 +11,6 @@ import llmd_benchmark_report
 import pydantic
 import pytest
 import yaml
-
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import JSON, SSE, chunk, serve, stream, whole
 
@@ -52,13 +51,16 @@ def measured(call, folder, server=None, **options):
     return found, reports
 
 
-@pytest.mark.parametrize("options", [
-    {"stages": [{"rate": 60, "requests": 20}, {"concurrency": 3, "requests": 12}, {"rate": 20, "to_rate": 60, "seconds": 0.5}]},
-    {"stages": [{"concurrency": 2, "requests": 6}], "stream": False, "ignore_eos": False},
-    {"stages": [{"concurrency": 2, "requests": 6}], "workload": CHATS, "api": "chat_completions"},
-    {"stages": [{"concurrency": 2, "requests": 6}], "workload": GROUPS, "slo": {"ttft_p90_ms": 5000}, "goodput": {"ttft_ms": 5000}},
-    {"sweep": {"rate": 20, "seconds": 0.4, "most": 2}, "processes": 2},
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"stages": [{"rate": 60, "requests": 20}, {"concurrency": 3, "requests": 12}, {"rate": 20, "to_rate": 60, "seconds": 0.5}]},
+        {"stages": [{"concurrency": 2, "requests": 6}], "stream": False, "ignore_eos": False},
+        {"stages": [{"concurrency": 2, "requests": 6}], "workload": CHATS, "api": "chat_completions"},
+        {"stages": [{"concurrency": 2, "requests": 6}], "workload": GROUPS, "slo": {"ttft_p90_ms": 5000}, "goodput": {"ttft_ms": 5000}},
+        {"sweep": {"rate": 20, "seconds": 0.4, "most": 2}, "processes": 2},
+    ],
+)
 def test_reports_are_read_by_llm_d_s_package(call, tmp_path, options):
     found, reports = measured(call, tmp_path / "out", **options)
     for index, (stage, report) in enumerate(zip(found["stages"], reports, strict=True)):

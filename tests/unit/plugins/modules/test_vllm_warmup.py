@@ -11,10 +11,9 @@ import threading
 import time
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.modules import vllm_warmup
 from engine_servers import TINY, CachingEngine, cluster, pod
 from local_servers import free_port, serve
-
-from ansible_collections.llm_d.inference.plugins.modules import vllm_warmup
 
 REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny", "port": "8000"}
 PROMPT = "You are the patient assistant of a shop for boots and you answer in one short sentence only " * 3
@@ -85,8 +84,10 @@ def test_prompts_of_a_config_map_are_sent_as_well(call, monkeypatch):
     assert server.asked == [PROMPT, OTHER, OTHER.upper(), OTHER] and found["changed"] is True
 
 
-@pytest.mark.parametrize("objects, said", [({}, "there is no ConfigMap llm-d/prompts"),
-                                           ({"/api/v1/namespaces/llm-d/configmaps/prompts": {"data": None}}, "has no prompt in its data")])
+@pytest.mark.parametrize(
+    "objects, said",
+    [({}, "there is no ConfigMap llm-d/prompts"), ({"/api/v1/namespaces/llm-d/configmaps/prompts": {"data": None}}, "has no prompt in its data")],
+)
 def test_a_config_map_without_prompts_is_told_and_the_other_services_go_on(call, monkeypatch, objects, said):
     server = CachingEngine()
     with cluster(monkeypatch, server, objects=objects):
@@ -156,6 +157,7 @@ def test_servers_are_asked_side_by_side_and_each_for_one_prompt_at_a_time(call, 
             time.sleep(0.15)
             with lock:
                 under_way[number] -= 1
+
         return wait
 
     with contextlib.ExitStack() as stack:
@@ -178,11 +180,16 @@ def test_an_api_server_that_is_not_there_is_told(call, monkeypatch):
     assert "failed" not in found and found["warm"] is False and "127.0.0.1" in found["services"][0]["wrong"] and warned(found)
 
 
-@pytest.mark.parametrize("wrong, said", [
-    ({"prompts": ["Hello, you!"]}, "services[0].prompts[0] is too short"), ({"prompts": []}, "services[0] has no prompt"),
-    ({"replicas": []}, "services[0] names no server"), ({"block_size": 0}, "block_size is 0"),
-    ({"urls": ["http://127.0.0.1:1"], "replicas": [REPLICAS]}, "mutually exclusive"),
-])
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        ({"prompts": ["Hello, you!"]}, "services[0].prompts[0] is too short"),
+        ({"prompts": []}, "services[0] has no prompt"),
+        ({"replicas": []}, "services[0] names no server"),
+        ({"block_size": 0}, "block_size is 0"),
+        ({"urls": ["http://127.0.0.1:1"], "replicas": [REPLICAS]}, "mutually exclusive"),
+    ],
+)
 def test_mistakes_in_the_options(call, wrong, said):
     found = call(vllm_warmup, services=[service(**wrong)])
     assert found["failed"] is True and said in found["msg"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from ansible_collections.llm_d.inference.plugins.modules import workload_run
 from local_servers import SSE, chunk, serve, stream
 
@@ -35,8 +34,9 @@ class Server:
 def test_stages_are_measured_and_the_warm_up_is_not(call, tmp_path):
     server = Server()
     with serve(server) as url:
-        result = call(workload_run, url=url, warmup={"rate": 50, "requests": 4}, progress_path=str(tmp_path / "progress"), server_api_key="sk-secret",
-                      **OPTIONS)
+        result = call(
+            workload_run, url=url, warmup={"rate": 50, "requests": 4}, progress_path=str(tmp_path / "progress"), server_api_key="sk-secret", **OPTIONS
+        )
     assert "failed" not in result and result["changed"] is False and [stage["requests"] for stage in result["stages"]] == [5, 10]
     assert result["total"] == {"requests": 15, "ok": 15, "failed": 0, "hit_ratio": 0.25, "servers": {"pod-a": 15}, "valid": True}
     assert len(server.prompts) == 19 and len(set(server.prompts)) == 4 and server.keys == {"Bearer sk-secret"}

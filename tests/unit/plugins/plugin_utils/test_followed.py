@@ -9,7 +9,6 @@ import os
 import time
 
 import pytest
-
 from ansible_collections.llm_d.inference.plugins.plugin_utils import followed
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils import pki
+from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import pki
 from ansible_collections.llm_d.inference.plugins.plugin_utils import run_files
 
 HOSTS = 'localhost ansible_connection=local ansible_python_interpreter="{{ ansible_playbook_python }}"\n'

@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The load client as one file that any Python from 3.11 on can run: `python perf.pyz OPTIONS.json`. Needs nothing else, Ansible included."""
+
+from __future__ import annotations
+
+import ast
+import io
+import pathlib
+import zipfile
+
+FIRST = "benchmark/cli"
+PACKAGE = "ansible_collections/llm_d/inference/plugins/module_utils"
+_MAIN = f"import sys\nfrom {f'{PACKAGE}/{FIRST}'.replace('/', '.')} import main\nraise SystemExit(main(sys.argv[1:]))\n"
+
+
+def names(folder: pathlib.Path) -> list[str]:
+    """The modules that the program needs, such as `benchmark/cli`, itself first, found by what each imports. `folder` holds the packages."""
+    found, waiting = [], [FIRST]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.append(name)
+        for node in ast.walk(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                package = [*name.split("/")[: -node.level], *(node.module or "").split(".")]
+                path = "/".join(part for part in package if part)
+                waiting += [path] if (folder / f"{path}.py").is_file() else [f"{path}/{alias.name}" for alias in node.names]
+    return found
+
+
+def bundle(folder: pathlib.Path | None = None) -> bytes:
+    """The file. The same sources give the same bytes."""
+    where = folder or pathlib.Path(__file__).parent.parent
+    content = {f"{PACKAGE}/{name}.py": (where / f"{name}.py").read_text(encoding="utf-8") for name in sorted(names(where))}
+    packages = {str(parent) for name in content for parent in pathlib.PurePosixPath(name).parents if parent.name}
+    content |= {f"{package}/__init__.py": "" for package in packages}
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in sorted({**content, "__main__.py": _MAIN}.items()):
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), text, zipfile.ZIP_DEFLATED)
+    return made.getvalue()

@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A measurement as a program of its own, for where Ansible is not: `python -m ...perf_main OPTIONS.json`, or the file that perf_bundle makes.
+
+Reads the options of the module, complete, as JSON; tells its progress on standard error and the result, as JSON, on standard output. Exit status 0
+for a result whose verdict is passed or inconclusive, 1 for any other, 2 where nothing could be measured. SIGTERM and Ctrl-C end it at once.
+With `--rows` the lines of requests.csv come before the result, as perf_told reads them.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+import sys
+import typing as t
+
+from ..http import tls
+from . import execute, options, output
+
+
+def _stop(*_args: t.Any) -> None:
+    raise SystemExit(143)
+
+
+def main(arguments: list[str]) -> int:
+    """Measure; return the exit status."""
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        with open(arguments[0], encoding="utf-8") as file:
+            params = json.load(file)
+        params["progress_path"] = params.get("progress_path") or "-"
+        nonce = params.get("nonce") or secrets.token_hex(4)
+        files = execute.read(params)
+        plan = options.plan(params, files.workload, tls.context(params), nonce)
+        rows = output.Rows() if "--rows" in arguments[1:] else None
+        result = execute.measure(plan, params, nonce, rows) if rows else execute.perform(plan, params, files, nonce)
+    except (ValueError, OSError, IndexError, execute.Unusable) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    for line in rows.lines() if rows else ():
+        sys.stdout.write(line + "\n")
+    sys.stdout.write(json.dumps(result, allow_nan=False) + "\n")
+    return 0 if result["verdict"] in ("passed", "inconclusive") else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The same workload under several scheduling policies, side by side: results, table and headline. Pure.
+
+A run is {preset, stages, total} with stages as stats.stage_summary makes them. The first run is the baseline.
+"""
+
+from __future__ import annotations
+
+import collections.abc as c
+import typing as t
+
+Facts = dict[str, t.Any]
+LATENCY = "ttft_from_schedule_ms"
+
+
+def results(runs: c.Sequence[Facts], about: Facts) -> Facts:
+    """All that was measured: {about, baseline, runs: [{preset, stages, total, ttft_p90_ratio}], best, headline, valid}."""
+    baseline = runs[0]
+    compared = [{**run, "ttft_p90_ratio": ratios(baseline, run)} for run in runs]
+    found = {"about": about, "baseline": baseline["preset"], "runs": compared, "valid": all(stage["valid"] for run in runs for stage in run["stages"])}
+    return {**found, "headline": headline(found)}
+
+
+def ratios(baseline: Facts, run: Facts) -> dict[str, float | None]:
+    """How many times lower the 90th percentile of time to first token is than the baseline's, by rate. None where either is unknown."""
+    base = {stage["rate"]: p90(stage) for stage in baseline["stages"]}
+    return {f"{stage['rate']:g}": _ratio(base.get(stage["rate"]), p90(stage)) for stage in run["stages"]}
+
+
+def p90(stage: Facts) -> float | None:
+    """The 90th percentile of time to first token from the planned send, in milliseconds; None when a tenth or more of the requests failed,
+    for then it is not known what those would have waited."""
+    return None if stage["failed"] * 10 >= stage["requests"] else stage[LATENCY]["p90"]
+
+
+def headline(found: Facts) -> str:
+    """The outcome in one sentence: the best preset at the rate where it gains most against the baseline."""
+    others = [run for run in found["runs"] if run["preset"] != found["baseline"]]
+    gains = [(ratio, rate, run) for run in others for rate, ratio in run["ttft_p90_ratio"].items() if ratio is not None]
+    if not gains:
+        return "There is nothing to compare with."
+    ratio, rate, run = max(gains, key=lambda gain: gain[0])
+    base = next(entry for entry in found["runs"] if entry["preset"] == found["baseline"])
+    mine, theirs = (next(p90(stage) for stage in entry["stages"] if f"{stage['rate']:g}" == rate) for entry in (run, base))
+    if ratio <= 1.05:
+        return f"No preset beats {found['baseline']} in time to first token."
+    return (
+        f"{run['preset']}: 90 % of first tokens within {milliseconds(mine)} at {rate} requests/s, "
+        f"{ratio:.1f} times sooner than with {found['baseline']} ({milliseconds(theirs)})."
+    )
+
+
+def rows(found: Facts) -> list[list[str]]:
+    """The table: a row of names, then one row for each rate and preset."""
+    head = [
+        "requests/s",
+        "preset",
+        "TTFT p50",
+        "TTFT p90",
+        "TTFT p99",
+        "times sooner (p90)",
+        "answers/s",
+        "output tokens/s",
+        "cache hits",
+        "busiest server",
+        "failed",
+    ]
+    rates = [stage["rate"] for stage in found["runs"][0]["stages"]]
+    return [head] + [_row(rate, run) for rate in rates for run in found["runs"]]
+
+
+def table(found: Facts) -> str:
+    """The table as Markdown, the headline above it."""
+    head, *body = rows(found)
+    lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---" if name == "preset" else "---:" for name in head) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in body]
+    notes = [] if found["valid"] else ["", "† The client itself was late: these numbers say nothing about the server."]
+    return "\n".join([found["headline"], "", *lines, *notes, ""])
+
+
+def lines(found: Facts) -> list[str]:
+    """The table for a terminal."""
+    body = rows(found)
+    widths = [max(len(row[column]) for row in body) for column in range(len(body[0]))]
+    return ["  ".join(cell.ljust(width) if column == 1 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths))) for row in body] + [
+        "",
+        found["headline"],
+    ]
+
+
+def _row(rate: float, run: Facts) -> list[str]:
+    stage = next((entry for entry in run["stages"] if entry["rate"] == rate), None)
+    if stage is None:
+        return [f"{rate:g}", run["preset"], *["-"] * 9]
+    latency = stage[LATENCY]
+    ratio = run["ttft_p90_ratio"].get(f"{rate:g}")
+    return [
+        f"{rate:g}",
+        run["preset"] + ("" if stage["valid"] else " †"),
+        *(milliseconds(latency[name]) for name in ("p50", "p90", "p99")),
+        "-" if ratio is None else f"{ratio:.1f}",
+        f"{stage['requests_per_s']:.1f}",
+        f"{stage['output_tokens_per_s']:.0f}",
+        percent(stage["hit_ratio"]),
+        percent(stage["largest_share"]),
+        str(stage["failed"]),
+    ]
+
+
+def milliseconds(value: float | None) -> str:
+    """A time for people."""
+    if value is None:
+        return "-"
+    return f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
+
+
+def percent(value: float | None) -> str:
+    """A share for people."""
+    return "-" if value is None else f"{value * 100:.0f} %"
+
+
+def _ratio(base: float | None, mine: float | None) -> float | None:
+    return round(base / mine, 2) if base and mine else None

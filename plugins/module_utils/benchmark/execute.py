@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Performs a planned measurement: reads and writes the files around it."""
+
+from __future__ import annotations
+
+import asyncio
+import collections.abc as c
+import contextlib
+import datetime
+import json
+import os
+import platform
+import sys
+import time
+import typing as t
+
+from . import llmd_report, page, result, worker
+from .csv import Rows
+from .input_files import Files, read
+from .runner import Plan, Unusable
+from .worker_pool import Fleet
+
+Facts = dict[str, t.Any]
+PROGRESS = 2.0  # seconds between two lines
+ROWS = "requests.csv"
+
+__all__ = ["Files", "Unusable", "read"]
+
+
+def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str) -> Facts:
+    """Send everything, write what is to be written, and return the whole result. Raises Unusable."""
+    with contextlib.ExitStack() as stack:
+        rows = _rows(stack, params["artifacts"]) if params.get("artifacts") else None
+        found = measure(plan, params, nonce, rows)
+    return settle(found, params, files)
+
+
+def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextIO | None = None) -> Facts:
+    """Send everything; the whole result, with what plots and reports need. `rows` gets a line of CSV for each request. Raises Unusable."""
+    started, begin, cpu = datetime.datetime.now(datetime.timezone.utc), time.monotonic(), time.process_time()
+    row, say = Rows(rows) if rows else None, teller(params.get("progress_path"))
+    runner = Fleet(plan, params, nonce, row, say, PROGRESS)
+    asyncio.run(runner.run())
+    seconds = time.monotonic() - begin
+    stages = [result.stage(measured, plan) for measured in runner.measured]
+    verdict, why = result.verdict(stages, plan.ladder is not None, bool(plan.rules))
+    return {
+        "verdict": verdict,
+        "why": why,
+        "best_rate": result.best(stages),
+        "limited": runner.limited,
+        "url": plan.target.url,
+        "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "seconds": round(seconds, 3),
+        "nonce": nonce,
+        "client": {
+            "cpu": round((time.process_time() - cpu + runner.elsewhere) / seconds, 3),
+            "memory_mib": round(worker.memory() + runner.memory, 1),
+            "python": platform.python_version(),
+            "cores": os.cpu_count(),
+            "processes": runner.processes,
+        },
+        "stages": stages,
+        "about": about(plan, params),
+    }
+
+
+def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str | None = None) -> Facts:
+    """The whole result, compared with the baseline and written. `rows`: the CSV of requests, where it is not written yet."""
+    found, stages = dict(whole), whole["stages"]
+    if files.baseline is not None:
+        found["comparison"] = result.compare(files.baseline["stages"], stages)
+        worse = result.worse_than(found["comparison"], params["baseline_max_ratio"]) if params.get("baseline_max_ratio") else []
+        if worse and found["verdict"] != "invalid":
+            found |= {"verdict": "failed", "why": found["why"] + worse}
+    if folder := params.get("artifacts"):
+        os.makedirs(folder, exist_ok=True)
+        if rows is not None:
+            _write(folder, {ROWS: rows})
+        written = contents(found)
+        _write(folder, written)
+        reports = [os.path.join(folder, name) for name in written if name.startswith("benchmark_report_")]
+        found["artifacts"] = {
+            "result": os.path.join(folder, "result.json"),
+            "requests": os.path.join(folder, ROWS),
+            "page": os.path.join(folder, "report.html"),
+            "reports": reports,
+        }
+    return found
+
+
+def brief(found: Facts) -> tuple[Facts, list[str]]:
+    """What the module returns of a whole result, and its warnings."""
+    warnings = [f"{stage['label']}: {stage['why_invalid']}" for stage in found["stages"] if not stage["valid"]]
+    warnings += [
+        f"{stage['label']}: up to {stage['client_share']:.0%} of the time to first token may be this client's own doing"
+        for stage in found["stages"]
+        if stage["valid"] and stage["client_share"] > (found["about"]["max_lag_share"] or 1)
+    ]
+    warnings += found["why"] if found["verdict"] == "inconclusive" else []
+    return {**{key: value for key, value in found.items() if key != "about"}, "stages": [result.brief(stage) for stage in found["stages"]]}, warnings
+
+
+def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
+    """What was measured, for people, without any secret."""
+    kept = ("api", "stream", "ignore_eos", "arrivals", "seed", "request_timeout", "max_lag", "max_lag_share", "slo", "goodput")
+    used = {name: value for name, value in params["workload"].items() if value is not None}
+    return {"url": plan.target.url, "models": list(plan.models), "workload": used, **{name: params[name] for name in kept}}
+
+
+def contents(everything: Facts) -> dict[str, str]:
+    """The files of a whole result by name, but for the one of requests."""
+    reports = {f"benchmark_report_{index}.json": _json(llmd_report.report(everything, index)) for index in range(len(everything["stages"]))}
+    return {"result.json": _json(everything), "report.html": page.page(everything), **reports}
+
+
+def _rows(stack: contextlib.ExitStack, folder: str) -> t.TextIO:
+    os.makedirs(folder, exist_ok=True)
+    return stack.enter_context(open(os.path.join(folder, ROWS), "w", encoding="utf-8", newline=""))
+
+
+def _write(folder: str, files: dict[str, str]) -> None:
+    for name, content in files.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
+            file.write(content)
+
+
+def _json(value: t.Any) -> str:
+    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
+def teller(path: str | None) -> c.Callable[[str], None] | None:
+    """Appends lines to a file, or to standard error for `-`; None where there is none."""
+    if not path:
+        return None
+
+    def say(line: str) -> None:
+        if path == "-":
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+            return
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    return say

@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A measurement by a Job of the cluster: made, followed, read and taken away again, whatever happens."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import contextlib
+import os
+import signal
+import time
+import typing as t
+
+from ..common.objects import condition, dicts, dig, mapping, text
+from ..k8s.errors import ClusterError
+from ..k8s.pod_failures import pod_trouble
+from . import output
+from .k8s_job_objects import LABEL, owned
+from .runner import Say, Unusable
+
+Facts = dict[str, t.Any]
+POLL = 1.0
+SILENCE = 60.0  # seconds for which the API server may be away
+GONE = 60.0  # seconds that the pod may take to go
+SEEN_LINES, SEEN_BYTES = 5, 1 << 16
+
+
+class JobRun:
+    """One Job, with what it needs. `cluster`: cluster.Cluster. `start_timeout`: seconds until its pod must run. `say` hears of the progress."""
+
+    def __init__(self, cluster: t.Any, job: Facts, others: list[Facts], start_timeout: float, say: Say | None = None) -> None:
+        self._cluster, self._job, self._others, self._start_timeout, self._say = cluster, job, others, start_timeout, say
+        self._name, self._namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+        self._told: list[str] = []
+
+    def run(self) -> output.Told:
+        """What it told. Nothing of it is left afterwards, also where SIGINT or SIGTERM comes. Raises Unusable and ClusterError."""
+        with _signals() as guard:
+            try:
+                self._make()
+                pod = self._wait()
+                return self._read(pod)
+            finally:
+                guard["closing"] = True
+                self._remove()
+
+    def _make(self) -> None:
+        # The Job is first and suspended, so that what it needs is its own from the start: where this process is killed, all of it goes with the Job.
+        made = self._cluster.request("POST", self._path("Job"), body=self._job)
+        for each in self._others:
+            self._cluster.request("POST", self._path(each["kind"]), body=owned(each, made))
+        self._cluster.request("PATCH", self._path("Job", self._name), body={"spec": {"suspend": False}}, content_type="application/merge-patch+json")
+
+    def _wait(self) -> Facts:
+        """Until its pod has ended; the pod."""
+        late, heard = time.monotonic() + self._start_timeout, time.monotonic()
+        while True:
+            try:
+                pod = self._pod()
+                phase = text(dig(pod, "status", "phase")) if pod else ""
+                if pod and phase in ("Succeeded", "Failed"):
+                    return pod
+                self._look_at_job()
+                if pod and phase == "Running":
+                    self._follow(pod)
+                    late = time.monotonic() + self._start_timeout
+                else:
+                    self._complain(pod, phase, time.monotonic() > late)
+                heard = time.monotonic()
+            except ClusterError:
+                # the measurement goes on without the API server, so that a short silence of it is no reason to throw it away
+                if time.monotonic() - heard > SILENCE:
+                    raise
+            time.sleep(POLL)
+
+    def _complain(self, pod: Facts | None, phase: str, late: bool) -> None:
+        """Raise Unusable about a pod that is late, or will never run."""
+        trouble = pod_trouble(pod) if pod else None
+        if trouble and (trouble.terminal or late):
+            raise Unusable(f"the Job's pod does not run: {trouble.what}; {trouble.remedy}")
+        if late:
+            raise Unusable(f"the Job's pod did not run within {self._start_timeout:g} s: {self._why_no_pod() if not pod else 'it is ' + phase}")
+
+    def _look_at_job(self) -> None:
+        job = self._cluster.find(self._path("Job", self._name))
+        if job is None:
+            raise Unusable("the Job was deleted while it ran")
+        failed = condition(mapping(job.get("status")), "Failed")
+        if failed.get("status") == "True":
+            remedy = "; give it more time in job.timeout" if failed.get("reason") == "DeadlineExceeded" else ""
+            raise Unusable(f"the Job failed: {text(failed.get('reason'))}: {text(failed.get('message'))}{remedy}")
+
+    def _why_no_pod(self) -> str:
+        query = {"fieldSelector": f"involvedObject.kind=Job,involvedObject.name={self._name}"}
+        events = dicts(self._cluster.get(f"/api/v1/namespaces/{self._namespace}/events", query).get("items"))
+        return next((text(event.get("message")) for event in reversed(events) if event.get("type") == "Warning"), "its Job has made none")
+
+    def _follow(self, pod: Facts) -> None:
+        with contextlib.suppress(ClusterError):  # its container is about to start
+            self._tell(self._log(pod, {"tailLines": SEEN_LINES, "limitBytes": SEEN_BYTES}))
+
+    def _tell(self, log: str) -> None:
+        """Say the last lines for people, those that are new."""
+        lines = [line for line in log.splitlines() if line and not line.startswith("{")][-SEEN_LINES:]
+        for line in lines:
+            if self._say is not None and line not in self._told:
+                self._say(line)
+        self._told = lines or self._told
+
+    def _read(self, pod: Facts) -> output.Told:
+        log = self._log(pod, {})
+        self._tell(log)
+        try:
+            return output.read(log)
+        except ValueError as error:
+            trouble = pod_trouble(pod)
+            ended = next((mapping(dig(entry, "state", "terminated")) for entry in dicts(dig(pod, "status", "containerStatuses"))), {})
+            if ended.get("exitCode") == 2:  # its own words
+                raise Unusable(str(error)) from None
+            raise Unusable(f"the Job told no result ({trouble.what if trouble else text(ended.get('reason'))}); it said last: {error}") from None
+
+    def _log(self, pod: Facts, query: Facts) -> str:
+        return self._cluster.get(f"{self._path('Pod', text(dig(pod, 'metadata', 'name')))}/log", query, raw=True)
+
+    def _pod(self) -> Facts | None:
+        found = self._cluster.get(self._path("Pod"), {"labelSelector": f"{LABEL}={self._name}"})
+        return next(iter(dicts(found.get("items"))), None)
+
+    def _remove(self) -> None:
+        """The Job and its pod, and what it needed, until they are gone."""
+        for kind in ("Job", *(each["kind"] for each in self._others)):
+            with contextlib.suppress(ClusterError):
+                self._cluster.request("DELETE", self._path(kind, self._name), {"propagationPolicy": "Background"})
+        late = time.monotonic() + GONE
+        while self._pod() is not None:
+            if time.monotonic() > late:
+                raise ClusterError(f"the pod of Job {self._namespace}/{self._name} is still there {GONE:g} s after the Job was deleted: look at its node")
+            time.sleep(POLL / 2)
+
+    def _path(self, kind: str, name: str | None = None) -> str:
+        group = "/apis/batch/v1" if kind == "Job" else "/api/v1"
+        return f"{group}/namespaces/{self._namespace}/{kind.lower()}s" + (f"/{name}" if name else "")
+
+
+class Interrupted(BaseException):
+    """SIGINT or SIGTERM came."""
+
+
+@contextlib.contextmanager
+def _signals() -> c.Iterator[dict[str, bool]]:
+    """SIGINT and SIGTERM become an exception, and have their usual effect afterwards. None is raised any more once `closing` is set."""
+    guard, came = {"closing": False}, []
+
+    def hear(number: int, _frame: t.Any) -> None:
+        came.append(number)
+        if not guard["closing"]:
+            guard["closing"] = True
+            raise Interrupted
+
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield guard
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            os.kill(os.getpid(), came[0])

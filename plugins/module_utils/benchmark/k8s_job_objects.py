@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A measurement as a Job in the cluster, for servers and gateways that only the cluster reaches. Pure."""
+
+from __future__ import annotations
+
+import base64
+import collections.abc as c
+import json
+import typing as t
+
+from ..http import tls
+
+Facts = dict[str, t.Any]
+MAX_DATA = 900_000  # bytes of a ConfigMap or Secret, with room for the rest
+LABEL = "llm-d.ai/perf"
+PROGRAM, OPTIONS = "perf.pyz", "options.json"
+_FOLDER = "/perf"
+_HERE = ("url", "gateway", "service", "path", "kubeconfig", "context", "job", "baseline", "baseline_max_ratio", "artifacts", "progress_path")
+
+
+def definitions(params: c.Mapping[str, t.Any], url: str, name: str, program: bytes, texts: c.Mapping[str, str]) -> tuple[Facts, list[Facts]]:
+    """A Job that is suspended, and the ConfigMap and Secret that it needs and that shall go with it.
+
+    `params`: the module's, complete; `url`: where to send; `texts`: those of the files that `workload` and
+    the options in tls_options.FILES name. Raises ValueError.
+    """
+    where = params["job"]
+    # without resources of its own the container asks for a core for each process, so that their number must be known here
+    processes = params["processes"] or (None if where["resources"] else 1)
+    options = {**{key: value for key, value in params.items() if key not in _HERE}, "url": url, "processes": processes}
+    if "workload" in texts:
+        options["workload"] = {**options["workload"], "path": f"{_FOLDER}/workload"}
+    options |= {name: f"{_FOLDER}/{name}" for name in tls.FILES if name in texts}
+    files = {OPTIONS: json.dumps(options, sort_keys=True), **texts}
+    if max(sum(len(text.encode()) for text in files.values()), len(program)) > MAX_DATA:
+        raise ValueError(f"workload.path: more than {MAX_DATA} bytes do not fit into a Secret; cut the file, or measure without job")
+    about = {"name": name, "namespace": where["namespace"], "labels": {**(where["labels"] or {}), LABEL: name}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": about, "spec": _job(about, processes, where)}
+    return job, [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "binaryData": {PROGRAM: base64.b64encode(program).decode()}},
+        # a Secret, since the options may hold a key
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": about,
+            "type": "Opaque",
+            "data": {key: base64.b64encode(value.encode()).decode() for key, value in files.items()},
+        },
+    ]
+
+
+def owned(definition: Facts, job: c.Mapping[str, t.Any]) -> Facts:
+    """The definition as one that is deleted with a Job of the cluster."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
+    return {**definition, "metadata": {**definition["metadata"], "ownerReferences": [owner]}}
+
+
+def _job(about: Facts, processes: int | None, where: c.Mapping[str, t.Any]) -> Facts:
+    return {
+        # ttl: where its maker is killed and cannot remove it
+        "suspend": True,
+        "backoffLimit": 0,
+        "completions": 1,
+        "parallelism": 1,
+        "ttlSecondsAfterFinished": 600,
+        "activeDeadlineSeconds": int(where["timeout"]),
+        "template": {"metadata": {"labels": about["labels"]}, "spec": _pod(about["name"], processes, where)},
+    }
+
+
+def _pod(name: str, processes: int | None, where: c.Mapping[str, t.Any]) -> Facts:
+    user = {"runAsUser": where["run_as_user"], "runAsGroup": where["run_as_user"]} if where["run_as_user"] else {}
+    return {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 5,
+        "imagePullSecrets": [{"name": secret} for secret in where["image_pull_secrets"]],
+        "securityContext": {"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [
+            {
+                "name": "perf",
+                "image": where["image"],
+                "command": ["python3", "-I", f"{_FOLDER}/{PROGRAM}", f"{_FOLDER}/{OPTIONS}", "--rows"],
+                "resources": where["resources"] or {"requests": {"cpu": str(processes), "memory": "128Mi"}, "limits": {"memory": f"{512 * processes}Mi"}},
+                "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+                "volumeMounts": [{"name": "perf", "mountPath": _FOLDER, "readOnly": True}],
+            }
+        ],
+        "volumes": [{"name": "perf", "projected": {"sources": [{"configMap": {"name": name}}, {"secret": {"name": name}}]}}],
+    }

@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of a measurement, checked and made into a plan. Pure; the texts of files are the caller's to read."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import json
+import ssl
+import typing as t
+
+from ..http.urls import base_url
+from ..loadgen import schedule, workloads
+from ..loadgen.client import Limits, Target
+from ..loadgen.http11 import head
+from ..loadgen.request import Shape
+from ..loadgen.schedule import Step
+from . import slo
+from .runner import Ladder, Plan
+from .totals import GOOD, TIMED, Allowed
+
+Options = c.Mapping[str, t.Any]
+WAYS = ("stages", "sweep", "search")
+# Of each kind of workload, the lengths and counts that must be 1 or more.
+COUNTS = {
+    "random": ("input_len", "output_len"),
+    "shared_prefix": ("groups", "prompts_per_group", "system_prompt_len", "question_len", "output_len"),
+    "chats": ("groups", "turns", "system_prompt_len", "question_len", "output_len"),
+    "trace": ("block_len",),
+    "prompts": ("output_len",),
+}
+RANGES = ("input_len", "output_len", "turns")
+
+
+def models(params: Options) -> list[dict[str, t.Any]]:
+    """The models of the mix, one where one name was given."""
+    return [{"name": params["model"], "weight": 1.0}] if params["model"] else [dict(entry) for entry in params["models"] or ()]
+
+
+def plan(params: Options, text: str | None = None, tls: ssl.SSLContext | None = None, nonce: str = "") -> Plan:
+    """The plan of these options; `text` is that of the workload's file. Raises ValueError with all problems."""
+    found = problems(params)
+    try:
+        steps = tuple(schedule.steps(params["stages"] or (), params["warmup"]))
+    except ValueError as error:
+        steps = ()
+        found.append(str(error))
+    try:
+        rules = tuple(slo.rules(params["slo"]))
+    except ValueError as error:
+        rules = ()
+        found.append(str(error))
+    if found:
+        raise ValueError("; ".join(found))
+    shape = Shape(params["api"], params["stream"], params["ignore_eos"], params["temperature"], tuple((params["extra_body"] or {}).items()))
+    mix = models(params)
+    try:
+        source = workloads.source({**params["workload"], "text": text or ""}, shape, mix, params["seed"], nonce)
+    except ValueError as error:
+        raise ValueError(f"workload.path {params['workload'].get('path')}: {error}") from None
+    steps = steps or ()
+    if params["workload"]["kind"] == "trace" and not params["sweep"] and not params["search"] and all(step.warmup for step in steps):
+        steps += (Step(trace=True, requests=params["workload"].get("requests")),)
+    target = Target(
+        base_url(params["url"]), mix[0]["name"], params["api"], params["host_header"], params["api_key"], tls, tuple((params["headers"] or {}).items())
+    )
+    return Plan(
+        target,
+        Limits(params["request_timeout"], params["in_flight"]),
+        shape,
+        tuple(dict.fromkeys(entry["name"] for entry in mix)),
+        source,
+        tuple(step for step in steps if not step.warmup),
+        ladder(params),
+        rules,
+        tuple(params["goodput"].items()),
+        params["seed"],
+        params["arrivals"],
+        allowed(params, rules),
+        params["pause"],
+        next((step for step in steps if step.warmup), None),
+    )
+
+
+def allowed(params: Options, rules: c.Iterable[slo.Rule]) -> Allowed:
+    """How late this client may be for what is asked: times that objectives name, and without any objective the time to first token."""
+    named = {rule.metric for rule in rules} | {GOOD[name] for name in params["goodput"]}
+    alone = not named or params.get("baseline")
+    return Allowed(params["max_lag"], params["max_lag_share"], tuple(name for name in TIMED if name in named or (alone and name == "ttft_from_schedule")))
+
+
+def ladder(params: Options) -> Ladder | None:
+    """The sweep or the search, where there is one."""
+    kind = next((name for name in ("sweep", "search") if params[name]), None)
+    if kind is None:
+        return None
+    given = params[kind]
+    return Ladder(kind, given["rate"], given["factor"], given["rate_max"] or float("inf"), given["seconds"], given["most"], given.get("tolerance") or 0.05)
+
+
+def problems(params: Options) -> list[str]:
+    """What is wrong with the options, all at once, but for the stages and the objectives."""
+    found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "in_flight", "max_lag") if params[name] <= 0]
+    found += [f"processes: {params['processes']} must be more than 0"] if params["processes"] is not None and params["processes"] <= 0 else []
+    found += [f"{name}: {params[name]} must not be negative" for name in ("pause", "max_lag_share") if params[name] < 0]
+    found += [f"path: {params['path']!r} must begin with '/'"] if params.get("path") and not params["path"].startswith("/") else []
+    try:
+        base_url(params["url"] or "")
+    except ValueError as error:
+        found.append(f"url: {error}")
+    try:
+        head({name: str(value) for name, value in (params["headers"] or {}).items()})
+        head({"Host": params["host_header"] or "", "Authorization": params["api_key"] or ""})
+    except ValueError as error:
+        found.append(f"headers, host_header, api_key: {error}")
+    found += [
+        f"models[{index}].weight: {entry.get('weight')} must be more than 0"
+        for index, entry in enumerate(params["models"] or ())
+        if (entry.get("weight") or 0) <= 0
+    ]
+    try:
+        json.dumps(params["extra_body"] or {}, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        found.append(f"extra_body: {error}")
+    return found + _workload(params["workload"]) + slo.good_problems(params["goodput"]) + _load(params)
+
+
+def _workload(options: Options) -> list[str]:
+    kind = options["kind"]
+    found = [f"workload.{name}: {options[name]} must be 1 or more" for name in COUNTS[kind] if options[name] < 1]
+    for name in RANGES:
+        upper = options.get(f"{name}_max")
+        if upper is not None and upper < options[name]:
+            found.append(f"workload.{name}_max: {upper} is less than {name}, {options[name]}")
+    if kind in ("trace", "prompts") and not options.get("path"):
+        found.append(f"workload.path: the file is missing; {kind} are read from one")
+    if options["speed"] <= 0:
+        found.append(f"workload.speed: {options['speed']:g} must be more than 0")
+    if options["think_seconds"] < 0:
+        found.append(f"workload.think_seconds: {options['think_seconds']:g} must not be negative")
+    return found
+
+
+def _load(params: Options) -> list[str]:
+    given = [name for name in WAYS if params[name]]
+    if len(given) > 1:
+        return [f"{', '.join(given)}: give one of them"]
+    if not given:
+        return [] if params["workload"]["kind"] == "trace" else ["stages: give at least one, such as {concurrency: 64, seconds: 60}, or sweep, or search"]
+    found = []
+    if given[0] != "stages":
+        options = params[given[0]]
+        found += [
+            f"{given[0]}.{name}: {options[name]} must be more than {least}"
+            for name, least in (("rate", 0), ("factor", 1), ("seconds", 0), ("most", 0))
+            if options[name] <= least
+        ]
+    if given[0] == "search" and not params["slo"]:
+        found.append("slo: a search needs objectives to meet, such as {ttft_p90_ms: 500}")
+    return found

@@ -1,0 +1,241 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A measurement as one HTML page that needs no network and no script. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import html
+import typing as t
+
+from ..report import svg
+from . import slo
+from .comparison import milliseconds, percent
+from .comparison_page import STYLE, definitions, figure, legend, series_style
+
+Facts = dict[str, t.Any]
+SHOWN = 7  # stages that one chart shows: as many as there are colours
+BARS = 16  # servers
+CDFS = (
+    ("ttft_from_schedule", "Time to first token", "from when the request was due"),
+    ("tpot", "Time per output token", "after the first one, per request"),
+    ("itl", "Time between tokens", "between pieces of an answer, over all requests"),
+    ("e2e_from_schedule", "Time to last token", "from when the request was due"),
+)
+MORE = """
+.verdict{display:inline-block;border-radius:6px;padding:2px 12px;font-weight:600;color:#fff;background:#59636e}
+.verdict.passed{background:#1a7f37}.verdict.failed{background:#b3261e}.verdict.invalid,.verdict.inconclusive{background:#9a6700}
+h2.part{font-size:1.3rem;margin:1.6em 0 .3em;padding-top:.6em;border-top:2px solid var(--rule)}
+ul.why{margin:.4em 0 1em;padding-left:1.2em}td:first-child,th:first-child{text-align:left}.left td:nth-child(2),.left th:nth-child(2){text-align:left}
+"""
+
+
+def page(found: c.Mapping[str, t.Any]) -> str:
+    """The whole page of a result, as it stands in result.json."""
+    return _document(f"Performance of {', '.join(found['about']['models'])}", _body(found))
+
+
+def together(title: str, each: c.Sequence[tuple[str, c.Mapping[str, t.Any]]]) -> str:
+    """One page of several results, each with its name."""
+    return _document(title, "".join(f'<h2 class="part">{html.escape(name)}</h2>{_body(found)}' for name, found in each))
+
+
+def _document(title: str, body: str) -> str:
+    return "".join(
+        [
+            '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">',
+            f"<title>{html.escape(title)}</title><style>{STYLE}{series_style()}{MORE}</style></head><body>",
+            f"<h1>{html.escape(title)}</h1>{body}</body></html>\n",
+        ]
+    )
+
+
+def _body(found: c.Mapping[str, t.Any]) -> str:
+    stages = found["stages"]
+    shown = spread(stages)
+    labels = [stage["label"] for stage in shown]
+    charts = [*_ladder(stages), *(_cdf(shown, *each) for each in CDFS), *_over_time(shown), *_servers(shown)]
+    return "".join(
+        [
+            _head(found),
+            legend(labels),
+            f'<div class="charts">{"".join(charts)}</div>',
+            _left_out(stages, shown),
+            "<h2>All numbers</h2>",
+            _table(_rows(stages)),
+            _objectives(stages),
+            _comparison(found.get("comparison")),
+            '<p class="soft">Latencies are those of requests that succeeded. TTFT and end to end count from when a request was due, so that waiting for a slow '
+            "server is seen. Percentiles are within 0.05 %. Objectives count a failed request as one that takes for ever.</p>",
+            "<h2>What was measured</h2>",
+            definitions({"started": found["started"], "seconds": found["seconds"], "client": found["client"], **found["about"]}),
+        ]
+    )
+
+
+def spread(stages: c.Sequence[Facts]) -> list[Facts]:
+    """As many stages as a chart can show, the first and the last among them."""
+    if len(stages) <= SHOWN:
+        return list(stages)
+    return [stages[round(index * (len(stages) - 1) / (SHOWN - 1))] for index in range(SHOWN)]
+
+
+def _head(found: c.Mapping[str, t.Any]) -> str:
+    best = f" Highest rate that met every objective: {found['best_rate']:g} requests/s." if found["best_rate"] and _has_slo(found) else ""
+    limited = f" {html.escape(found['limited'])}." if found["limited"] else ""
+    why = "".join(f"<li>{html.escape(line)}</li>" for line in found["why"])
+    said = f'<p class="headline"><span class="verdict {found["verdict"]}">{found["verdict"]}</span>{best}{limited}</p>'
+    return said + (f'<ul class="why">{why}</ul>' if why else "")
+
+
+def _has_slo(found: c.Mapping[str, t.Any]) -> bool:
+    return any(stage["slo"] for stage in found["stages"])
+
+
+def _left_out(stages: c.Sequence[Facts], shown: c.Sequence[Facts]) -> str:
+    return "" if len(shown) == len(stages) else f'<p class="soft">{len(stages) - len(shown)} of {len(stages)} stages are only in the table.</p>'
+
+
+def _ladder(stages: c.Sequence[Facts]) -> list[str]:
+    """Throughput and latency against the load, where there are several loads of one kind."""
+    for name, label in (("rate", "requests per second, sent"), ("concurrency", "requests in flight")):
+        loads = sorted((stage for stage in stages if stage[name] is not None and stage["to_rate"] is None), key=lambda stage: stage[name])
+        if len({stage[name] for stage in loads}) > 1:
+            return [
+                _against(
+                    loads,
+                    name,
+                    label,
+                    "Throughput by load",
+                    "Output tokens of successful requests.",
+                    "output tokens per second",
+                    lambda stage: stage["output_tokens_per_s"],
+                ),
+                _against(loads, name, label, "Requests answered by load", "Successful requests.", "requests per second", lambda stage: stage["requests_per_s"]),
+                _against(
+                    loads,
+                    name,
+                    label,
+                    "Time to first token by load, 90th percentile",
+                    "Lower is better.",
+                    "milliseconds (log)",
+                    lambda stage: stage["ttft_from_schedule_ms"]["p90"],
+                    log=True,
+                ),
+            ]
+    return []
+
+
+def _against(loads: c.Sequence[Facts], name: str, across: str, title: str, note: str, up: str, of: c.Callable[[Facts], float | None], log: bool = False) -> str:
+    series = [(title, [(stage[name], of(stage)) for stage in loads])]
+    axis = svg.Axis(up, log=True) if log else svg.Axis(up, low=0.0)
+    return figure(title, note, svg.line_chart(title, t.cast(t.Any, series), svg.Axis(across, low=0.0), axis))
+
+
+def _cdf(stages: c.Sequence[Facts], name: str, title: str, note: str) -> str:
+    series = [(stage["label"], stage["cdf"][name]) for stage in stages]
+    if not any(value > 0 for _label, points in series for value, _share in points):
+        return ""
+    chart = svg.line_chart(title, t.cast(t.Any, series), svg.Axis("milliseconds (log)", log=True), svg.Axis("share", low=0.0, high=1.0), dots=False, steps=True)
+    return figure(title, f"Share that took no longer, {note}.", chart)
+
+
+def _over_time(stages: c.Sequence[Facts]) -> list[str]:
+    if all(len(stage["series"]) < 3 for stage in stages):
+        return []
+
+    def chart(title: str, note: str, up: svg.Axis, name: str) -> str:
+        series = [(stage["label"], [(row["second"], row[name]) for row in _whole(stage["series"])]) for stage in stages]
+        return figure(title, note, svg.line_chart(title, t.cast(t.Any, series), svg.Axis("seconds since the start of the stage", low=0.0), up, dots=False))
+
+    return [
+        chart("Time to first token over time", "90th percentile of the requests that were due then.", svg.Axis("milliseconds (log)", log=True), "ttft_p90_ms"),
+        chart("Answers over time", "Successful requests by when they ended.", svg.Axis("requests per second", low=0.0), "requests_per_s"),
+    ]
+
+
+def _whole(rows: c.Sequence[Facts]) -> c.Sequence[Facts]:
+    """Without the last slice of time, which is not whole."""
+    return rows[:-1] if len(rows) > 3 else rows
+
+
+def _servers(stages: c.Sequence[Facts]) -> list[str]:
+    if not any(stage["servers"] for stage in stages):
+        return []
+    title = "Requests per server"
+    if len(stages) > 1:
+        bars = [(stage["label"], sorted(stage["servers"].values(), reverse=True)[:BARS]) for stage in stages]
+        return [figure(title, "Each bar is a server, the busiest first.", svg.bar_chart(title, bars, svg.Axis("requests"), "", "group"))]
+    counts = sorted(stages[0]["servers"].items(), key=lambda each: -each[1])[:BARS]
+    bars = [(name, [float(count)]) for name, count in counts]
+    return [figure(title, "By the name that servers give in their answers.", svg.bar_chart(title, bars, svg.Axis("requests")))]
+
+
+def _rows(stages: c.Sequence[Facts]) -> list[list[str]]:
+    head = [
+        "load",
+        "TTFT p50",
+        "TTFT p90",
+        "TTFT p99",
+        "TPOT p50",
+        "TPOT p90",
+        "end to end p90",
+        "requests/s",
+        "output tokens/s",
+        "good",
+        "cache hits",
+        "failed",
+        "client CPU",
+    ]
+    return [head] + [
+        [
+            stage["label"] + ("" if stage["valid"] else " †"),
+            *(shown_time(stage["ttft_from_schedule_ms"][name]) for name in ("p50", "p90", "p99")),
+            *(shown_time(stage["tpot_ms"][name]) for name in ("p50", "p90")),
+            shown_time(stage["e2e_from_schedule_ms"]["p90"]),
+            f"{stage['requests_per_s']:.1f}",
+            f"{stage['output_tokens_per_s']:.0f}",
+            percent(stage["goodput_share"]),
+            percent(stage["hit_ratio"]),
+            f"{stage['failed']} of {stage['requests']}",
+            f"{stage['client_cpu']:.2f}",
+        ]
+        for stage in stages
+    ]
+
+
+def shown_time(value: float | None) -> str:
+    """A latency in milliseconds for people."""
+    return f"{value:.1f} ms" if value is not None and value < 100 else milliseconds(value)
+
+
+def _objectives(stages: c.Sequence[Facts]) -> str:
+    rows = [[stage["label"], slo.said(judged)] for stage in stages for judged in stage["slo"]]
+    return "" if not rows else "<h2>Objectives</h2>" + _table([["load", "objective"], *rows], "left")
+
+
+def _comparison(rows: c.Sequence[Facts] | None) -> str:
+    if not rows:
+        return ""
+    head = ["load", "what", "baseline", "now", "ratio", "95 % interval", ""]
+    body = [
+        [
+            row["label"],
+            row["name"],
+            f"{row['baseline']:g}",
+            f"{row['found']:g}",
+            f"{row['ratio']:.3f}",
+            f"{row['low']:.3f} to {row['high']:.3f}",
+            row["verdict"],
+        ]
+        for row in rows
+    ]
+    return "<h2>Compared with the baseline</h2>" + _table([head, *body], "left")
+
+
+def _table(rows: c.Sequence[c.Sequence[str]], kind: str = "") -> str:
+    names = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
+    note = "" if not any("†" in row[0] for row in rows) else '<p class="soft">† The client itself was late: these numbers say nothing about the server.</p>'
+    return f'<div class="scroll"><table class="{kind}"><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>{note}'

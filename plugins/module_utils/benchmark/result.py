@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a measurement has found: its stages, its verdict, and how it compares with an earlier one. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import math
+import typing as t
+
+from . import slo
+from .histogram import Z95
+from .runner import Measured, Plan
+from .totals import Totals
+
+Facts = dict[str, t.Any]
+COMPARED = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
+DISTRIBUTIONS = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
+HIGHER = ("requests_per_s", "output_tokens_per_s")  # of these, more is better
+REPORTED = (0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
+LARGE = ("deviations", "percentiles", "intervals", "series", "cdf", "input_len", "output_len")
+VERDICTS = ("passed", "failed", "invalid", "inconclusive")
+
+
+def stage(measured: Measured, plan: Plan) -> Facts:
+    """One stage with all that reports are made of."""
+    step, totals = measured
+    return {
+        "label": step.label,
+        "rate": step.rate,
+        "to_rate": step.to_rate,
+        "concurrency": step.concurrency,
+        **totals.summary(plan.allowed),
+        "slo": slo.judge(plan.rules, totals, plan.allowed),
+        "input_len": totals.input_len.summary(),
+        "output_len": totals.output_len.summary(),
+        "deviations": {name: round(hist.deviation, 3) for name, hist in totals.hist.items()},
+        "percentiles": {name: {f"{percent:g}": hist.percentile(percent) for percent in REPORTED} for name, hist in totals.hist.items() if hist.n},
+        "intervals": intervals(totals),
+        "series": totals.series.rows(),
+        "cdf": {name: totals.hist[name].cdf() for name in DISTRIBUTIONS},
+    }
+
+
+def brief(found: c.Mapping[str, t.Any]) -> Facts:
+    """A stage without what only plots and reports need."""
+    return {name: value for name, value in found.items() if name not in LARGE}
+
+
+def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, list[str]]:
+    """passed, failed, invalid or inconclusive, and why. Of a sweep or search it is enough that one rate met the objectives."""
+    if not any(found["ok"] for found in stages):
+        example = next((found["error_example"] for found in stages if found["error_example"]), "nothing was sent")
+        return "failed", [f"none of {sum(found['requests'] for found in stages)} requests succeeded: {example}"]
+    late = [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]]
+    if not ladder and late and all(found["valid"] or found["blurred"] for found in stages) and (missed := _missed(stages, clear=True)):
+        return "failed", missed + late
+    if late and not ladder:
+        return "invalid", late
+    met = [found for found in stages if found["valid"] and all(judged["met"] for judged in found["slo"])]
+    if rules and ladder and not met:
+        return "failed", _missed(stages[:1]) + late
+    if not ladder and (missed := _missed(stages)):
+        return "failed", missed
+    few = [f"{found['label']}: {slo.said(judged)}" for found in (met if ladder else stages) for judged in found["slo"] if not judged["enough"]]
+    return ("inconclusive", few) if few else ("passed", [])
+
+
+def _missed(stages: c.Iterable[Facts], clear: bool = False) -> list[str]:
+    """The objectives that were missed; where they have to be `clear`, by more than the client was late."""
+    return [f"{found['label']}: {slo.said(judged)}" for found in stages for judged in found["slo"] if not judged["met"] and (judged["clear"] or not clear)]
+
+
+def best(stages: c.Sequence[Facts]) -> float | None:
+    """The highest rate whose stage met every objective and whose client kept to its times."""
+    kept = [found for found in stages if found["valid"] and found["ok"] and all(judged["met"] for judged in found["slo"])]
+    return max((found["rate"] for found in kept if found["rate"] and found["to_rate"] is None), default=None)
+
+
+def intervals(totals: Totals) -> Facts:
+    """{name: [value, low, high]}: what was found and where it lies in 95 of 100 such runs, if requests are independent."""
+    found: Facts = {}
+    for name in COMPARED:
+        hist = totals.hist[name]
+        if hist.n < 2:
+            continue
+        half = Z95 * hist.deviation / math.sqrt(hist.n)
+        mean = t.cast(float, hist.mean)
+        found[f"{name}_mean_ms"] = [mean, max(0.0, mean - half), mean + half]
+        for percent in (50, 90, 99):
+            found[f"{name}_p{percent}_ms"] = [hist.percentile(percent), *t.cast("tuple[float, float]", hist.interval(percent))]
+    for name, spread in (
+        ("requests_per_s", totals.series.spread(lambda each: each.ok)),
+        ("output_tokens_per_s", totals.series.spread(lambda each: each.tokens)),
+    ):
+        if spread and spread[0] > 0:
+            found[name] = [spread[0], max(0.0, spread[0] - spread[1]), spread[0] + spread[1]]
+    return found
+
+
+def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Facts]) -> list[Facts]:
+    """The same stages of two runs: [{label, name, baseline, found, ratio, low, high, verdict}] with the interval of the ratio in which it lies in 95
+    of 100 such comparisons. verdict: better, worse, or same where the interval holds 1."""
+    before = {entry["label"]: entry for entry in baseline}
+    rows = []
+    for found in stages:
+        for name, mine in found["intervals"].items():
+            theirs = before.get(found["label"], {}).get("intervals", {}).get(name)
+            if theirs and all(value and value > 0 for value in (*theirs, *mine)):
+                rows.append({"label": found["label"], "name": name, **_ratio(name, theirs, mine)})
+    return rows
+
+
+def worse_than(rows: c.Iterable[Facts], allowed: float) -> list[str]:
+    """What has clearly become worse by more than the allowed ratio: the whole interval lies beyond it."""
+    found = []
+    for row in rows:
+        beyond = row["high"] < 1 / allowed if row["name"] in HIGHER else row["low"] > allowed
+        if beyond:
+            found.append(
+                f"{row['label']}: {row['name']} is {row['found']:g}, {row['ratio']:g} times the baseline's {row['baseline']:g} "
+                f"(95 %: {row['low']:g} to {row['high']:g}), {allowed:g} allowed"
+            )
+    return found
+
+
+def _ratio(name: str, theirs: c.Sequence[float], mine: c.Sequence[float]) -> Facts:
+    """The interval of a ratio from those of its parts, on the scale of logarithms (MOVER)."""
+    (base, base_low, base_high), (value, low, high) = ([math.log(each) for each in part] for part in (theirs, mine))
+    middle = value - base
+    least = math.exp(middle - math.hypot(value - low, base_high - base))
+    most = math.exp(middle + math.hypot(high - value, base - base_low))
+    better, worse = (least > 1, most < 1) if name in HIGHER else (most < 1, least > 1)
+    return {
+        "baseline": round(theirs[0], 3),
+        "found": round(mine[0], 3),
+        "ratio": round(math.exp(middle), 4),
+        "low": round(least, 4),
+        "high": round(most, 4),
+        "verdict": "better" if better else "worse" if worse else "same",
+    }

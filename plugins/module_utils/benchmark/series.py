@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a stage went over time, in a bounded number of equal slices. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import math
+import typing as t
+
+from ..loadgen.record import Record
+from .histogram import Z95, Coarse
+
+SLICES = 120  # at most; then two become one
+
+
+class Slice:
+    """What ended in one slice of time."""
+
+    __slots__ = ("ok", "failed", "tokens", "ttft")
+
+    def __init__(self) -> None:
+        self.ok = self.failed = self.tokens = 0
+        self.ttft = Coarse()
+
+    def merge(self, other: Slice) -> None:
+        """Both together."""
+        self.ok += other.ok
+        self.failed += other.failed
+        self.tokens += other.tokens
+        self.ttft.merge(other.ttft)
+
+
+class Series:
+    """Slices of equal width, by the moment a request ended; its first token counts in the slice in which it was due."""
+
+    def __init__(self, width: float = 1.0) -> None:
+        self.width = width
+        self.slices: list[Slice] = []
+
+    def add(self, record: Record, ttft: float | None) -> None:
+        """One request. `ttft` is None for one that failed."""
+        ended = self._slice(record.end)
+        if record.error:
+            ended.failed += 1
+        else:
+            ended.ok += 1
+            ended.tokens += record.output_tokens or 0
+        if ttft is not None:
+            self._slice(record.planned).ttft.add(ttft * 1000)
+
+    def merge(self, other: Series) -> None:
+        """Another client's, at the same time."""
+        while self.width < other.width:
+            self._halve()
+        while other.width < self.width:
+            other._halve()
+        for index, each in enumerate(other.slices):
+            self._slice((index + 0.5) * self.width).merge(each)
+
+    def rows(self) -> list[dict[str, t.Any]]:
+        """[{second, requests_per_s, output_tokens_per_s, failed, ttft_p50_ms, ttft_p90_ms}]; `second` is where a slice begins."""
+        return [
+            {
+                "second": round(index * self.width, 3),
+                "requests_per_s": round(each.ok / self.width, 3),
+                "output_tokens_per_s": round(each.tokens / self.width, 3),
+                "failed": each.failed,
+                "ttft_p50_ms": _rounded(each.ttft.percentile(50)),
+                "ttft_p90_ms": _rounded(each.ttft.percentile(90)),
+            }
+            for index, each in enumerate(self.slices)
+        ]
+
+    def spread(self, of: c.Callable[[Slice], float]) -> tuple[float, float] | None:
+        """Mean per second, and half of the interval that holds it in 95 of 100 runs, from the whole slices; None with too few of them."""
+        # the first and the last are not whole, and the load builds up and drains in them
+        rates = [of(each) / self.width for each in self.slices[1:-1]]
+        if len(rates) < 4:
+            return None
+        mean = math.fsum(rates) / len(rates)
+        variance = math.fsum((rate - mean) ** 2 for rate in rates) / (len(rates) - 1)
+        return mean, Z95 * math.sqrt(variance / len(rates))
+
+    def _slice(self, moment: float) -> Slice:
+        index = int(max(0.0, moment) / self.width)
+        while index >= SLICES:
+            self._halve()
+            index = int(max(0.0, moment) / self.width)
+        while len(self.slices) <= index:
+            self.slices.append(Slice())
+        return self.slices[index]
+
+    def _halve(self) -> None:
+        self.width *= 2
+        halved = self.slices[::2]
+        for left, right in zip(halved, self.slices[1::2]):
+            left.merge(right)
+        self.slices = halved
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a stage keeps to its service level objectives. Pure.
+
+A failed request counts as one whose latency is without end, so that no server passes by refusing what it cannot do in time.
+"""
+
+from __future__ import annotations
+
+import collections.abc as c
+import math
+import re
+import typing as t
+
+from .totals import GOOD, LATENCIES, TIMED, Allowed, Totals
+
+_LATENCY = re.compile(r"(?P<metric>[a-z0-9_]+?)_(?P<stat>mean|max|p(?P<whole>\d{1,2})(?:_(?P<part>\d{1,2}))?)_ms")
+_RATES = ("requests_per_s", "output_tokens_per_s", "prompt_tokens_per_s", "total_tokens_per_s", "goodput_per_s", "goodput_share")
+# A percentile of fewer requests than this many above it is one request's chance.
+ABOVE = 1
+
+
+class Rule(t.NamedTuple):
+    """One objective: `name` as the user wrote it; `stat` is mean, max or a percentile; `upper` where more is worse."""
+
+    name: str
+    metric: str
+    stat: str
+    percent: float | None
+    bound: float
+    upper: bool
+
+
+def rules(slo: c.Mapping[str, t.Any]) -> list[Rule]:
+    """Objectives such as {ttft_p90_ms: 500, output_tokens_per_s_min: 1000, error_rate_max: 0.01}. Raises ValueError with all problems."""
+    found, problems = [], []
+    for name, value in slo.items():
+        rule = None
+        try:
+            bound = float(value)
+            if isinstance(value, bool) or not (bound >= 0 and math.isfinite(bound)):
+                raise ValueError
+        except (TypeError, ValueError):
+            problems.append(f"slo.{name}: {value!r} is no number from 0 on")
+            continue
+        if name == "error_rate_max":
+            rule = Rule(name, "error_rate", "", None, bound, True)
+        elif name.endswith("_min") and name[:-4] in _RATES:
+            rule = Rule(name, name[:-4], "", None, bound, False)
+        elif (match := _LATENCY.fullmatch(name)) and match["metric"] in LATENCIES:
+            percent = float(f"{match['whole']}.{match['part'] or 0}") if match["whole"] else None
+            rule = Rule(name, match["metric"], match["stat"], percent, bound, True)
+        if rule is None:
+            problems.append(
+                f"slo.{name}: no such objective; write METRIC_STAT_ms, such as ttft_p90_ms (metrics {', '.join(LATENCIES)}; statistics mean, max, "
+                f"p50, p99, p99_9), error_rate_max, or one of {', '.join(f'{rate}_min' for rate in _RATES)}"
+            )
+        else:
+            found.append(rule)
+    if problems:
+        raise ValueError("; ".join(problems))
+    return found
+
+
+def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
+    """What is wrong with the bounds of a good request."""
+    found = [f"goodput.{name}: no such bound; write {', '.join(GOOD)}" for name in good if name not in GOOD]
+    return found + [
+        f"goodput.{name}: {value!r} is no number above 0"
+        for name, value in good.items()
+        if name in GOOD and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0)
+    ]
+
+
+def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[dict[str, t.Any]]:
+    """[{name, wanted, found, met, enough, clear}]. `found` is None where nothing was measured, or is without end; `enough` tells whether there were
+    enough requests for that percentile; `clear` that what the client was late makes no difference to `met`."""
+    summary = totals.summary(allowed)
+    return [_judge(rule, totals, summary) for rule in wanted]
+
+
+def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    found, enough = _value(rule, totals, summary), True
+    if rule.percent is not None:
+        enough = totals.requests * (1 - rule.percent / 100) >= ABOVE - 1e-9
+    met = found is not None and (found <= rule.bound if rule.upper else found >= rule.bound)
+    known = None if found is None or math.isinf(found) else round(found, 5)
+    # a late client makes times longer by what it is late, and no more
+    late = totals.late(rule.metric, rule.percent or 99) if rule.metric in TIMED else 0.0
+    clear = met or found is None or not rule.upper or found - late > rule.bound
+    return {"name": rule.name, "wanted": rule.bound, "found": known, "met": met, "enough": enough, "clear": clear}
+
+
+def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float | None:
+    if rule.metric not in LATENCIES:
+        return summary[rule.metric]
+    hist = totals.hist[rule.metric]
+    # gaps between tokens and times in a queue are not one for each request, so a failed one adds what a request has on average
+    each = hist.n / totals.ok if totals.ok else 1.0
+    lost = 0 if rule.metric == "send_lag" else math.ceil(totals.failed * max(1.0, each))
+    if rule.percent is not None:
+        return hist.percentile(rule.percent, lost)
+    if lost:
+        return math.inf
+    return hist.mean if rule.stat == "mean" else (hist.high if hist.n else None)
+
+
+def said(judged: c.Mapping[str, t.Any]) -> str:
+    """One objective for people."""
+    upper = not judged["name"].endswith("_min")
+    found = "no value, or failures" if judged["found"] is None else f"{judged['found']:g}"
+    few = "" if judged["enough"] else " (too few requests for this percentile)"
+    return f"{judged['name']}: {found} {'meets' if judged['met'] else 'misses'} {'at most' if upper else 'at least'} {judged['wanted']:g}{few}"

@@ -1,0 +1,232 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One stage of a measurement, in numbers that take the same room after an hour as after a minute. Pure."""
+
+from __future__ import annotations
+
+import collections
+import collections.abc as c
+import math
+import typing as t
+
+from ..loadgen.record import Record
+from .histogram import PERCENTILES, Hist
+from .series import Series
+
+TIMED = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "itl")  # what a late client makes longer by as much as it is late
+LATENCIES = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "tpot", "itl", "ntpot", "queue", "send_lag")
+# of what a good request can be asked, and which latency that is
+GOOD = {"ttft_ms": "ttft_from_schedule", "tpot_ms": "tpot", "itl_ms": "itl", "ntpot_ms": "ntpot", "e2e_ms": "e2e_from_schedule"}
+FLOOR = 2.0  # milliseconds by which any host's timers are late now and then: no reason to call a client slow
+NAMES = 1000  # servers, models and kinds of errors that are told apart; the rest are one
+
+
+class Allowed(t.NamedTuple):
+    """How late the client may be: `lag` seconds for 99 % of the time; and at each percentile that is reported, the `share` of what was measured there that
+    may be its own doing, 0 for any. `metrics`: those that the verdict is about."""
+
+    lag: float = 0.1
+    share: float = 0.1
+    metrics: tuple[str, ...] = ("ttft_from_schedule",)
+
+
+class Totals:
+    """What the requests of a stage add up to. Latencies are those of successful requests, in milliseconds."""
+
+    def __init__(self, good: c.Mapping[str, float] | None = None) -> None:
+        self.hist = {name: Hist() for name in LATENCIES}
+        self.pulse = Hist()  # how late the client's own loop ran
+        self.input_len, self.output_len = Hist(), Hist()
+        self.series = Series()
+        self.errors: collections.Counter[str] = collections.Counter()
+        self.servers: collections.Counter[str] = collections.Counter()
+        self.models: collections.Counter[str] = collections.Counter()
+        self.sources: collections.Counter[str] = collections.Counter()
+        self.example: str | None = None
+        self.requests = self.ok = self.good = self.good_tokens = 0
+        self.prompt_tokens = self.output_tokens = self.cached_tokens = self.cacheable_tokens = 0
+        self.chunks = 0
+        self.wall = 0.0
+        self.sent: tuple[float, float] | None = None
+        self.cpu = 0.0
+        self._good = dict(good or {})
+
+    @property
+    def failed(self) -> int:
+        """Requests that failed, in whatever way."""
+        return self.requests - self.ok
+
+    def add(self, record: Record) -> None:
+        """One request that has ended."""
+        self.requests += 1
+        if record.end > self.wall:
+            self.wall = record.end
+        if record.sent is not None:
+            self.hist["send_lag"].add((record.sent - record.planned) * 1000)
+            self.sent = (min(self.sent[0], record.sent), max(self.sent[1], record.sent)) if self.sent else (record.sent, record.sent)
+        _count(self.models, record.model)
+        if record.error:
+            _count(self.errors, record.error)
+            self.example = self.example or record.detail
+            self.series.add(record, None)
+            return
+        self.ok += 1
+        self._latencies(record)
+        self._tokens(record)
+        if record.server:
+            _count(self.servers, record.server)
+        self.series.add(record, record.ttft_from_schedule)
+        if self._is_good(record):
+            self.good += 1
+            self.good_tokens += record.output_tokens or 0
+
+    def _latencies(self, record: Record) -> None:
+        for name in ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "tpot", "ntpot"):
+            value = getattr(record, name)
+            if value is not None:
+                self.hist[name].add(value * 1000)
+        add = self.hist["itl"].add
+        for gap in record.gaps:
+            add(gap * 1000)
+        if record.queue_ms is not None:
+            self.hist["queue"].add(record.queue_ms)
+
+    def _tokens(self, record: Record) -> None:
+        self.chunks += record.chunks
+        self.sources[record.token_source] += 1
+        if record.prompt_tokens is not None:
+            self.prompt_tokens += record.prompt_tokens
+            self.input_len.add(record.prompt_tokens)
+        if record.output_tokens is not None:
+            self.output_tokens += record.output_tokens
+            self.output_len.add(record.output_tokens)
+        if record.cached_tokens is not None and record.prompt_tokens:
+            self.cached_tokens += record.cached_tokens
+            self.cacheable_tokens += record.prompt_tokens
+
+    def _is_good(self, record: Record) -> bool:
+        """Whether it met every bound. What a request does not have, such as a time per token after its only one, it cannot miss."""
+        for name, bound in self._good.items():
+            value = _of(record, name)
+            if value is not None and value > bound:
+                return False
+        return True
+
+    def merge(self, other: Totals) -> None:
+        """What another client saw of the same stage at the same time."""
+        for name, hist in self.hist.items():
+            hist.merge(other.hist[name])
+        for mine, theirs in ((self.pulse, other.pulse), (self.input_len, other.input_len), (self.output_len, other.output_len)):
+            mine.merge(theirs)
+        self.series.merge(other.series)
+        for name in ("errors", "servers", "models", "sources"):
+            getattr(self, name).update(getattr(other, name))
+        for name in ("requests", "ok", "good", "good_tokens", "prompt_tokens", "output_tokens", "cached_tokens", "cacheable_tokens", "chunks", "cpu"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.example = self.example or other.example
+        self.wall = max(self.wall, other.wall)
+        both = [each for each in (self.sent, other.sent) if each]
+        self.sent = (min(each[0] for each in both), max(each[1] for each in both)) if both else None
+
+    def per_second(self, count: float) -> float:
+        """A count by the time of the stage."""
+        return round(count / self.wall, 3) if self.wall else 0.0
+
+    def invalid(self, allowed: Allowed) -> str | None:
+        """Why the client itself was too late for its numbers to say anything about the server; None when it was not."""
+        return self.stalled(allowed) or self.blurred(allowed)
+
+    def stalled(self, allowed: Allowed) -> str | None:
+        """Why it was too late, whatever was measured; None when it was not."""
+        bound = allowed.lag * 1000
+        lag, pulse = self.hist["send_lag"].percentile(99), self.pulse.percentile(99)
+        if lag is not None and lag > bound:
+            return f"the client sent late: 99 % of requests within {lag:.1f} ms of their time, {bound:g} ms allowed"
+        if pulse is not None and pulse > bound:
+            return f"the client itself stalled: its clock ran up to {self.pulse.high:.0f} ms late, 99 % of the time within {pulse:.1f} ms, {bound:g} ms allowed"
+        return None
+
+    def blurred(self, allowed: Allowed) -> str | None:
+        """Why it was too late for what was measured, although not too late as such; None when it was not."""
+        for metric in allowed.metrics if allowed.share else ():
+            share, percent, late, measured = self._own(metric)
+            if share > allowed.share:
+                return (
+                    f"the client itself is too much of what it measured: it was {late:.1f} ms late at p{percent}, where {metric}_ms is {measured:.1f}, "
+                    f"so that {share:.0%} of it may be its own, {allowed.share:.0%} allowed"
+                )
+        return None
+
+    def _own(self, metric: str) -> tuple[float, int, float, float]:
+        """(share, percentile, client late, measured), in milliseconds, of the reported percentile of a metric that owes the most to the client itself.
+
+        What was measured holds what the client was late, at the send as at the reading. Equal percentiles are compared: a stall in a hundredth of the time
+        moves the upmost hundredth, and leaves the median alone.
+        """
+        found = [(0.0, 0, 0.0, 0.0)]
+        for percent in PERCENTILES:
+            late, measured = self.late(metric, percent), self.hist[metric].percentile(percent)
+            if measured and late > FLOOR:
+                found.append((late / measured, percent, late, measured))
+        return max(found)
+
+    def late(self, metric: str, percent: float) -> float:
+        """Milliseconds by which the client was late at this percentile: at reading, and for a time from the schedule at sending."""
+        of = (self.pulse, self.hist["send_lag"]) if metric.endswith("_from_schedule") else (self.pulse,)
+        return max(hist.percentile(percent) or 0.0 for hist in of)
+
+    def summary(self, allowed: Allowed) -> dict[str, t.Any]:
+        """The stage in numbers: times in milliseconds, rates per second, shares from 0 to 1."""
+        why = self.invalid(allowed)
+        return {
+            "requests": self.requests,
+            "ok": self.ok,
+            "failed": self.failed,
+            "error_rate": _share(self.failed, self.requests),
+            "errors": dict(sorted(self.errors.items())),
+            "error_example": self.example,
+            "seconds": round(self.wall, 3),
+            "sent_per_s": self._sent_rate(),
+            "requests_per_s": self.per_second(self.ok),
+            "output_tokens_per_s": self.per_second(self.output_tokens),
+            "prompt_tokens_per_s": self.per_second(self.prompt_tokens),
+            "total_tokens_per_s": self.per_second(self.prompt_tokens + self.output_tokens),
+            "goodput_per_s": self.per_second(self.good),
+            "goodput_share": _share(self.good, self.requests),
+            "goodput_tokens_per_s": self.per_second(self.good_tokens),
+            **{f"{name}_ms": hist.summary() for name, hist in self.hist.items()},
+            "client_lag_ms": self.pulse.summary(),
+            "client_share": round(self._own("ttft_from_schedule")[0], 4),
+            "client_cpu": round(self.cpu / self.wall, 3) if self.wall else 0.0,
+            "prompt_tokens": self.prompt_tokens,
+            "output_tokens": self.output_tokens,
+            "cached_tokens": self.cached_tokens if self.cacheable_tokens else None,
+            "hit_ratio": _share(self.cached_tokens, self.cacheable_tokens),
+            "chunks": self.chunks,
+            "token_source": dict(sorted(self.sources.items())),
+            "servers": dict(sorted(self.servers.items())),
+            "models": dict(sorted(self.models.items())),
+            "valid": why is None,
+            "why_invalid": why,
+            "blurred": why is not None and not self.stalled(allowed),
+        }
+
+    def _sent_rate(self) -> float | None:
+        lag = self.hist["send_lag"].n
+        return round((lag - 1) / (self.sent[1] - self.sent[0]), 3) if self.sent and lag > 1 and self.sent[1] > self.sent[0] else None
+
+
+def _of(record: Record, name: str) -> float | None:
+    if name == "itl_ms":
+        return max(record.gaps) * 1000 if record.gaps else None
+    value = {"ttft_ms": record.ttft_from_schedule, "e2e_ms": record.e2e_from_schedule, "tpot_ms": record.tpot, "ntpot_ms": record.ntpot}[name]
+    return None if value is None or math.isnan(value) else value * 1000
+
+
+def _count(counter: collections.Counter[str], name: str) -> None:
+    counter[name if name in counter or len(counter) < NAMES else "(others)"] += 1
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 5) if whole else None

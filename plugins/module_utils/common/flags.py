@@ -1,0 +1,25 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Command-line arguments as a mapping from flag to value. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+
+def flags_of(arguments: t.Any) -> dict[str, str | None]:
+    """Flag names and values of an argument list, whether written --a=b, --a b or as one string per pair; None for a bare flag."""
+    words: list[str] = []
+    for argument in arguments or []:
+        text = str(argument)
+        two_in_one = text.startswith("-") and "=" not in text.split(" ", maxsplit=1)[0]
+        words += re.split(r"\s+", text.strip(), maxsplit=1) if two_in_one else [text]
+    found: dict[str, str | None] = {}
+    for index, word in enumerate(words):
+        if word.startswith("-"):
+            name, given, value = word.lstrip("-").partition("=")
+            after = words[index + 1] if index + 1 < len(words) and not words[index + 1].startswith("-") else None
+            found[name] = value if given else after
+    return found

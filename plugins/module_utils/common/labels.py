@@ -1,0 +1,17 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The labels that mark what this collection makes. Pure."""
+
+from __future__ import annotations
+
+from .objects import dig, mapping
+
+# by which what an instance has made is known
+MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
+
+
+def has_labels(obj: dict, labels: dict) -> bool:
+    """True when an object bears all the labels."""
+    found = mapping(dig(obj, "metadata", "labels"))
+    return all(found.get(name) == value for name, value in labels.items())

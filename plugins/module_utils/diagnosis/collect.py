@@ -1,0 +1,314 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads from a cluster, and asks of its servers, what a diagnosis needs. Changes nothing; what cannot be read is noted and left out."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import datetime
+import time
+import typing as t
+from concurrent.futures import ThreadPoolExecutor
+
+from ..common import prometheus_text as prometheus
+from ..common.objects import condition, dicts, dig, mapping, text
+from ..http.transport import Answer, Trouble, UrlTransport
+from ..inference import health, report, responses
+from ..inference.client import PATHS, Client
+from ..inference.endpoints import read_service, url_of
+from ..inference.targets import Targets
+from ..k8s.client import Cluster
+from ..k8s.errors import ClusterError
+from ..k8s.pod_failures import containers
+from ..k8s.related_objects import Observer
+from ..k8s.service_proxy import ServiceTransport
+from ..releases import engines
+from .snapshot import Snapshot, is_ready, selects
+
+THREADS = 12
+MAX_LOGS, MAX_SERVERS = 40, 64
+GATEWAY_API, ENVOY = "gateway.networking.k8s.io", "gateway.envoyproxy.io/v1alpha1"
+COUNTERS = ("generation_tokens_total", "prompt_tokens_total", "request_success_total", "num_requests_total")  # they move while a server works
+PICKED = "x-went-into-resp-headers"
+METADATA_ONLY = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+# API version, kind: in the namespace of the plan
+NAMESPACED = (
+    ("v1", "Pod"),
+    ("v1", "Service"),
+    ("v1", "Event"),
+    ("v1", "PersistentVolumeClaim"),
+    ("v1", "ResourceQuota"),
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "ReplicaSet"),
+    ("networking.k8s.io/v1", "NetworkPolicy"),
+    ("autoscaling/v2", "HorizontalPodAutoscaler"),
+    (f"{GATEWAY_API}/v1", "HTTPRoute"),
+    (f"{GATEWAY_API}/v1", "Gateway"),
+    (ENVOY, "EnvoyExtensionPolicy"),
+    (ENVOY, "BackendTrafficPolicy"),
+    (ENVOY, "EnvoyProxy"),
+    ("networking.istio.io/v1", "DestinationRule"),
+    ("keda.sh/v1alpha1", "ScaledObject"),
+)
+EVERYWHERE = (
+    ("v1", "Node"),
+    ("v1", "Namespace"),
+    (f"{GATEWAY_API}/v1", "GatewayClass"),
+    (f"{GATEWAY_API}/v1beta1", "ReferenceGrant"),
+    ("nvidia.com/v1", "ClusterPolicy"),
+    ("config.openshift.io/v1", "ClusterOperator"),
+)
+OPTIONAL = ("monitoring.coreos.com/v1", "ServiceMonitor")
+
+
+class Collector:
+    """Fills a snapshot. Raises ClusterError only when the API server cannot be talked to at all."""
+
+    def __init__(self, cluster: Cluster, plan: c.Mapping[str, t.Any], limits: c.Mapping[str, t.Any]) -> None:
+        """limits: {request_timeout, log_lines, requests}."""
+        self.cluster, self.snap, self.limits = cluster, Snapshot(plan), limits
+        self.observer = Observer(cluster, [])
+
+    def collect(self) -> Snapshot:
+        """Everything, a few requests at a time."""
+        self.cluster.get("/version", timeout=10)
+        self.snap.now = datetime.datetime.now(datetime.timezone.utc).isoformat()
+        self._each(self._list, list(self._wanted()))
+        self._each(self._crd, sorted({entry["probe"] for entry in self.snap.plan["prerequisites"]["crds"]} | self._pool_crds()))
+        self._each(self._config, self.snap.services)
+        self._logs()
+        self._each(self._metrics, self.snap.services)
+        if self.limits["requests"]:
+            self._each(self._servers, [(service, server) for service in self.snap.services for server in service.get("servers") or [service["server"]]])
+            self._each(self._answer, self.snap.services)
+        return self.snap
+
+    def _each(self, look: c.Callable[[t.Any], None], items: c.Sequence[t.Any]) -> None:
+        with ThreadPoolExecutor(max_workers=THREADS) as pool:
+            list(pool.map(look, items))
+
+    def _unread(self, what: str, error: Exception) -> None:
+        self.snap.unread.append({"what": what, "message": str(error), "status": getattr(error, "status", None)})
+
+    # objects
+
+    def _wanted(self) -> c.Iterator[tuple[str, str, str, dict[str, str], str]]:
+        """(API version, kind, namespace, query, Accept) of every list."""
+        plan = self.snap.plan
+        pools = {(service["pool"]["api_version"], "InferencePool") for service in self.snap.services}
+        made = {
+            (server.get("api_version", "apps/v1"), server.get("kind", "Deployment"))
+            for service in self.snap.services
+            for server in service.get("servers") or [service["server"]]
+        }
+        for api_version, kind in [*NAMESPACED, *sorted(pools), *sorted(made - {("apps/v1", "Deployment")})]:
+            yield api_version, kind, plan["namespace"], {"limit": "1000"} if kind == "Event" else {}, ""
+        gateway, controller = plan["gateway"], mapping(plan["gateway"].get("controller"))
+        others = {gateway["namespace"], controller.get("namespace") or plan["namespace"]} - {plan["namespace"]}
+        for namespace in sorted(others):
+            for api_version, kind in (("v1", "Pod"), ("v1", "Event"), ("apps/v1", "Deployment"), (f"{GATEWAY_API}/v1", "Gateway"), (ENVOY, "EnvoyProxy")):
+                yield api_version, kind, namespace, {}, ""
+        for namespace in sorted({plan["namespace"], *others}):
+            yield "v1", "Secret", namespace, {"labelSelector": "owner=helm"}, METADATA_ONLY
+        yield "apps/v1", "Deployment", "kube-system", {"labelSelector": "k8s-app in (kube-dns,coredns)"}, ""
+        yield "v1", "Pod", "kube-system", {"labelSelector": "k8s-app in (kube-dns,coredns)"}, ""
+        for api_version, kind in EVERYWHERE:
+            yield api_version, kind, "", {}, ""
+
+    def _list(self, wanted: tuple[str, str, str, dict[str, str], str]) -> None:
+        api_version, kind, namespace, query, accept = wanted
+        try:
+            path = self.cluster.path(api_version, kind, namespace or None)
+            if path is None:
+                self.snap.absent.append(kind)
+                return
+            found = self.cluster.find(path, query, timeout=20, **({"accept": accept} if accept else {}))
+        except ClusterError as error:
+            self._unread(f"{kind} in {namespace}" if namespace else kind, error)
+            return
+        items = dicts(mapping(found).get("items"))
+        for item in items:
+            item["apiVersion"], item["kind"] = api_version, kind
+        self.snap.objects.setdefault(kind, []).extend(items)
+
+    def _pool_crds(self) -> set[str]:
+        return {f"inferencepools.{service['pool']['api_version'].rpartition('/')[0]}" for service in self.snap.services}
+
+    def _crd(self, name: str) -> None:
+        try:
+            found = self.cluster.find(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}", timeout=20)
+        except ClusterError as error:
+            self._unread(f"CustomResourceDefinition {name}", error)
+            return
+        self.snap.crds[name] = found and {
+            "served": [text(entry.get("name")) for entry in dicts(dig(found, "spec", "versions")) if entry.get("served")],
+            "deleting": bool(dig(found, "metadata", "deletionTimestamp")),
+            "established": condition(found.get("status"), "Established").get("status") == "True",
+        }
+
+    def _config(self, service: c.Mapping[str, t.Any]) -> None:
+        name, namespace = service["scheduler"]["name"], self.snap.namespace
+        try:
+            found = self.cluster.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
+        except ClusterError as error:
+            self._unread(f"ConfigMap {namespace}/{name}", error)
+            return
+        self.snap.objects.setdefault("ConfigMap", []).extend([{**found, "apiVersion": "v1", "kind": "ConfigMap"}] if found else [])
+
+    def _logs(self) -> None:
+        wanted = []
+        gateway = self.snap.plan["gateway"]["name"]
+        proxy = ({"gateway.networking.k8s.io/gateway-name": gateway}, {"gateway.envoyproxy.io/owning-gateway-name": gateway})
+        for pod in self.snap.of("Pod"):
+            is_proxy = any(selects(labels, pod) for labels in proxy)
+            for entry in containers(pod):
+                if is_proxy or (not is_ready(pod) and not entry.get("ready")):
+                    wanted.append((pod, text(entry.get("name")), bool(entry.get("restartCount"))))
+        self._each(self._log, wanted[:MAX_LOGS])
+
+    def _log(self, wanted: tuple[dict, str, bool]) -> None:
+        pod, container, restarted = wanted
+        lines = self.limits["log_lines"]
+        said = self.observer.log(pod, container, lines, previous=True) if restarted else ""
+        said += self.observer.log(pod, container, lines)
+        self.snap.logs[f"{text(dig(pod, 'metadata', 'namespace'))}/{text(dig(pod, 'metadata', 'name'))}/{container}"] = said
+
+    # what answers
+
+    def _metrics(self, service: c.Mapping[str, t.Any]) -> None:
+        epp = service["scheduler"]
+        transport = ServiceTransport(self.cluster, self.snap.namespace, epp["name"], epp["ports"]["metrics"])
+        try:
+            answer = transport.request("GET", "/metrics", timeout=self.limits["request_timeout"])
+        except Trouble as trouble:
+            self.snap.metrics[service["name"]] = {"status": trouble.status, "text": "", "error": str(trouble)}
+            return
+        self.snap.metrics[service["name"]] = {"status": answer.status, "text": answer.text if answer.status == 200 else ""}
+
+    def _servers(self, wanted: tuple[c.Mapping[str, t.Any], c.Mapping[str, t.Any]]) -> None:
+        service, server = wanted
+        selector = ",".join(f"{name}={value}" for name, value in server["selector"].items())
+        replicas = {"namespace": self.snap.namespace, "label_selector": selector, "port": server["port"], "scheme": "http"}
+        # a server with a key of its own tells nobody else more than that it is there
+        ask = health.Wanted(
+            "alive" if keyed(service) else "metrics",
+            service["model"]["served_name"],
+            request_timeout=self.limits["request_timeout"],
+            engine=service["engine"] if service.get("engine") in engines.ENGINES else "auto",
+        )
+        try:
+            found = [target for target in Targets({"replicas": replicas}, self.cluster).find() if is_ready(target.pod or {})][:MAX_SERVERS]
+        except (ClusterError, ValueError) as error:
+            self._unread(f"servers of {service['name']}", error)
+            return
+        view = report.look_at(found, ask)
+        entries = [report.server(target, seen) for target, seen in view.servers]
+        for (target, seen), entry in zip(view.servers, entries):
+            if seen.failed and seen.failed.name != "metrics":
+                # a full queue tells a busy server from a hung one
+                quiet = dataclasses.replace(ask, completions=False)
+                entry["metrics"] = report.server(target, health.look(target.client, quiet))["metrics"]
+                entry["progress"] = self._progress(target.client) if seen.failed.kind == "timeout" else None
+        self.snap.servers += [{**entry, "service": service["name"]} for entry in entries]
+        self.snap.differences += [{**found_one, "service": service["name"]} for found_one in view.findings]
+
+    def _progress(self, client: Client) -> bool | None:
+        """Whether a server's counters move within two seconds; None where it has none."""
+        pages = []
+        for pause in (2.0, 0.0):
+            try:
+                samples = prometheus.parse(client.get("/metrics", self.limits["request_timeout"]).text)
+            except Trouble:
+                return None
+            pages.append({(sample.name, *sorted(sample.labels.items())): sample.value for sample in samples if sample.name.endswith(COUNTERS)})
+            time.sleep(pause)
+        return pages[0] != pages[1] if pages[0] else None
+
+    def _answer(self, service: c.Mapping[str, t.Any]) -> None:
+        if keyed(service):
+            return
+        proxy, path = service["scheduler"].get("proxy"), service["route"]["path"]
+        payload = {"model": service["model"]["served_name"], "prompt": health.PROMPT, "max_tokens": 1, "temperature": 0}
+        tried = []
+        for where, client in self._ways_alone(proxy) if proxy else self._ways(service["route"]):
+            prefix = "" if path == "/" else path.rstrip("/")
+            try:
+                answer = client.post(prefix + PATHS["completions"], payload, self.limits["request_timeout"])
+            except Trouble as trouble:
+                tried.append((where, trouble))
+                continue
+            self.snap.answers.append({**self._judged(service["name"], where, answer), "way": "proxy" if proxy else "route"})
+            return
+        if tried:
+            evidence = "; ".join(str(trouble) for _where, trouble in tried)
+            self.snap.answers.append(
+                {
+                    "service": service["name"],
+                    "url": tried[0][0],
+                    "status": tried[0][1].status,
+                    "body": "",
+                    "ok": False,
+                    "evidence": evidence,
+                    "remedy": tried[0][1].remedy,
+                    "kind": tried[0][1].kind,
+                    "way": "proxy" if proxy else "route",
+                }
+            )
+
+    def _ways_alone(self, proxy: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, Client]]:
+        """Without a Gateway: the address of the Service before the proxy in the picker's own pod; then the same Service through the API server."""
+        namespace = self.snap.namespace
+        obj = self.snap.get("Service", proxy["name"])
+        if obj is None:
+            return
+        url = read_service(obj, proxy["port"])
+        if url:
+            yield url, Client(UrlTransport(url))
+        yield f"Service {namespace}/{proxy['name']}", Client(ServiceTransport(self.cluster, namespace, proxy["name"], proxy["port"]))
+
+    def _ways(self, route: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, Client]]:
+        """The gateway's own address first; then its Service through the API server, for where its address cannot be reached from here."""
+        gateway = self.snap.plan["gateway"]
+        obj = self.snap.get("Gateway", gateway["name"], gateway["namespace"])
+        if obj is None:
+            return
+        hosts = [name for name in (*(route.get("hostnames") or []), gateway["listener"].get("hostname")) if name]
+        host = hosts[0].replace("*", "diagnosis") if hosts else None
+        address = text(next(iter(dicts(dig(obj, "status", "addresses"))), {}).get("value"))
+        if address:
+            url = url_of(address, dict(gateway["listener"]))
+            yield url, Client(UrlTransport(url, validate_certs=False), headers={"Host": host} if host else None)
+        if host is None:
+            wanted = {"namespace": gateway["namespace"], "name": gateway["name"], "listener": gateway["listener"]["name"]}
+            try:
+                yield "the gateway's Service", Targets({"gateway": wanted}, self.cluster).find()[0].client
+            except (ClusterError, ValueError):
+                return
+
+    @staticmethod
+    def _judged(service: str, where: str, answer: Answer) -> dict[str, t.Any]:
+        entry = {
+            "service": service,
+            "url": where,
+            "status": answer.status,
+            "body": answer.text[:500],
+            "ok": True,
+            "evidence": f"{answer.request}: {answer.status}",
+            "remedy": "",
+            "picked": PICKED in answer.headers,
+        }
+        try:
+            responses.completion(answer)
+        except Trouble as trouble:
+            entry.update(ok=False, evidence=str(trouble), remedy=trouble.remedy)
+        return entry
+
+
+def keyed(service: c.Mapping[str, t.Any]) -> bool:
+    """True when the model servers ask for an API key, which a plan does not hold."""
+    servers = service.get("servers") or [service["server"]]
+    return any(argument.startswith("--api-key") for server in servers for argument in server["args"]) or any(
+        entry.get("name") == "VLLM_API_KEY" for server in servers for entry in server.get("env") or []
+    )

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The diagnosis: from a snapshot of a stack to its findings, the most probable cause first, and to the report of them. Computes only."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import typing as t
+
+from ..common.text import redact
+from . import cluster, gateway, pods, scheduling, traffic
+from .catalog import CATALOGUE, LAYERS
+from .snapshot import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding, Snapshot
+
+RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES)
+
+
+def unreachable(message: str) -> list[Finding]:
+    """The one finding when the API server cannot be asked."""
+    return [Finding("api", CATALOGUE["api"].title, "API server", (message,), CATALOGUE["api"].remedy, ALONE)]
+
+
+def diagnose(snap: Snapshot) -> list[Finding]:
+    """All findings, ranked. A rule that trips over an odd object costs its own findings only, and says so."""
+    found: list[Finding] = []
+    for rule in RULES:
+        try:
+            found += list(rule(snap))
+        except Exception as error:  # pylint: disable=broad-except  # objects come from a broken stack: their shape is anybody's guess
+            place = f"{rule.__module__.rpartition('.')[2]}.{rule.__name__}"
+            found.append(
+                Finding(
+                    "answer",
+                    f"a check could not be made: {place}",
+                    "this diagnosis",
+                    (f"{type(error).__name__}: {error}",),
+                    "look at the objects by hand, and report this",
+                    NOTE,
+                )
+            )
+    return ranked(lowered(found))
+
+
+def lowered(found: c.Sequence[Finding]) -> list[Finding]:
+    """Without namespace or CRDs nothing else can be there: what is missing then is a consequence."""
+    if not any(entry.code in ("namespace", "F1") and entry.weight >= BASE for entry in found):
+        return list(found)
+    return [
+        dataclasses.replace(entry, weight=min(entry.weight, SYMPTOM)) if entry.code in ("absent", "scaled", "controller", "F7", "F26") else entry
+        for entry in found
+    ]
+
+
+def ranked(found: c.Iterable[Finding]) -> list[Finding]:
+    """The findings without repetition: by weight, then by layer, from the base upwards."""
+    layers = list(LAYERS)
+    merged: dict[tuple[str, str], Finding] = {}
+    for entry in found:
+        key = (entry.code, entry.where)
+        known = merged.get(key)
+        if known is None:
+            merged[key] = entry
+        else:
+            first, second = (known, entry) if known.weight >= entry.weight else (entry, known)
+            merged[key] = Finding(first.code, first.what, first.where, tuple(dict.fromkeys(first.evidence + second.evidence)), first.remedy, first.weight)
+    return sorted(merged.values(), key=lambda entry: (-entry.weight, layers.index(CATALOGUE[entry.code].layer), entry.where))
+
+
+def report(found: c.Sequence[Finding], facts: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The file diagnosis.json. facts: {instance, namespace, release, time, seconds, looked_at, not_read}."""
+    serious = [entry for entry in found if entry.weight >= SYMPTOM]
+    return {
+        "ok": not serious,
+        "summary": summary(found),
+        **{name: facts.get(name) for name in ("instance", "namespace", "release", "time", "seconds")},
+        "findings": [entry.shown(rank) for rank, entry in enumerate(found, 1)],
+        "looked_at": dict(facts.get("looked_at") or {}),
+        "not_read": [redact(str(line)) for line in facts.get("not_read") or []],
+    }
+
+
+def summary(found: c.Sequence[Finding]) -> str:
+    """One line."""
+    serious = [entry for entry in found if entry.weight >= SYMPTOM]
+    if not serious:
+        return "nothing is wrong that is known" + (f"; {len(found)} notes" if found else "")
+    first = serious[0]
+    others = len(serious) - 1
+    sure = "most probable cause" if first.weight >= SUSPECT else "symptom without a known cause"
+    return redact(f"{sure}: {first.what} ({first.where})" + (f"; {others} more finding{'s' if others > 1 else ''}" if others else ""))
+
+
+def lines(made: c.Mapping[str, t.Any]) -> list[str]:
+    """The report for people."""
+    shown = [made["summary"], ""]
+    for entry in made["findings"]:
+        shown += [f"{entry['rank']}. [{entry['code']}, {entry['kind']}] {entry['what']}", f"   where:    {entry['where']}"]
+        shown += [f"   evidence: {line}" for line in entry["evidence"]]
+        shown += [f"   remedy:   {entry['remedy']}", ""]
+    shown += [f"not read: {line}" for line in made["not_read"]]
+    return shown
+
+
+def markdown(made: c.Mapping[str, t.Any]) -> str:
+    """The file diagnosis.md."""
+    shown = [
+        f"# Diagnosis of {made['instance']} in {made['namespace']}",
+        "",
+        f"{made['time']}, release {made['release']}, {made['seconds']} s",
+        "",
+        f"**{_plain(made['summary'])}**",
+        "",
+    ]
+    for entry in made["findings"]:
+        shown += [
+            f"## {entry['rank']}. {_plain(entry['what'])}",
+            "",
+            f"- what: {entry['kind']} {entry['code']} (docs/troubleshooting.md)",
+            f"- where: {_plain(entry['where'])}",
+        ]
+        shown += [f"- evidence: `{line.replace('`', chr(39))}`" for line in entry["evidence"]]
+        shown += [f"- remedy: {_plain(entry['remedy'])}", ""]
+    if made["not_read"]:
+        shown += ["## Not read", "", *(f"- `{line}`" for line in made["not_read"]), ""]
+    if made["looked_at"]:
+        shown += ["## Looked at", "", ", ".join(f"{count} {kind}" for kind, count in sorted(made["looked_at"].items())), ""]
+    return "\n".join(shown)
+
+
+def _plain(words: str) -> str:
+    return " ".join(words.split()).replace("|", "\\|").replace("<", "&lt;")

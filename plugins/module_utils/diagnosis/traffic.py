@@ -1,0 +1,151 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Diagnosis by what answers: each server asked by itself, requests through the gateway, the picker's own numbers. Computes only."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import typing as t
+
+from ..common import prometheus_text as prometheus
+from ..k8s.pod_failures import answer_trouble
+from .catalog import CATALOGUE
+from .cluster import found
+from .snapshot import NOTE, SERVER, SUSPECT, SYMPTOM, UNREADY, WIRING, Finding, Snapshot
+
+REQUESTS_BEFORE_ZERO = 5  # so many requests through the gateway, and none counted by the picker, are no accident
+
+
+def servers(snap: Snapshot) -> c.Iterator[Finding]:
+    """Servers that are ready for Kubernetes and do not serve."""
+    groups: dict[tuple[str, str, str], list[tuple[dict[str, t.Any], dict[str, t.Any]]]] = {}
+    for entry in snap.servers:
+        check = next((check for check in entry["checks"] if not check["ok"]), None)
+        if check is None or not entry["ready"] or (check["kind"] in ("timeout", "overloaded") and busy(entry)):
+            continue
+        groups.setdefault((entry["service"], check["name"], check["kind"]), []).append((entry, check))
+    for (service, _name, _kind), members in groups.items():
+        entry, check = members[0]
+        code, what, remedy = _server_trouble(entry, check)
+        where = ", ".join(other["server"] for other, _check in members)
+        weight = SERVER if code != "metrics" else UNREADY + 5
+        yield found(code, where, [f"{seen['evidence']}" for _other, seen in members[:3]], weight, f"servers of {service}: {what}", remedy)
+
+
+def busy(entry: c.Mapping[str, t.Any]) -> bool:
+    """True for a server whose queue is not empty and moves: a slow answer of it is no fault."""
+    waiting = (((entry.get("metrics") or {}).get("waiting") or {}).get("value") or 0) > 0
+    return waiting and entry.get("progress") is not False
+
+
+def _server_trouble(entry: c.Mapping[str, t.Any], check: c.Mapping[str, t.Any]) -> tuple[str, str, str]:
+    if check["name"] == "metrics":
+        return "metrics", CATALOGUE["metrics"].title, check["remedy"]
+    if check["kind"] == "timeout":
+        return "hung", "one listens and does not answer in time" if entry["level"] else "one does not answer", CATALOGUE["hung"].remedy
+    if check["kind"] in ("unauthorized", "forbidden"):
+        return "key", "it asks for an API key that this diagnosis, like the gateway, does not send", CATALOGUE["key"].remedy
+    if check["kind"] in ("error_in_stream", "error_in_answer", "bad_event", "truncated"):
+        return "hung", "the answer breaks off or carries an error, after status 200", check["remedy"]
+    if check["kind"] in ("model", "model_len"):
+        return "mixed", "it does not serve the planned model", check["remedy"]
+    if check["kind"] == "cluster" or check["kind"] in ("refused", "network"):
+        return "F22", "it cannot be reached on its port", CATALOGUE["F22"].remedy
+    return "hung", f"it answers {check['name']} with an error", check["remedy"] or CATALOGUE["hung"].remedy
+
+
+def differences(snap: Snapshot) -> c.Iterator[Finding]:
+    """Servers of one pool that are not alike, or one that is slow."""
+    for entry in snap.differences:
+        slow = entry["code"] == "slow"
+        note = entry["code"] == "mixed_blocks"
+        yield found(
+            "slow" if slow else "mixed",
+            entry["where"],
+            [entry["evidence"]],
+            NOTE if note else UNREADY if slow else UNREADY + 3,
+            f"{entry['service']}: {entry['what']}",
+            entry["remedy"],
+        )
+
+
+def answers(snap: Snapshot) -> c.Iterator[Finding]:
+    """Requests through the gateway, or a proxy without one, that failed: mostly the symptom of something else."""
+    for entry in snap.answers:
+        if entry["ok"]:
+            continue
+        known = answer_trouble(entry["status"] or 0, entry.get("body") or "")
+        where = _where(entry)
+        if entry.get("kind") == "timeout":
+            full = any(busy(server) for server in snap.servers if server["service"] == entry["service"])
+            yield found(
+                "hung",
+                where,
+                [entry["evidence"]],
+                NOTE if full else SYMPTOM + 2,
+                f"{entry['service']}: no answer in time" + (", its servers have full queues" if full else ""),
+            )
+        elif entry["status"] is None:
+            alone = entry.get("way") == "proxy"
+            yield found(
+                "unreachable",
+                where if alone else f"Gateway, {entry['url']}",
+                [entry["evidence"]],
+                SYMPTOM + 5,
+                f"{entry['service']}: the {'proxy' if alone else 'gateway'} does not answer",
+            )
+        elif known:
+            weight = SUSPECT if known.code in ("key", "F24") else SYMPTOM + 2
+            yield found(known.code, where, [entry["evidence"]], weight, f"{entry['service']}: {known.what}", known.remedy)
+        else:
+            yield found("answer", where, [entry["evidence"]], SYMPTOM, f"{entry['service']}: a request fails", entry.get("remedy") or "")
+
+
+def _where(entry: c.Mapping[str, t.Any]) -> str:
+    """The way that a request took: a route through the gateway, or the proxy beside the picker."""
+    return f"{entry.get('way', 'route')} of {entry['service']}, {entry['url']}"
+
+
+def bypassed(snap: Snapshot) -> c.Iterator[Finding]:
+    """Good answers that no picker has touched."""
+    for entry in snap.answers:
+        if entry["ok"] and entry.get("picked") is False:
+            seen = f"{entry['url']} answers without the picker's header x-went-into-resp-headers"
+            yield found(
+                "F26", f"{entry.get('way', 'route')} of {entry['service']}", [seen], WIRING - 2, f"{entry['service']}: requests go past the endpoint picker"
+            )
+
+
+def numbers(snap: Snapshot) -> c.Iterator[Finding]:
+    """What the pickers count."""
+    names = snap.plan["release"]["metrics"]
+    for service, page in snap.metrics.items():
+        samples = prometheus.parse(page.get("text") or "")
+        if not samples:
+            continue
+        ready = prometheus.total(samples, names["ready_endpoints"])
+        expected = [entry for entry in snap.servers if entry["service"] == service and entry["ready"]]
+        if ready == 0 and expected:
+            yield found(
+                "F21",
+                f"endpoint picker of {service}",
+                [f"{names['ready_endpoints']} is 0, {len(expected)} servers are ready"],
+                SUSPECT,
+                f"the endpoint picker of {service} knows no server",
+                "look at the pool's selector and ports, at the picker's rights, and at its log",
+            )
+        attempts = prometheus.total(samples, names["scheduler_attempts"])
+        requests = prometheus.total(samples, names["requests"])
+        if attempts == 0 and (requests or 0) >= REQUESTS_BEFORE_ZERO:
+            yield found("F26", f"endpoint picker of {service}", [f"{names['requests']} is {requests:g}, {names['scheduler_attempts']} is 0"], SUSPECT)
+        yield from _blind(snap, service)
+
+
+def _blind(snap: Snapshot, service: str) -> c.Iterator[Finding]:
+    old = [(entry["server"], note) for entry in snap.servers if entry["service"] == service for note in entry.get("notes") or [] if "old name" in note]
+    if old:
+        yield found("F27", ", ".join(server for server, _note in old), [old[0][1]], SUSPECT)
+
+
+RULES = (servers, differences, answers, bypassed, numbers)

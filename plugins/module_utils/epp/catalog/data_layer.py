@@ -1,0 +1,220 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Data producers, data sources, extractors and discovery of each release line (epp.md 3.5 and 3.6). Data only."""
+
+from __future__ import annotations
+
+from .scorers import PRECISE_INDEX
+from .types import ALL, LLMD, NEWEST, ON_15, ROUTER, S07, SCHEDULER, SINCE_15, Param, Plugin
+
+_MATCH = Param("prefixMatchInfoProducerName", "str", lines=ROUTER, refers="producer")
+_SEND = (Param("scheme", "str", "http", choices=("http", "https")), Param("insecureSkipVerify", "bool", True))
+_TLS = tuple(Param(name, "str", lines=NEWEST) for name in ("caCertPath", "clientCertPath", "clientKeyPath"))
+_INTERVAL = Param("interval", "duration", lines=NEWEST)
+
+PRODUCERS: tuple[Plugin, ...] = (
+    Plugin(
+        "approx-prefix-cache-producer",
+        ("producer",),
+        ON_15,
+        (
+            Param("autoTune", "bool", True),
+            Param("blockSizeTokens", "int", 16, low=1),
+            Param("blockSize", "int", retired="blockSize counts characters and is no longer read: write blockSizeTokens, in tokens."),
+            Param("maxPrefixBlocksToMatch", "int", 256, low=1),
+            Param("maxPrefixTokensToMatch", "int", 0, low=0),
+            Param("lruCapacityPerServer", "int", 31250, low=1),
+        ),
+        makes=("prefix",),
+    ),
+    Plugin(
+        "approx-prefix-cache-producer",
+        ("producer",),
+        ROUTER,
+        (
+            Param("autoTune", "bool", True),
+            Param("blockSizeTokens", "int", 16, low=1),
+            Param("blockSize", "int", retired="blockSize counts characters and is no longer read: write blockSizeTokens, in tokens."),
+            Param("maxPrefixBlocksToMatch", "int", 2048, low=1),
+            Param("maxPrefixTokensToMatch", "int", 131072, low=0),
+            Param("lruCapacityPerServer", "int", 31250, low=1),
+        ),
+        makes=("prefix",),
+        default=True,
+    ),
+    Plugin("precise-prefix-cache-producer", ("producer", "extractor"), ROUTER, PRECISE_INDEX, needs=("tokens",), makes=("precise",)),
+    Plugin("inflight-load-producer", ("producer",), ON_15, blind=True, makes=("inflight",)),
+    Plugin(
+        "inflight-load-producer",
+        ("producer", "extractor"),
+        ROUTER,
+        (
+            Param("addEstimatedOutputTokens", "bool", False),
+            _MATCH,
+            Param("outputRatio", "float", low=0, lines=NEWEST),
+            Param("maxEstimatedOutputTokens", "int", low=0, lines=NEWEST),
+            Param("syncCrossReplicaState", "bool", lines=NEWEST),
+        ),
+        makes=("inflight",),
+        default=True,
+    ),
+    Plugin(
+        "predicted-latency-producer",
+        ("producer",),
+        ON_15,
+        (
+            Param("samplingMean", "float", 1000, above=0),
+            Param("maxDecodeTokenSamplesForPrediction", "int", 0, low=0),
+            Param("sloBufferFactor", "float", 1, above=0),
+            Param("contextTTL", "nanoseconds", 300_000_000_000),
+            Param("streamingMode", "bool", False),
+            Param("endpointRoleLabel", "str"),
+            Param("predictInPrepareData", "bool", True),
+        ),
+        makes=("latency",),
+    ),
+    Plugin(
+        "predicted-latency-producer",
+        ("producer",),
+        ROUTER,
+        (
+            Param("samplingMean", "float", 1000, above=0),
+            Param("maxDecodeTokenSamplesForPrediction", "int", 0, low=0),
+            Param("sloBufferFactor", "float", 1, above=0),
+            Param("contextTTL", "nanoseconds", 300_000_000_000),
+            Param("streamingMode", "bool", False),
+            Param("endpointRoleLabel", "str"),
+            Param("predictInProduce", "bool", True),
+            _MATCH,
+            Param("inFlightLoadProducerName", "str", lines=NEWEST, refers="producer"),
+            Param("useEncoderCacheFeatures", "bool", lines=NEWEST),
+            Param("encoderCacheMatchInfoProducerName", "str", lines=NEWEST, refers="producer"),
+        ),
+        makes=("latency",),
+        default=True,
+    ),
+    Plugin(
+        "tokenizer",
+        ("producer", "scorer"),
+        SCHEDULER,
+        (
+            Param("modelName", "str", required=True),
+            Param("udsTokenizerConfig", "object", fields=(Param("socketFile", "str"), Param("useTCP", "bool"), Param("modelTokenizerMap", "map"))),
+        ),
+        makes=("tokens",),
+    ),
+    Plugin(
+        "token-producer",
+        ("producer",),
+        ROUTER,
+        (
+            Param("modelName", "str"),
+            Param(
+                "vllm",
+                "object",
+                fields=(Param("url", "str", "http://localhost:8000"), Param("timeout", "duration", "5s"), Param("mmTimeout", "duration", "30s")),
+            ),
+            Param("estimate", "free"),
+            Param(
+                "udsTokenizerConfig", "free", retired="The socket tokenizer is deprecated since router 0.9: write vllm.url, the address of a render sidecar."
+            ),
+        ),
+        makes=("tokens",),
+        default=True,
+    ),
+    Plugin(
+        "tokenizer",
+        ("producer",),
+        ROUTER,
+        (Param("modelName", "str"), Param("vllm", "free"), Param("estimate", "free"), Param("udsTokenizerConfig", "free")),
+        deprecated="renamed token-producer in router 0.9, to go in 0.11.",
+        makes=("tokens",),
+    ),
+    Plugin("session-id-producer", ("producer",), ROUTER, (Param("headerName", "str"), Param("cookieName", "str")), makes=("session",)),
+    Plugin(
+        "mm-embeddings-cache-producer", ("producer", "extractor"), ROUTER, (Param("cacheSizeInMBPerServer", "int", 4096, low=1),), makes=("mm",), default=True
+    ),
+    Plugin(
+        "burst-prefix-cache-producer",
+        ("producer",),
+        NEWEST,
+        (
+            Param("windowDurationMs", "int", 100, low=1),
+            Param("maxPerReplica", "int", -1, low=-1),
+            Param("blockSizeTokens", "int", 64, low=1),
+            Param("maxPrefixTokensToMatch", "int", 0, low=0),
+            Param("minColocateBlocks", "int", 0, low=0),
+            Param("maxBatchSize", "int", 1000, low=-1),
+            Param("balanceBy", "str", "requests", choices=("requests", "tokens")),
+        ),
+        alpha=NEWEST,
+        makes=("prefix",),
+    ),
+    Plugin(
+        "p2p-source-producer",
+        ("producer",),
+        NEWEST,
+        (_MATCH, Param("minCachedTokenDelta", "int", 1, low=1), Param("prefillProfileName", "str", "prefill")),
+        alpha=NEWEST,
+    ),
+    Plugin(
+        "multicluster-approx-prefix-cache-producer",
+        ("producer",),
+        NEWEST,
+        (
+            Param("autoTune", "bool", True),
+            Param("blockSizeTokens", "int", 16, low=1),
+            Param("maxPrefixBlocksToMatch", "int", low=1),
+            Param("maxPrefixTokensToMatch", "int", low=0),
+            Param("lruCapacityPerServer", "int", low=1),
+        ),
+        alpha=NEWEST,
+        makes=("prefix",),
+    ),
+)
+
+_SPECS = tuple(Param(name, "str") for name in ("queuedRequestsSpec", "runningRequestsSpec", "kvUsageSpec", "loraSpec", "cacheInfoSpec"))
+_SPECS_15 = tuple(
+    Param(name, "str", lines=SINCE_15) for name in ("cacheBlockSizeLabelName", "cacheNumBlocksLabelName", "cacheBlockSizeSpec", "cacheNumBlocksSpec")
+)
+_CUSTOM = Param("customMetrics", "objects", lines=ROUTER, fields=(Param("attributeKey", "str", required=True), Param("metricSpec", "str", required=True)))
+_ENGINES = (
+    Param("engineLabelKey", "str"),
+    Param("defaultEngine", "str", "vllm"),
+    Param("engineConfigs", "objects", fields=(Param("name", "str", required=True), *_SPECS, *_SPECS_15, _CUSTOM)),
+)
+
+DATA_LAYER: tuple[Plugin, ...] = (
+    Plugin("metrics-data-source", ("source",), frozenset({S07}), (*_SEND, Param("path", "str", "/metrics"))),
+    Plugin(
+        "metrics-data-source",
+        ("source",),
+        SINCE_15,
+        (*_SEND, Param("path", "str", "/metrics"), Param("port", "int", low=1, high=65535, lines=NEWEST), _INTERVAL, *_TLS),
+        default=True,
+    ),
+    Plugin("model-server-protocol-metrics", ("extractor",), frozenset({S07}), _ENGINES),
+    Plugin("core-metrics-extractor", ("extractor",), SINCE_15, _ENGINES, default=True),
+    Plugin("models-data-source", ("source",), LLMD, (*_SEND, Param("path", "str", "/v1/models"), _INTERVAL, *_TLS)),
+    Plugin("model-server-protocol-models", ("extractor",), SCHEDULER, blind=True),
+    Plugin("models-data-extractor", ("extractor",), ROUTER, blind=True),
+    Plugin("k8s-notification-source", ("source",), ALL, (Param("group", "str"), Param("version", "str", required=True), Param("kind", "str", required=True))),
+    Plugin("endpoint-notification-source", ("source",), SINCE_15, blind=True),
+    Plugin("file-discovery", ("discovery",), ROUTER, (Param("path", "str", required=True), Param("watchFile", "bool", False))),
+    Plugin("topology-extractor", ("extractor", "producer"), NEWEST, tuple(Param(name, "str") for name in ("hostname", "rack", "zone", "region")), alpha=NEWEST),
+    Plugin(
+        "dcgm-data-source",
+        ("source",),
+        NEWEST,
+        (*_SEND, Param("path", "str", "/metrics"), Param("port", "int", 9400, low=1, high=65535), Param("useNodeAddress", "bool", False), _INTERVAL),
+        alpha=NEWEST,
+    ),
+    Plugin("dcgm-extractor", ("extractor",), NEWEST, blind=True, alpha=NEWEST),
+    Plugin("multicluster-file-discovery", ("discovery",), NEWEST, (Param("path", "str", required=True), Param("watchFile", "bool", False)), alpha=NEWEST),
+    Plugin("multicluster-metrics-data-source", ("source",), NEWEST, (*_SEND, Param("path", "str", "/metrics"), _INTERVAL, *_TLS), alpha=NEWEST),
+    Plugin("multicluster-metrics-extractor", ("extractor",), NEWEST, (Param("kvCacheUtilizationMetric", "str"), Param("queueSizeMetric", "str")), alpha=NEWEST),
+    Plugin("local-syncer", ("syncer",), NEWEST, blind=True, alpha=NEWEST),
+)
+
+DATA: tuple[Plugin, ...] = PRODUCERS + DATA_LAYER

@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Flow control, saturation, admission, parsing and reporting plugins of each release line (epp.md 3.7). Data only."""
+
+from __future__ import annotations
+
+from .types import ALL, NEWEST, ROUTER, SINCE_15, Param, Plugin
+
+_INFLIGHT = Param("inFlightLoadProducerName", "str", lines=ROUTER, refers="producer")
+_PREDICTION = Param("latencyPredictionInfoProducerName", "str", lines=ROUTER, refers="producer")
+_LOAD = (Param("queueDepthThreshold", "int", 5, low=1), Param("kvCacheUtilThreshold", "float", 0.8, above=0, high=1))
+
+FLOW: tuple[Plugin, ...] = (
+    Plugin("global-strict-fairness-policy", ("fairness",), ALL, blind=True, default=True),
+    Plugin("round-robin-fairness-policy", ("fairness",), ALL, blind=True),
+    Plugin(
+        "program-aware-fairness",
+        ("fairness",),
+        ROUTER,
+        (
+            Param("strategy", "str", "las", choices=("las",)),
+            Param("lasWeightService", "float", 0.8, low=0),
+            Param("lasWeightHeadWait", "float", 0.2, low=0),
+            Param("lasDecayFactor", "float", 0.99997, above=0, high=1),
+            Param("lasHalfLifeSeconds", "float", 0, low=0),
+            Param("evictionTtlSeconds", "float", 3600, low=0),
+            Param("evictionSweepSeconds", "float", 300, above=0),
+        ),
+    ),
+    Plugin("fcfs-ordering-policy", ("ordering",), ALL, blind=True, default=True),
+    Plugin("edf-ordering-policy", ("ordering",), ALL, blind=True),
+    Plugin("slo-deadline-ordering-policy", ("ordering",), SINCE_15, blind=True),
+    Plugin("static-usage-limit-policy", ("usage_limit",), SINCE_15, (Param("threshold", "float", 1, above=0, high=1),), default=True),
+    Plugin(
+        "priority-holdback-policy",
+        ("usage_limit",),
+        NEWEST,
+        (
+            Param("shape", "str", "linear", choices=("linear",)),
+            Param("domain", "str", "rank", choices=("rank", "value")),
+            Param("minCeiling", "float", required=True, low=0, below=1),
+            Param("maxCeiling", "float", 1, above=0, high=1),
+        ),
+        alpha=NEWEST,
+    ),
+    Plugin("soft-reflective-ceiling-policy", ("usage_limit",), NEWEST, alpha=NEWEST),
+    Plugin("sheddable-eviction-filter", ("eviction",), NEWEST, blind=True, alpha=NEWEST),
+    Plugin("priority-then-time-eviction-order-policy", ("eviction",), NEWEST, blind=True, alpha=NEWEST),
+)
+
+SATURATION: tuple[Plugin, ...] = (
+    Plugin(
+        "utilization-detector",
+        ("saturation", "filter"),
+        SINCE_15,
+        (*_LOAD, Param("metricsStalenessThreshold", "duration", "200ms"), Param("headroom", "float", 0, low=0)),
+        default=True,
+    ),
+    Plugin(
+        "concurrency-detector",
+        ("saturation", "filter"),
+        SINCE_15,
+        (
+            Param("maxConcurrency", "int", 100, low=1),
+            Param("headroom", "float", 0, low=0),
+            Param("concurrencyMode", "str", "requests", choices=("requests", "tokens")),
+            Param("maxTokenConcurrency", "int", 1_000_000, low=1),
+            _INFLIGHT,
+        ),
+        needs=("inflight",),
+    ),
+)
+
+REQUESTS: tuple[Plugin, ...] = (
+    Plugin("latency-slo-admitter", ("admission",), SINCE_15, (_PREDICTION,), needs=("latency",)),
+    Plugin("probabilistic-admitter", ("admission",), ROUTER, (*_LOAD, Param("power", "float", 5, above=0), Param("k", "float", 300, above=0))),
+    Plugin("openai-parser", ("parser",), SINCE_15, blind=True, default=True),
+    Plugin("vllmgrpc-parser", ("parser",), SINCE_15, blind=True),
+    Plugin("passthrough-parser", ("parser",), SINCE_15, blind=True),
+    Plugin("anthropic-parser", ("parser",), ROUTER, blind=True, default=True),
+    Plugin("vllmhttp-parser", ("parser",), ROUTER, blind=True, default=True),
+    Plugin("vertexai-parser", ("parser",), ROUTER, blind=True),
+    Plugin(
+        "request-attribute-reporter",
+        ("reporter",),
+        ALL,
+        (
+            Param(
+                "attributes",
+                "objects",
+                required=True,
+                fields=(
+                    Param("key", "object", required=True, fields=(Param("namespace", "str", "envoy.lb"), Param("name", "str", required=True))),
+                    Param("expression", "str", required=True),
+                    Param("condition", "str"),
+                ),
+            ),
+        ),
+        single_entry="attributes",
+    ),
+    Plugin("agent-identity", ("request",), ROUTER, (Param("additionalSessionHeaders", "strs"),), alpha=NEWEST),
+    Plugin(
+        "disaggregatedset-rollout-screener",
+        ("request",),
+        NEWEST,
+        (
+            Param("scope", "object", fields=(Param("labelSelector", "str"),)),
+            Param(
+                "headerSelectors",
+                "objects",
+                fields=(Param("name", "str"), Param("headerName", "str"), Param("labelKey", "str"), Param("mode", "str", choices=("strict", "prefer"))),
+            ),
+            Param(
+                "revisionGating",
+                "object",
+                fields=(
+                    Param("revisionLabelKey", "str"),
+                    Param("roleLabelKey", "str"),
+                    Param("mode", "str", choices=("sum", "max-role", "disabled")),
+                    Param("requireRoles", "object", fields=(Param("values", "strs"),)),
+                ),
+            ),
+        ),
+        alpha=NEWEST,
+    ),
+    Plugin("destination-endpoint-served-verifier", ("test",), ALL, blind=True),
+)
+
+CONTROL: tuple[Plugin, ...] = FLOW + SATURATION + REQUESTS

@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All plugin types of all release lines, our own short names for them, and what happened to names that are gone (epp.md sections 3 and 4).
+
+Data, plus the two look-ups that every reader of it needs.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .data_layer import DATA
+from .flow_control import CONTROL
+from .profile_plugins import FILTERS, HANDLERS, PICKERS
+from .scorers import SCORERS
+from .types import ALL, GIE15, LINES, LLMD, NEWEST, ROUTER, S07, SCHEDULER, SINCE_15, UNTIL_15, Move, Plugin
+
+PLUGINS: tuple[Plugin, ...] = SCORERS + FILTERS + PICKERS + HANDLERS + DATA + CONTROL
+
+SCORER_ALIASES: dict[str, str] = {
+    "queue": "queue-scorer",
+    "running_requests": "running-requests-size-scorer",
+    "kv_cache": "kv-cache-utilization-scorer",
+    "prefix": "prefix-cache-scorer",
+    "precise_prefix": "precise-prefix-cache-scorer",
+    "load_aware": "load-aware-scorer",
+    "active_requests": "active-request-scorer",
+    "lora_affinity": "lora-affinity-scorer",
+    "session_affinity": "session-affinity-scorer",
+    "no_hit_lru": "no-hit-lru-scorer",
+    "context_length": "context-length-aware",
+    "token_load": "token-load-scorer",
+    "latency": "latency-scorer",
+    "predicted_latency": "predicted-latency-scorer",
+    "mm_cache": "mm-embeddings-cache-scorer",
+    "header_label": "header-label-affinity-scorer",
+    "endpoint_attribute": "endpoint-attribute-scorer",
+    "topology": "topology-affinity-scorer",
+    "multicluster_queue": "multicluster-queue-scorer",
+    "multicluster_kv_cache": "multicluster-kv-cache-utilization-scorer",
+    "multicluster_prefix": "multicluster-prefix-cache-scorer",
+}
+FILTER_ALIASES: dict[str, str] = {
+    "decode": "decode-filter",
+    "prefill": "prefill-filter",
+    "encode": "encode-filter",
+    "label": "by-label",
+    "label_selector": "label-selector-filter",
+    "context_length": "context-length-aware",
+    "prefix_affinity": "prefix-cache-affinity-filter",
+    "slo_headroom": "slo-headroom-tier-filter",
+    "session_affinity": "session-affinity-filter",
+    "endpoint_attribute": "endpoint-attribute-filter",
+    "utilization": "utilization-filter",
+    "topology": "topology-affinity-filter",
+    "multicluster_session_affinity": "multicluster-session-affinity-filter",
+    "saturation": "utilization-detector",
+    "concurrency": "concurrency-detector",
+    "header_test": "header-based-testing-filter",
+}
+PICKER_ALIASES: dict[str, str] = {"max_score": "max-score-picker", "random": "random-picker", "weighted_random": "weighted-random-picker"}
+HANDLER_ALIASES: dict[str, str] = {
+    "single": "single-profile-handler",
+    "disaggregated": "disagg-profile-handler",
+    "pd": "pd-profile-handler",
+    "data_parallel": "data-parallel-profile-handler",
+    "header_profile": "header-profile-handler",
+}
+DECIDER_ALIASES: dict[str, str] = {"prefix": "prefix-based-pd-decider", "always": "always-disagg-pd-decider"}
+FAIRNESS_ALIASES: dict[str, str] = {
+    "strict": "global-strict-fairness-policy",
+    "round_robin": "round-robin-fairness-policy",
+    "program_aware": "program-aware-fairness",
+}
+ORDERING_ALIASES: dict[str, str] = {"fcfs": "fcfs-ordering-policy", "edf": "edf-ordering-policy", "slo_deadline": "slo-deadline-ordering-policy"}
+
+# Spellings that neither an alias nor a type is, once hyphens, underscores, capitals and a final "scorer" are set aside.
+OTHER_SPELLINGS: dict[str, str] = {
+    "lora": "lora_affinity",
+    "precise": "precise_prefix",
+    "session": "session_affinity",
+    "running": "running_requests",
+    "activerequest": "active_requests",
+    "kvcacheusage": "kv_cache",
+    "preciseprefixcacheproducer": "precise_prefix",
+    "sloawarerouting": "predicted_latency",
+}
+# The type an older line has in place of the one above.
+OLDER_TYPES: dict[str, tuple[frozenset[str], str]] = {"label-selector-filter": (SCHEDULER, "by-label-selector")}
+
+_PREDICTOR = "Use latency-scorer with predicted-latency-producer and the filters slo-headroom-tier-filter and prefix-cache-affinity-filter."
+_NO_PICKER = "No release of the endpoint picker has it. random-picker spreads requests evenly: preset round_robin uses it."
+
+# Types that are gone, renamed, or of another line: (lines that lack it, what to say).
+TYPE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
+    (ALL, Move("round-robin-picker", "random-picker", "", _NO_PICKER)),
+    (ALL, Move("kv-cache-scorer", "kv-cache-utilization-scorer", "GIE 1.0")),
+    (UNTIL_15, Move("slo-aware-routing", "predicted-latency-scorer", "GIE 1.3")),
+    (ROUTER, Move("slo-aware-routing", "latency-scorer", "GIE 1.5", _PREDICTOR)),
+    (ALL, Move("slo-aware-profile-handler", "single-profile-handler", "GIE 1.3")),
+    (ROUTER, Move("predicted-latency-scorer", "latency-scorer", "router 0.9", _PREDICTOR)),
+    (SINCE_15, Move("model-server-protocol-metrics", "core-metrics-extractor", "1.5")),
+    (frozenset({S07}), Move("core-metrics-extractor", "model-server-protocol-metrics", "1.5")),
+    (ROUTER, Move("model-server-protocol-models", "models-data-extractor", "router 0.9")),
+    (SCHEDULER, Move("models-data-extractor", "model-server-protocol-models", "router 0.9")),
+    (SCHEDULER, Move("label-selector-filter", "by-label-selector", "router 0.9")),
+    (SCHEDULER, Move("token-producer", "tokenizer", "router 0.9")),
+    (SCHEDULER, Move("precise-prefix-cache-producer", "precise-prefix-cache-scorer", "router 0.9")),
+    (frozenset({S07}), Move("approx-prefix-cache-producer", "prefix-cache-scorer", "1.5", "Here its parameters belong to prefix-cache-scorer.")),
+    (frozenset({S07}), Move("utilization-detector", "saturationDetector", "1.5", "Here the thresholds stand in the section saturationDetector itself.")),
+)
+
+_METERS = "It counted characters; write blockSizeTokens, in tokens."
+_INDEX = "These are parameters of approx-prefix-cache-producer: declare that plugin with them."
+_MODE = "No release of these knows a mode: preset prefix_aware scores approximately, preset precise_prefix follows KV events."
+
+# Parameters that are gone, renamed, or belong elsewhere: type, lines, what to say. Names are compared without capitals and underscores.
+PARAM_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
+    ("prefix-cache-scorer", ALL, Move("hashBlockSize", "blockSizeTokens", "GIE 1.4", _METERS)),
+    ("prefix-cache-scorer", ALL, Move("cacheHitBonus", "", "", "No release reads it: weigh the scorer instead.")),
+    ("prefix-cache-scorer", ALL, Move("mode", "", "", _MODE)),
+    ("prefix-cache-scorer", ROUTER, Move("autoTune", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
+    ("prefix-cache-scorer", ROUTER, Move("blockSizeTokens", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
+    ("prefix-cache-scorer", ROUTER, Move("blockSize", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
+    ("prefix-cache-scorer", ROUTER, Move("maxPrefixBlocksToMatch", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
+    ("prefix-cache-scorer", ROUTER, Move("maxPrefixTokensToMatch", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
+    ("prefix-cache-scorer", ROUTER, Move("lruCapacityPerServer", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
+    ("load-aware-scorer", LLMD, Move("queueThreshold", "threshold", "")),
+    ("session-affinity-scorer", NEWEST, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
+    ("session-affinity-filter", NEWEST, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
+    ("active-request-scorer", ROUTER, Move("requestTimeout", "", "router 0.9", "Leave it out: it is not read since router 0.9.")),
+    ("predicted-latency-producer", ROUTER, Move("predictInPrepareData", "predictInProduce", "router 0.9")),
+    ("predicted-latency-producer", frozenset({GIE15, "scheduler-0.8"}), Move("predictInProduce", "predictInPrepareData", "router 0.9")),
+)
+NESTED_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
+    (
+        "indexerConfig.tokenProcessorConfig",
+        LLMD,
+        Move("tokenProcessorConfig", "tokenProcessorConfig", "scheduler 0.5", "It stands at the top of the plugin's parameters, not inside indexerConfig."),
+    ),
+)
+# The same thing under an older name: resolved without a word.
+SAME_PARAMS: dict[tuple[str, str], str] = {("load-aware-scorer", "queuethreshold"): "threshold"}
+
+_INDEX_BY_TYPE: dict[str, dict[str, Plugin]] = {}
+for _plugin in PLUGINS:
+    for _line in _plugin.lines:
+        _INDEX_BY_TYPE.setdefault(_plugin.type, {})[_line] = _plugin
+
+
+def find(plugin_type: str, line: str) -> Plugin | None:
+    """The description of a plugin type in a release line, or None when the line does not have it."""
+    return _INDEX_BY_TYPE.get(plugin_type, {}).get(line)
+
+
+def lines_of(plugin_type: str) -> list[str]:
+    """The release lines that have a type, oldest first; [] for a type of no release."""
+    return [line for line in LINES if line in _INDEX_BY_TYPE.get(plugin_type, {})]
+
+
+def types_of(line: str, role: str | None = None) -> list[str]:
+    """The types of a release line, of one role or of all."""
+    return sorted(name for name, by_line in _INDEX_BY_TYPE.items() if line in by_line and (role is None or role in by_line[line].roles))
+
+
+def defaults_of(line: str) -> list[str]:
+    """The types that the endpoint picker starts by itself when nobody declares them."""
+    return sorted(name for name, by_line in _INDEX_BY_TYPE.items() if line in by_line and by_line[line].default)
+
+
+def plain(word: t.Any) -> str:
+    """A name without capitals, hyphens and underscores, to compare spellings."""
+    return str(word).replace("-", "").replace("_", "").lower()

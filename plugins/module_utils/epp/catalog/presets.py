@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The presets of the collection and what precise prefix matching and disaggregation need around them (epp.md 10, 12, 13). Data only."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .types import ALL, LLMD, R09, R10, ROUTER, S07, S08
+
+# Weights in the order in which the scorers run. `like`: what to use on a line that lacks the preset.
+PRESETS: dict[str, dict[str, t.Any]] = {
+    "round_robin": {"scorers": {}, "picker": "random", "lines": ALL},
+    "queue": {"scorers": {"queue": 1}, "picker": "max_score", "lines": ALL},
+    "balanced": {"scorers": {"queue": 1, "kv_cache": 2, "prefix": 3}, "picker": "max_score", "lines": ALL},
+    "prefix_aware": {"scorers": {"queue": 2, "kv_cache": 2, "prefix": 3}, "picker": "max_score", "lines": ALL},
+    "precise_prefix": {
+        "scorers": {"queue": 2, "kv_cache": 2, "precise_prefix": 3},
+        "picker": "max_score",
+        "lines": LLMD,
+        "like": "prefix_aware",
+        "why": "Matching prefixes by KV events is llm-d's own; this endpoint picker only estimates them.",
+    },
+    "disaggregated": {
+        "scorers": {"queue": 1, "prefix": 2},
+        "picker": "max_score",
+        "lines": LLMD,
+        "like": "prefix_aware",
+        "disaggregation": {},
+        "why": "Separate prefill and decode servers are llm-d's own; this endpoint picker knows no roles.",
+    },
+    "default": {"scorers": {"queue": 2, "kv_cache": 2, "prefix": 3}, "picker": "max_score", "lines": ALL},
+}
+ROUND_ROBIN_NOTE = "No release has a round-robin picker: the random picker gives every server the same share over time, without taking turns."
+
+# How our short words for precise prefix matching become nested upstream parameters. `default` None: left out unless written.
+PRECISE_WORDS: dict[str, dict[str, t.Any]] = {
+    "block_size": {"path": "tokenProcessorConfig.blockSize", "default": 16},
+    "hash_seed": {"path": "tokenProcessorConfig.hashSeed", "default": "42"},
+    "model": {"path": "indexerConfig.tokenizersPoolConfig.modelName", "default": None},
+    "tokenizer_workers": {"path": "indexerConfig.tokenizersPoolConfig.workersCount", "default": 5},
+    "tokenizer_socket": {"path": "indexerConfig.tokenizersPoolConfig.uds.socketFile", "default": "/tmp/tokenizer/tokenizer-uds.socket"},
+    "index_size": {"path": "indexerConfig.kvBlockIndexConfig.inMemoryConfig.size", "default": None},
+    "index_pods": {"path": "indexerConfig.kvBlockIndexConfig.inMemoryConfig.podCacheSize", "default": None},
+    "index_metrics": {"path": "indexerConfig.kvBlockIndexConfig.enableMetrics", "default": True},
+    "speculative": {"path": "speculativeIndexing", "default": None},
+    "speculative_ttl": {"path": "speculativeTTL", "default": None},
+}
+# Words about the way of the KV events; `kv_events` is discover (the endpoint picker dials each server) or bind (the servers dial it).
+PRECISE_EVENTS = {"kv_events": ("discover", "bind"), "kv_events_port": 5557, "render_url": "http://localhost:8082"}
+PRECISE_TOKENIZER_ONLY = frozenset({"tokenizer_workers", "tokenizer_socket"})  # words of the socket tokenizer, which the router does not have
+
+ROLE_LABEL = "llm-d.ai/role"
+SERVING_LABEL = "llm-d.ai/inference-serving"
+CONTEXT_LABEL = "llm-d.ai/context-length-range"
+
+NON_CACHED_TOKENS = 16
+CONNECTORS: dict[str, tuple[str, ...]] = {
+    S07: ("nixlv2", "shared-storage", "sglang"),
+    S08: ("nixlv2", "shared-storage", "sglang"),
+    R09: ("nixlv2", "shared-storage", "sglang", "mooncake"),
+    R10: ("nixlv2", "shared-storage", "sglang", "mooncake", "offloading"),
+}
+# The sidecar of a decode server: it listens where the pool points and passes on to the server behind it.
+SIDECAR_SERVER_PORT = 8200
+SIDECAR_SERVER_FLAG: dict[str, str] = {S07: "--vllm-port", S08: "--vllm-port", R09: "--vllm-port", R10: "--model-server-port"}
+SIDE_CHANNEL_PORT = 5600
+
+# Producers that nothing starts by itself, by the alias of the scorer or filter that lives on them.
+COMPANIONS: dict[str, tuple[str, ...]] = {
+    "token_load": ("inflight-load-producer",),
+    "latency": ("predicted-latency-producer",),
+    "slo_headroom": ("predicted-latency-producer",),
+    "prefix_affinity": ("approx-prefix-cache-producer", "predicted-latency-producer"),
+    "concurrency": ("inflight-load-producer",),
+}
+# Written even when the user leaves them out: the release's real default is not the documented one. active-request-scorer of scheduler 0.7
+# and 0.8 reads a missing maxBusyScore as 0, so that every server with a request in flight would score the same 0.
+FIRM_DEFAULTS: dict[str, dict[str, t.Any]] = {"active-request-scorer": {"maxBusyScore": 1.0}}
+FIRM_LINES = frozenset({S07, S08})
+INDEX_HOME = "approx-prefix-cache-producer"
+INDEX_MOVED_LINES = ALL - {S07}
+
+FRIENDLY_SATURATION = {
+    "queue_depth": "queueDepthThreshold",
+    "kv_cache_utilization": "kvCacheUtilThreshold",
+    "staleness": "metricsStalenessThreshold",
+    "headroom": "headroom",
+}
+FRIENDLY_FLOW = {"max_bytes": "maxBytes", "max_requests": "maxRequests", "request_ttl": "defaultRequestTTL", "eviction": "enableEviction"}
+FRIENDLY_BAND = {"priority": "priority", "max_bytes": "maxBytes", "max_requests": "maxRequests"}
+
+# What users should hear about a scorer whatever the release (second part: the lines it is true for).
+SCORER_NOTES: dict[str, tuple[tuple[frozenset[str], str], ...]] = {
+    "session_affinity": (
+        (
+            frozenset({S07}),
+            (
+                "session_affinity: this release adds its token after the response headers have left, so clients never see it; they must send "
+                "x-session-token themselves: base64 of NAMESPACE/POD."
+            ),
+        ),
+        (ALL, "session_affinity: clients must send back the session header they were given."),
+    ),
+    "context_length": ((ALL, f"context_length: label the servers with {CONTEXT_LABEL}, such as 0-2048; a server without it scores 0.5."),),
+    "lora_affinity": ((ALL, "lora_affinity: start the servers with --enable-lora; without adapters every server scores the same."),),
+    "precise_prefix": (
+        (
+            frozenset({S07, S08}),
+            (
+                "precise_prefix: scores are stretched between the shortest and the longest match, so the server with the shortest match "
+                "gets 0, like one without any."
+            ),
+        ),
+    ),
+    "latency": ((ALL, "latency: it needs the latency predictor's sidecars next to the endpoint picker."),),
+    "predicted_latency": ((ALL, "predicted_latency: it needs the latency predictor's sidecars next to the endpoint picker."),),
+    "active_requests": (
+        (ROUTER, "active_requests: it counts requests that went through this endpoint picker; several replicas each see their own."),
+        (frozenset({S07, S08}), "active_requests: it counts requests that went through this endpoint picker; several replicas each see their own."),
+    ),
+}

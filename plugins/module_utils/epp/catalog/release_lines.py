@@ -1,0 +1,169 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each release line says of the EndpointPickerConfig document itself (epp.md sections 2 and 4). Data only."""
+
+from __future__ import annotations
+
+from .types import GIE15, ON_15, R09, R10, ROUTER, S07, S08, SINCE_15, UNTIL_15, Line, Move, Param
+
+OLD_API = "inference.networking.x-k8s.io/v1alpha1"
+NEW_API = "llm-d.ai/v1alpha1"
+KIND = "EndpointPickerConfig"
+
+_FLOW = "switches the flow-control layer on"
+_GATES_15 = {"dataLayer": "", "flowControl": _FLOW, "enableLegacyMetrics": "goes back to the scraping of before 1.5"}
+
+LINE_FACTS: dict[str, Line] = {
+    S07: Line(
+        S07,
+        (OLD_API,),
+        {"dataLayer": "the data section", "flowControl": _FLOW, "prepareDataPlugins": "runs the data producers before scheduling"},
+        inline_saturation=True,
+        data_by_gate=True,
+        data_section="data",
+    ),
+    GIE15: Line(GIE15, (OLD_API,), _GATES_15, clears_metrics=True),
+    S08: Line(S08, (OLD_API,), _GATES_15, clears_metrics=True),
+    R09: Line(R09, (NEW_API, OLD_API), {"dataLayer": "", "flowControl": _FLOW}, strict=True, header_handler=False),
+    R10: Line(
+        R10,
+        (NEW_API, OLD_API),
+        {"flowControl": _FLOW, "haPopulateNonLeaderDatastore": "keeps the data of replicas that do not lead up to date"},
+        gate_values=True,
+        strict=True,
+        ordered=False,
+        header_handler=False,
+    ),
+}
+
+_REF = Param("pluginRef", "str", required=True)
+_BAND = (
+    Param("priority", "int"),
+    Param("maxBytes", "int", low=0, lines=frozenset({S07})),
+    Param("maxBytes", "quantity", lines=SINCE_15),
+    Param("maxRequests", "quantity", lines=SINCE_15),
+    Param("fairnessPolicyRef", "str", refers="fairness"),
+    Param("orderingPolicyRef", "str", refers="ordering"),
+)
+_SOURCES = Param(
+    "sources",
+    "objects",
+    fields=(
+        Param("pluginRef", "str", required=True, refers="source"),
+        Param("extractors", "objects", fields=(Param("pluginRef", "str", required=True, refers="extractor"),)),
+    ),
+)
+_DETECTOR = (Param("pluginRef", "str", refers="saturation"),)
+
+# The document as a tree of parameters. Decoding is strict in every release: one unknown field stops the EPP.
+DOCUMENT: tuple[Param, ...] = (
+    Param("apiVersion", "str", required=True),
+    Param("kind", "str", required=True, choices=(KIND,)),
+    Param("featureGates", "strs"),
+    Param("plugins", "objects", required=True, fields=(Param("name", "str"), Param("type", "str", required=True), Param("parameters", "free"))),
+    Param("schedulingProfiles", "objects", fields=(Param("name", "str", required=True), Param("plugins", "objects", fields=(_REF, Param("weight", "float"))))),
+    Param(
+        "saturationDetector",
+        "object",
+        lines=frozenset({S07}),
+        fields=(
+            Param("queueDepthThreshold", "int", 5, low=1),
+            Param("kvCacheUtilThreshold", "float", 0.8, above=0, below=1),
+            Param("metricsStalenessThreshold", "duration", "200ms"),
+        ),
+    ),
+    Param("saturationDetector", "object", lines=SINCE_15, fields=_DETECTOR),
+    Param("data", "object", lines=frozenset({S07}), fields=(_SOURCES,)),
+    Param(
+        "dataLayer",
+        "object",
+        lines=SINCE_15,
+        fields=(
+            _SOURCES,
+            Param("injectDefaults", "bool", True, lines=ROUTER),
+            Param("discovery", "object", lines=ROUTER, fields=(Param("pluginRef", "str", required=True, refers="discovery"),)),
+            Param("crossReplicaSyncerPluginRef", "str", lines=frozenset({R10}), refers="syncer"),
+            Param("crossReplicaSyncInterval", "duration", lines=frozenset({R10})),
+        ),
+    ),
+    Param(
+        "flowControl",
+        "object",
+        fields=(
+            Param("maxBytes", "int", low=0, lines=frozenset({S07})),
+            Param("maxBytes", "quantity", lines=SINCE_15),
+            Param("maxRequests", "quantity", lines=SINCE_15),
+            Param("defaultRequestTTL", "duration"),
+            Param("defaultPriorityBand", "object", fields=_BAND),
+            Param("defaultNegativePriorityBand", "object", fields=_BAND, lines=ROUTER),
+            Param("priorityBands", "objects", fields=_BAND),
+            Param("usageLimitPolicyPluginRef", "str", lines=SINCE_15, refers="usage_limit"),
+            Param("saturationDetector", "object", lines=ROUTER, fields=_DETECTOR),
+            Param("enableEviction", "bool", lines=frozenset({R10})),
+        ),
+    ),
+    Param("parser", "object", lines=SINCE_15, fields=(Param("pluginRef", "str", required=True, refers="parser"),)),
+    Param("requestHandler", "object", lines=ROUTER, fields=(Param("parsers", "objects", fields=(Param("pluginRef", "str", required=True, refers="parser"),)),)),
+)
+
+_TO_DETECTOR = "Since 1.5 the thresholds are parameters of the plugin utilization-detector; name that plugin in saturationDetector.pluginRef."
+
+# Fields of another release: where their content goes here.
+FIELD_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
+    (SINCE_15, Move("data", "dataLayer", "1.5")),
+    (frozenset({S07}), Move("dataLayer", "data", "1.5", "This line is older: it calls the section data.")),
+    (SINCE_15, Move("saturationDetector.queueDepthThreshold", "utilization-detector", "1.5", _TO_DETECTOR)),
+    (SINCE_15, Move("saturationDetector.kvCacheUtilThreshold", "utilization-detector", "1.5", _TO_DETECTOR)),
+    (SINCE_15, Move("saturationDetector.metricsStalenessThreshold", "utilization-detector", "1.5", _TO_DETECTOR)),
+    (
+        frozenset({S07}),
+        Move(
+            "saturationDetector.pluginRef",
+            "saturationDetector",
+            "1.5",
+            "This line takes the thresholds themselves: queueDepthThreshold, kvCacheUtilThreshold, metricsStalenessThreshold.",
+        ),
+    ),
+    (UNTIL_15, Move("requestHandler", "parser", "router 0.9", "This line is older: it takes one parser, as parser.pluginRef.")),
+    (UNTIL_15, Move("flowControl.saturationDetector", "saturationDetector", "router 0.9", "This line is older: write saturationDetector at the top.")),
+)
+
+# Gates of another release: what to do about them here.
+GATE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
+    (SINCE_15, Move("prepareDataPlugins", "", "1.5", "Leave it out: since 1.5 data producers always run.")),
+    (frozenset({R10}), Move("dataLayer", "", "router 0.10", "Leave it out: the data layer is always on.")),
+    (ROUTER, Move("enableLegacyMetrics", "", "router 0.9", "Leave it out: the scraping of before 1.5 is gone.")),
+)
+
+# Deprecated forms that still work: a word of warning each.
+FIELD_NOTES: tuple[tuple[frozenset[str], str, str], ...] = (
+    (ROUTER, "saturationDetector", "saturationDetector at the top is deprecated since router 0.9; flowControl.saturationDetector replaces it."),
+    (ROUTER, "parser", "parser is deprecated since router 0.9; requestHandler.parsers replaces it."),
+)
+
+# Flags that stop the EPP of every one of these lines (since GIE 1.4), and what replaced them.
+FORBIDDEN_FLAGS: dict[str, str] = {
+    "total-queued-requests-metric": "queuedRequestsSpec",
+    "total-running-requests-metric": "runningRequestsSpec",
+    "kv-cache-usage-percentage-metric": "kvUsageSpec",
+    "lora-info-metric": "loraSpec",
+    "cache-info-metric": "cacheInfoSpec",
+}
+METRICS_EXTRACTOR: dict[str, str] = {S07: "model-server-protocol-metrics"} | {line: "core-metrics-extractor" for line in (*ON_15, *ROUTER)}
+BOOLEAN_FLAGS = frozenset(
+    {
+        "disable-endpoint-subset-filter",
+        "metrics-endpoint-auth",
+        "enable-pprof",
+        "secure-serving",
+        "enable-cert-reload",
+        "health-checking",
+        "ha-enable-leader-election",
+        "tracing",
+        "model-server-metrics-https-insecure-skip-verify",
+        "allow-experimental-plugins",
+        "emit-endpoint-scores",
+        "enable-grpc-stream-metrics",
+    }
+)

@@ -1,0 +1,197 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user says about scheduling becomes a right EndpointPickerConfig for their release line. Pure: no I/O, no clock, no chance.
+
+`build` is the entry; `epp_explain.explain` works out a decision with its result.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import typing as t
+
+from ...common.yaml_text import to_yaml
+from ...schema.fields import Problem, show, suggest
+from ..catalog import plugins as catalogue
+from ..catalog import presets
+from ..catalog.release_lines import KIND, LINE_FACTS
+from ..document import view
+from ..rules import check
+from . import features as pieces
+from .draft import Draft
+from .kv_cache_metric import kv_cache_metric
+from .requirements import requirements
+from .resolve import Findings, Part, block, named_parts, preset, resolve, scorers
+
+__all__ = ["Built", "Problem", "build"]
+EMPTY_REQUIRES: dict[str, t.Any] = {
+    "vllm": {"args": [], "env": [], "ports": []},
+    "epp": {"args": [], "env": [], "ports": [], "publish_not_ready": False},
+    "sidecars": [],
+    "pod_labels": {},
+    "role_labels": {},
+    "roles": [],
+    "feature_gates": [],
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Built:
+    """The document and its YAML text, what it requires elsewhere, notes, and problems.
+
+    With problems, `document` is {} and `text` is "": nothing half right can be deployed. Problem paths are relative to the scheduler block.
+    """
+
+    document: dict[str, t.Any]
+    text: str
+    requires: dict[str, t.Any]
+    notes: list[str]
+    problems: list[Problem]
+
+
+def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str, t.Any] | None = None) -> Built:
+    """Turn a `scheduler:` block into the configuration of a release line; never raises for a user's mistake.
+
+    `context` (all optional) is what the rest of the deployment says, None where it says nothing: engine ("vllm" or "simulator"), model (served name),
+    block_size, hash_seed, port, epp_service (host name), server_args, server_env, epp_args.
+    """
+    found = Findings()
+    if release not in LINE_FACTS:
+        near = suggest(release, LINE_FACTS)
+        found.refuse("release", release, f"there is no release line {show(release)}.", f"Did you mean {near}?" if near else f"Known: {', '.join(LINE_FACTS)}.")
+        return Built({}, "", copy.deepcopy(EMPTY_REQUIRES), [], found.problems)
+    around = {} if context is None else context
+    asked = block(scheduler, found)
+    if any(asked.get(key) for key in ("plugins", "profiles", "document")):
+        draft, document = _raw(asked, release, found)
+    else:
+        draft = _draft(asked, release, around, found)
+        document = draft.document()
+    wrong = check.check(document, release, around)
+    problems = _distinct([*found.problems, *(Problem(draft.path(item.path), item.value, item.reason, item.fix) for item in wrong)])
+    if problems:
+        return Built({}, "", copy.deepcopy(EMPTY_REQUIRES), found.notes, problems)
+    document = copy.deepcopy(document)
+    requires = requirements(view(document, release), around, asked)
+    notes = list(dict.fromkeys([*found.notes, *check.notes(document, release)]))
+    return Built(document, to_yaml(document), requires, notes, [])
+
+
+def _distinct(problems: list[Problem]) -> list[Problem]:
+    """Each problem once, in order: a scorer that stands in two profiles is wrong only once."""
+    kept: dict[tuple[str, str], Problem] = {}
+    for problem in problems:
+        kept.setdefault((problem.path, problem.reason), problem)
+    return list(kept.values())
+
+
+def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], found: Findings) -> Draft:
+    """The document of a preset and of what is written next to it."""
+    draft = Draft(line)
+    shaped = asked.keys() & {"scorers", "disaggregation", "picker", "filters"}
+    base = preset(asked.get("preset") or (None if shaped else "default"), line, found)
+    parts = scorers(asked.get("scorers") or {}, base["scorers"], line, "scorers", found)
+    if not parts and found.problems:  # stand in for what was refused, so that its absence is not refused as well
+        parts = scorers({}, presets.PRESETS["default"]["scorers"], line, "scorers", found)
+    picker = _picker(asked, base, parts, line, found)
+    filters = named_parts(asked.get("filters") or [], catalogue.FILTER_ALIASES, "filter", line, "filters", found)
+    disaggregation = asked.get("disaggregation", base.get("disaggregation"))
+    if disaggregation is not None and "disagg-profile-handler" in catalogue.types_of(line):
+        pieces.disaggregate(draft, disaggregation, parts, [draft.declare_part(item) for item in filters], picker, context, found)
+    else:
+        _single(draft, asked, parts, filters, picker, context, found)
+        if disaggregation is not None and not found.problems:
+            found.refuse(
+                "disaggregation",
+                disaggregation,
+                f"{line} knows no separate prefill and decode servers.",
+                f"Leave it out, or use a release that has them: {', '.join(catalogue.lines_of('disagg-profile-handler'))}.",
+            )
+    pieces.saturation(draft, asked.get("saturation") or {}, found)
+    if asked.get("flow_control") is not None:
+        pieces.flow_control(draft, asked["flow_control"], found)
+    if asked.get("kv_cache_metric"):
+        kv_cache_metric(draft, asked["kv_cache_metric"], found)
+    _gates(draft, asked, found)
+    found.notes += _notes(base, parts, line)
+    return draft
+
+
+def _picker(asked: dict[str, t.Any], base: dict[str, t.Any], parts: list[Part], line: str, found: Findings) -> Part:
+    """The picker: the one asked for, else the preset's; a preset without scores that was given scorers looks at them."""
+    word = asked.get("picker") or ("max_score" if parts and base["picker"] == "random" else base["picker"])
+    resolved = resolve(word, catalogue.PICKER_ALIASES, "picker", line, "picker", found) or ("max_score", catalogue.PICKER_ALIASES["max_score"])
+    path = "picker" if asked.get("picker") else "picker_parameters" if asked.get("picker_parameters") else "preset"
+    if asked.get("picker") and resolved[0] == "random" and parts:
+        found.notes.append("The random picker never looks at scores: the scorers run for nothing.")
+    return Part(resolved[0], resolved[1], "picker_parameters" if asked.get("picker_parameters") else path, 1, dict(asked.get("picker_parameters") or {}))
+
+
+def _single(
+    draft: Draft, asked: dict[str, t.Any], parts: list[Part], filters: list[Part], picker: Part, context: t.Mapping[str, t.Any], found: Findings
+) -> None:
+    """One profile, run by the single-profile handler or by the one that was asked for."""
+    references = [(pieces.declare_scorer(draft, part, context, "", found), part) for part in parts]
+    for item in filters:
+        for companion in presets.COMPANIONS.get(item.alias, ()):
+            if draft.line in catalogue.lines_of(companion):
+                draft.declare(companion, origin=item.path)
+    names = [draft.declare_part(item) for item in filters]
+    chosen = draft.declare_part(picker)
+    word = asked.get("profile_handler") or "single"
+    resolved = resolve(word, catalogue.HANDLER_ALIASES, "handler", draft.line, "profile_handler", found) or ("single", catalogue.HANDLER_ALIASES["single"])
+    if resolved[0] in ("disaggregated", "pd"):
+        found.refuse(
+            "profile_handler",
+            word,
+            "it runs prefill and decode profiles, which are not there.",
+            "Write preset: disaggregated, or disaggregation: true next to your scorers.",
+        )
+        resolved = ("single", catalogue.HANDLER_ALIASES["single"])
+    path = "profile_handler_parameters" if asked.get("profile_handler_parameters") else "profile_handler"
+    draft.declare_part(Part(resolved[0], resolved[1], path, 1, dict(asked.get("profile_handler_parameters") or {})))
+    origin = "scorers" if asked.get("scorers") is not None or not asked.get("preset") else "preset"
+    # A filter that is a scorer as well (context_length) stands in the profile once, as the scorer.
+    scored = {name for name, _part in references}
+    draft.profile("default", [name for name in names if name not in scored], references, chosen, origin)
+
+
+def _gates(draft: Draft, asked: dict[str, t.Any], found: Findings) -> None:
+    for index, gate in enumerate(asked.get("feature_gates") or []):
+        if not isinstance(gate, str):
+            found.refuse(
+                f"feature_gates[{index}]", gate, f"{show(gate)} is not the name of a gate.", f"Write one of {', '.join(LINE_FACTS[draft.line].gates)}."
+            )
+        else:
+            draft.gate(gate)
+            draft.origins[f"featureGates[{draft.gates.index(gate)}]"] = f"feature_gates[{index}]"
+    draft.origins.setdefault("featureGates", "feature_gates")
+
+
+def _notes(base: dict[str, t.Any], parts: list[Part], line: str) -> list[str]:
+    found = [presets.ROUND_ROBIN_NOTE] if base.get("name") == "round_robin" and not parts else []
+    return found + [text for part in parts for lines, text in presets.SCORER_NOTES.get(part.alias, ()) if line in lines]
+
+
+def _raw(asked: dict[str, t.Any], line: str, found: Findings) -> tuple[Draft, dict[str, t.Any]]:
+    """An expert's own document, or own plugins and profiles: completed by its head and checked, not changed."""
+    if isinstance(asked.get("document"), dict):
+        for key in ("saturation", "flow_control", "feature_gates", "preset"):
+            if asked.get(key):
+                found.refuse(key, asked[key], "a whole document and this do not mix.", "Write it inside document.")
+        return Draft(line, prefix="document"), {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": KIND, **asked["document"]}
+    if asked.get("preset"):
+        found.refuse("preset", asked["preset"], "a preset and plugins of one's own do not mix.", "Leave one of the two out.")
+    plugins, profiles = (copy.deepcopy(list(asked.get(key) or [])) for key in ("plugins", "profiles"))
+    draft = Draft(line, plugins=plugins, profiles=profiles, own=max(len(plugins), 1))
+    if all(isinstance(item, dict) and "type" in item for item in plugins):  # else nothing can be declared next to them, and the rules say why
+        pieces.saturation(draft, asked.get("saturation") or {}, found)
+        if asked.get("flow_control") is not None:
+            pieces.flow_control(draft, asked["flow_control"], found)
+    _gates(draft, asked, found)
+    document = draft.document()
+    if not profiles:
+        del document["schedulingProfiles"]
+    return draft, document

@@ -1,0 +1,253 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user's `scheduler:` block asks for, resolved: preset and overrides, aliases and older spellings. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ...schema.fields import Problem, show, suggest
+from ..catalog.plugins import OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, plain, types_of
+from ..catalog.presets import PRESETS
+from ..catalog.types import LINES
+from ..rules.references import unknown_type
+
+KEYS = (
+    "preset",
+    "scorers",
+    "picker",
+    "picker_parameters",
+    "profile_handler",
+    "profile_handler_parameters",
+    "filters",
+    "disaggregation",
+    "saturation",
+    "flow_control",
+    "kv_cache_metric",
+    "feature_gates",
+    "plugins",
+    "profiles",
+    "document",
+)
+# What of a scheduler block is about running the endpoint picker: the plan reads it, not we.
+RUNNING = frozenset({"replicas", "image", "verbosity", "failure_mode", "drain_seconds", "resources", "args", "env"})
+RAW = ("plugins", "profiles", "document")
+_TYPES: dict[str, tuple[type, str]] = {
+    "preset": (str, "a text"),
+    "scorers": (dict, "a mapping of scorers to weights"),
+    "picker": (str, "a text"),
+    "picker_parameters": (dict, "a mapping"),
+    "profile_handler": (str, "a text"),
+    "profile_handler_parameters": (dict, "a mapping"),
+    "filters": (list, "a list"),
+    "disaggregation": (dict, "a mapping"),
+    "saturation": (dict, "a mapping"),
+    "flow_control": (dict, "a mapping"),
+    "kv_cache_metric": (str, "a text"),
+    "feature_gates": (list, "a list of texts"),
+    "plugins": (list, "a list"),
+    "profiles": (list, "a list"),
+    "document": (dict, "a mapping"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A scorer, filter, picker or handler that was asked for. `weight` only for scorers; `path` is its place in the user's block."""
+
+    alias: str
+    type: str
+    path: str
+    weight: float | int = 1
+    parameters: dict[str, t.Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Findings:
+    """Problems and notes gathered on the way."""
+
+    problems: list[Problem] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+    def refuse(self, path: str, value: t.Any, reason: str, fix: str) -> None:
+        self.problems.append(Problem(path, value, reason, fix))
+
+
+def block(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str, t.Any]:
+    """The known, well-typed keys of the block; None counts as left out. Everything else is refused."""
+    kept: dict[str, t.Any] = {}
+    for key, value in scheduler.items():
+        if key in RUNNING or value is None:
+            continue
+        if key not in KEYS:
+            near = suggest(key, KEYS)
+            found.refuse(str(key), value, "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: {', '.join(KEYS)}.")
+        elif key == "disaggregation" and isinstance(value, bool):
+            kept.update({key: {}} if value else {})
+        elif not isinstance(value, _TYPES[key][0]) or isinstance(value, bool):
+            found.refuse(key, value, f"{show(value)} is not {_TYPES[key][1]}.", f"Write {_TYPES[key][1]}.")
+        else:
+            kept[key] = value
+    raw = [key for key in RAW if kept.get(key)]
+    words = ("scorers", "filters", "picker", "picker_parameters", "profile_handler", "profile_handler_parameters", "disaggregation", "kv_cache_metric")
+    shaped = [key for key in words if kept.get(key)]
+    if raw and shaped:
+        found.refuse(
+            raw[0],
+            None,
+            f"a configuration of one's own and {', '.join(shaped)} do not mix.",
+            f"Write {', '.join(shaped)} inside {raw[0]}, or leave {', '.join(raw)} out.",
+        )
+    if "document" in raw and len(raw) > 1:
+        found.refuse("document", None, f"the whole document and {', '.join(raw[:-1])} do not mix.", "Keep one of the two.")
+    return kept
+
+
+def preset(name: str | None, line: str, found: Findings) -> dict[str, t.Any]:
+    """The preset of a name; an empty one when it is left out or refused."""
+    empty: dict[str, t.Any] = {"scorers": {}, "picker": "max_score"}
+    if name is None:
+        return empty
+    key = next((known for known in PRESETS if plain(known) == plain(name)), None)
+    if key is None:
+        near = suggest(name, PRESETS)
+        found.refuse("preset", name, f"there is no preset {show(name)}.", f"Did you mean {near}?" if near else f"Presets: {', '.join(PRESETS)}.")
+        return empty
+    facts = PRESETS[key]
+    if line not in facts["lines"]:
+        lines = ", ".join(known for known in LINES if known in facts["lines"])
+        found.refuse("preset", name, f"{line} does not have it. {facts['why']}", f"Write preset: {facts['like']}, or use a release that has it: {lines}.")
+        return empty
+    return {**facts, "name": key}
+
+
+def alias_of(word: t.Any, aliases: t.Mapping[str, str], line: str) -> str | None:
+    """The alias that a word means: the alias itself, the upstream type, or an older spelling of either; None when it means none."""
+    bare = plain(word)
+    for suffix in ("scorer", "filter", "picker", "handler", "policy", "decider"):
+        bare = bare.removesuffix(suffix)
+    for alias, kind in aliases.items():
+        names = {plain(alias), plain(kind)}
+        for suffix in ("scorer", "filter", "picker", "profilehandler", "handler", "policy", "decider"):
+            names.add(plain(kind).removesuffix(suffix))
+        older = OLDER_TYPES.get(kind)
+        if older is not None and line in older[0]:
+            names.add(plain(older[1]))
+        if plain(word) in names or bare in names:
+            return alias
+    other = OTHER_SPELLINGS.get(bare)
+    return other if other in aliases else None
+
+
+def type_here(alias: str, aliases: t.Mapping[str, str], line: str) -> str:
+    """The plugin type of an alias as this release line spells it."""
+    kind = aliases[alias]
+    older = OLDER_TYPES.get(kind)
+    return older[1] if older is not None and line in older[0] else kind
+
+
+def resolve(word: t.Any, aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> tuple[str, str] | None:
+    """(alias, type) of a word, or None with a problem noted."""
+    alias = alias_of(word, aliases, line)
+    kind = type_here(alias, aliases, line) if alias is not None else str(word)
+    if line in lines_of(kind) and (alias is not None or kind in types_of(line, role)):
+        return alias or kind, kind
+    if alias is None and not lines_of(kind):
+        problem = unknown_type(kind, line, path, role)
+        near = suggest(word, aliases)
+        known = "Did you mean" in problem.fix or "Known:" in problem.fix
+        found.problems.append(Problem(path, word, f"there is no {role} {show(word)}.", f"Did you mean {near}?" if near and known else problem.fix))
+    else:
+        problem = unknown_type(kind, line, path, role)
+        here = [name for name in aliases if line in lines_of(type_here(name, aliases, line))]
+        found.problems.append(
+            Problem(
+                path,
+                word,
+                problem.reason,
+                (
+                    problem.fix
+                    if not lines_of(kind) or "Renamed" in problem.fix
+                    else f"Use a release that has it ({', '.join(lines_of(kind))}), or one of: {', '.join(here)}."
+                ),
+            )
+        )
+    return None
+
+
+def scorers(asked: t.Mapping[t.Any, t.Any], base: t.Mapping[str, t.Any], line: str, path: str, found: Findings) -> list[Part]:
+    """The scorers that run, in order: the preset's first, with the weights that were asked for; weight 0 takes one out."""
+    parts: dict[str, Part] = {}
+    for alias, weight in base.items():
+        parts[alias] = Part(alias, type_here(alias, SCORER_ALIASES, line), "preset", weight)
+    for word, value in asked.items():
+        where = f"{path}.{word}"
+        resolved = resolve(word, SCORER_ALIASES, "scorer", line, where, found)
+        if resolved is None:
+            continue
+        alias, kind = resolved
+        if alias in parts and parts[alias].path not in ("preset", where):
+            found.refuse(where, value, f"it is the same scorer as {parts[alias].path}.", "Keep one of the two.")
+            continue
+        part = _scorer(alias, kind, where, value, parts.get(alias), found)
+        if part is not None:
+            parts[alias] = part
+    order = [*base, *(alias for alias in SCORER_ALIASES if alias not in base)]  # not the order of writing: the same wish, the same text
+    known = [parts[alias] for alias in order if alias in parts]
+    return [part for part in (*known, *(part for alias, part in parts.items() if alias not in order)) if part.weight != 0]
+
+
+def _scorer(alias: str, kind: str, path: str, value: t.Any, base: Part | None, found: Findings) -> Part | None:
+    """One scorer from its weight, or from a mapping of weight and parameters (also as {enabled, weight, parameters})."""
+    weight: t.Any = base.weight if base is not None else 1
+    if value is None:
+        return Part(alias, kind, path, weight)
+    if isinstance(value, bool):
+        return Part(alias, kind, path, weight if value else 0)
+    if not isinstance(value, dict):
+        return Part(alias, kind, path, value) if _weight_ok(value, path, found) else None
+    parameters = {str(key): item for key, item in value.items() if key not in ("weight", "enabled", "parameters")}
+    if isinstance(value.get("parameters"), dict):
+        parameters = {**{str(key): item for key, item in value["parameters"].items()}, **parameters}
+    elif value.get("parameters") is not None:
+        found.refuse(f"{path}.parameters", value["parameters"], "it is not a mapping (key: value).", "Write one parameter a line.")
+    if value.get("enabled") is False:
+        weight = 0
+    elif value.get("weight") is not None:
+        weight = value["weight"]
+        if not _weight_ok(weight, f"{path}.weight", found):
+            return None
+    return Part(alias, kind, path, weight, parameters)
+
+
+def _weight_ok(value: t.Any, path: str, found: Findings) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        found.refuse(path, value, f"{show(value)} is not a weight.", "Write a number, 0 to leave the scorer out.")
+        return False
+    if value < 0:
+        found.refuse(path, value, "a negative weight turns the scorer round: the worst server would win.", "Write 0 or more.")
+        return False
+    return True
+
+
+def named_parts(asked: list[t.Any], aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> list[Part]:
+    """Parts from a list of names, or of one-key mappings {name: parameters}."""
+    parts: list[Part] = []
+    for index, item in enumerate(asked):
+        where = f"{path}[{index}]"
+        if isinstance(item, dict) and len(item) == 1 and isinstance(next(iter(item.values())), (dict, type(None))):
+            word, parameters = next(iter(item.items()))
+            inner = f"{where}.{word}"
+        elif isinstance(item, str):
+            word, parameters, inner = item, {}, where
+        else:
+            found.refuse(
+                where, item, f"{show(item)} is neither a name nor a mapping of one name to its parameters.", f"Write a name, such as {next(iter(aliases))}."
+            )
+            continue
+        resolved = resolve(word, aliases, role, line, where, found)
+        if resolved is not None:
+            parts.append(Part(resolved[0], resolved[1], inner, 1, {str(key): value for key, value in (parameters or {}).items()}))
+    return parts

@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An EndpointPickerConfig seen as plugins, profiles and references, whatever state it is in. Pure; never raises for a bad document."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .catalog.plugins import find
+from .catalog.release_lines import LINE_FACTS
+from .catalog.types import Line, Param, Plugin
+
+PROFILE_ROLES = frozenset({"scorer", "filter", "picker"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Declared:
+    """One entry of `plugins`. `plugin` is None when the line does not know the type; `path` is its place in the document."""
+
+    name: str
+    type: str
+    plugin: Plugin | None
+    parameters: dict[str, t.Any]
+    path: str
+    index: int
+
+    def has(self, role: str) -> bool:
+        return self.plugin is not None and role in self.plugin.roles
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """One entry of a profile's `plugins`; `declared` is None when nothing has that name. `weight` is None when left out."""
+
+    name: str
+    weight: t.Any
+    declared: Declared | None
+    path: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """One scheduling profile."""
+
+    name: str
+    plugins: tuple[Reference, ...]
+    path: str
+    implicit: bool = False
+
+    def of(self, role: str) -> list[Reference]:
+        return [item for item in self.plugins if item.declared is not None and item.declared.has(role)]
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """The document, its release line, and everything in it by name."""
+
+    document: dict[str, t.Any]
+    line: Line
+    plugins: tuple[Declared, ...]
+    profiles: tuple[Profile, ...]
+
+    def named(self, name: t.Any) -> Declared | None:
+        return next((item for item in self.plugins if item.name == name), None)
+
+    def of(self, role: str) -> list[Declared]:
+        return [item for item in self.plugins if item.has(role)]
+
+    def of_type(self, *types: str) -> list[Declared]:
+        return [item for item in self.plugins if item.type in types]
+
+    def gate(self, name: str) -> bool:
+        """Whether a feature gate is on by the document's own words (name=false counts as off)."""
+        state = False
+        for gate in entries(self.document, "featureGates", str):
+            word, found, value = gate.partition("=")
+            if word == name:
+                state = not found or value.strip().lower() in ("1", "t", "true")
+        return state
+
+    def section(self, *names: str) -> dict[str, t.Any]:
+        """A nested section; {} when it is absent or not a mapping."""
+        found: t.Any = self.document
+        for name in names:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    def makes(self, data: str) -> list[Declared]:
+        return [item for item in self.plugins if item.plugin is not None and data in item.plugin.makes]
+
+
+def entries(value: t.Any, key: str, kind: type) -> list[t.Any]:
+    """The elements of `value[key]` that are of a kind; [] when there is no such list."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return [item for item in found if isinstance(item, kind)] if isinstance(found, list) else []
+
+
+def dig(value: t.Any, *keys: str) -> t.Any:
+    """A value at a depth, or None."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def view(document: dict[str, t.Any], release: str) -> View:
+    """Read a document as `release` would read it."""
+    line = LINE_FACTS[release]
+    plugins: list[Declared] = []
+    for index, entry in enumerate(document.get("plugins") or [] if isinstance(document.get("plugins"), list) else []):
+        if isinstance(entry, dict):
+            kind = entry.get("type")
+            parameters = entry.get("parameters")
+            plugins.append(
+                Declared(
+                    str(entry.get("name") or kind or ""),
+                    str(kind or ""),
+                    find(str(kind), release),
+                    parameters if isinstance(parameters, dict) else {},
+                    f"plugins[{index}]",
+                    index,
+                )
+            )
+    by_name = {item.name: item for item in reversed(plugins)}
+    profiles = tuple(
+        _profile(entry, index, by_name)
+        for index, entry in enumerate(document.get("schedulingProfiles") or [] if isinstance(document.get("schedulingProfiles"), list) else [])
+        if isinstance(entry, dict)
+    )
+    return View(document, line, tuple(plugins), profiles or (_implicit(plugins),))
+
+
+def _profile(entry: dict[str, t.Any], index: int, by_name: dict[str, Declared]) -> Profile:
+    path = f"schedulingProfiles[{index}]"
+    references = []
+    for position, item in enumerate(entry.get("plugins") or [] if isinstance(entry.get("plugins"), list) else []):
+        if isinstance(item, dict):
+            name = str(item.get("pluginRef") or "")
+            references.append(Reference(name, item.get("weight"), by_name.get(name), f"{path}.plugins[{position}]"))
+    return Profile(str(entry.get("name") or ""), tuple(references), path)
+
+
+def _implicit(plugins: t.Iterable[Declared]) -> Profile:
+    """Without profiles the endpoint picker makes one of every filter, scorer and picker that is declared."""
+    members = [item for item in plugins if item.plugin is not None and PROFILE_ROLES & set(item.plugin.roles)]
+    return Profile("default", tuple(Reference(item.name, None, item, item.path) for item in members), "plugins", implicit=True)
+
+
+def references(value: t.Any, params: t.Iterable[Param], line: str, path: str) -> t.Iterator[tuple[str, t.Any, str]]:
+    """Every (role, name, path) that a tree of parameters refers to."""
+    for param in params:
+        if line not in param.lines or not isinstance(value, dict) or param.name not in value:
+            continue
+        found, where = value[param.name], f"{path}.{param.name}" if path else param.name
+        if param.refers and isinstance(found, str) and found:
+            yield param.refers, found, where
+        elif param.kind == "object":
+            yield from references(found, param.fields, line, where)
+        elif param.kind == "objects" and isinstance(found, list):
+            for index, item in enumerate(found):
+                yield from references(item, param.fields, line, f"{where}[{index}]")

@@ -1,0 +1,345 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A worked decision: given servers in some state, what the endpoint picker would choose under a scheduler configuration, and why. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ...schema.fields import Problem, show, suggest
+from ..config.build import Built, build
+from ..document import Declared, Profile, View, dig, view
+from ..rules.disaggregation import pd_settings
+from ..rules.profiles import picker_of
+from . import scores as epp_scores
+from .scores import REQUEST_KEYS, SERVER_KEYS, Case, Server, alias, prompt_tokens
+
+ROLE_LABEL = "llm-d.ai/role"
+# Which role labels each stage takes; None is a server without the label.
+ROLES: dict[str, frozenset[str | None]] = {
+    "decode-filter": frozenset({None, "decode", "prefill-decode", "both", "encode-prefill-decode"}),
+    "prefill-filter": frozenset({"prefill", "encode-prefill", "prefill-decode", "both", "encode-prefill-decode"}),
+    "encode-filter": frozenset({"encode", "encode-prefill", "encode-prefill-decode"}),
+}
+PICKER_WORDS = {
+    "max-score-picker": "takes the highest total; equal totals are drawn by lot",
+    "weighted-random-picker": "draws by lot, with chances in proportion to the totals",
+    "random-picker": "draws by lot, every server with the same chance; it never looks at scores",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    """What one scorer says of one server: `score` 0..1 (None: not worked out), its weight, `share` of the total, the formula in numbers."""
+
+    scorer: str
+    score: float | None
+    weight: float
+    share: float
+    formula: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One candidate: its shares, their sum, the probability that the picker takes it."""
+
+    server: str
+    shares: tuple[Share, ...]
+    total: float
+    probability: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """One profile at work. `removed`: server to the filter that took it out. `rows` best first."""
+
+    profile: str
+    picker: str
+    rows: tuple[Row, ...]
+    removed: dict[str, str]
+    why: str = ""
+
+    @property
+    def winners(self) -> list[str]:
+        return [row.server for row in self.rows if row.probability > 0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """The decisions in the order in which they are made, who gets the request with which probability, and all that in words."""
+
+    decisions: tuple[Decision, ...]
+    probabilities: dict[str, float]
+    text: str
+    notes: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def winners(self) -> list[str]:
+        """The servers that can get the request, most likely first; several when they tie or the picker draws by lot."""
+        return sorted((name for name, chance in self.probabilities.items() if chance > 0), key=lambda name: (-self.probabilities[name], name))
+
+
+def explain(
+    scheduler: t.Mapping[str, t.Any],
+    release: str,
+    servers: t.Sequence[t.Mapping[str, t.Any]],
+    request: t.Mapping[str, t.Any] | None = None,
+    context: t.Mapping[str, t.Any] | None = None,
+) -> Explanation:
+    """Work out one decision. `servers` and `request` have the keys of SERVER_KEYS and REQUEST_KEYS; a server needs only a name."""
+    return explain_built(build(scheduler, release, context), release, servers, request)
+
+
+def explain_built(built: Built, release: str, servers: t.Sequence[t.Mapping[str, t.Any]], request: t.Mapping[str, t.Any] | None = None) -> Explanation:
+    """The same for a configuration that is already built."""
+    problems = [*built.problems, *_input_problems(servers, request or {})]
+    if problems:
+        return Explanation((), {}, "\n".join(str(problem) for problem in problems), tuple(built.notes), tuple(problems))
+    seen, asked = view(built.document, release), dict(request or {})
+    known = [_complete(server, servers) for server in servers]
+    settings = pd_settings(seen)
+    notes: list[str] = []
+    primary = next((profile for profile in seen.profiles if settings is not None and profile.name == settings[1]["decode"]), seen.profiles[0])
+    decisions = [_decide(primary, seen, known, asked, notes)]
+    probabilities = {row.server: row.probability for row in decisions[0].rows}
+    words = [_words(decisions[0], seen)]
+    if settings is not None and decisions[0].rows:
+        for stage in [name for name in ("encode", "prefill") if name in settings[2]]:
+            made, why = _stage(stage, seen, settings, decisions[0], known, asked, notes)
+            words.append(why)
+            if made is not None:
+                decisions.append(made)
+                words.append(_words(made, seen))
+    words += [f"Note: {note}" for note in dict.fromkeys(notes)]
+    return Explanation(tuple(decisions), probabilities, "\n\n".join(words) + "\n", tuple(dict.fromkeys([*built.notes, *notes])), ())
+
+
+def _input_problems(servers: t.Any, request: t.Mapping[str, t.Any]) -> list[Problem]:
+    if not isinstance(servers, (list, tuple)) or not servers:
+        return [Problem("servers", servers, "there is no server to choose.", "Write a list of servers, each with a name.")]
+    problems: list[Problem] = []
+    names: list[t.Any] = []
+    for index, server in enumerate(servers):
+        path = f"servers[{index}]"
+        if not isinstance(server, t.Mapping):
+            problems.append(Problem(path, server, f"{show(server)} is not a mapping.", "Write at least its name."))
+            continue
+        if not isinstance(server.get("name"), str) or server["name"] in names:
+            problems.append(Problem(f"{path}.name", server.get("name"), "every server needs a name of its own.", "Write a text."))
+        names.append(server.get("name"))
+        problems += _key_problems(server, SERVER_KEYS, path)
+    return problems + _key_problems(request, REQUEST_KEYS, "request")
+
+
+def _key_problems(given: t.Mapping[str, t.Any], known: t.Mapping[str, str], path: str) -> list[Problem]:
+    problems: list[Problem] = []
+    for key, value in given.items():
+        if key not in known:
+            near = suggest(key, known)
+            problems.append(Problem(f"{path}.{key}", value, "there is no such key.", f"Did you mean '{near}'?" if near else f"Allowed: {', '.join(known)}."))
+        elif key in _NUMBERS and (isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or key == "kv_usage" and value > 1):
+            problems.append(
+                Problem(
+                    f"{path}.{key}", value, f"{show(value)} is not {known[key]}.", "Write a number" + (" from 0 to 1." if key == "kv_usage" else ", 0 or more.")
+                )
+            )
+    return problems
+
+
+_NUMBERS = frozenset(
+    {
+        "waiting",
+        "running",
+        "kv_usage",
+        "matched_blocks",
+        "total_blocks",
+        "max_loras",
+        "active_requests",
+        "tokens_in_flight",
+        "last_cold",
+        "prompt_tokens",
+        "prompt_characters",
+        "block_size",
+    }
+)
+
+
+def _complete(server: t.Mapping[str, t.Any], servers: t.Sequence[t.Mapping[str, t.Any]]) -> Server:
+    """A server with its role as a label; the prompt has as many blocks as any server says."""
+    labels = {**(server.get("labels") or {})}
+    if server.get("role") is not None:
+        labels.setdefault(ROLE_LABEL, server["role"])
+    blocks = max((int(other.get("total_blocks") or 0) for other in servers), default=0)
+    return {**server, "labels": labels, "total_blocks": server.get("total_blocks", blocks)}
+
+
+def _decide(profile: Profile, seen: View, servers: list[Server], request: dict[str, t.Any], notes: list[str]) -> Decision:
+    """Filters in order, then every scorer, then the picker."""
+    left, removed = list(servers), {}
+    for item in profile.of("filter"):
+        kept = _filter(item.declared, left, request, notes) if item.declared is not None else left
+        removed.update({server["name"]: item.declared.type for server in left if server not in kept and item.declared is not None})
+        left = kept
+        if not left:
+            break
+    picker = picker_of(profile, seen)
+    if not left:
+        return Decision(profile.name, picker, (), removed, "no server is left, and the request fails")
+    columns = []
+    for item in profile.of("scorer"):
+        if item.declared is not None:
+            weight = 1.0 if item.weight is None else item.weight
+            columns.append((alias(item.declared, seen), weight, epp_scores.score(Case(item.declared, left, servers, request, seen.line.name))))
+    unknown = sorted({name for name, _weight, scores in columns if any(value is None for value, _how in scores)})
+    if unknown:
+        notes.append(f"{', '.join(unknown)} count as 0 here: they need data this table does not have. Give their scores under `scores`.")
+    rows = [_row(server, [(name, weight, scores[index]) for name, weight, scores in columns]) for index, server in enumerate(left)]
+    chances = _chances(picker, [row.total for row in rows])
+    rows = [dataclasses.replace(row, probability=chance) for row, chance in zip(rows, chances, strict=True)]
+    return Decision(profile.name, picker, tuple(sorted(rows, key=lambda row: (-row.total, row.server))), removed)
+
+
+def _row(server: Server, found: list[tuple[str, float, epp_scores.Score]]) -> Row:
+    """The total is the plain sum of score times weight, in the order of the profile; weights are not normalised."""
+    total, shares = 0.0, []
+    for name, weight, (value, how) in found:
+        share = (value or 0.0) * weight
+        total += share
+        shares.append(Share(name, value, weight, share, how))
+    return Row(server["name"], tuple(shares), total, 0.0)
+
+
+def _chances(picker: str, totals: list[float]) -> list[float]:
+    """The probability of each candidate to be picked first."""
+    whole = sum(totals)
+    if picker == "random-picker" or picker == "weighted-random-picker" and whole <= 0:
+        return [1 / len(totals)] * len(totals)
+    if picker == "weighted-random-picker":
+        return [total / whole for total in totals]
+    best = max(totals)
+    return [1 / totals.count(best) if total == best else 0.0 for total in totals]
+
+
+def _filter(item: Declared, servers: list[Server], request: dict[str, t.Any], notes: list[str]) -> list[Server]:
+    if item.type in ROLES:
+        return [server for server in servers if server["labels"].get(ROLE_LABEL) in ROLES[item.type]]
+    if item.type == "by-label":
+        label, values, bare = item.parameters.get("label"), item.parameters.get("validValues") or [], item.parameters.get("allowsNoLabel", False)
+        return [server for server in servers if (server["labels"].get(label) in values if label in server["labels"] else bare)]
+    if item.type in ("by-label-selector", "label-selector-filter"):
+        return [server for server in servers if _selected(server["labels"], item.parameters)]
+    if item.type == "context-length-aware":
+        return _by_length(item, servers, request)
+    notes.append(f"{item.type} is not worked out here: every server passes it.")
+    return servers
+
+
+def _by_length(item: Declared, servers: list[Server], request: dict[str, t.Any]) -> list[Server]:
+    length, label = prompt_tokens(request), str(item.parameters.get("label", "llm-d.ai/context-length-range"))
+    if not item.parameters.get("enableFiltering") or length is None:
+        return servers
+    kept = []
+    for server in servers:
+        ends = str(server["labels"].get(label, "0-")).split("-")
+        if label not in server["labels"] or len(ends) == 2 and all(end.strip().isdigit() for end in ends) and int(ends[0]) <= length <= int(ends[1]):
+            kept.append(server)
+    return kept
+
+
+def _selected(labels: t.Mapping[str, str], selector: t.Mapping[str, t.Any]) -> bool:
+    """A Kubernetes label selector."""
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    for rule in selector.get("matchExpressions") or []:
+        key, operator, values = rule.get("key"), rule.get("operator"), rule.get("values") or []
+        held = {"In": labels.get(key) in values, "NotIn": labels.get(key) not in values, "Exists": key in labels, "DoesNotExist": key not in labels}
+        if not held.get(str(operator), True):
+            return False
+    return True
+
+
+def _stage(
+    stage: str, seen: View, settings: t.Any, first: Decision, servers: list[Server], request: dict[str, t.Any], notes: list[str]
+) -> tuple[Decision | None, str]:
+    """Whether a prefill (or encode) server takes part, by the decider's own rule, and which."""
+    _handler, profiles, deciders = settings
+    decider = seen.named(deciders[stage])
+    if decider is None or decider.type == "always-disagg-pd-decider":
+        needed, why = True, f"{deciders[stage]} always uses a {stage} server."
+    elif decider.type == "always-disagg-multimodal-decider":
+        needed = bool(request.get("multimodal"))
+        why = f"The request {'brings' if needed else 'brings no'} images, sound or video: {'an' if needed else 'no'} encode server takes part."
+    else:
+        needed, why = _worth_it(decider, first, servers, request)
+    profile = next((item for item in seen.profiles if item.name == profiles[stage]), None)
+    if not needed or profile is None:
+        return None, why
+    return _decide(profile, seen, servers, request, notes), why
+
+
+def _worth_it(decider: Declared, first: Decision, servers: list[Server], request: dict[str, t.Any]) -> tuple[bool, str]:
+    """prefix-based-pd-decider: enough tokens of the prompt are not in the cache of the chosen decode server."""
+    least, length, size = int(decider.parameters.get("nonCachedTokens", 0)), prompt_tokens(request), int(request.get("block_size") or 16)
+    if least == 0:
+        return False, "nonCachedTokens is 0: a prefill server never takes part."
+    if length is None:
+        return False, "Whether a prefill server takes part depends on the length of the prompt: say request.prompt_tokens."
+    shortest = int(decider.parameters.get("promptTokens", 0))
+    if length < shortest:
+        return False, f"The prompt has {length} tokens, fewer than promptTokens ({shortest}): no prefill server takes part."
+    chosen = next(server for server in servers if server["name"] == first.winners[0])
+    cached = int(chosen.get("matched_blocks", 0)) * size
+    left = length - cached
+    needed = length >= least and left >= least
+    tie = " (the first of those that tie)" if len(first.winners) > 1 else ""
+    return (
+        needed,
+        (
+            f"Of {length} tokens {cached} are cached on {chosen['name']}{tie}: {max(left, 0)} left, {'at least' if needed else 'fewer than'} {least}: "
+            f"{'a' if needed else 'no'} prefill server takes part."
+        ),
+    )
+
+
+def _words(decision: Decision, seen: View) -> str:
+    """The decision as a short table and a sentence."""
+    head = f"Profile {decision.profile}: {decision.picker} {PICKER_WORDS.get(decision.picker, '')}."
+    lines = [head] + [f"{name} is out: {kind} removes it." for name, kind in decision.removed.items()]
+    if not decision.rows:
+        return "\n".join([*lines, f"Nobody wins: {decision.why}."])
+    titles = ["server", *(f"{share.scorer} x{share.weight:g}" for share in decision.rows[0].shares), "total", "chance"]
+    table = [titles] + [[row.server, *(_cell(share) for share in row.shares), f"{row.total:.3f}", f"{row.probability:.0%}"] for row in decision.rows]
+    widths = [max(len(line[column]) for line in table) for column in range(len(titles))]
+    lines += ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
+    return "\n".join([*lines, *_because(decision, seen)])
+
+
+def _cell(share: Share) -> str:
+    return "?" if share.score is None else f"{share.score:.3f} -> {share.share:.3f}"
+
+
+def _because(decision: Decision, seen: View) -> list[str]:
+    """Who wins, by what, in one sentence, and each scorer's formula for the winner."""
+    winners = decision.winners
+    best = next(row for row in decision.rows if row.server == winners[0])
+    if decision.picker == "max-score-picker" and len(winners) > 1:
+        first = f"{', '.join(winners)} tie with {best.total:.3f}: each gets the request with probability {best.probability:.3f}."
+    elif decision.picker == "max-score-picker":
+        most = sum(share.weight for share in best.shares)
+        first = f"{best.server} wins with {best.total:.3f} of {most:g}."
+    else:
+        best = max(decision.rows, key=lambda row: row.probability)
+        alike = len({row.probability for row in decision.rows}) == 1
+        first = (
+            f"Each of the {len(decision.rows)} servers has the chance {best.probability:.3f}."
+            if alike
+            else f"{best.server} is the most likely, with {best.probability:.3f}."
+        )
+    return [first] + [
+        f"  {best.server}, {share.scorer}: {share.formula} = {share.score:.3f}, times {share.weight:g} = {share.share:.3f}"
+        for share in best.shares
+        if share.score is not None and dig(seen.document, "kind")
+    ]

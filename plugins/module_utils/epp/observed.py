@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an endpoint picker says of its configuration: in its log, which one it has loaded or why not; in its metrics, which plugins ran. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import json
+import re
+import typing as t
+
+from ..common.prometheus_text import Sample, parse
+from ..common.text import shorten
+from .document import view
+from .rules.profiles import picker_of
+
+LOADED = "loaded configuration from file/text successfully"
+RAW = "Loaded raw configuration"
+REFUSED = "Failed to parse configuration"
+# Plugins that a decision calls, by the metric's extension point.
+POINTS = {"Filter": "filter", "Scorer": "scorer", "Picker": "picker"}
+
+# GIE 1.4 writes {NAME/TYPE, Parameters: JSON}, GIE 1.5 {Name: NAME, Type: TYPE, Parameters: JSON}; NAME may be missing.
+_PLUGIN = re.compile(r"\{(?:([^{}/\s\"]*)/|(?:Name: ([^,{}]+), )?Type: )([A-Za-z0-9._-]+)(, Parameters: )?")
+_PROFILE = re.compile(r"\{Name: ([^,{}]+), Plugins: \[|\{PluginRef: ([^,{}]+)(?:, Weight: ([0-9.]+))?\}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """What tells two configurations apart: plugins as (name, type, parameters as JSON), profiles as (name, ((plugin, weight or None), ...))."""
+
+    plugins: tuple[tuple[str, str, str], ...]
+    profiles: tuple[tuple[str, tuple[tuple[str, float | None], ...]], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Said:
+    """What one run of an endpoint picker has said: whether it loaded its configuration, which (None: it does not tell), or why not."""
+
+    loaded: bool
+    line: str
+    shape: Shape | None
+    error: str
+
+
+def read_log(log: str) -> Said:
+    """The words of a log about the configuration, as JSON lines or as plain text. The last load counts."""
+    loaded, line, shape, error = False, "", None, ""
+    for text in log.splitlines():
+        if LOADED in text:
+            loaded, line = True, shorten(text)
+        elif RAW in text:
+            shape = shape_of_text(str(_entry(text).get("config") or text))
+        elif REFUSED in text:
+            error = _error(text)
+    return Said(loaded, line, shape, error or ("" if loaded else _panic(log)))
+
+
+def _error(text: str) -> str:
+    found = _entry(text).get("error")
+    return shorten(str(found) if found else text.partition(REFUSED)[2].strip(' "\t,:') or text, 1000)
+
+
+def _panic(log: str) -> str:
+    """The last words of a process that ended without saying what it did not like."""
+    found = [line for line in log.splitlines() if line.startswith(("panic:", "fatal error:", "Error:", "unknown flag"))]
+    return shorten(found[0], 1000) if found else ""
+
+
+def _entry(text: str) -> dict[str, t.Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def shape_of_text(text: str) -> Shape | None:
+    """The configuration in the endpoint picker's own print-out; None when this release writes it in a way that is not known."""
+    before, _mark, after = text.partition("SchedulingProfiles: [")
+    plugins = []
+    at = before.find("Plugins: [")
+    while at >= 0:
+        found = _PLUGIN.search(before, at)
+        if found is None:
+            break
+        at, parameters = found.end(), "{}"
+        if found.group(4):
+            try:
+                value, at = json.JSONDecoder().raw_decode(before, at)
+            except ValueError:
+                return None
+            parameters = _canonical(value)
+        name = found.group(1) or found.group(2) or found.group(3)
+        plugins.append((name, found.group(3), parameters))
+    profiles: list[tuple[str, list[tuple[str, float | None]]]] = []
+    for found in _PROFILE.finditer(after):
+        if found.group(1):
+            profiles.append((found.group(1), []))
+        elif profiles:
+            profiles[-1][1].append((found.group(2), float(found.group(3)) if found.group(3) else None))
+    return Shape(tuple(plugins), tuple((name, tuple(items)) for name, items in profiles)) if plugins else None
+
+
+def shape_of(document: c.Mapping[str, t.Any]) -> Shape:
+    """The same of a document."""
+    plugins = tuple(
+        (str(item.get("name") or item.get("type")), str(item.get("type")), _canonical(item.get("parameters") or {})) for item in document.get("plugins") or []
+    )
+    profiles = tuple(
+        (
+            str(profile.get("name")),
+            tuple((str(item.get("pluginRef")), None if item.get("weight") is None else float(item["weight"])) for item in profile.get("plugins") or []),
+        )
+        for profile in document.get("schedulingProfiles") or []
+    )
+    return Shape(plugins, profiles)
+
+
+def _canonical(value: t.Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def differs(said: Said, document: c.Mapping[str, t.Any]) -> str:
+    """Why what was loaded is not this document; empty when it is, or when the log does not tell."""
+    wanted = shape_of(document)
+    if said.shape is None or said.shape == wanted:
+        return ""
+    for what, had, want in (("plugins", said.shape.plugins, wanted.plugins), ("profiles", said.shape.profiles, wanted.profiles)):
+        if had != want:
+            return f"it has loaded the {what} {_words(had)} and not {_words(want)}"
+    return ""
+
+
+def _words(items: tuple[t.Any, ...]) -> str:
+    parts = []
+    for item in items:
+        if isinstance(item[1], tuple):
+            parts.append(f"{item[0]} ({', '.join(name if weight is None else f'{name} {weight:g}' for name, weight in item[1])})")
+        else:
+            parts.append(item[0] if item[2] == "{}" else f"{item[0]} {item[2]}")
+    return ", ".join(parts) or "none"
+
+
+def intended(document: c.Mapping[str, t.Any], line: str) -> dict[str, set[str]]:
+    """The plugins that a decision of this document calls, by name and extension point. Those of profiles that run only sometimes count as well."""
+    seen = view(dict(document), line)
+    found: dict[str, set[str]] = {point: set() for point in POINTS}
+    for profile in seen.profiles:
+        for point, role in POINTS.items():
+            found[point] |= {item.declared.name for item in profile.of(role) if item.declared is not None}
+        if not profile.of("picker"):
+            found["Picker"].add(picker_of(profile, seen))  # the release's own, which has its type's name
+    return found
+
+
+def plugin_runs(page: str, series: str) -> dict[tuple[str, str], float]:
+    """How often each plugin was called, by (extension point, name), from a page of metrics. `series` without its `_count`."""
+    return runs_of(parse(page), series)
+
+
+def runs_of(samples: c.Iterable[Sample], series: str) -> dict[tuple[str, str], float]:
+    """The same of samples.
+
+    By name, since some plugins report a type other than the one they are declared with (`decode-filter` says `by-label`).
+    """
+    runs: dict[tuple[str, str], float] = {}
+    for sample in samples:
+        if sample.name == f"{series}_count":
+            key = (sample.labels.get("extension_point", ""), sample.labels.get("plugin_name") or sample.labels.get("plugin_type", ""))
+            runs[key] = runs.get(key, 0.0) + sample.value
+    return runs
+
+
+def compare_runs(document: c.Mapping[str, t.Any], line: str, runs: c.Mapping[tuple[str, str], float]) -> list[str]:
+    """Plugins that ran and were not intended, or were intended and did not run, in words; empty when they agree exactly."""
+    wrong = []
+    for point, wanted in intended(document, line).items():
+        ran = {kind for (where, kind), count in runs.items() if where == point and count > 0}
+        wrong += [f"{kind} ran as {point.lower()} and was not intended" for kind in sorted(ran - wanted)]
+        wrong += [f"{kind} did not run as {point.lower()}" for kind in sorted(wanted - ran)]
+    return wrong

@@ -1,0 +1,153 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the scheduling profiles of a document can run and mean something: names, pickers, handlers, weights. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...schema.fields import Problem, suggest
+from ..document import PROFILE_ROLES, Profile, View
+
+
+def profile_names(view: View) -> list[Problem]:
+    """Profiles have a name of their own, and everything they name exists and has a place in a profile."""
+    problems: list[Problem] = []
+    seen: set[str] = set()
+    for profile in view.profiles:
+        if profile.name in seen:
+            problems.append(Problem(f"{profile.path}.name", profile.name, "two profiles have this name.", "Give each profile a name of its own."))
+        seen.add(profile.name)
+        for item in profile.plugins:
+            where = f"{item.path}.pluginRef"
+            if item.name and item.declared is None:
+                near = suggest(item.name, [known.name for known in view.plugins])
+                problems.append(Problem(where, item.name, "no plugin has this name.", f"Did you mean {near}?" if near else "Declare it under plugins."))
+            elif item.declared is not None and item.declared.plugin is not None and not PROFILE_ROLES & set(item.declared.plugin.roles):
+                problems.append(
+                    Problem(where, item.name, f"{item.declared.type} is neither filter, scorer nor picker: in a profile it does nothing.", "Remove it here.")
+                )
+        names = [item.name for item in profile.plugins]
+        problems += [
+            Problem(f"{item.path}.pluginRef", item.name, "it stands twice in this profile and would count twice.", "Remove one.")
+            for index, item in enumerate(profile.plugins)
+            if item.name and item.name in names[:index]
+        ]
+    return problems
+
+
+def pickers(view: View) -> list[Problem]:
+    """One picker in a profile, and no guessing which."""
+    problems: list[Problem] = []
+    declared = view.of("picker")
+    for profile in view.profiles:
+        own = profile.of("picker")
+        if len(own) > 1:
+            problems.append(
+                Problem(
+                    own[1].path, own[1].name, f"profile {profile.name} has {len(own)} pickers ({', '.join(r.name for r in own)}); one is allowed.", "Keep one."
+                )
+            )
+        elif not own and len(declared) > 1:
+            problems.append(
+                Problem(
+                    profile.path,
+                    [item.name for item in declared],
+                    f"profile {profile.name} names no picker and several are declared: which one runs is undefined.",
+                    "Name one of them in the profile.",
+                )
+            )
+    return problems
+
+
+def handlers(view: View) -> list[Problem]:
+    """One profile handler, able to run the profiles there are."""
+    found = view.of("handler")
+    problems = [
+        Problem(item.path, item.name, f"a second profile handler ({found[0].name} is the first); the endpoint picker takes one.", "Keep one.")
+        for item in found[1:]
+    ]
+    if len(view.profiles) > 1:
+        names = ", ".join(profile.name for profile in view.profiles)
+        if not found:
+            problems.append(
+                Problem(
+                    "schedulingProfiles",
+                    names,
+                    "several profiles and no profile handler: the endpoint picker refuses to start.",
+                    "Declare disagg-profile-handler, or keep one profile.",
+                )
+            )
+        problems += [
+            Problem(
+                item.path,
+                item.name,
+                f"{item.type} runs one profile only; there are {len(view.profiles)} ({names}).",
+                "Use disagg-profile-handler, or keep one profile.",
+            )
+            for item in found
+            if item.type in ("single-profile-handler", "data-parallel-profile-handler")
+        ]
+    return problems
+
+
+def weights(view: View) -> list[Problem]:
+    """Weights are numbers of a kind the line reads, on scorers, and not all zero where the picker looks at scores."""
+    problems: list[Problem] = []
+    for profile in view.profiles:
+        for item in profile.plugins:
+            weight, where = item.weight, f"{item.path}.weight"
+            if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+                continue  # absent, or already refused by its shape
+            if item.declared is not None and item.declared.plugin is not None and not item.declared.has("scorer"):
+                problems.append(Problem(where, weight, f"{item.declared.type} is no scorer: its weight is ignored silently.", "Remove the weight."))
+            elif weight < 0:
+                problems.append(Problem(where, weight, "a negative weight turns the scorer round: the worst server would win.", "Write 0 or more."))
+            elif view.line.integer_weights and weight != int(weight):
+                problems.append(
+                    Problem(
+                        where,
+                        weight,
+                        f"{view.line.name} reads whole numbers only and refuses to start.",
+                        f"Write whole numbers in the same ratio, such as {int(weight * 10)}.",
+                    )
+                )
+        problems += _scoring(profile, view)
+    return problems
+
+
+def picker_of(profile: Profile, view: View) -> str:
+    """The type of the picker that a profile runs."""
+    own = [item.declared for item in profile.of("picker") if item.declared is not None] or view.of("picker")
+    return own[0].type if own else "max-score-picker"
+
+
+def _scoring(profile: Profile, view: View) -> list[Problem]:
+    picker = picker_of(profile, view)
+    scorers = [item for item in profile.of("scorer") if item.declared is not None and item.declared.type != "tokenizer"]
+    if picker == "random-picker" or profile.implicit and not profile.plugins:
+        return []
+    if not scorers:
+        return [
+            Problem(
+                profile.path,
+                profile.name,
+                f"{picker} chooses by score and profile {profile.name} has no scorer: every server would tie.",
+                "Add a scorer, or use random-picker.",
+            )
+        ]
+    values = [1 if item.weight is None else item.weight for item in scorers]
+    if all(isinstance(value, (int, float)) and value == 0 for value in values):
+        return [
+            Problem(
+                f"{scorers[0].path}.weight",
+                0,
+                f"all weights of profile {profile.name} are 0: every server would tie.",
+                "Give at least one scorer a weight above 0.",
+            )
+        ]
+    return []
+
+
+RULES: tuple[t.Callable[[View], list[Problem]], ...] = (profile_names, pickers, handlers, weights)

@@ -1,0 +1,250 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a document means what its author wants: precise prefix, prefix indexes, silent traps. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...schema.fields import Problem
+from ..document import Declared, View, dig, entries
+
+
+def precise_prefix(view: View) -> list[Problem]:
+    """The silent traps of precise prefix matching (run for real, see the shared notes on the local cluster)."""
+    problems: list[Problem] = []
+    for item in view.makes("precise"):
+        path = f"{item.path}.parameters"
+        pool = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig")
+        if item.type == "precise-prefix-cache-scorer" and not view.line.strict:
+            problems += _tokenizers(pool, f"{path}.indexerConfig.tokenizersPoolConfig")
+        events = item.parameters.get("kvEventsConfig") if isinstance(item.parameters.get("kvEventsConfig"), dict) else {}
+        if events.get("zmqEndpoint") and events.get("discoverPods", True):
+            problems.append(
+                Problem(
+                    f"{path}.kvEventsConfig.discoverPods",
+                    events.get("discoverPods"),
+                    "with zmqEndpoint the servers dial the endpoint picker; discovery, on by default, makes it dial the servers as well and retry for ever.",
+                    "Write discoverPods: false, or remove zmqEndpoint.",
+                )
+            )
+        if not events.get("zmqEndpoint") and events.get("discoverPods", True) is False:
+            problems.append(
+                Problem(
+                    f"{path}.kvEventsConfig",
+                    events,
+                    "neither discovery nor zmqEndpoint: no KV event ever arrives and every server scores 0.",
+                    'Write discoverPods: true for vLLM, or zmqEndpoint: "tcp://0.0.0.0:5557" for servers that dial.',
+                )
+            )
+        if item.parameters.get("speculativeIndexing") is True and view.line.data_by_gate and not view.gate("prepareDataPlugins"):
+            problems.append(
+                Problem(f"{path}.speculativeIndexing", True, "without the gate prepareDataPlugins it has no effect.", "Add prepareDataPlugins to featureGates.")
+            )
+        problems += _both_sizes(item, path)
+    return problems + _two_indexes(view) + _precise_wiring(view)
+
+
+def _tokenizers(pool: t.Any, path: str) -> list[Problem]:
+    """Zero workers hang every request without an error; no socket means no tokenizer."""
+    if not isinstance(pool, dict):
+        return []  # already missing by its shape
+    problems = []
+    if "workersCount" not in pool:
+        problems.append(
+            Problem(
+                f"{path}.workersCount",
+                None,
+                "left out it is 0 workers: every request hangs until the proxy gives up, without an error in any log.",
+                "Write workersCount: 5.",
+            )
+        )
+    if not dig(pool, "uds", "socketFile"):
+        problems.append(
+            Problem(
+                f"{path}.uds.socketFile",
+                None,
+                "without a socket the tokenizer sidecar cannot be reached.",
+                "Write the path of the socket that the tokenizer sidecar serves.",
+            )
+        )
+    return problems
+
+
+def _both_sizes(item: Declared, path: str) -> list[Problem]:
+    sizes = dig(item.parameters, "tokenProcessorConfig") or {}
+    if isinstance(sizes, dict) and "blockSize" in sizes and "blockSizeTokens" in sizes and sizes["blockSize"] != sizes["blockSizeTokens"]:
+        return [
+            Problem(
+                f"{path}.tokenProcessorConfig.blockSizeTokens",
+                sizes["blockSizeTokens"],
+                f"blockSize says {sizes['blockSize']}: only one of the two is read.",
+                "Write one.",
+            )
+        ]
+    return []
+
+
+def _two_indexes(view: View) -> list[Problem]:
+    """On scheduler-0.8 both prefix scorers write the same datum of a server: the later one wins."""
+    both = view.of_type("precise-prefix-cache-scorer"), view.of_type("prefix-cache-scorer")
+    if view.line.strict or view.line.data_by_gate or not all(both):
+        return []
+    return [
+        Problem(
+            both[1][0].path,
+            both[1][0].name,
+            f"it and {both[0][0].name} write the same prefix match of each server, and the later one wins.",
+            "Keep one of the two.",
+        )
+    ]
+
+
+def _precise_wiring(view: View) -> list[Problem]:
+    """In the router the producer dials nobody until endpoint-notification-source tells it of the servers."""
+    problems = []
+    for item in view.of_type("precise-prefix-cache-producer"):
+        wired = any(
+            dig(extractor, "pluginRef") == item.name
+            for source in entries(view.section("dataLayer"), "sources", dict)
+            for extractor in entries(source, "extractors", dict)
+        )
+        if not dig(item.parameters, "kvEventsConfig", "zmqEndpoint") and not wired:
+            problems.append(
+                Problem(
+                    item.path,
+                    item.name,
+                    "nothing tells it which servers there are, so it never hears a KV event.",
+                    f"Add the source endpoint-notification-source with the extractor {item.name} to dataLayer.sources.",
+                )
+            )
+        if not view.of_type("token-producer", "tokenizer"):
+            problems.append(
+                Problem(
+                    "plugins",
+                    None,
+                    "precise matching needs the tokens of the prompt; without a token-producer it gets an estimate that matches no KV event.",
+                    "Declare token-producer with modelName and vllm.url.",
+                )
+            )
+        readers = [scorer for scorer in view.of_type("prefix-cache-scorer") if scorer.parameters.get("prefixMatchInfoProducerName") == item.name]
+        if not readers:
+            problems.append(
+                Problem(item.path, item.name, "no scorer reads what it finds.", f"Declare prefix-cache-scorer with prefixMatchInfoProducerName: {item.name}.")
+            )
+    return problems
+
+
+def cold_requests(view: View) -> list[Problem]:
+    """no-hit-lru must read the prefix scorer that is there; otherwise every request counts as cold."""
+    problems = []
+    for item in view.of_type("no-hit-lru-scorer"):
+        if not view.makes("prefix") and not view.makes("precise") and not view.of_type("prefix-cache-scorer") and not view.line.strict:
+            problems.append(
+                Problem(item.path, item.name, "no prefix scorer tells it which requests are cold: it would treat all of them so.", "Add a prefix scorer.")
+            )
+        if not view.line.data_by_gate:
+            continue
+        name, kind = item.parameters.get("prefixPluginName", "prefix-cache-scorer"), item.parameters.get("prefixPluginType", "prefix-cache-scorer")
+        target = view.named(name)
+        if target is None and "prefixPluginName" not in item.parameters and view.makes("precise"):
+            problems.append(
+                Problem(
+                    f"{item.path}.parameters.prefixPluginName",
+                    None,
+                    "it reads prefix-cache-scorer by default, which is not declared: every request would count as cold.",
+                    f"Write prefixPluginName: {view.makes('precise')[0].name} and prefixPluginType: precise-prefix-cache-scorer.",
+                )
+            )
+        elif target is not None and target.type != kind:
+            problems.append(
+                Problem(
+                    f"{item.path}.parameters.prefixPluginType",
+                    kind,
+                    f"{name} is of type {target.type}: name and type must agree, else every request counts as cold.",
+                    f"Write prefixPluginType: {target.type}.",
+                )
+            )
+    return problems
+
+
+def parameters_together(view: View) -> list[Problem]:
+    """Parameters that only make sense with, or without, each other."""
+    problems: list[Problem] = []
+    for item in view.plugins:
+        path, given = f"{item.path}.parameters", item.parameters
+        if item.type == "by-label" and not given.get("validValues") and not given.get("allowsNoLabel"):
+            problems.append(
+                Problem(
+                    f"{path}.validValues",
+                    given.get("validValues"),
+                    "without values and without allowsNoLabel the filter refuses to start.",
+                    "Write the label values to keep.",
+                )
+            )
+        if item.type == "session-id-producer" and bool(given.get("headerName")) == bool(given.get("cookieName")):
+            problems.append(Problem(path, sorted(given), "it takes exactly one of headerName and cookieName.", "Write one of them."))
+        if item.type == "token-producer" and ("estimate" in given) and ({"vllm", "modelName"} & set(given)):
+            problems.append(Problem(path, sorted(given), "it has one backend: estimate, or vllm with modelName.", "Keep one of the two."))
+        if item.type in ("token-producer",) and "vllm" in given and not given.get("modelName"):
+            problems.append(Problem(f"{path}.modelName", None, "the vllm backend must know the model.", "Write the name that the servers serve."))
+        span = dig(given, "algorithm", "normalization", "fixedRange")
+        if isinstance(span, dict) and all(isinstance(span.get(end), (int, float)) for end in ("min", "max")) and span["min"] >= span["max"]:
+            problems.append(Problem(f"{path}.algorithm.normalization.fixedRange", span, "min must be less than max.", "Write a smaller min or a larger max."))
+        if item.type == "priority-holdback-policy" and isinstance(given.get("minCeiling"), (int, float)) and given["minCeiling"] >= given.get("maxCeiling", 1):
+            problems.append(Problem(f"{path}.minCeiling", given["minCeiling"], "minCeiling must be less than maxCeiling.", "Write a smaller minCeiling."))
+    return problems
+
+
+def priority_bands(view: View) -> list[Problem]:
+    """Bands of flow control: each priority once."""
+    problems: list[Problem] = []
+    seen: set[t.Any] = set()
+    for index, band in enumerate(entries(view.section("flowControl"), "priorityBands", dict)):
+        priority = band.get("priority", 0)
+        if priority in seen:
+            problems.append(
+                Problem(f"flowControl.priorityBands[{index}].priority", priority, "another band has this priority.", "Give each band its own priority.")
+            )
+        seen.add(priority)
+    return problems
+
+
+def latency_scorer_gate(view: View) -> list[Problem]:
+    """predicted-latency-scorer of GIE 1.4 works on data that only the gate makes."""
+    if not view.line.data_by_gate or view.gate("prepareDataPlugins"):
+        return []
+    return [
+        Problem("featureGates", view.document.get("featureGates"), f"{item.name} needs the gate prepareDataPlugins.", "Add prepareDataPlugins to featureGates.")
+        for item in view.of_type("predicted-latency-scorer")
+    ]
+
+
+def missing_producers(view: View) -> list[Problem]:
+    """On 1.5 nobody makes a producer but the prefix one; in the router a missing default is made by itself."""
+    if view.line.strict or view.line.data_by_gate:
+        return []
+    makers = {"inflight": "inflight-load-producer", "latency": "predicted-latency-producer"}
+    return [
+        Problem(
+            item.path,
+            item.name,
+            f"{item.type} needs {makers[data]}, which is not declared: it would see the same for every server.",
+            f"Declare {makers[data]}.",
+        )
+        for item in view.plugins
+        if item.plugin is not None
+        for data in item.plugin.needs
+        if data in makers and not view.makes(data)
+    ]
+
+
+RULES: tuple[t.Callable[[View], list[Problem]], ...] = (
+    precise_prefix,
+    cold_requests,
+    parameters_together,
+    priority_bands,
+    latency_scorer_gate,
+    missing_producers,
+)

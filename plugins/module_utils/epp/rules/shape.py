@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a document and its plugins' parameters have the shape their release line reads: names, types, ranges. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ...schema.fields import Problem, show, suggest
+from ..catalog.plugins import NESTED_MOVES, PARAM_MOVES, plain
+from ..catalog.release_lines import FIELD_MOVES
+from ..catalog.types import LINES, Line, Move, Param
+
+_DURATION = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?)(ns|us|µs|ms|s|m|h))*\Z|0\Z")
+_QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?([eE][0-9]+|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?\Z")
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "bool": ((bool,), "true or false"),
+    "str": ((str,), "a text in quotes"),
+    "strs": ((list,), "a list of texts"),
+    "duration": ((str,), 'a duration in quotes, such as "200ms"'),
+    "nanoseconds": ((int,), "a whole number of nanoseconds"),
+    "quantity": ((int, str), 'a quantity, such as 1000 or "1Gi"'),
+    "object": ((dict,), "a mapping (key: value)"),
+    "objects": ((list,), "a list of mappings"),
+    "map": ((dict,), "a mapping of texts"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Owner:
+    """Whose tree is read: a plugin type, or "" for the document. `dotted` is the place inside that tree."""
+
+    line: Line
+    type: str = ""
+    dotted: str = ""
+
+    def inside(self, name: str) -> Owner:
+        return dataclasses.replace(self, dotted=f"{self.dotted}.{name}" if self.dotted else name)
+
+    @property
+    def outcome(self) -> str:
+        return "refuses to start" if not self.type or self.line.strict else "ignores it silently"
+
+
+def check_tree(value: t.Any, params: t.Sequence[Param], path: str, owner: Owner) -> list[Problem]:
+    """All that is wrong with the keys and values of one mapping."""
+    here = {param.name: param for param in params if owner.line.name in param.lines}
+    problems: list[Problem] = []
+    for key, item in value.items():
+        where = f"{path}.{key}" if path else str(key)
+        if key not in here:
+            problems.append(_unknown(key, item, params, where, owner))
+        elif here[key].retired:
+            problems.append(Problem(where, item, f"{owner.line.name} no longer takes it.", here[key].retired))
+        else:
+            problems += check_value(item, here[key], where, owner.inside(str(key)))
+    for name, param in here.items():
+        if param.required and name not in value:
+            problems.append(Problem(f"{path}.{name}" if path else name, None, "is missing.", f"Write {_expected(param)}."))
+    return problems
+
+
+def check_value(value: t.Any, param: Param, path: str, owner: Owner) -> list[Problem]:
+    """All that is wrong with one value."""
+    if param.kind == "free":
+        return []
+    kinds, words = _KINDS[param.kind]
+    if not isinstance(value, kinds) or (isinstance(value, bool) and param.kind != "bool"):
+        return [Problem(path, value, f"{show(value)} is not {words}.", f"Write {_expected(param)}.")]
+    if param.kind == "object":
+        return check_tree(value, param.fields, path, owner)
+    if param.kind == "objects":
+        return _check_list(value, param, path, owner)
+    if param.kind == "strs" and not all(isinstance(item, str) for item in value):
+        return [Problem(path, value, "not every element is a text.", "Put each element in quotes.")]
+    if param.kind == "map" and not all(isinstance(item, str) for pair in value.items() for item in pair):
+        return [Problem(path, value, "not every key and value is a text.", "Put them in quotes.")]
+    return _check_scalar(value, param, path)
+
+
+def _check_list(value: list[t.Any], param: Param, path: str, owner: Owner) -> list[Problem]:
+    problems: list[Problem] = []
+    for index, item in enumerate(value):
+        where = f"{path}[{index}]"
+        if isinstance(item, dict):
+            problems += check_tree(item, param.fields, where, owner)
+        else:
+            problems.append(Problem(where, item, f"{show(item)} is not a mapping (key: value).", f"Write the keys {', '.join(f.name for f in param.fields)}."))
+    return problems
+
+
+def _check_scalar(value: t.Any, param: Param, path: str) -> list[Problem]:
+    wrong = None
+    if param.kind == "duration" and not _DURATION.match(value):
+        wrong = "is not a duration"
+    elif param.kind == "quantity" and not _QUANTITY.match(str(value)):
+        wrong = "is not a quantity"
+    elif param.choices and value not in param.choices:
+        wrong = "is not one of the values it may have"
+    elif param.required and value == "":
+        wrong = "is empty"
+    elif param.kind in ("int", "float", "nanoseconds"):
+        wrong = _out_of_range(value, param)
+    if wrong is None:
+        return []
+    near = suggest(value, param.choices) if param.choices and isinstance(value, str) else None
+    return [Problem(path, value, f"{show(value)} {wrong}.", f"Did you mean {near}?" if near else f"Write {_expected(param)}.")]
+
+
+def _out_of_range(value: float, param: Param) -> str | None:
+    too_small = (param.low is not None and value < param.low) or (param.above is not None and value <= param.above)
+    too_large = (param.high is not None and value > param.high) or (param.below is not None and value >= param.below)
+    return "is too small" if too_small else "is too large" if too_large else None
+
+
+def _expected(param: Param) -> str:
+    if param.choices:
+        return "one of " + ", ".join(map(str, param.choices))
+    words = _KINDS[param.kind][1] if param.kind in _KINDS else "a value"
+    bounds = [
+        f"at least {param.low:g}" if param.low is not None else "",
+        f"more than {param.above:g}" if param.above is not None else "",
+        f"at most {param.high:g}" if param.high is not None else "",
+        f"less than {param.below:g}" if param.below is not None else "",
+    ]
+    limits = " and ".join(bound for bound in bounds if bound)
+    default = f"; the default is {show(param.default)}" if param.default not in (None, "") else ""
+    return f"{words}{', ' + limits if limits else ''}{default}"
+
+
+def _unknown(key: t.Any, value: t.Any, params: t.Sequence[Param], path: str, owner: Owner) -> Problem:
+    what = f"parameter of {owner.type}" if owner.type else "field"
+    reason = f"{owner.line.name} knows no such {what} and {owner.outcome}."
+    move = _moved(key, owner)
+    if move is not None:
+        renamed = f"Renamed to {move.new} in {move.when}: write {move.new}." if move.when else f"Write {move.new}."
+        return Problem(path, value, reason, move.how or renamed)
+    elsewhere = [line for line in LINES if any(param.name == key and line in param.lines for param in params)]
+    if elsewhere:
+        return Problem(path, value, reason, f"Leave it out, or use a release that has it: {', '.join(elsewhere)}.")
+    known = [param.name for param in params if owner.line.name in param.lines and not param.retired]
+    near = next((name for name in known if plain(name) == plain(key)), None) or suggest(key, known)
+    if near is not None:
+        return Problem(path, value, reason, f"Did you mean {near}?")
+    return Problem(path, value, reason, f"Allowed here: {', '.join(sorted(known))}." if known else "Leave it out.")
+
+
+def _moved(key: t.Any, owner: Owner) -> Move | None:
+    dotted = owner.inside(str(key)).dotted
+    if not owner.type:
+        return next((move for lines, move in FIELD_MOVES if owner.line.name in lines and move.old == dotted), None)
+    for lines, move in ((lines, move) for place, lines, move in NESTED_MOVES if place == dotted):
+        if owner.line.name in lines:
+            return move
+    return next(
+        (move for kind, lines, move in PARAM_MOVES if kind == owner.type and owner.line.name in lines and plain(move.old) == plain(key) and not owner.dotted),
+        None,
+    )

@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A small client for OpenAI-compatible servers: vLLM, SGLang, TensorRT-LLM, the simulator, or a gateway in front of them."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import json
+import typing as t
+
+from ..http.transport import Answer, Transport, Trouble, UrlTransport, base_url, excerpt
+from . import responses as answers
+
+__all__ = ["Client", "Reply", "Trouble", "UrlTransport", "base_url", "excerpt"]
+
+PATHS = {"completions": "/v1/completions", "chat_completions": "/v1/chat/completions"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Reply:
+    """A completion and the answer that carried it."""
+
+    completion: answers.Completion
+    answer: Answer
+
+
+class Client:
+    """One server. Every method takes `timeout` seconds at most and raises Trouble."""
+
+    def __init__(self, transport: Transport, api_key: str | None = None, headers: c.Mapping[str, str] | None = None) -> None:
+        self._transport = transport
+        self._secrets = (api_key,) if api_key else ()
+        self._headers = dict(headers or {})
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
+
+    def get(self, path: str, timeout: float = 10.0) -> Answer:
+        """Any page, whatever its status."""
+        return self._transport.request("GET", path, headers=self._headers, timeout=timeout)
+
+    def health(self, timeout: float = 10.0, path: str = "/health") -> Answer:
+        """`/health`: 200 means that the process answers, no more than that."""
+        answer = self.get(path, timeout)
+        answers.require_ok(answer, self._secrets)
+        return answer
+
+    def json(self, path: str, timeout: float = 10.0) -> dict[str, t.Any]:
+        """Any page that is a JSON object."""
+        return answers.json_object(self.get(path, timeout), self._secrets)
+
+    def post(self, path: str, payload: dict[str, t.Any], timeout: float = 10.0, until: bytes | None = None) -> Answer:
+        """A JSON request, whatever the status of its answer."""
+        return self._transport.request("POST", path, json.dumps(payload).encode(), {**self._headers, "Content-Type": "application/json"}, timeout, until)
+
+    def version(self, timeout: float = 10.0) -> str | None:
+        """What `/version` says; None where there is no such page (the simulator, some gateways)."""
+        try:
+            value = answers.json_object(self.get("/version", timeout)).get("version")
+        except Trouble:
+            return None
+        return value if isinstance(value, str) else None
+
+    def models(self, timeout: float = 10.0) -> list[answers.Model]:
+        """The models that `/v1/models` lists."""
+        return answers.models(self.get("/v1/models", timeout), self._secrets)
+
+    def complete(
+        self, model: str, prompt: str, max_tokens: int = 1, stream: bool = False, api: str = "completions", timeout: float = 30.0, system: str = ""
+    ) -> Reply:
+        """One completion of a prompt. `api`: completions or chat_completions; `system`: the system message of a chat."""
+        payload: dict[str, t.Any] = {"model": model, "max_tokens": max_tokens, "temperature": 0}
+        if api == "chat_completions":
+            payload["messages"] = [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": prompt}]
+        else:
+            payload["prompt"] = prompt
+        if stream:
+            payload.update(stream=True, stream_options={"include_usage": True})
+        answer = self.post(PATHS[api], payload, timeout, b"data: [DONE]" if stream else None)
+        try:
+            return Reply((answers.streamed if stream else answers.completion)(answer, self._secrets), answer)
+        except Trouble as trouble:
+            raise self._with_models(trouble, model, timeout) from None
+
+    def _with_models(self, trouble: Trouble, model: str, timeout: float) -> Trouble:
+        """A 404 for a completion mostly is a wrong model name: say which ones there are."""
+        if trouble.status != 404 or trouble.kind != "not_found":
+            return trouble
+        try:
+            served = [entry.id for entry in self.models(min(timeout, 5.0))]
+        except Trouble:
+            return trouble
+        if model in served:
+            return trouble
+        return Trouble(
+            "model", f"{trouble}; the server lists {', '.join(served) or 'no model'}", f"ask for one of those, or serve {model!r} under that name", 404
+        )

@@ -1,0 +1,191 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What vllm_health and vllm_health_info share: options, one look at all servers at once, and what is returned of it."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import typing as t
+from concurrent.futures import ThreadPoolExecutor
+
+from ..http import tls
+from ..releases import engines
+from . import health, replicas
+from .targets import Target, Targets, ready
+
+THREADS = 16
+_SCHEME = {"type": "str", "choices": ["http", "https"], "default": "http"}
+
+
+def _place(*names: str, **more: t.Any) -> dict[str, t.Any]:
+    return {"type": "dict", "options": {**{name: {"type": "str", "required": True} for name in names}, **more}}
+
+
+SPEC: dict[str, t.Any] = {
+    "url": {"type": "str"},
+    "urls": {"type": "list", "elements": "str"},
+    "service": _place("namespace", "name", "port", scheme=_SCHEME),
+    "pod": _place("namespace", "name", port={"type": "str"}, scheme=_SCHEME),
+    "gateway": _place("namespace", "name", listener={"type": "str"}),
+    "replicas": {
+        **_place(
+            "namespace", service={"type": "str"}, label_selector={"type": "str"}, port={"type": "str"}, scheme=_SCHEME, count={"type": "int", "default": 1}
+        ),
+        "mutually_exclusive": [("service", "label_selector")],
+        "required_one_of": [("service", "label_selector")],
+    },
+    "through": {"type": "str", "choices": ["proxy", "port_forward"], "default": "proxy"},
+    "engine": {"type": "str", "choices": ["auto", *engines.ENGINES], "default": "auto"},
+    "model": {"type": "str"},
+    "min_model_len": {"type": "int"},
+    "level": {"type": "str", "choices": list(health.LEVELS), "default": "serving"},
+    "apis": {"type": "list", "elements": "str", "choices": ["completions", "chat_completions"], "default": ["completions"]},
+    "signals": {"type": "list", "elements": "str", "choices": list(engines.SIGNALS), "default": list(engines.REQUIRED)},
+    "metrics_port": {"type": "int"},
+    "request_timeout": {"type": "float", "default": 10},
+    "api_key": {"type": "str", "no_log": True},
+    "host_header": {"type": "str"},
+    **tls.SPEC,
+    "use_proxy": {"type": "bool", "default": True},
+    "kubeconfig": {"type": "path"},
+    "context": {"type": "str"},
+}
+PLACES = ("url", "urls", "service", "pod", "gateway", "replicas")
+RULES: dict[str, t.Any] = {"mutually_exclusive": [PLACES], "required_one_of": [PLACES], "required_by": tls.REQUIRED_BY}
+
+
+@dataclasses.dataclass
+class View:
+    """One look at all servers."""
+
+    servers: list[tuple[Target, health.Health]]
+    findings: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    wrong: str = ""  # why the set as a whole is not what it should be
+    remedy: str = ""
+
+    @property
+    def healthy(self) -> bool:
+        return not self.wrong and all(found.healthy for _target, found in self.servers)
+
+    @property
+    def over(self) -> bool:
+        """True when another look would tell nothing new."""
+        failed = [found for _target, found in self.servers if not found.healthy]
+        return self.healthy or (not self.wrong and bool(failed) and all(health.over(found) for found in failed))
+
+
+def wanted_of(params: c.Mapping[str, t.Any], completions: bool) -> health.Wanted:
+    """What the options ask of each server."""
+    return health.Wanted(
+        params["level"],
+        params["model"],
+        params["min_model_len"],
+        tuple(params["apis"]),
+        params["request_timeout"],
+        params["engine"],
+        tuple(params["signals"]),
+        completions,
+    )
+
+
+def survey(targets: Targets, wanted: health.Wanted, count: int, left: float | None = None) -> View:
+    """One look at all servers, at the same time. `left`: seconds it may take, more or less. Raises ClusterError."""
+    found = targets.find()
+    if not found:
+        return View(
+            [], wrong="there is no server to look at: no pod is selected, or urls is empty", remedy="look at the labels of the pods and at their Deployment"
+        )
+    view = look_at(found, wanted, left)
+    serious = replicas.failures(view.findings)
+    if len(found) < count:
+        view.wrong, view.remedy = f"{len(found)} of {count} servers are there", "look at the Deployment of the servers"
+    elif serious:
+        view.wrong, view.remedy = f"{serious[0]['what']} ({serious[0]['evidence']})", serious[0]["remedy"]
+    return view
+
+
+def look_at(found: c.Sequence[Target], wanted: health.Wanted, left: float | None = None) -> View:
+    """One look at these servers, at the same time, and in what they differ."""
+    with ThreadPoolExecutor(max_workers=min(THREADS, len(found) or 1)) as pool:
+        healths = list(pool.map(lambda target: health.look(target.client, wanted, timeout=left, pages=target.pages), found))
+    view = View(list(zip(found, healths)))
+    view.findings = replicas.compare([server(target, seen) for target, seen in view.servers]) if len(found) > 1 else []
+    return view
+
+
+def server(target: Target, found: health.Health) -> dict[str, t.Any]:
+    """What is returned of one server."""
+    return {
+        "server": target.name,
+        "ready": ready(target.pod),
+        "healthy": found.healthy,
+        "level": found.reached,
+        "engine": found.engine or None,
+        "version": found.version,
+        "checks": [dataclasses.asdict(check) for check in found.checks],
+        "notes": list(found.notes),
+        "models": [{"id": model.id, "max_model_len": model.max_model_len} for model in found.models],
+        "metrics": {name: {"name": reading.metric, "value": reading.value} for name, reading in found.metrics.items()},
+    }
+
+
+def result(targets: Targets, view: View, waited: float, looks: int) -> dict[str, t.Any]:
+    """What a module returns. The first server that fails speaks for all where a field has room for one."""
+    servers = [server(target, found) for target, found in view.servers]
+    speaker = next((entry for entry in servers if not entry["healthy"]), servers[0] if servers else {})
+    models = {model["id"]: model for entry in servers for model in entry["models"]}
+    return {
+        "changed": False,
+        "healthy": view.healthy,
+        "waited": waited,
+        "looks": looks,
+        "servers": servers,
+        "findings": [*known(targets, view), *view.findings],
+        "level": speaker.get("level", ""),
+        "checks": speaker.get("checks", []),
+        "models": list(models.values()),
+        "metrics": speaker.get("metrics", {}),
+        "version": _common(servers, "version"),
+        "engine": _common(servers, "engine"),
+    }
+
+
+def known(targets: Targets, view: View) -> list[dict[str, str]]:
+    """Known troubles of the pods whose servers are not healthy."""
+    found = []
+    for target, seen in view.servers:
+        trouble = None if seen.healthy else targets.trouble(target)
+        if trouble:
+            found.append(replicas.finding(trouble.code, trouble.what, target.name, seen.failed.evidence if seen.failed else "", trouble.remedy))
+    return found
+
+
+def _common(servers: c.Sequence[c.Mapping[str, t.Any]], key: str) -> str | None:
+    values = {entry[key] for entry in servers}
+    return values.pop() if len(values) == 1 else None
+
+
+def message(view: View, found: c.Mapping[str, t.Any], level: str) -> str:
+    """Why the servers are not at the level, in one line, with the remedy."""
+    bad = [(target, seen) for target, seen in view.servers if not seen.healthy]
+    if not bad:
+        return f"not {level} after {found['waited']:g} s: {view.wrong}. Remedy: {view.remedy}"
+    target, seen = bad[0]
+    check, cause = seen.failed, next((entry for entry in found["findings"] if entry["where"] == target.name), None)
+    who = f"{len(bad)} of {len(view.servers)} servers, {target.name}: " if len(view.servers) > 1 else ""
+    because = f" ({cause['code']}: {cause['what']})" if cause and cause["where"].startswith("Pod") else ""
+    return f"not {level} after {found['waited']:g} s: {who}{check.evidence}{because}. Remedy: {cause['remedy'] if because else check.remedy}"
+
+
+def mistakes(params: c.Mapping[str, t.Any]) -> str:
+    """What is wrong with the numbers among the options; empty when nothing is."""
+    seconds = [name for name in ("timeout", "request_timeout", "interval") if name in params and not params[name] > 0]
+    if seconds:
+        return f"{', '.join(f'{name} is {params[name]:g}' for name in seconds)}: these are seconds and must be more than 0"
+    if params["retries"] < 0:
+        return f"retries is {params['retries']}: it must be 0 or more"
+    if (params.get("replicas") or {}).get("count", 1) < 1:
+        return f"replicas.count is {params['replicas']['count']}: it must be 1 or more"
+    return ""

@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an answer of an OpenAI-compatible server means: a completion, a list of models, or a Trouble with a remedy. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import http
+import json
+import typing as t
+
+from ..common import sse
+from ..http.transport import Answer, Trouble, excerpt
+
+# What a proxy or a server says in its body, and what it means (fragment in lower case, remedy). First match wins.
+_SIGNATURES = (
+    ("no healthy upstream", "the gateway has no ready server behind this route: check that the pool's selector and the Service match ready pods"),
+    ("upstream connect error", "pods are ready but do not listen on the port that the pool or Service names: compare targetPorts with the server's port"),
+    ("ext_proc", "the gateway cannot talk to the endpoint picker: both sides must agree on TLS, and its Service must exist"),
+    ("maximum context length", "the prompt is longer than the server's max_model_len: shorten it or raise max_model_len"),
+    ("is too long", "the prompt is longer than the server's max_model_len: shorten it or raise max_model_len"),
+    ("kv cache does not have sufficient capacity", "the KV cache is too small for this request: raise the number of blocks or lower max_model_len"),
+    ("enginedead", "the engine crashed: read the first error in the server's log, then restart it"),
+    ("does not exist", "ask for a model that /v1/models lists, or load this one"),
+    ("model not found in request body", "the endpoint picker found no model in the request body: send `model` and a prompt"),
+)
+_STATUS = {
+    400: "the server refused the request: its answer says why",
+    401: "the server asks for an API key: set api_key to the one it was started with",
+    403: "the server or a proxy in front of it refuses this client: check the API key and the proxy's rules",
+    404: "nothing serves this path here: check the address, the route's path and host names",
+    405: "this is no OpenAI-compatible server, or the path is wrong: check the address",
+    412: "the condition the request set could not be met",
+    413: "a proxy in the path limits the size of requests: raise its limit",
+    429: "the server's queue is full or the endpoint picker sheds load: wait, add replicas or raise the limit",
+    500: "the server failed: look at its log",
+    502: "the gateway could not talk to the server: look at the server's log and restarts",
+    503: "no server is ready yet, or the engine is dead: look at the pods and at the endpoint picker's log",
+    504: "the gateway gave up waiting: look at the server's load, raise the route's timeout",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Completion:
+    """One good answer: its text, tokens (None when the server did not say), why it ended, how many events carried it (0: not streamed)."""
+
+    text: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    finish_reason: str = ""
+    events: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """One model that a server lists. `max_model_len` is None when it does not say; `owner` is what it writes as `owned_by`."""
+
+    id: str
+    max_model_len: int | None = None
+    owner: str = dataclasses.field(default="", compare=False)
+
+
+def require_ok(answer: Answer, secrets: c.Iterable[str] = ()) -> None:
+    """Raises Trouble unless the status is 200."""
+    if answer.status == 200:
+        return
+    said = error_message(answer) or excerpt(answer.text, secrets)
+    try:
+        phrase = " " + http.HTTPStatus(answer.status).phrase
+    except ValueError:
+        phrase = ""
+    kind = {401: "unauthorized", 403: "forbidden", 404: "not_found", 429: "overloaded"}.get(answer.status, "status")
+    text = f"{answer.request}: {answer.status}{phrase}"
+    if 300 <= answer.status < 400:
+        location = excerpt(answer.headers.get("location", ""), secrets)
+        raise Trouble("redirect", f"{text} to {location or 'nowhere'}", "give the address it redirects to, if that is the server", answer.status)
+    if said:
+        text += f" ({answer.content_type or 'no content type'}): {excerpt(said, secrets)!r}"
+    raise Trouble(kind, text, _remedy(answer.status, answer.text), answer.status)
+
+
+def _remedy(status: int, text: str) -> str:
+    lower = text.lower()
+    for fragment, remedy in _SIGNATURES:
+        if fragment in lower:
+            return remedy
+    return _STATUS.get(status, "look at the server's log" if status >= 500 else "check the address")
+
+
+def error_message(answer: Answer) -> str:
+    """The message of an OpenAI or vLLM error object; empty when the body is none."""
+    try:
+        return _error_of(json.loads(answer.body))
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _error_of(data: t.Any) -> str:
+    """The text of the error inside a JSON value; empty when there is none."""
+    if not isinstance(data, dict):
+        return ""
+    error = data.get("error")
+    if not error and data.get("object") == "error":
+        error = data
+    if isinstance(error, dict):
+        return str(error.get("message") or error.get("type") or error)
+    return str(error) if error else ""
+
+
+def json_object(answer: Answer, secrets: c.Iterable[str] = ()) -> dict[str, t.Any]:
+    """The body as a JSON object. Raises Trouble."""
+    require_ok(answer, secrets)
+    shown = f"({answer.content_type or 'no content type'}): {excerpt(answer.text, secrets)!r}"
+    if answer.content_type == "text/html" or answer.body[:64].lstrip().lower().startswith((b"<!doctype", b"<html")):
+        raise Trouble("html", f"{answer.request}: answered a web page {shown}", "a proxy or another server answers at this address: check it, and no_proxy")
+    try:
+        data = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        raise Trouble("bad_json", f"{answer.request}: the answer is no valid JSON {shown}", "check that this is an OpenAI-compatible server") from None
+    if not isinstance(data, dict):
+        raise Trouble("bad_json", f"{answer.request}: the answer is no JSON object {shown}", "check that this is an OpenAI-compatible server")
+    return data
+
+
+def models(answer: Answer, secrets: c.Iterable[str] = ()) -> list[Model]:
+    """The list of `/v1/models`. Raises Trouble."""
+    data = json_object(answer, secrets).get("data")
+    if not isinstance(data, list):
+        raise Trouble(
+            "bad_json", f"{answer.request}: the answer has no list `data`: {excerpt(answer.text, secrets)!r}", "check that this is an OpenAI-compatible server"
+        )
+    found = [entry for entry in data if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
+    return [Model(entry["id"], _count(entry.get("max_model_len")), str(entry.get("owned_by") or "")) for entry in found]
+
+
+def completion(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
+    """An unstreamed completion, plain or chat. Raises Trouble."""
+    data = json_object(answer, secrets)
+    if said := _error_of(data):
+        raise Trouble("error_in_answer", f"{answer.request}: answered 200 with an error: {excerpt(said, secrets)!r}", _remedy(500, said))
+    if not (choices := _choices(data)):
+        raise Trouble(
+            "bad_answer", f"{answer.request}: the answer has no choices: {excerpt(answer.text, secrets)!r}", "check that this is an OpenAI-compatible server"
+        )
+    return _built(_text_of(choices[0]), data.get("usage"), choices[0].get("finish_reason"), 0)
+
+
+def streamed(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
+    """A streamed completion, plain or chat: an error event, a bad event or a missing end is a failure, in spite of status 200."""
+    require_ok(answer, secrets)
+    if answer.content_type not in ("text/event-stream", ""):
+        json_object(answer, secrets)
+        raise Trouble("not_streamed", f"{answer.request}: asked for a stream, got {answer.content_type}", "a proxy in the path may buffer or rewrite answers")
+    text, usage, finish, count, done = "", None, None, 0, False
+    for event in sse.parse(answer.body):
+        if event.data == "[DONE]":
+            done = True
+            break
+        count += 1
+        data = _event_object(answer, event, count, secrets)
+        usage = data.get("usage") or usage
+        for choice in _choices(data):
+            text += _text_of(choice)
+            finish = choice.get("finish_reason") or finish
+    if not count or not (done or finish):
+        raise Trouble(
+            "truncated",
+            f"{answer.request}: the stream ended after {count} events without its end: {excerpt(answer.text[-400:], secrets)!r}",
+            "the server or a proxy died in mid-answer: look at its log and restarts",
+            200,
+        )
+    return _built(text, usage, finish, count)
+
+
+def _event_object(answer: Answer, event: sse.Event, number: int, secrets: c.Iterable[str]) -> dict[str, t.Any]:
+    try:
+        data = json.loads(event.data) if event.valid else None
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        fault = "is no JSON object" if event.valid else "is not valid UTF-8"
+        raise Trouble(
+            "bad_event",
+            f"{answer.request}: event {number} of the stream {fault}: {excerpt(event.data, secrets)!r}",
+            "look at the server's log, and at proxies that rewrite answers",
+            200,
+        )
+    said = _error_of(data) or (excerpt(event.data) if event.type == "error" else "")
+    if said:
+        what = f"{answer.request}: answered 200, then an error in event {number}: {excerpt(said, secrets)!r}"
+        raise Trouble("error_in_stream", what, _remedy(500, said), 200)
+    return data
+
+
+def _choices(data: dict[str, t.Any]) -> list[dict[str, t.Any]]:
+    choices = data.get("choices")
+    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+
+
+def _text_of(choice: dict[str, t.Any]) -> str:
+    """The text of a choice, in any of the four places where it can be."""
+    for part in (choice.get("message"), choice.get("delta"), choice):
+        if isinstance(part, dict):
+            for key in ("content", "reasoning_content", "reasoning", "text"):
+                if isinstance(part.get(key), str) and part[key]:
+                    return part[key]
+    return ""
+
+
+def _built(text: str, usage: t.Any, finish: t.Any, events: int) -> Completion:
+    usage = usage if isinstance(usage, dict) else {}
+    details = usage.get("prompt_tokens_details")
+    counts = [_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))]
+    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
+    return Completion(text, counts[0], counts[1], cached, str(finish or ""), events)
+
+
+def _count(value: t.Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

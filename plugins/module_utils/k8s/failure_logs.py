@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Known failures by their words: in the log of a program, in the answer to a request, in the refusal of the API server. Data; computes nothing.
+
+In each table the first pattern that matches wins, so the special stands before the general.
+"""
+
+from __future__ import annotations
+
+# pattern in a log, code of the catalogue, remedy
+LOGS = (
+    (
+        r'no matches for kind \\*"Inference(Model|Objective|ModelRewrite|Pool)\b|if kind is a CRD, it should be installed',
+        "F3",
+        "install the CRDs that this scheduler image reads (prerequisites), then restart its Deployment",
+    ),
+    (
+        r"failed to list .*(inferencepools|inferenceobjectives|inferencemodelrewrites|pods).* forbidden|is forbidden: User \\*\"system:serviceaccount",
+        "F4",
+        "give its service account get, list and watch on that resource",
+    ),
+    (r"Pool is not initialized", "F5", "check the pool name, namespace and group in the scheduler's arguments against the InferencePool"),
+    (
+        r"health check requested unknown service|unknown service (envoy|inference)\S*",
+        "F50",
+        "let the probe name the health service that this image serves, or probe TCP on port 9003",
+    ),
+    (
+        r"ext_proc_error_gRPC_error_14|ext_proc.*(TLS|tls) error|first record does not look like a TLS handshake|tls: first record",
+        "F11",
+        "let gateway and endpoint picker agree on TLS: --secure-serving and the policy (or DestinationRule) of the gateway",
+    ),
+    (r"sheddable request dropped|RejectedCapacity|Dropped request.*saturat", "F25", "raise the request's priority, the saturation thresholds or the replicas"),
+    (r"model not found in request body", "F24", "send `model` with a prompt or messages; use the passthrough parser for other bodies"),
+    (
+        r"Permission denied: '/\.(cache|config|triton)|getpwuid\(\): uid not found",
+        "F12",
+        "point HOME, XDG_*, HF_HOME and the cache directories at a writable volume",
+    ),
+    (
+        r"GatedRepoError|401 Client Error|403 .*gated repo|RepositoryNotFoundError|Cannot access gated repo",
+        "F16",
+        "check the model's name, the token in its Secret, and that its licence was accepted",
+    ),
+    (
+        r"We couldn't connect to .{1,80}? to load|LocalEntryNotFoundError|OfflineModeIsEnabled",
+        "F16",
+        "without internet: mount the model and give its path, set HF_HUB_OFFLINE=1; else check egress and proxy",
+    ),
+    (r"NameResolutionError|Temporary failure in name resolution|Could not resolve host", "F16", "check DNS, egress and proxy of the cluster, or use a mirror"),
+    (
+        r"lookup \S+( on \S+)?: (no such host|server misbehaving)|lookup \S+.*(i/o timeout|connection refused)",
+        "dns",
+        "check the cluster's DNS (CoreDNS) and the name in the message",
+    ),
+    # a proxy of Envoy Gateway finds its control plane by name, and this is all that it says where the name has no address
+    (
+        r"gRPC config stream to xds_cluster closed.*no healthy upstream",
+        "dns",
+        "check the cluster's DNS (CoreDNS), and that the Service of the gateway's controller is there",
+    ),
+    (r"No available memory for the cache blocks", "F18", "raise gpu_memory_utilization, use more GPUs per replica, or a smaller or quantised model"),
+    (
+        r"larger than the (maximum number of tokens|available KV cache)|KV cache is needed, which is larger than",
+        "F18",
+        "lower max_model_len to what the message names, raise the memory utilisation, or use more GPUs per replica",
+    ),
+    (
+        r"Free memory on device.*less than desired GPU memory utilization",
+        "F18",
+        "another process holds memory of this GPU: free it, or lower gpu_memory_utilization",
+    ),
+    (r"CUDA out of memory occurred when warming up sampler", "F18", "lower max_num_seqs or gpu_memory_utilization"),
+    (r"CUDA out of memory|HIP out of memory", "F18", "lower max_model_len or the memory utilisation, or use more GPUs per replica"),
+    (r"No space left on device", "F20", "use a larger volume"),
+    (
+        r"User-specified max_model_len .*greater than the derived",
+        "V1",
+        "lower max_model_len to the model's own, or set VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 knowingly",
+    ),
+    (r"must be divisible by tensor parallel size", "V9", "use a tensor parallel size that divides the number of attention heads"),
+    (r"Model architectures .*(are not supported|failed to be inspected)", "V8", "use a newer image, set trust_remote_code, or install what the message names"),
+    (
+        r"provided PTX was compiled with an unsupported toolchain|NVIDIA driver on your system is too old",
+        "V6",
+        "install a newer driver, use an older image, or set VLLM_ENABLE_CUDA_COMPATIBILITY=1",
+    ),
+    (r"Failed to infer device type", "V7", "request the accelerator in the pod's resources; check device plugin and runtime class"),
+    (
+        r"NCCL error|peer access is not supported|ncclSystemError",
+        "V5",
+        "enlarge /dev/shm, allow IPC_LOCK, set NCCL_SOCKET_IFNAME and NCCL_DEBUG=INFO; NCCL_CUMEM_HOST_ENABLE=0 for peer access",
+    ),
+    (r"Worker proc .*died unexpectedly|RPC call to \S+ timed out", "V4", "look at the pod's memory limit, /dev/shm and the kernel's log; set NCCL_DEBUG=INFO"),
+    (r"Timed out waiting for engine core processes to start", "V2", "raise VLLM_ENGINE_READY_TIMEOUT_S; look at storage speed, and at NCCL"),
+    (r"failed calling webhook", "F32", "wait until the webhook's pods are ready; look at its Service and its CA bundle"),
+    (
+        r"unknown flag|flag provided but not defined|unrecognized arguments|error: argument ",
+        "args",
+        "the image does not know this argument: use the release line that fits the image, or correct extra arguments",
+    ),
+    (
+        r"unable to load config|[Ff]ailed to (load|parse|read) (the )?config|error unmarshaling|invalid configuration|plugin type \S+ is not registered",
+        "config",
+        "correct the configuration that it is given",
+    ),
+    (r"exec format error", "image", "the image is built for another processor: use one for this node"),
+    (r"address already in use|EADDRINUSE", "port", "two processes of the pod want one port: give them different ports"),
+    (r"Permission denied", "F49", "set fsGroup for the volume, or mount it where the image may write"),
+    (r"KeyboardInterrupt: terminated", "F19", "a probe ended it while it was loading: raise the startup probe's failureThreshold, or stage the model before"),
+    # the wrappers and the merely suspicious come last: their cause, if it is known, stands above
+    (r"EngineCore encountered a fatal error|EngineDeadError", "V10", "read the first error in the log, then restart the server"),
+    (r"Engine core initialization failed|EngineCore failed to start", "V11", "the cause is further up in the log: look for the first traceback"),
+    (r"No available shared memory broadcast block found", "V3", "a worker is stuck: look at the other ranks; while a model is first compiled it is no fault"),
+)
+
+# status or None for any, pattern in the body, code, what it means, remedy; a signature comes before a bare status
+ANSWERS = (
+    (None, r"ext_proc|ext-proc", "F11", "the gateway cannot talk to the endpoint picker", "let both sides agree on TLS, and look whether the picker is ready"),
+    (
+        None,
+        r"no healthy upstream",
+        "F21",
+        "the gateway has no ready server behind this route",
+        "look whether the selectors of pool and Service match ready pods",
+    ),
+    (
+        None,
+        r"upstream connect error",
+        "F22",
+        "the pods do not listen on the port that the gateway dials",
+        "compare the pool's targetPorts with the server's port",
+    ),
+    (None, r"model not found in request body", "F24", "the endpoint picker found no model in the request", "send `model` with a prompt or messages"),
+    (None, r"EngineDead|EngineCore encountered", "V10", "the engine of the server has died", "read the first error in its log, then restart it"),
+    (None, r"does not exist|model_not_found", "F24", "this model is not served there", "ask for a model that /v1/models lists"),
+    (401, r"", "key", "the API key is missing or wrong", "send the key that the server was started with"),
+    (403, r"", "key", "this client is refused", "check the API key, and the rules of the proxy in front"),
+    (429, r"", "F25", "requests are shed: a queue is full or the picker drops them", "raise priority, thresholds or replicas"),
+    (404, r"", "F23", "no route matches the request's host, path or headers", "correct the route's path and host names, or the address"),
+    (502, r"", "F22", "the gateway could not talk to a server", "look at the server's log, its restarts and its port"),
+    (503, r"", "F21", "the gateway has no server, or no endpoint picker, for this request", "look at the pods of the pool and of its endpoint picker"),
+    (504, r"", "hung", "a server did not answer in time", "look at its load and its log; raise the route's timeout"),
+    (500, r"", "answer", "the request failed inside a server or the endpoint picker", "look at the logs of both"),
+)
+
+# pattern in what the API server or an admission webhook says to a request, code, remedy
+REFUSALS = (
+    (
+        r"managed by the Ingress Operator|openshift-ingress-operator-gatewayapi-crd-admission",
+        "F6",
+        "OpenShift owns the Gateway API CRDs here: leave them to the platform",
+    ),
+    (r"failed calling webhook", "F32", "wait until the webhook's pods are ready and its CA bundle is set, then run again"),
+    (
+        r"admission webhook \S+ denied|ValidatingAdmissionPolicy \S+ with binding \S+ denied",
+        "policy",
+        "a policy of this cluster refuses it: change what it names in your file, or have its owner make an exception, then run again",
+    ),
+    (r'is forbidden: User "', "rights", "have that right granted, or use an account that has it; playbooks/preflight.yml names all that are lacking"),
+    (
+        r"no matches for kind|could not find the requested resource|ensure CRDs are installed first",
+        "F2",
+        "install the CRD in the version that is asked for, or ask for the version that is served",
+    ),
+    (r"exceeded quota", "quota", "raise the quota, or lower requests and replicas"),
+    (r"security context constraint|violates PodSecurity|PodSecurity", "scc", "correct the security context, or grant the policy to the service account"),
+    (r"serviceaccount .*not found", "account", "create the service account"),
+    (r"is being terminated|being terminated", "F45", "wait until the namespace is gone, then create it anew"),
+)

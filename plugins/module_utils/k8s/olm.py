@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the Operator Lifecycle Manager would install, held against what was approved. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common.objects import condition, dig, mapping, text
+
+Facts = dict[str, t.Any]
+
+
+def waiting(subscription: Facts, plan: Facts | None) -> bool:
+    """Whether the manager has not said yet what it would install. One that cannot find anything has; the wait for the Subscription tells it."""
+    status = mapping(subscription.get("status"))
+    failed = condition(status, "ResolutionFailed").get("status") == "True"
+    return not (plan or status.get("installedCSV") or failed)
+
+
+def refusals(subscription: Facts, plan: Facts | None, approved: t.Sequence[str]) -> list[str]:
+    """Why a plan is not approved, with what to write; empty where it is, or where nothing is left to approve."""
+    if plan is None or dig(plan, "spec", "approved") or dig(subscription, "status", "installedCSV"):
+        return []
+    names = [text(name) for name in dig(plan, "spec", "clusterServiceVersionNames") or []]
+    unnamed = [name for name in names if name not in approved]
+    if not unnamed:
+        return []
+    where = f"{text(dig(plan, 'metadata', 'namespace'))}/{text(dig(plan, 'metadata', 'name'))}"
+    how = f"write {', '.join(unnamed)} under llm_d_gpus.approved if that is right, or set spec.approved of it"
+    return [f"InstallPlan {where} would install {', '.join(names)}; {how}"]

@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a cluster is, and what it has free, from what was collected of it. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from decimal import Decimal, InvalidOperation
+
+from ..common.objects import dicts, dig, mapping, text
+
+Facts = dict[str, t.Any]
+_SUFFIXES = {"m": Decimal("0.001"), "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_SUFFIXES.update({f"{letter}i": 1024**power for power, letter in enumerate("KMGTP", start=1)})
+CLOUDS = ("gke", "eks", "aks")
+
+
+def detect(facts: Facts) -> Facts:
+    """{name, version, flavour}: name is one of llm_d_platform's, flavour is what kind of Kubernetes it is in detail."""
+    version = text(facts.get("version"))
+    nodes = dicts(facts.get("nodes"))
+    if "config.openshift.io" in mapping(facts.get("groups")):
+        return {"name": "openshift", "flavour": "openshift", "version": text(dig(facts, "cluster_version", "status", "desired", "version")) or None}
+    for mark, name in (("-gke.", "gke"), ("-eks-", "eks")):
+        if mark in version:
+            return {"name": name, "flavour": name, "version": version}
+    labels = [mapping(dig(node, "metadata", "labels")) for node in nodes]
+    providers = [text(dig(node, "spec", "providerID")) for node in nodes]
+    if any("kubernetes.azure.com/cluster" in each for each in labels):
+        return {"name": "aks", "flavour": "aks", "version": version}
+    flavour = "kubernetes"
+    if "+rke2" in version:
+        flavour = "rke2"
+    elif "+k3s" in version:
+        flavour = "k3s"
+    elif any(each.startswith("kind://") for each in providers):
+        flavour = "kind"
+    elif any("minikube.k8s.io/name" in each for each in labels):
+        flavour = "minikube"
+    elif [text(dig(node, "metadata", "name")) for node in nodes] == ["local"]:
+        flavour = "local"
+    return {"name": "kubernetes", "flavour": flavour, "version": version}
+
+
+def parts(version: str) -> tuple[int, ...]:
+    """A version as numbers; empty for none."""
+    return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[-+]", version.lstrip("v"))[0]))
+
+
+def older(found: str, needed: str) -> bool:
+    """Whether one version is less than another, as far as the other says."""
+    mine, theirs = parts(found), parts(needed)
+    return mine + (0,) * (len(theirs) - len(mine)) < theirs
+
+
+def amount(quantity: t.Any) -> Decimal:
+    """A Kubernetes quantity as a number; 0 for what is none."""
+    match = re.fullmatch(r"([0-9.]+(?:[eE][0-9]+)?)([A-Za-z]*)", str(quantity))
+    try:
+        return Decimal(match.group(1)) * _SUFFIXES.get(match.group(2), 1) if match else Decimal(0)
+    except InvalidOperation:
+        return Decimal(0)
+
+
+def image_version(deployment: t.Any) -> str | None:
+    """The version in the image tag of a controller."""
+    for container in dicts(dig(deployment, "spec", "template", "spec", "containers")):
+        match = re.search(r":v?(\d+\.\d+[^@]*)(@|$)", text(container.get("image")))
+        if match:
+            return match.group(1)
+    return None
+
+
+def load_balancer(facts: Facts, platform: Facts) -> bool:
+    """Whether a Service of type LoadBalancer would get an address: a cloud, MetalLB or the like, or one that has."""
+    if platform["name"] in CLOUDS or platform["flavour"] == "k3s":
+        return True
+    if mapping(facts.get("groups")).keys() & {"metallb.io", "kube-vip.io", "cilium.io"}:
+        return True
+    if text(dig(facts, "infrastructure", "status", "platform")) in ("AWS", "Azure", "GCP", "IBMCloud"):
+        return True
+    return any(dig(item, "status", "loadBalancer", "ingress") for item in dicts(facts.get("load_balancers")))
+
+
+def free_accelerators(facts: Facts, resource: str) -> list[Facts]:
+    """Nodes with the resource: {node, labels, taints, allocatable, free}; what pods asked for is taken off."""
+    used: dict[str, int] = {}
+    for pod in dicts(facts.get("pods")):
+        if text(dig(pod, "status", "phase")) in ("Succeeded", "Failed"):
+            continue
+        node = text(dig(pod, "spec", "nodeName"))
+        asked = sum(int(amount(mapping(dig(part, "resources", "requests")).get(resource, 0))) for part in dicts(dig(pod, "spec", "containers")))
+        used[node] = used.get(node, 0) + asked
+    found = []
+    for node in dicts(facts.get("nodes")):
+        total = int(amount(mapping(dig(node, "status", "allocatable")).get(resource, 0)))
+        if total:
+            name = text(dig(node, "metadata", "name"))
+            found.append(
+                {
+                    "node": name,
+                    "labels": mapping(dig(node, "metadata", "labels")),
+                    "taints": dicts(dig(node, "spec", "taints")),
+                    "cordoned": bool(dig(node, "spec", "unschedulable")),
+                    "allocatable": total,
+                    "free": max(0, total - used.get(name, 0)),
+                }
+            )
+    return found
+
+
+def tolerated(taint: Facts, tolerations: t.Sequence[Facts]) -> bool:
+    """Whether a pod may stand a taint, as the scheduler sees it."""
+    if taint.get("effect") == "PreferNoSchedule":
+        return True
+    for each in tolerations:
+        if each.get("effect") not in (None, "", taint.get("effect")):
+            continue
+        if each.get("key") in (None, "") and each.get("operator") == "Exists":
+            return True
+        if each.get("key") == taint.get("key") and (each.get("operator") == "Exists" or (each.get("value") or "") == (taint.get("value") or "")):
+            return True
+    return False

@@ -1,0 +1,151 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Readiness of Gateway API objects and their extensions. Computes only; see readiness.judge."""
+
+from __future__ import annotations
+
+import re
+
+from ...common.objects import Context, Verdict, condition, describe, dicts, dig, generation, mapping, text, unmet
+
+GROUP = "gateway.networking.k8s.io"
+
+# pattern in a condition's words, remedy: what the reasons of the Gateway API mean for a user
+REMEDIES = (
+    (r"not reported yet|not yet for|Waiting|=Unknown|no controller", "check that the gateway's controller runs and is told this controllerName"),
+    (r"AddressNotAssigned|AddressNotUsable", "set the gateway's service type to ClusterIP, or install a load balancer"),
+    (r"NoResources|NoReadyListeners", "check the pods of the gateway's proxy"),
+    (r"InvalidParameters", "correct the object that parametersRef names"),
+    (r"NotAllowedByListeners", "allow the route's namespace in the listener's allowedRoutes"),
+    (r"NoMatchingListenerHostname", "give route and listener a host name in common"),
+    (r"NoMatchingParent", "correct parentRefs: name, namespace, sectionName, port"),
+    (r"RefNotPermitted|missing a ReferenceGrant", "create a ReferenceGrant in the namespace of the backend"),
+    (
+        r"ENABLE_GATEWAY_API_INFERENCE_EXTENSION|unsupported backendRef|InvalidKind",
+        "let the control plane serve InferencePools (its flag, and the API group it reads), or route to a Service",
+    ),
+    (r"BackendNotFound|ServiceNotFound", "create the backend that the route names, in the namespace it names"),
+    (r"UnsupportedProtocol|UnsupportedValue", "use a protocol or value that this gateway supports"),
+    (r"InvalidCertificateRef", "create the TLS Secret that the listener names"),
+    (r"PortUnavailable|Conflicted|HostnameConflict|ProtocolConflict", "two objects claim the same place: change one of them"),
+    (r"TargetNotFound", "correct targetRefs: the object named there does not exist"),
+    (r"InvalidExtensionRef|EndpointPickerRefMissing", "create the Service of the endpoint picker that the pool names"),
+    (r"HTTPRouteNotAccepted", "look at the route that leads to the pool"),
+    (r"NotSupportedByParent", "this gateway does not serve InferencePools: choose another provider"),
+)
+
+
+def remedy(words: str) -> str:
+    """What to do about a condition, from its words."""
+    for pattern, what in REMEDIES:
+        if re.search(pattern, words):
+            return what
+    return ""
+
+
+def _no(words: str) -> Verdict:
+    return Verdict(False, words, remedy(words))
+
+
+def gateway_class(obj: dict, context: Context) -> Verdict:
+    """Accepted by its controller."""
+    words = unmet(obj.get("status"), ("Accepted",), generation(obj))
+    return _no(words) if words else Verdict(True, "accepted")
+
+
+def gateway(obj: dict, context: Context) -> Verdict:
+    """Accepted and programmed for the present generation, and so is every listener."""
+    status, current = mapping(obj.get("status")), generation(obj)
+    words = unmet(status, ("Accepted", "Programmed"), current)
+    if words:
+        return _no(words)
+    found = {text(entry.get("name")): entry for entry in dicts(status.get("listeners"))}
+    for listener in dicts(dig(obj, "spec", "listeners")):
+        name = text(listener.get("name"))
+        words = unmet(found.get(name), ("Programmed", "ResolvedRefs"), current) if name in found else "Programmed is not reported yet"
+        if words:
+            return Verdict(False, f"listener {name}: {words}", remedy(words))
+    return Verdict(True, "programmed")
+
+
+def route(obj: dict, context: Context) -> Verdict:
+    """Accepted, with its references resolved, by every parent that it names."""
+    parents = dicts(dig(obj, "spec", "parentRefs"))
+    entries = dicts(dig(obj, "status", "parents"))
+    for parent in parents:
+        mine = [entry for entry in entries if same_parent(parent, mapping(entry.get("parentRef")), obj)]
+        name = text(parent.get("name")) + (f" section {parent['sectionName']}" if parent.get("sectionName") else "")
+        words = _best(mine, generation(obj))
+        if words:
+            return Verdict(False, f"parent {name}: {words}", remedy(words))
+    return Verdict(True, f"accepted by {len(parents)} parent{'' if len(parents) == 1 else 's'}")
+
+
+def same_parent(wanted: dict, found: dict, obj: dict) -> bool:
+    """True when both references name the same parent, with the defaults of the Gateway API filled in."""
+    home = text(dig(obj, "metadata", "namespace"))
+
+    def key(ref: dict) -> tuple:
+        group = ref.get("group")
+        return (
+            GROUP if group is None else text(group),
+            text(ref.get("kind")) or "Gateway",
+            text(ref.get("namespace")) or home,
+            text(ref.get("name")),
+            text(ref.get("sectionName")),
+            text(ref.get("port")),
+        )
+
+    return key(wanted) == key(found)
+
+
+def _best(entries: list[dict], current: int) -> str:
+    """Empty when one controller has accepted the route; else why none has.
+
+    Several controllers may write an entry for one parent, and a policy controller's entry need not speak of acceptance at all.
+    """
+    if not entries:
+        return "no controller has taken it up"
+    reasons = [unmet(entry, ("Accepted", "ResolvedRefs"), current) for entry in entries]
+    if not all(reasons):
+        return ""
+    telling = [words for words, entry in zip(reasons, entries) if condition(entry, "Accepted")]
+    return (telling or reasons)[0]
+
+
+def inference_pool(obj: dict, context: Context) -> Verdict:
+    """Refused by no parent. Some gateways never report on a pool, others only once a route leads to it: silence is no failure."""
+    status, current = mapping(obj.get("status")), generation(obj)
+    entries = dicts(status.get("parents")) or dicts(status.get("parent"))
+    claimed = 0
+    for entry in entries:
+        ref = mapping(entry.get("parentRef"))
+        if text(ref.get("kind")) == "Status" and text(ref.get("name")) == "default":
+            continue
+        for name in ("Accepted", "ResolvedRefs"):
+            found = condition(entry, name)
+            if found.get("status") == "False":
+                words = describe(found)
+                return Verdict(False, f"parent {text(ref.get('name'))}: {words}", remedy(words))
+        words = unmet(entry, ("Accepted", "ResolvedRefs"), current)
+        if words and dicts(entry.get("conditions")):
+            return Verdict(False, f"parent {text(ref.get('name'))}: {words}", remedy(words))
+        claimed += 1
+    return Verdict(True, f"accepted by {claimed} parent{'' if claimed == 1 else 's'}" if claimed else "there; no gateway reports on it")
+
+
+def policy(obj: dict, context: Context) -> Verdict:
+    """Accepted for every ancestor, and for one at least."""
+    current = generation(obj)
+    ancestors = dicts(dig(obj, "status", "ancestors"))
+    if not ancestors:
+        return Verdict(False, "no controller has taken it up", "check that the object in targetRefs exists and belongs to a gateway of this controller")
+    for entry in ancestors:
+        words = unmet(entry, ("Accepted",), current)
+        if words:
+            return _no(words)
+        overridden = condition(entry, "Overridden")
+        if overridden.get("status") == "True":
+            return Verdict(False, describe(overridden), "remove the policy that overrides this one, or this one")
+    return Verdict(True, "accepted")

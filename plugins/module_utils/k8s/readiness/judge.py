@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Is an object ready? One pure function, judge, over the object as the API server shows it."""
+
+from __future__ import annotations
+
+from ...common.objects import Context, Verdict, condition, describe, dicts, dig, generation, mapping, number, text, unmet
+from . import gateway as gateways
+from . import operators, workloads
+
+# conditions that other kinds use to say that all is well; and kinds that will set one, so that its absence means "not yet"
+GENERIC = ("Ready", "Available")
+EXPECTED = {
+    ("keda.sh", "ScaledObject"): ("Ready",),
+    ("apiregistration.k8s.io", "APIService"): ("Available",),
+    ("cert-manager.io", "Certificate"): ("Ready",),
+    ("serving.kserve.io", "InferenceService"): ("Ready",),
+    ("serving.kserve.io", "LLMInferenceService"): ("Ready",),
+}
+
+
+def judge(obj: object, context: Context | None = None) -> Verdict:
+    """A verdict on one object. Never raises: an object of an unknown shape is judged by what can be read of it.
+
+    obj: as returned by the API server, None when it does not exist.
+    """
+    context = context or Context()
+    if not isinstance(obj, dict) or not obj:
+        return Verdict(False, "does not exist", "check that it was applied, and whether something deletes it")
+    if dig(obj, "metadata", "deletionTimestamp"):
+        return leaving(obj)
+    return find_judge(group_of(obj), text(obj.get("kind")))(obj, context)
+
+
+def group_of(obj: dict) -> str:
+    """The API group of an object; empty for the core group."""
+    version = text(obj.get("apiVersion"))
+    return version.rpartition("/")[0]
+
+
+def find_judge(group: str, kind: str):
+    """The judge of a kind."""
+    found = JUDGES.get((group, kind))
+    if found:
+        return found
+    if kind == "InferencePool":
+        return gateways.inference_pool
+    if kind.endswith("Route") and group == gateways.GROUP:
+        return gateways.route
+    if kind.endswith("Policy") and (group.startswith("gateway.") or group == gateways.GROUP):
+        return gateways.policy
+    return other
+
+
+def leaving(obj: dict) -> Verdict:
+    """Why an object that is being deleted is still there."""
+    held = [text(name) for name in dig(obj, "metadata", "finalizers") or []] if isinstance(dig(obj, "metadata", "finalizers"), list) else []
+    if text(obj.get("kind")) == "Namespace":
+        held += [text(name) for name in dig(obj, "spec", "finalizers") or []] if isinstance(dig(obj, "spec", "finalizers"), list) else []
+        rest = [describe(entry) for entry in dicts(dig(obj, "status", "conditions")) if entry.get("status") == "True"]
+        if rest:
+            return Verdict(False, f"being deleted; {'; '.join(rest)}", "delete the objects it still holds while their controllers run, or their finalizers")
+    words = "being deleted" + (f", held by {', '.join(held)}" if held else "")
+    return Verdict(False, words, "check that the controller which owns the finalizer runs" if held else "")
+
+
+def definition(obj: dict, context: Context) -> Verdict:
+    """A CustomResourceDefinition that is established under the names it wants."""
+    names = condition(obj.get("status"), "NamesAccepted")
+    if names.get("status") == "False":
+        return Verdict(False, describe(names), "another definition has taken its names: remove one of them", True)
+    words = unmet(obj.get("status"), ("Established", "NamesAccepted"), 0)
+    return Verdict(False, words) if words else Verdict(True, "established")
+
+
+def namespace(obj: dict, context: Context) -> Verdict:
+    """Active."""
+    phase = text(dig(obj, "status", "phase"))
+    return Verdict(True, "active") if phase == "Active" else Verdict(False, phase or "not yet active")
+
+
+def other(obj: dict, context: Context) -> Verdict:
+    """Any other kind: its observed generation and its Ready or Available condition, where it has them."""
+    status, current = mapping(obj.get("status")), generation(obj)
+    seen = status.get("observedGeneration")
+    if isinstance(seen, int) and number(seen) < current:
+        return Verdict(False, "not yet seen by its controller")
+    wanted = EXPECTED.get((group_of(obj), text(obj.get("kind"))), ())
+    for name in wanted or GENERIC:
+        if wanted or condition(status, name):
+            words = unmet(status, (name,), current)
+            return Verdict(False, words) if words else Verdict(True, name.lower())
+    return Verdict(True, "there")
+
+
+JUDGES = {
+    ("apps", "Deployment"): workloads.deployment,
+    ("apps", "StatefulSet"): workloads.statefulset,
+    ("apps", "DaemonSet"): workloads.daemonset,
+    ("apps", "ReplicaSet"): workloads.replicaset,
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): workloads.leader_worker_set,
+    ("batch", "Job"): workloads.job,
+    ("", "Pod"): workloads.pod,
+    ("", "Service"): workloads.service,
+    ("", "PersistentVolumeClaim"): workloads.claim,
+    ("", "Namespace"): namespace,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): definition,
+    ("nvidia.com", "ClusterPolicy"): operators.cluster_policy,
+    ("habanalabs.habana.ai", "ClusterPolicy"): operators.gaudi_policy,
+    ("amd.com", "DeviceConfig"): operators.device_config,
+    ("operators.coreos.com", "Subscription"): operators.subscription,
+    ("operators.coreos.com", "ClusterServiceVersion"): operators.service_version,
+    (gateways.GROUP, "GatewayClass"): gateways.gateway_class,
+    (gateways.GROUP, "Gateway"): gateways.gateway,
+}
+
+
+def waitable(obj: dict) -> bool:
+    """True for kinds that are more than there: applying them starts something that can fail or take time."""
+    group, kind = group_of(obj), text(obj.get("kind"))
+    if kind in ("Service", "PersistentVolumeClaim") and group == "":
+        # a plain Service is ready when it is there, and some claims bind only when a pod uses them
+        return dig(obj, "spec", "type") == "LoadBalancer"
+    return find_judge(group, kind) is not other or (group, kind) in EXPECTED

@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Readiness of what runs pods. Computes only; see readiness.judge."""
+
+from __future__ import annotations
+
+from ...common.objects import Context, Verdict, condition, dicts, dig, generation, mapping, number, text, unmet
+from ...common.text import shorten
+from ..pod_failures import doing, pod_trouble, refused
+
+
+def deployment(obj: dict, context: Context) -> Verdict:
+    """Seen, every replica updated and available, none of an older revision left."""
+    status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
+    updated, available = number(status.get("updatedReplicas")), number(status.get("availableReplicas"))
+    if dig(obj, "spec", "paused") is True and updated < want:
+        return Verdict(False, "its rollout is paused", "resume it (kubectl rollout resume)")
+    return _replicas(obj, context, want, min(updated, available), number(status.get("replicas")) - updated)
+
+
+def statefulset(obj: dict, context: Context) -> Verdict:
+    """Seen, every replica ready, and of the present revision unless the strategy leaves old ones on purpose."""
+    status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
+    ready, updated = number(status.get("readyReplicas")), number(status.get("updatedReplicas"))
+    strategy = mapping(dig(obj, "spec", "updateStrategy"))
+    partition = number(dig(strategy, "rollingUpdate", "partition"))
+    if strategy.get("type") == "OnDelete" or status.get("currentRevision") == status.get("updateRevision"):
+        return _replicas(obj, context, want, ready, max(0, number(status.get("replicas")) - want))
+    return _replicas(obj, context, want, ready, max(0, want - partition - updated))
+
+
+def daemonset(obj: dict, context: Context) -> Verdict:
+    """Seen, updated and available on every node that it belongs on."""
+    status = mapping(obj.get("status"))
+    want = number(status.get("desiredNumberScheduled"))
+    done = number(status.get("numberAvailable"))
+    if dig(obj, "spec", "updateStrategy", "type") != "OnDelete":
+        done = min(done, number(status.get("updatedNumberScheduled")))
+    return _replicas(obj, context, want, done, number(status.get("numberMisscheduled")))
+
+
+def replicaset(obj: dict, context: Context) -> Verdict:
+    """Seen and every replica available."""
+    status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
+    return _replicas(obj, context, want, number(status.get("availableReplicas")), number(status.get("replicas")) - want)
+
+
+def leader_worker_set(obj: dict, context: Context) -> Verdict:
+    """Seen, every group of the present revision and ready as a whole. A group is ready with its leader and all of its workers."""
+    status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
+    ready, updated = number(status.get("readyReplicas")), number(status.get("updatedReplicas"))
+    found = _replicas(obj, context, want, min(ready, updated), number(status.get("replicas")) - updated)
+    # The two numbers may be of different groups; only the condition counts groups of which both are true. What it says when it is false is no reason.
+    if found.ready and unmet(status, ("Available",), generation(obj)):
+        return Verdict(False, f"{found.reason}, others being replaced")
+    return found
+
+
+def _replicas(obj: dict, context: Context, want: int, done: int, old: int) -> Verdict:
+    if number(dig(obj, "status", "observedGeneration")) < generation(obj):
+        return Verdict(False, "not yet seen by its controller", "check that the controller manager runs")
+    if done >= want and old <= 0:
+        return Verdict(True, f"{done}/{want} ready")
+    if done >= want:
+        return Verdict(False, f"{done}/{want} ready, {old} old still there")
+    count = f"{done}/{want} ready"
+    failure = condition(obj.get("status"), "ReplicaFailure")
+    if failure.get("status") == "True":
+        trouble = refused(text(failure.get("message")))
+        return Verdict(False, f"{count} ({trouble.what})", trouble.remedy, trouble.terminal)
+    return _pods(count, context)
+
+
+def _pods(count: str, context: Context) -> Verdict:
+    """The verdict that the pods colour: the worst trouble, else what the first unready pod does."""
+    waiting = [pod for pod in context.pods if condition(mapping(pod).get("status"), "Ready").get("status") != "True"]
+    troubles = [trouble for trouble in (pod_trouble(pod, context.restarts) for pod in waiting) if trouble]
+    if troubles:
+        worst = max(troubles, key=lambda trouble: trouble.terminal)
+        return Verdict(False, f"{count} ({worst.what})", worst.remedy, worst.terminal)
+    if waiting:
+        return Verdict(False, f"{count} ({doing(waiting[0], context.events)})")
+    return Verdict(False, count)
+
+
+def job(obj: dict, context: Context) -> Verdict:
+    """Complete; a failed job stays failed."""
+    status = mapping(obj.get("status"))
+    if condition(status, "Complete").get("status") == "True":
+        return Verdict(True, "complete")
+    for name in ("Failed", "FailureTarget"):
+        failed = condition(status, name)
+        if failed.get("status") == "True":
+            what = f"failed: {text(failed.get('reason'))} {shorten(text(failed.get('message')))}".strip()
+            return Verdict(False, what, "read the log of its last pod, then delete the job and run again", True)
+    if dig(obj, "spec", "suspend") is True:
+        return Verdict(False, "suspended", "set spec.suspend to false")
+    done, want = number(status.get("succeeded")), number(dig(obj, "spec", "completions"), 1)
+    return _pods(f"{done}/{want} complete", context)
+
+
+def pod(obj: dict, context: Context) -> Verdict:
+    """Ready, or run to its end."""
+    status = mapping(obj.get("status"))
+    if status.get("phase") == "Succeeded":
+        return Verdict(True, "succeeded")
+    if condition(status, "Ready").get("status") == "True":
+        return Verdict(True, "ready")
+    trouble = pod_trouble(obj, context.restarts)
+    if trouble:
+        return Verdict(False, trouble.what, trouble.remedy, trouble.terminal)
+    return Verdict(False, doing(obj, context.events))
+
+
+def service(obj: dict, context: Context) -> Verdict:
+    """There; one of type LoadBalancer has an address."""
+    if dig(obj, "spec", "type") != "LoadBalancer" or dicts(dig(obj, "status", "loadBalancer", "ingress")):
+        return Verdict(True, "there")
+    return Verdict(False, "no load balancer address yet", "install a load balancer, or use type ClusterIP or NodePort")
+
+
+def claim(obj: dict, context: Context) -> Verdict:
+    """A PersistentVolumeClaim that is bound."""
+    phase = text(dig(obj, "status", "phase"))
+    if phase == "Bound":
+        return Verdict(True, "bound")
+    if phase == "Lost":
+        return Verdict(False, "its volume is lost", "delete the claim and create it again", True)
+    return Verdict(False, f"{phase or 'Pending'}", "check its storage class; some bind only when a pod uses the claim")

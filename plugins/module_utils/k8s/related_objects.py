@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Looking at objects of a cluster with few requests: the objects, their pods, events and logs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..common.objects import dicts, dig, generation, mapping, number, text
+from .client import Cluster
+from .errors import ApiError, ClusterError
+
+# large ones: each is fetched by name, never as a list
+HEAVY = ("CustomResourceDefinition", "Secret")
+# how providers label the pods of a gateway: the Gateway API's own label, then Envoy Gateway's pair
+GATEWAY_PODS = (
+    "gateway.networking.k8s.io/gateway-name={name}",
+    "gateway.envoyproxy.io/owning-gateway-name={name},gateway.envoyproxy.io/owning-gateway-namespace={namespace}",
+)
+# what operators of accelerators act on, with the namespace of the operator's DaemonSets; its own where that is empty
+OPERATED = {("habanalabs.habana.ai", "ClusterPolicy"): "habana-ai-operator", ("amd.com", "DeviceConfig"): ""}
+REVISION = "deployment.kubernetes.io/revision"
+# labels that LeaderWorkerSet gives to all that it makes
+GROUPS = "leaderworkerset.sigs.k8s.io"
+GROUP_REVISION = f"{GROUPS}/template-revision-hash"
+
+
+@dataclass(frozen=True)
+class Ref:
+    """Which object: by name, by labels (all that bear them), or every one of the kind, of which one at least has to be there."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    generation: int = 0
+    labels: str = ""
+    every: bool = False
+
+    def __str__(self) -> str:
+        name = self.name or (f"with {self.labels}" if self.labels else "of any name")
+        return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
+
+
+def references(items: list[dict]) -> list[Ref]:
+    """Refs of definitions, of objects, or of short forms {api_version, kind, name, namespace, label_selector, every}.
+
+    Raises ClusterError naming every element that is incomplete.
+    """
+    refs, problems = [], []
+    for index, item in enumerate(items):
+        metadata = mapping(item.get("metadata"))
+        labels = item.get("label_selector") or ""
+        if isinstance(labels, dict):
+            labels = ",".join(f"{name}={value}" for name, value in labels.items())
+        ref = Ref(
+            text(item.get("apiVersion") or item.get("api_version")),
+            text(item.get("kind")),
+            text(metadata.get("namespace") or item.get("namespace")),
+            text(metadata.get("name") or item.get("name")),
+            int(metadata.get("generation") or item.get("generation") or 0),
+            text(labels),
+            bool(item.get("every")),
+        )
+        lacking = [name for name, value in (("apiVersion", ref.api_version), ("kind", ref.kind), ("name", ref.name or ref.labels or ref.every)) if not value]
+        if lacking:
+            problems.append(f"resources[{index}] lacks {', '.join(lacking)}")
+        refs.append(ref)
+    if problems:
+        raise ClusterError("; ".join(problems))
+    return refs
+
+
+class Observer:
+    """Reads the objects behind some Refs, and what belongs to them.
+
+    skip_forbidden: what may not be read counts as not there; `forbidden` tells for which refs, and what the API server said.
+    """
+
+    def __init__(self, cluster: Cluster, refs: list[Ref], skip_forbidden: bool = False):
+        self.cluster = cluster
+        self._skip_forbidden = skip_forbidden
+        self.forbidden: dict[Ref, str] = {}
+        self.refs = refs
+        self._groups: dict[tuple, list[Ref]] = {}
+        for ref in refs:
+            key = (ref.api_version, ref.kind, ref.namespace, ref.labels, ref.name if ref.kind in HEAVY else "")
+            self._groups.setdefault(key, []).append(ref)
+
+    def fetch(self) -> dict[Ref, list[dict]]:
+        """The objects of each Ref: none, one, or all that bear its labels. One request per kind and namespace."""
+        found: dict[Ref, list[dict]] = {}
+        for part in self.cluster.parallel(self._group, list(self._groups.values())):
+            found.update(part)
+        return found
+
+    def known(self, ref: Ref, refresh: bool = False) -> bool:
+        """True when the API server serves the kind."""
+        return self.cluster.resource(ref.api_version, ref.kind, refresh) is not None
+
+    def _group(self, refs: list[Ref]) -> dict[Ref, list[dict]]:
+        first = refs[0]
+        single = len(refs) == 1 and bool(first.name) and not first.labels
+        path = self.cluster.path(first.api_version, first.kind, first.namespace, first.name if single else None)
+        if path is None:
+            return {ref: [] for ref in refs}
+        try:
+            answer = self.cluster.find(path, {"labelSelector": first.labels} if first.labels else None)
+        except ApiError as exc:
+            if exc.status != 403 or not self._skip_forbidden:
+                raise
+            answer = None
+            self.forbidden.update(dict.fromkeys(refs, str(exc)))
+        items = [answer] if single and answer else dicts(mapping(answer).get("items"))
+        for item in items:
+            # items of a list do not tell what they are
+            item.setdefault("apiVersion", first.api_version)
+            item.setdefault("kind", first.kind)
+            mapping(item.get("metadata")).pop("managedFields", None)
+        if first.labels:
+            return {ref: items for ref in refs}
+        by_name = {dig(item, "metadata", "name"): item for item in items}
+        return {ref: items if ref.every else [by_name[ref.name]] if ref.name in by_name else [] for ref in refs}
+
+    def pods(self, obj: dict) -> list[dict]:
+        """Pods of the present revision of a workload, or of a Gateway's proxy; none where they may not be read.
+
+        None either while the controller has not seen the present generation: what it calls the newest revision then is the one before.
+        """
+        namespace, kind = text(dig(obj, "metadata", "namespace")), text(obj.get("kind"))
+        if kind == "Pod":
+            return [obj]
+        if kind == "Gateway":
+            return self._gateway_pods(text(dig(obj, "metadata", "name")), namespace)
+        if kind == "LeaderWorkerSet":
+            return self._group_pods(obj, namespace)
+        if (text(obj.get("apiVersion")).partition("/")[0], kind) in OPERATED:
+            namespace = OPERATED[text(obj.get("apiVersion")).partition("/")[0], kind] or namespace
+            return [pod for pod in self._list(f"/api/v1/namespaces/{namespace}/pods", "") if _of_daemon_set(pod)]
+        selector = selector_text(mapping(dig(obj, "spec", "selector")))
+        if not selector or not namespace or kind not in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"):
+            return []
+        if kind in ("Deployment", "StatefulSet") and number(dig(obj, "status", "observedGeneration")) < generation(obj):
+            return []
+        pods = self._list(f"/api/v1/namespaces/{namespace}/pods", selector)
+        if kind == "Deployment":
+            sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/replicasets", selector)
+            newest = [entry for entry in sets if dig(entry, "metadata", "annotations", REVISION) == dig(obj, "metadata", "annotations", REVISION)]
+            return [pod for pod in pods if any(owned(pod, entry) for entry in newest)]
+        if kind == "StatefulSet" and dig(obj, "status", "updateRevision"):
+            revision = dig(obj, "status", "updateRevision")
+            return [pod for pod in pods if dig(pod, "metadata", "labels", "controller-revision-hash") == revision]
+        return [pod for pod in pods if owned(pod, obj)]
+
+    def _group_pods(self, obj: dict, namespace: str) -> list[dict]:
+        """Leaders and workers of the present revision, which the StatefulSet of the leaders tells; it bears the name of the LeaderWorkerSet."""
+        if number(dig(obj, "status", "observedGeneration")) < generation(obj):
+            return []
+        name = text(dig(obj, "metadata", "name"))
+        sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/statefulsets", f"{GROUPS}/name={name}")
+        revision = next((dig(entry, "metadata", "labels", GROUP_REVISION) for entry in sets if dig(entry, "metadata", "name") == name), None)
+        return self._list(f"/api/v1/namespaces/{namespace}/pods", f"{GROUPS}/name={name},{GROUP_REVISION}={revision}") if revision else []
+
+    def _gateway_pods(self, name: str, namespace: str) -> list[dict]:
+        for selector in GATEWAY_PODS:
+            found = self._list("/api/v1/pods", selector.format(name=name, namespace=namespace))
+            if found:
+                return found
+        return []
+
+    def events(self, obj: dict) -> list[dict]:
+        """Events of one object, the oldest first."""
+        namespace = text(dig(obj, "metadata", "namespace")) or "default"
+        fields = f"involvedObject.uid={text(dig(obj, 'metadata', 'uid'))}"
+        try:
+            found = self.cluster.find(f"/api/v1/namespaces/{namespace}/events", {"fieldSelector": fields, "limit": "100"})
+        except ApiError:
+            return []
+        return dicts(mapping(found).get("items"))
+
+    def log(self, pod: dict, container: str, lines: int, previous: bool = False) -> str:
+        """The end of a container's log; empty where there is none. Secrets are still in it."""
+        name, namespace = text(dig(pod, "metadata", "name")), text(dig(pod, "metadata", "namespace"))
+        query = {"container": container, "tailLines": str(lines), "limitBytes": "200000"}
+        if previous:
+            query["previous"] = "true"
+        try:
+            return self.cluster.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}/log", query, raw=True, timeout=10)
+        except ClusterError:
+            return ""
+
+    def _list(self, path: str, selector: str) -> list[dict]:
+        try:
+            return dicts(mapping(self.cluster.find(path, {"labelSelector": selector})).get("items"))
+        except ApiError:
+            # what cannot be read cannot colour a message; the object itself was read
+            return []
+
+
+def owned(child: dict, owner: dict) -> bool:
+    """True when the owner is among the child's owner references."""
+    uid = dig(owner, "metadata", "uid")
+    return any(entry.get("uid") == uid for entry in dicts(dig(child, "metadata", "ownerReferences")))
+
+
+def _of_daemon_set(pod: dict) -> bool:
+    return any(entry.get("kind") == "DaemonSet" for entry in dicts(dig(pod, "metadata", "ownerReferences")))
+
+
+def selector_text(selector: dict) -> str:
+    """A label selector of a workload in the form of a query."""
+    parts = [f"{name}={value}" for name, value in mapping(selector.get("matchLabels")).items()]
+    for entry in dicts(selector.get("matchExpressions")):
+        key, values = text(entry.get("key")), ",".join(text(value) for value in entry.get("values") or [])
+        form = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key, "DoesNotExist": f"!{key}"}
+        parts.append(form.get(text(entry.get("operator")), ""))
+    return ",".join(part for part in parts if part)

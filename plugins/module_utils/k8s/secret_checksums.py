@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Annotations of pod templates that change when a Secret does which their environment is read from. Pure.
+
+A container reads its environment once, at its start: servers keep a token that was replaced until something restarts them. What is mounted is
+renewed under way, and what opens an image registry is read anew at each pull; a restart for these would only cost.
+
+The annotation can be read by whoever may read pods, so it must not help to guess the value, not even a short one: it is an HMAC, and its key is the
+uid of the Secret, which only who may read the Secret gets to see. A resourceVersion would also change with a label.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import collections.abc as c
+import copy
+import hashlib
+import hmac
+import typing as t
+
+from ..common.objects import dicts, dig, mapping, text
+
+Facts = dict[str, t.Any]
+Path = tuple[t.Any, ...]
+ANNOTATION = "llm-d.ai/secret-checksum"
+
+
+def read_by(definition: Facts) -> dict[Path, list[tuple[str, str]]]:
+    """(Secret, key) that the containers of each pod template read their environment from, by the path of the template."""
+    found = {path: sorted(set(_references(template))) for path, template in _templates(definition, ())}
+    return {path: references for path, references in found.items() if references}
+
+
+def checksum(references: c.Sequence[tuple[str, str]], secrets: c.Mapping[str, Facts | None]) -> str | None:
+    """One checksum of all that a template reads; None where a part of it cannot be read. secrets: objects by name."""
+    parts = []
+    for name, key in references:
+        secret = secrets.get(name) or {}
+        uid, value = text(dig(secret, "metadata", "uid")), mapping(secret.get("data")).get(key)
+        if not uid or value is None:
+            return None
+        try:
+            plain = base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        parts.append(hmac.new(uid.encode(), f"{name}\0{key}\0".encode() + plain, hashlib.sha256).hexdigest())
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:32]
+
+
+def borne(live: object, path: Path) -> str | None:
+    """The annotation that the template of an object bears now."""
+    return text(dig(_at(live, path), "metadata", "annotations", ANNOTATION)) or None
+
+
+def annotated(definition: Facts, annotations: c.Mapping[Path, str | None]) -> Facts:
+    """A definition with these annotations on its templates; None leaves one as it is."""
+    made = copy.deepcopy(definition)
+    for path, value in annotations.items():
+        if value:
+            metadata = _at(made, path).setdefault("metadata", {})
+            metadata["annotations"] = {**mapping(metadata.get("annotations")), ANNOTATION: value}
+    return made
+
+
+def _templates(node: object, path: Path) -> c.Iterator[tuple[Path, Facts]]:
+    """Every pod template within a definition, however deep: a workload may have several. The definition itself, a Pod, is none."""
+    if isinstance(node, dict):
+        if path and isinstance(dig(node, "spec", "containers"), list):
+            yield path, node
+        else:
+            for key, value in node.items():
+                yield from _templates(value, (*path, key))
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from _templates(value, (*path, index))
+
+
+def _references(template: Facts) -> c.Iterator[tuple[str, str]]:
+    spec = mapping(template.get("spec"))
+    for container in dicts(spec.get("initContainers")) + dicts(spec.get("containers")):
+        for variable in dicts(container.get("env")):
+            reference = mapping(dig(variable, "valueFrom", "secretKeyRef"))
+            if reference.get("name") and reference.get("key"):
+                yield text(reference["name"]), text(reference["key"])
+
+
+def _at(node: t.Any, path: Path) -> t.Any:
+    for key in path:
+        if isinstance(node, dict):
+            node = node.get(key)
+        else:
+            node = node[key] if isinstance(node, list) and isinstance(key, int) and key < len(node) else None
+    return node

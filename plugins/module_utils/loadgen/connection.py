@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One kept connection of the load client, and one exchange on it. Callbacks only: a task for each request would cost more than the request."""
+
+from __future__ import annotations
+
+import asyncio
+import collections.abc as c
+import socket
+import ssl
+import typing as t
+
+from ..http.tls import refusal
+from . import http11
+from .record import AnswerReader, Record
+from .request import Call
+from .socket_stamps import StampedSocket
+
+READ = 256 << 10  # bytes that are read at once
+
+
+class Exchange:
+    """One request under way. `done` once its record is complete; then it holds nothing of it any more."""
+
+    __slots__ = ("call", "record", "request", "reader", "connection", "deadline", "resolved", "done")
+
+    def __init__(self, call: Call, record: Record, request: bytes, deadline: float) -> None:
+        self.call: Call | None = call
+        self.record: Record | None = record
+        self.request = request
+        self.deadline = deadline
+        self.reader: AnswerReader | None = None
+        self.connection: Connection | None = None
+        self.resolved = False  # whether the server's address is known
+        self.done = False
+
+
+class Connection(asyncio.BufferedProtocol):
+    """One connection, used by one exchange at a time. `ended` hears of each exchange whose answer has ended, well or not."""
+
+    # One buffer serves them all: what was read is taken out of it before anything else is read.
+    _buffer = bytearray(READ)
+    _view = memoryview(_buffer)
+
+    def __init__(self, clock: c.Callable[[], float], ended: c.Callable[[Connection, Exchange], None], sock: socket.socket) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.closed = False
+        self.unused = True  # whether it has not carried an answer yet
+        self._clock = clock
+        self._ended = ended
+        self._stamped = sock if isinstance(sock, StampedSocket) else None
+        self._exchange: Exchange | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = t.cast(asyncio.Transport, transport)
+
+    def begin(self, exchange: Exchange) -> None:
+        """Sends a request; `ended` hears of its end."""
+        call, record = t.cast(Call, exchange.call), t.cast(Record, exchange.record)
+        exchange.reader = AnswerReader(record, call.output_len, stream=call.stream, keep_text=call.keep_text)
+        exchange.connection, exchange.resolved, self._exchange = self, True, exchange
+        t.cast(asyncio.Transport, self.transport).write(exchange.request)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        now = self._clock()
+        exchange = self._exchange
+        if exchange is None:
+            self.close()  # nobody asked for these bytes
+            return
+        reader = t.cast(AnswerReader, exchange.reader)
+        if self._stamped is not None:
+            # never before what was before it: the clock of the stamps may be set meanwhile
+            now = max(now - self._stamped.behind, reader.record.last or reader.record.sent or 0.0)
+        try:
+            reader.feed(bytes(self._view[:nbytes]), now)
+        except http11.WireError as error:
+            reader.record.fail("not_http", str(error))
+            self._end(exchange)
+            return
+        if reader.done:
+            self._end(exchange)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        exchange = self._exchange
+        if exchange is not None:
+            reader = t.cast(AnswerReader, exchange.reader)
+            if isinstance(exc, ssl.SSLError) and not reader.record.status:
+                # a client certificate that is missing or not trusted is refused behind the handshake
+                reader.record.fail("tls", "; ".join(refusal(exc)))
+            else:
+                reader.eof(self._clock())
+            self._end(exchange)
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another request may use it."""
+        return not self.closed and self._exchange is None
+
+    def close(self) -> None:
+        """At once, whatever is still on its way."""
+        self.closed, self._exchange = True, None
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _end(self, exchange: Exchange) -> None:
+        self._exchange = None
+        self._ended(self, exchange)
+        self.unused = False

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When requests leave: stages from options. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import math
+import random
+import typing as t
+
+ARRIVALS = ("poisson", "constant")
+MAX_REQUESTS = 100_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One stage: open loop at a rate, from `rate` to `to_rate` where that is given; or closed loop with so many in flight; or a trace's own times.
+
+    Bounded in seconds or in requests (in conversations, for chats).
+    """
+
+    rate: float | None = None
+    to_rate: float | None = None
+    concurrency: int | None = None
+    seconds: float | None = None
+    requests: int | None = None
+    warmup: bool = False
+    trace: bool = False
+
+    @property
+    def label(self) -> str:
+        """For people, and to find the same stage in another run."""
+        if self.trace:
+            return "trace"
+        if self.concurrency is not None:
+            return f"concurrency {self.concurrency}"
+        return f"rate {self.rate:g}" + (f" to {self.to_rate:g}" if self.to_rate is not None else "")
+
+    def share(self, index: int, count: int) -> Step:
+        """The part of client number `index` of `count` that send this stage together."""
+
+        def part(whole: int) -> int:
+            return whole // count + (index < whole % count)
+
+        return dataclasses.replace(
+            self,
+            rate=None if self.rate is None else self.rate / count,
+            to_rate=None if self.to_rate is None else self.to_rate / count,
+            concurrency=None if self.concurrency is None else part(self.concurrency),
+            requests=None if self.requests is None else part(self.requests),
+        )
+
+
+def steps(stages: c.Iterable[c.Mapping[str, t.Any]], warmup: c.Mapping[str, t.Any] | None = None) -> list[Step]:
+    """The stages of options such as {rate: 8, seconds: 30} or {concurrency: 64, requests: 1000}, the warm-up first. Raises ValueError: all problems."""
+    found, problems = [], []
+    for path, entry in ([("warmup", warmup)] if warmup else []) + [(f"stages[{index}]", entry) for index, entry in enumerate(stages)]:
+        given = {name: entry.get(name) for name in ("rate", "to_rate", "concurrency", "seconds", "requests")}
+        said = step_problems(given)
+        problems += [f"{path}{problem}" for problem in said]
+        if not said:
+            found.append(Step(**given, warmup=path == "warmup"))
+    if problems:
+        raise ValueError("; ".join(problems))
+    return found
+
+
+def step_problems(given: c.Mapping[str, t.Any]) -> list[str]:
+    """What is wrong with one stage."""
+    found = [f".{name}: {value:g} must be more than 0" for name, value in given.items() if value is not None and not (value > 0 and math.isfinite(value))]
+    if (given["rate"] is None) == (given["concurrency"] is None):
+        found.append(": give either rate or concurrency")
+    if (given["seconds"] is None) == (given["requests"] is None):
+        found.append(": give either seconds or requests")
+    if given["to_rate"] is not None and (given["rate"] is None or given["seconds"] is None):
+        found.append(".to_rate: a ramp goes from rate to to_rate in so many seconds; give rate and seconds")
+    if not found and given["requests"] is not None and given["requests"] > MAX_REQUESTS:
+        found.append(f".requests: {given['requests']} is more than {MAX_REQUESTS}")
+    return found
+
+
+def times(step: Step, seed: int, arrivals: str) -> c.Iterator[float]:
+    """When each request of an open loop is due, in seconds from the start, made as they are asked for.
+
+    poisson: independent exponential gaps, not rescaled, so the sent rate differs a little from the wanted one. constant: equal gaps.
+    In a ramp the rate grows or falls evenly; its times are those of rate 1, bent by the integral of the rate.
+    """
+    dice = random.Random(f"{seed} arrivals {step.label}")
+    place, count = 0.0, 0
+    while step.requests is None or count < step.requests:
+        place += dice.expovariate(1.0) if arrivals == "poisson" else float(count > 0)
+        moment = _bent(step, place)
+        if moment is None or (step.seconds is not None and moment >= step.seconds):
+            return
+        yield moment
+        count += 1
+
+
+def _bent(step: Step, place: float) -> float | None:
+    """When the integral of the rate has come to `place`; None where it never does."""
+    rate = t.cast(float, step.rate)
+    if step.to_rate is None or step.to_rate == rate:
+        return place / rate
+    slope = (step.to_rate - rate) / t.cast(float, step.seconds)
+    inside = rate * rate + 2 * slope * place
+    return None if inside < 0 else (math.sqrt(inside) - rate) / slope

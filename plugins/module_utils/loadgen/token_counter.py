@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tokens of answers whose server does not say how many they were, counted by the server's own tokenizer, so that none is needed here."""
+
+from __future__ import annotations
+
+import asyncio
+import collections.abc as c
+import http.client
+import json
+import typing as t
+import urllib.parse
+
+from ..http.urls import AGENT, base_url
+from .client import Target
+from .record import MOST, Record
+from .request import Call
+
+WAITING = 2000  # answers that may wait for their tokens to be counted; one more is counted in chunks
+
+
+class Counter:
+    """Counts one answer after the other, beside the load, and hands each record on when it is done."""
+
+    def __init__(self, target: Target, done: c.Callable[[Record, Call], None], timeout: float = 10.0) -> None:
+        self._target, self._done, self._timeout = target, done, timeout
+        self._queue: asyncio.Queue[tuple[Record, Call]] = asyncio.Queue()
+        self._connection: http.client.HTTPConnection | None = None
+        self._task = asyncio.get_running_loop().create_task(self._work())
+        self._works = True  # until the endpoint turns out not to be there
+
+    def put(self, record: Record, call: Call) -> None:
+        """An answer to be counted."""
+        if not self._works or record.text is None or self._queue.qsize() >= WAITING:
+            in_chunks(record)
+            self._done(record, call)
+        else:
+            self._queue.put_nowait((record, call))
+
+    async def drain(self) -> None:
+        """Until all are counted. Raises what stopped the counting, rather than wait for ever."""
+        counted = asyncio.ensure_future(self._queue.join())
+        await asyncio.wait([counted, self._task], return_when=asyncio.FIRST_COMPLETED)
+        counted.cancel()
+        if self._task.done():
+            self._task.result()
+
+    async def close(self) -> None:
+        """The end."""
+        self._task.cancel()
+        if self._connection is not None:
+            self._connection.close()
+
+    async def _work(self) -> None:
+        while True:
+            record, call = await self._queue.get()
+            try:
+                await self._one(record, call)
+            finally:
+                self._queue.task_done()
+            self._done(record, call)
+
+    async def _one(self, record: Record, call: Call) -> None:
+        try:
+            if not self._works:
+                raise OSError
+            record.output_tokens = await asyncio.to_thread(self._count, {"model": call.model, "prompt": record.text, "add_special_tokens": False})
+            sent = json.loads(call.body)
+            asked = {name: sent[name] for name in ("prompt", "messages") if name in sent}
+            record.prompt_tokens = await asyncio.to_thread(self._count, {"model": call.model, **asked})
+            record.token_source = "tokenize"
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+            self._works = False
+            in_chunks(record)
+
+    def _count(self, asked: dict[str, t.Any]) -> int:
+        parts = urllib.parse.urlsplit(base_url(self._target.url))
+        if self._connection is None:
+            if parts.scheme == "https":
+                self._connection = http.client.HTTPSConnection(parts.netloc, timeout=self._timeout, context=self._target.tls)
+            else:
+                self._connection = http.client.HTTPConnection(parts.netloc, timeout=self._timeout)
+        headers = {"Content-Type": "application/json", "User-Agent": AGENT, **dict(self._target.headers)}
+        if self._target.host_header:
+            headers["Host"] = self._target.host_header
+        if self._target.api_key:
+            headers["Authorization"] = f"Bearer {self._target.api_key}"
+        self._connection.request("POST", f"{parts.path}/tokenize", json.dumps(asked), headers)
+        answer = self._connection.getresponse()
+        found = json.loads(answer.read(32 << 20))
+        count = found.get("count") if answer.status == 200 and isinstance(found, dict) else None
+        if not isinstance(count, int) or not 0 <= count <= MOST:
+            raise ValueError("no count")
+        return count
+
+
+def in_chunks(record: Record) -> None:
+    """The best that is left: servers send a token in each event, more or less."""
+    record.output_tokens, record.token_source = record.chunks, "chunks"

@@ -1,0 +1,237 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a local cluster leaves on its host, how to find it and how to take it away.
+
+Everything is found by names and folders that are the cluster's own, so nothing
+of another containerd, Docker or Kubernetes on the host is touched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import host_firewall
+
+# Only these are ever signalled, and only when their command line names one of our folders.
+OUR_PROGRAMS = ("supervisord", "containerd", "containerd-shim", "etcd", "kube-", "kubelet", "crane", "coredns", "runc")
+
+# Folders outside the cluster's own that its programs make; removed when nothing is in them.
+SHARED_FOLDERS = (
+    "/run/containerd/s",
+    "/run/containerd",
+    "/var/lib/kubelet/device-plugins",
+    "/var/lib/kubelet",
+    "/var/lib/cni/results",
+    "/var/lib/cni",
+    "/var/log/containers",
+)
+
+
+@dataclass
+class Residue:
+    """Where to look. `folders` hold the cluster's state and go with it; `cache` holds its programs and stays."""
+
+    folders: list[str]
+    cache: str
+    bridge: str
+    cgroup: str
+    network: str
+    tables: list[str]
+    sysctl_backup: str
+
+    def find(self) -> list[str]:
+        """Return one line for each thing that is there, such as `process 412 kubelet`."""
+        return [
+            *(f"process {pid} {name}" for pid, name in self.processes()),
+            *(f"mount {path}" for path in self.mounts()),
+            *(f"network interface {name}" for name in self.interfaces()),
+            *(f"nftables table {table}" for table in self.nft_tables()),
+            *(f"iptables rule {' '.join(rule)}" for rule in self.firewall_rules()),
+            *(f"cgroup {path}" for path in self.cgroups()),
+            *(f"file {path}" for path in self.files()),
+        ]
+
+    def remove(self) -> None:
+        """Take everything away, in the order in which one thing holds the next."""
+        self.stop_processes()
+        for path in self.mounts():
+            subprocess.run(["umount", "--lazy", path], check=False, capture_output=True)
+        for name in self.interfaces():
+            subprocess.run(["ip", "link", "delete", name], check=False, capture_output=True)
+        for table in self.nft_tables():
+            subprocess.run(["nft", "delete", "table", *table.split()], check=False, capture_output=True)
+        for rule in self.firewall_rules():
+            subprocess.run(["iptables", "-D", *rule], check=False, capture_output=True)
+        _until(lambda: not self.cgroups(), self._remove_cgroups, 5)
+        self._restore_sysctls()
+        for path in self.files():
+            _remove_tree(path)
+        for folder in SHARED_FOLDERS:
+            try:
+                os.rmdir(folder)
+            except OSError:
+                continue  # not there, or not only ours
+
+    def processes(self) -> list[tuple[int, str]]:
+        """Return (pid, name) of the supervisor, its programs, the container shims and everything in their cgroups."""
+        contained = self._contained()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) not in (os.getpid(), os.getppid()):
+                words = _command(entry)
+                name = _program(words)
+                if int(entry.name) in contained:
+                    found.append((int(entry.name), name or "in a container"))
+                elif name.startswith(OUR_PROGRAMS) and _mentions(words, [*self.folders, self.cache]):
+                    found.append((int(entry.name), name))
+        return sorted(found)
+
+    def stop_processes(self) -> None:
+        """Stop the supervisor first, so that it restarts nothing; then all others at once."""
+        for pid, name in self.processes():
+            if name == "supervisord":
+                _kill(pid)
+        _until(lambda: not self.processes(), lambda: [_kill(pid) for pid, _name in self.processes()], 10)
+
+    def mounts(self) -> list[str]:
+        """Return mount points in our folders (volumes, container roots, pod network namespaces), innermost first."""
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+        points = [line.split()[4].encode().decode("unicode_escape") for line in lines]
+        return sorted((each for each in points if self._ours(each)), key=len, reverse=True)
+
+    def interfaces(self) -> list[str]:
+        """Return our bridge and the pods' interfaces on it."""
+        listed = _output(["ip", "-json", "link", "show"])
+        links = json.loads(listed) if listed else []
+        return [each["ifname"] for each in links if each.get("master") == self.bridge] + [each["ifname"] for each in links if each["ifname"] == self.bridge]
+
+    def nft_tables(self) -> list[str]:
+        """Return those of our tables that exist, each as `family name`; without our backup file they are another's."""
+        if not os.path.exists(self.sysctl_backup):
+            return []
+        present = {line.removeprefix("table ") for line in _output(["nft", "list", "tables"]).splitlines()}
+        return [table for table in self.tables if table in present]
+
+    def firewall_rules(self) -> list[list[str]]:
+        """Return what we had iptables let through, each as chain and rule; they name our bridge."""
+        wanted = host_firewall.rules(self.bridge).items()
+        return [[chain, *rule] for chain, rule in wanted if host_firewall.present(_output(["iptables", "-S", chain]), chain, rule)]
+
+    def cgroups(self) -> list[str]:
+        """Return our cgroup in each hierarchy (one folder with cgroup v2, one for each controller with v1)."""
+        return [str(path) for path in cgroup_roots(self.cgroup) if path.is_dir()]
+
+    def files(self) -> list[str]:
+        """Return our folders, and what the kubelet and CNI write outside them whatever they are told."""
+        own = [each for each in self.folders if os.path.exists(each)]
+        # The shims' sockets lie where no setting moves them; each shim's folder notes its own.
+        notes = [path for folder in self.folders for path in Path(folder).glob("containerd/io.containerd.runtime.v2.task/*/*/address")]
+        sockets = sorted({path.read_text(encoding="utf-8").removeprefix("unix://") for path in notes})
+        plugins = [str(path) for path in _listed("/var/lib/kubelet/device-plugins")] if os.path.exists(self.sysctl_backup) else []
+        logs = [str(path) for path in _listed("/var/log/containers") if path.is_symlink() and self._ours(os.readlink(path))]
+        results = [str(path) for path in _listed("/var/lib/cni/results") if path.name.startswith(self.network + "-")]
+        # The loopback's notes bear no name of our network, but the id of the pod sandbox.
+        sandboxes = tuple(path.name for folder in self.folders for path in Path(folder).glob("containerd/io.containerd.grpc.v1.cri/sandboxes/*"))
+        results += [str(path) for path in _listed("/var/lib/cni/results") if any(each in path.name for each in sandboxes)]
+        return [*logs, *sorted(set(results)), *plugins, *(path for path in sockets if os.path.exists(path)), *own]
+
+    def _ours(self, path: str) -> bool:
+        return any(path == folder or path.startswith(folder + "/") for folder in self.folders)
+
+    def _contained(self) -> set[int]:
+        pids: set[int] = set()
+        for root in self.cgroups():
+            for path in Path(root).rglob("cgroup.procs"):
+                try:
+                    pids.update(int(pid) for pid in path.read_text(encoding="utf-8").split())
+                except OSError:
+                    continue
+        return pids
+
+    def _remove_cgroups(self) -> None:
+        for root in self.cgroups():
+            for folder, _names, _files in os.walk(root, topdown=False):
+                try:
+                    os.rmdir(folder)
+                except OSError:
+                    continue
+
+    def _restore_sysctls(self) -> None:
+        backup = Path(self.sysctl_backup)
+        if backup.is_file():
+            for name, value in json.loads(backup.read_text(encoding="utf-8")).items():
+                if sysctl_path(name).exists():  # a kernel module may be gone, and its settings with it
+                    sysctl_path(name).write_text(value, encoding="utf-8")
+
+
+def sysctl_path(name: str) -> Path:
+    """Return the file behind a sysctl such as `net.ipv4.ip_forward`."""
+    return Path("/proc/sys", *name.split("."))
+
+
+def cgroup_roots(name: str) -> list[Path]:
+    """Return where a cgroup of that name lies or would lie, in each hierarchy of this host."""
+    base = Path("/sys/fs/cgroup")
+    if (base / "cgroup.controllers").exists():
+        return [base / name]
+    return [path / name for path in sorted(base.iterdir()) if path.is_dir() and not path.is_symlink() and (path / "cgroup.procs").exists()]
+
+
+def _remove_tree(path: str) -> None:
+    """Remove a file, link or folder; a folder by `rm`, which is several times faster on a container store."""
+    subprocess.run(["rm", "-rf", "--one-file-system", path], check=False, capture_output=True)
+
+
+def _command(entry: Path) -> list[str]:
+    try:
+        return entry.joinpath("cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def _program(words: list[str]) -> str:
+    """Return the program's name; for a Python script, the script's."""
+    names = [os.path.basename(word) for word in words[:2]]
+    return names[1] if len(names) > 1 and names[0].startswith("python") else (names[0] if names else "")
+
+
+def _mentions(words: list[str], folders: list[str]) -> bool:
+    """Tell whether a command line names one of the folders or a path in one; `/run/x-2` is another's than `/run/x`."""
+    pattern = re.compile("|".join(rf"(?<![\w.-]){re.escape(each.rstrip('/'))}(?![\w.-])" for each in folders))
+    return any(pattern.search(word) for word in words)
+
+
+def _listed(folder: str) -> list[Path]:
+    return sorted(Path(folder).iterdir()) if os.path.isdir(folder) else []
+
+
+def _output(command: list[str]) -> str:
+    """Return what it prints; a host without the program, such as `ip` before the first `up`, has nothing for it to list."""
+    try:
+        return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        return ""
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def _until(done: Callable[[], bool], again: Callable[[], object], seconds: float) -> None:
+    """Repeat `again` until `done`, at most that long."""
+    end = time.monotonic() + seconds
+    while not done() and time.monotonic() < end:
+        again()
+        time.sleep(0.1)

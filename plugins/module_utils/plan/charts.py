@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Helm charts of a gateway provider's controller, with their values. Pure.
+
+No chart brings definitions (CRDs): those come from `prerequisites`, server-side, since Helm neither upgrades them nor should own them.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..releases.gateways import GATEWAY_PROVIDERS
+from .server import image
+
+Facts = dict[str, t.Any]
+
+_RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+_RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def charts(user: Facts) -> list[Facts]:
+    """The charts to install, in order: {release_name, namespace, ref, version, values, leftovers}. Empty where the controller is someone else's."""
+    settings, facts = user["llm_d_gateway"], provider_facts(user)
+    if not settings["install"] or user["llm_d_scope"] == "namespace":
+        return []
+    return [
+        {
+            "release_name": chart["release_name"],
+            "namespace": facts["namespace"],
+            "ref": user["llm_d_charts"].get(chart["key"]),
+            "version": settings["version"] or facts["version"],
+            "values": _VALUES[chart["key"]](user, facts),
+            "leftovers": hook_leftovers(chart, facts["namespace"]),
+        }
+        for chart in facts["charts"]
+    ]
+
+
+def hook_leftovers(chart: Facts, namespace: str) -> list[Facts]:
+    """What hooks of a chart have made and Helm does not delete, as definitions. All lie in the namespace, or in none."""
+    return [
+        {
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": {"name": name.format(namespace=namespace), **({} if "{namespace}" in name else {"namespace": namespace})},
+        }
+        for version, kind, name in chart.get("leftovers", ())
+    ]
+
+
+def provider_facts(user: Facts) -> Facts:
+    """The row of the provider, as it is for the class and the version that are asked for."""
+    settings = user["llm_d_gateway"]
+    row = GATEWAY_PROVIDERS[settings["provider"]]
+    facts = {**row, **row["by_class"].get(settings["class_name"], {})}
+    return {**facts, **{key: _of_version(facts[key], facts["version"], settings["version"]) for key in ("controller_image", "proxy_image")}}
+
+
+def _of_version(tested: str | None, version: str | None, asked: str | None) -> str | None:
+    """An image whose tag is the provider's version, in the version asked for; a proxy that has versions of its own stays as tested."""
+    name, colon, tag = (tested or "").rpartition(":")
+    return f"{name}{colon}{tag.replace(version, asked)}" if tested and version and asked else tested
+
+
+def _envoy_gateway(user: Facts, facts: Facts) -> Facts:
+    controller = {"image": image(user, "gateway", facts["controller_image"]), "pullPolicy": user["llm_d_image_pull_policy"]}
+    pull = [{"name": name} for name in user["llm_d_image_pull_secrets"]]
+    return {"crds": {"enabled": False}, "global": {"images": {"envoyGateway": controller}, **({"imagePullSecrets": pull} if pull else {})}}
+
+
+def _istio_base(user: Facts, facts: Facts) -> Facts:
+    # Not `enableCRDTemplates: false`: then the chart writes all of them, as they are (seen at 1.28.6 and 1.29.2).
+    return {"base": {"excludedCRDs": list(facts["crds_in_chart"])}, "global": {"istioNamespace": facts["namespace"]}}
+
+
+def _istio(user: Facts, facts: Facts) -> Facts:
+    everywhere: Facts = {
+        "istioNamespace": facts["namespace"],
+        "imagePullPolicy": user["llm_d_image_pull_policy"],
+        "imagePullSecrets": list(user["llm_d_image_pull_secrets"]),
+        "proxy": {"image": image(user, "proxy", facts["proxy_image"])},
+    }
+    if user["llm_d_platform"] == "openshift":
+        everywhere["platform"] = "openshift"
+    pilot = {"image": image(user, "gateway", facts["controller_image"]), "env": {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}}
+    return {"global": everywhere, "pilot": pilot}
+
+
+def _agentgateway(user: Facts, facts: Facts) -> Facts:
+    return {
+        "inferenceExtension": {"enabled": True},
+        "controller": {"image": split_image(image(user, "gateway", facts["controller_image"]))},
+        "proxy": {"image": split_image(image(user, "proxy", facts["proxy_image"]))},
+        "image": {"pullPolicy": user["llm_d_image_pull_policy"]},
+        "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
+        "securityContext": _RESTRICTED,
+        "podSecurityContext": _RESTRICTED_POD,
+    }
+
+
+def _kgateway(user: Facts, facts: Facts) -> Facts:
+    controller = split_image(image(user, "gateway", facts["controller_image"]))
+    found = {
+        "inferenceExtension": {"enabled": True},
+        "controller": {"image": {**controller, "pullPolicy": user["llm_d_image_pull_policy"]}},
+        "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
+        "securityContext": _RESTRICTED,
+        "podSecurityContext": _RESTRICTED_POD,
+    }
+    # The chart of 2.1 has a switch for the other class, that of 2.2 serves no other.
+    return {**found, "agentgateway": {"enabled": False}} if user["llm_d_gateway"]["class_name"] == "kgateway" else found
+
+
+def split_image(reference: str) -> Facts:
+    """An image as {registry, repository, tag}: the charts put the three together again, with slashes between."""
+    name, tag = reference.rsplit(":", 1)
+    registry, repository = name.rsplit("/", 1)
+    return {"registry": registry, "repository": repository, "tag": tag}
+
+
+_VALUES: dict[str, t.Callable[[Facts, Facts], Facts]] = {
+    "envoy_gateway": _envoy_gateway,
+    "istio_base": _istio_base,
+    "istio": _istio,
+    "agentgateway": _agentgateway,
+    "kgateway": _kgateway,
+}

@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The endpoint picker of one service and its InferencePool, derived from one completed element of llm_d_model_services. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import typing as t
+
+from ..common.flags import flags_of
+from ..epp.config.build import Built
+from ..epp.config.tracked import Builds
+from ..epp.rules.check import EXPERIMENTAL
+from ..releases.engines import REQUIRED
+from .server import container_security, image, later_wins, pod_security, pool_selector, served_arguments
+from .sidecars import beside_picker
+from .standalone import sidecar
+from .weights import served_name
+
+Facts = dict[str, t.Any]
+
+CONFIG_DIR = "/config"
+CONFIG_KEY = "config.yaml"
+NAME_LABEL = "app.kubernetes.io/name"
+INSTANCE_LABEL = "app.kubernetes.io/instance"
+PORTS = {"grpc": 9002, "health": 9003, "metrics": 9090}
+# Seconds that an endpoint picker gives the answers under way once it is told to end; no release before router 0.10 lets us say how many.
+OWN_DRAIN = 30
+# What of a scheduler block is about running the endpoint picker; all the rest says how it decides.
+RUNNING = ("replicas", "image", "verbosity", "failure_mode", "drain_seconds", "args", "env", "resources")
+SEED = "PYTHONHASHSEED"
+# The checks and the plan both ask for a configuration.
+_BUILDS = Builds()
+
+
+def configuration(service: Facts, release: str) -> Built:
+    """The EndpointPickerConfig of a service, what it requires elsewhere, and its problems.
+
+    Paths of problems are relative to the scheduler block; `server_args`, `server_env` and `epp_args` stand for the user's engine.args, engine.env
+    and scheduler.args.
+    """
+    settings, engine = service["scheduler"], service["engine"]
+    deciding = {key: value for key, value in settings.items() if key not in RUNNING and value not in (None, {}, [])}
+    experimental = [] if any(EXPERIMENTAL in argument for argument in settings["args"]) else [f"{EXPERIMENTAL}=true"]  # added where it is needed
+    context = {
+        "engine": engine["type"],
+        "model": served_name(service["model"]),
+        "block_size": engine["block_size"],
+        "hash_seed": engine["env"].get(SEED),
+        "port": engine["port"],
+        "epp_service": events_service(service),
+        "epp_args": settings["args"] and settings["args"] + experimental,
+    }
+    built = _BUILDS.build(deciding, release, context)
+    if not any(built.requires["vllm"].values()):
+        return built
+    # Once more, against what the servers really get: ours, what the first look requires, and the user's own on top.
+    asked = built.requires["vllm"]
+    env = {item["name"]: item.get("value") for item in asked["env"]}
+    context.update(server_args=served_arguments(service, asked), server_env={**env, **engine["env"]})
+    again = _BUILDS.build(deciding, release, context)
+    return again if again.problems else built
+
+
+def events_service(service: Facts) -> str:
+    """Name of the Service to which model servers send KV events, where they dial the endpoint picker."""
+    return f"{service['name']}-events"
+
+
+def pool(service: Facts, user: Facts, release: Facts, gateway: Facts) -> Facts:
+    """The InferencePool: which pods, which port, and what happens without an endpoint picker."""
+    return {
+        "name": service["name"],
+        "api_version": f"{gateway['pool_group']}/{gateway['pool_version']}",
+        "version": gateway["pool_version"],
+        "exists": gateway["pool"],
+        "selector": pool_selector(service),
+        "target_ports": [service["engine"]["port"]],
+        "failure_mode": service["scheduler"]["failure_mode"] or gateway["failure_modes"][0],
+    }
+
+
+def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, labels: Facts, built: Built) -> Facts:
+    """The Deployment, Service, Role and configuration of the endpoint picker."""
+    settings = service["scheduler"]
+    name = f"{service['name']}-epp"
+    selector = {NAME_LABEL: "endpoint-picker", INSTANCE_LABEL: name}
+    required = built.requires["epp"]
+    sidecars, volumes, mounts = beside_picker(service, user, release, built.requires["sidecars"])
+    config = {"name": "config", "mountPath": CONFIG_DIR, "readOnly": True}
+    own_labels = {**labels, **selector}
+    proxy = sidecar(service, user, gateway, own_labels, selector, PORTS["grpc"])
+    return {
+        "name": name,
+        "service_account": name,
+        "replicas": settings["replicas"],
+        "selector": selector,
+        "labels": own_labels,
+        "image": settings["image"] or image(user, "epp", release["epp_image"]),
+        "image_pull_policy": user["llm_d_image_pull_policy"],
+        "args": _arguments(service, user, release, gateway, required["args"]),
+        "env": _environment(service, required["env"]),
+        "init_containers": sidecars + ([proxy["container"]] if proxy else []),
+        "proxy": proxy,
+        "volumes": [{"name": "config", "configMap": {"name": name}}, *volumes, *([proxy["volume"]] if proxy else [])],
+        "volume_mounts": [config, *mounts],
+        "event_ports": list(required["ports"]),
+        "events_service": events_service(service),
+        "publish_not_ready": required["publish_not_ready"],
+        "config": built.text,
+        "config_dir": CONFIG_DIR,
+        "config_key": CONFIG_KEY,
+        "config_file": f"{CONFIG_DIR}/{CONFIG_KEY}",
+        "checksum": hashlib.sha256(built.text.encode()).hexdigest(),
+        "ports": dict(PORTS),
+        "probes": _probes(),
+        "rules": _rules(release, gateway),
+        "resources": {part: amounts for part, amounts in settings["resources"].items() if amounts},
+        "pod_security": pod_security(user),
+        "container_security": container_security(read_only=True),
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+        "drain_seconds": settings["drain_seconds"],
+        "termination_grace": settings["drain_seconds"] + OWN_DRAIN + 10,
+        # What every server must export, for it to decide as it is told.
+        "signals": [*REQUIRED, *(["lora"] if any(entry["type"] == "lora-affinity-scorer" for entry in built.document["plugins"]) else [])],
+        "notes": list(built.notes),
+    }
+
+
+def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, required: list[str]) -> list[str]:
+    """The command line of the endpoint picker. A boolean needs its '=': a bare `false` would be ignored (epp.md section 5)."""
+    own = service["scheduler"]["args"]
+    ours = [
+        *_whom(service, user, gateway),
+        f"--config-file={CONFIG_DIR}/{CONFIG_KEY}",
+        f"--grpc-port={PORTS['grpc']}",
+        f"--grpc-health-port={PORTS['health']}",
+        f"--metrics-port={PORTS['metrics']}",
+        f"--secure-serving={'true' if gateway['secure_ext_proc'] else 'false'}",
+        "--metrics-endpoint-auth=false",  # it would need cluster-wide rights for token reviews
+        "--tracing=false",
+        "--zap-encoder=json",
+        f"--v={service['scheduler']['verbosity']}",
+        *required,
+    ]
+    theirs = flags_of(own)
+    return [argument for argument in ours if argument.lstrip("-").split("=", 1)[0] not in theirs] + own
+
+
+def _whom(service: Facts, user: Facts, gateway: Facts) -> list[str]:
+    """Which servers there are to choose from: those of a pool, or those with the same labels."""
+    if not gateway["pool"]:
+        labels = ",".join(f"{key}={value}" for key, value in pool_selector(service).items())
+        return [f"--endpoint-selector={labels}", f"--endpoint-target-ports={service['engine']['port']}", f"--pool-namespace={user['llm_d_namespace']}"]
+    return [f"--pool-name={service['name']}", f"--pool-namespace={user['llm_d_namespace']}", f"--pool-group={gateway['pool_group']}"]
+
+
+def _rules(release: Facts, gateway: Facts) -> list[Facts]:
+    """What the endpoint picker may read, its pool under the group that the gateway reads."""
+    return [{**rule, "apiGroups": [gateway["pool_group"]]} if "inferencepools" in rule["resources"] else rule for rule in release["rules"]]
+
+
+def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
+    own = [{"name": name, "value": value} for name, value in service["scheduler"]["env"].items()]
+    return later_wins([{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}, *required, *own])
+
+
+def _probes() -> Facts:
+    """Health answers only once the InferencePool has been read, so liveness starts after startup has been seen."""
+    check = {"grpc": {"port": PORTS["health"], "service": "envoy.service.ext_proc.v3.ExternalProcessor"}}
+    return {
+        "startup": {**check, "periodSeconds": 1, "failureThreshold": 120, "timeoutSeconds": 2},
+        "readiness": {**check, "periodSeconds": 2, "failureThreshold": 3, "timeoutSeconds": 2},
+        "liveness": {**check, "periodSeconds": 10, "failureThreshold": 5, "timeoutSeconds": 2},
+    }

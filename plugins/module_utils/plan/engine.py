@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options that an engine knows by a flag or a variable of its own, and what is wrong with them. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common.flags import flags_of
+from ..releases.lines import ACCELERATORS, ENGINES
+from ..schema.fields import Problem
+
+Facts = dict[str, t.Any]
+
+# The simulator counts as klog does (its logging.WARN, INFO and DEBUG).
+VERBOSITY = {"warning": 1, "info": 2, "debug": 4}
+LEVEL_VARIABLE = "VLLM_LOGGING_LEVEL"
+# What only vLLM has: option to the flags that say the same.
+_TUNING = {
+    "gpu_memory_utilization": ("gpu-memory-utilization",),
+    "prefix_caching": ("enable-prefix-caching", "no-enable-prefix-caching"),
+    "quantization": ("quantization", "q"),
+}
+
+
+def vendor(service: Facts) -> str:
+    """Whose accelerator the servers run on."""
+    return service["accelerator"]["vendor"] or ENGINES[service["engine"]["type"]]["vendor"]
+
+
+def arguments(engine: Facts) -> list[str]:
+    """Flags of the options that are set."""
+    if engine["type"] == "simulator":
+        return [f"--v={VERBOSITY[engine['log_level']]}"] if engine["log_level"] else []
+    found = [f"--{option.replace('_', '-')}={engine[option]}" for option in ("gpu_memory_utilization", "quantization") if engine[option] is not None]
+    if engine["prefix_caching"] is not None:
+        found.append("--enable-prefix-caching" if engine["prefix_caching"] else "--no-enable-prefix-caching")
+    return found
+
+
+def environment(engine: Facts) -> list[Facts]:
+    """Variables of the options that are set."""
+    level = engine["log_level"]
+    return [{"name": LEVEL_VARIABLE, "value": level.upper()}] if level and engine["type"] == "vllm" else []
+
+
+def engine_problems(service: Facts, path: str) -> list[Problem]:
+    """Options that the engine does not have, and such as are said twice."""
+    return [*_simulator(service, path), *_of_vllm(service, path), *_twice(service, path)]
+
+
+def _simulator(service: Facts, path: str) -> list[Problem]:
+    engine = service["engine"]
+    simulator = engine["simulator"]
+    if engine["type"] != "simulator":
+        if simulator is None:
+            return []
+        return [Problem(f"{path}.engine.simulator", simulator, f"is not for an engine of type {engine['type']}.", "Take it out, or write 'type: simulator'.")]
+    both = [option for option in ("prefill_overhead", "prefill_time_per_token") if simulator and simulator[option]]
+    if simulator and simulator["time_to_first_token"] and both:
+        return [
+            Problem(
+                f"{path}.engine.simulator.time_to_first_token",
+                simulator["time_to_first_token"],
+                f"would make the simulator ignore {' and '.join(both)}.",
+                f"Take out either time_to_first_token or {' and '.join(both)}.",
+            )
+        ]
+    return []
+
+
+def _of_vllm(service: Facts, path: str) -> list[Problem]:
+    engine = service["engine"]
+    given = [option for option in _TUNING if engine[option] is not None]
+    if engine["type"] != "vllm":
+        return [Problem(f"{path}.engine.{option}", engine[option], "is for vLLM only.", "Take it out, or write 'type: vllm'.") for option in given]
+    if "gpu_memory_utilization" in given and not ACCELERATORS[vendor(service)]["resource"]:
+        value = engine["gpu_memory_utilization"]
+        return [Problem(f"{path}.engine.gpu_memory_utilization", value, "is of no use: there is no accelerator whose memory it could divide.", "Take it out.")]
+    return []
+
+
+def _twice(service: Facts, path: str) -> list[Problem]:
+    """What an option says and an argument or a variable of the user's own says too: only one of them would be heard."""
+    engine = service["engine"]
+    flags = {option: names for option, names in _TUNING.items() if engine[option] is not None}
+    if engine["log_level"] and engine["type"] == "simulator":
+        flags["log_level"] = ("v",)
+    found = []
+    for index, argument in enumerate(engine["args"]):
+        for option, names in flags.items():
+            if argument.startswith("-") and next(iter(flags_of([argument])), "") in names:
+                found.append(_said(f"{path}.engine.args[{index}]", argument, option, engine[option]))
+    if engine["log_level"] and engine["type"] == "vllm" and LEVEL_VARIABLE in engine["env"]:
+        found.append(_said(f"{path}.engine.env.{LEVEL_VARIABLE}", None, "log_level", engine["log_level"]))
+    return found
+
+
+def _said(place: str, value: t.Any, option: str, set_to: t.Any) -> Problem:
+    shown = str(set_to).lower() if isinstance(set_to, bool) else set_to
+    return Problem(place, value, f"is what engine.{option} says, which is {shown} here.", f"Take it out, or take out engine.{option}.")

@@ -1,0 +1,201 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The gateway: controller, class, listeners, parameters, grants, and what a change of the provider leaves behind. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
+from ..releases.lines import RELEASES
+from .charts import charts, provider_facts, split_image
+from .server import image
+
+Facts = dict[str, t.Any]
+
+DEFAULT_NAME = "llm-d-gateway"
+GROUP = "gateway.networking.k8s.io"
+
+
+def gateway(user: Facts) -> Facts:
+    """All about the gateway that is not of one service."""
+    settings = user["llm_d_gateway"]
+    provider = settings["provider"]
+    facts = provider_facts(user)
+    installed = charts(user)
+    wanted = facts["gateway_api"] and settings["create"] and provider != "none"
+    found = {
+        "provider": provider,
+        "gateway_api": facts["gateway_api"],
+        "pool": facts["gateway_api"] or not RELEASES[user["llm_d_release"]]["endpoint_selector"],
+        "install": bool(installed),
+        "create": wanted and user["llm_d_scope"] != "prerequisites",
+        "version": version(user),
+        "name": settings["name"] or default_name(provider),
+        "namespace": settings["namespace"] or user["llm_d_namespace"],
+        "class_name": class_name(user),
+        "create_class": wanted and user["llm_d_scope"] != "namespace" and provider != "gke",
+        "controller_name": facts["controller_name"],
+        "service_type": settings["service_type"],
+        "controller_image": image(user, "gateway", facts["controller_image"]) if facts["controller_image"] else None,
+        "proxy_image": _proxy_image(user, facts),
+        "connection": connection(user),
+        "backend": "InferencePool" if connection(user) == "pool" else "Service",
+        "pool_version": settings["pool_version"],
+        "pool_group": POOL_GROUPS[settings["pool_version"]],
+        "failure_modes": failure_modes(user),
+        "secure_ext_proc": facts["secure_ext_proc"] if settings["picker_tls"] is None else settings["picker_tls"],
+        "ext_proc": {**facts["ext_proc"], "destination_header": RELEASES[user["llm_d_release"]]["destination_header"]},
+        "route_timeouts": facts["route_timeouts"],
+        "routes_namespace": settings["routes_namespace"] or user["llm_d_namespace"],
+        "controller": {**facts["controller"], "namespace": facts["namespace"]} if facts["controller"] else None,
+        "crds": {key: facts[f"crds_{key}"] for key in ("name", "probe", "sources")},
+        "charts": installed,
+        "chart": installed[-1] if installed else {"version": version(user)},
+        "warnings": list(facts["warnings"]),
+        "destination_rule": settings["destination_rule"] if facts["destination_rule"] and connection(user) == "ext_proc" else None,
+    }
+    found["listeners"] = [_listener(each, found) for each in [settings["listener"], *settings["listeners"]]]
+    found["listener"] = found["listeners"][0]
+    found["allowed_routes"] = _allowed_routes(found)
+    found["proxies"] = _proxies(user, found, facts)
+    found["parameters_image"] = _parameters_image(user, found)
+    found["parameters"] = _parameters(found, provider, bool(user["llm_d_image_pull_secrets"]))
+    rest = user["llm_d_scope"] != "prerequisites"
+    # What the whole cluster has one of: taken away only when nobody else uses it.
+    found["shared"] = [{**shared(facts), "class_name": found["class_name"]}] if found["install"] or found["create_class"] else []
+    found["openshift_route"] = _openshift_route(settings["openshift_route"], found) if rest else None
+    found["grants"] = _grants(user, found) if rest else []
+    return found
+
+
+def shared(facts: Facts) -> Facts:
+    """A provider's controller, as the module controller_use wants it."""
+    return {"name": facts["controller_name"], "namespace": facts["namespace"], "classes": dict(facts["default_classes"])}
+
+
+def default_name(provider: str) -> str:
+    """A name of its own for each provider, so that a new gateway comes up beside the old one."""
+    return DEFAULT_NAME if provider == "envoy_gateway" else f"{DEFAULT_NAME}-{provider.replace('_', '-')}"
+
+
+def version(user: Facts) -> str | None:
+    """The version of the provider's controller: as given, else as tested."""
+    return user["llm_d_gateway"]["version"] or provider_facts(user)["version"]
+
+
+def class_name(user: Facts) -> str | None:
+    """The GatewayClass: as given, else the usual one; GKE's inner load balancer is a class of its own."""
+    return user["llm_d_gateway"]["class_name"] or provider_facts(user)["class_name"]
+
+
+def connection(user: Facts) -> str:
+    """pool, ext_proc, or sidecar for a proxy in the endpoint picker's own pod."""
+    settings = user["llm_d_gateway"]
+    if settings["provider"] == "standalone":
+        return "sidecar"
+    usual = GATEWAY_PROVIDERS[settings["provider"]]["backends"][0]
+    return settings["connection"] or ("pool" if usual == "InferencePool" else "ext_proc")
+
+
+def failure_modes(user: Facts) -> list[str]:
+    """What can happen to requests without an endpoint picker, the default first."""
+    return list(GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]["failure_modes"])
+
+
+def _listener(given: Facts, planned: Facts) -> Facts:
+    secret = {"name": given["tls_secret"], "namespace": given["tls_secret_namespace"] or planned["namespace"]} if given["tls_secret"] else None
+    return {**{key: given[key] for key in ("name", "port", "protocol", "hostname")}, "tls_secret": secret}
+
+
+def _allowed_routes(planned: Facts) -> Facts:
+    """Only the namespace that our routes are in."""
+    if planned["routes_namespace"] == planned["namespace"]:
+        return {"namespaces": {"from": "Same"}}
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": planned["routes_namespace"]}}
+    return {"namespaces": {"from": "Selector", "selector": selector}}
+
+
+def _proxies(user: Facts, planned: Facts, facts: Facts) -> list[Facts]:
+    """References to the Deployments that a controller makes for the Gateway, as far as they can be seen with the rights that we have."""
+    labels = facts["owning_labels"]
+    if not labels or not planned["create"] or (user["llm_d_scope"] == "namespace" and facts["proxy_namespace"] == "controller"):
+        return []
+    selector = {labels["name"]: planned["name"]}
+    if "namespace" in labels:
+        selector[labels["namespace"]] = planned["namespace"]
+    namespace = facts["namespace"] if facts["proxy_namespace"] == "controller" else planned["namespace"]
+    return [{"api_version": "apps/v1", "kind": "Deployment", "namespace": namespace, "label_selector": selector}]
+
+
+def _parameters(planned: Facts, provider: str, pull: bool) -> Facts | None:
+    """What the Gateway's infrastructure.parametersRef names; None where the defaults will do. pull: whether the proxy's image needs credentials."""
+    if not planned["create"]:
+        return None
+    if provider == "envoy_gateway":
+        return {"group": "gateway.envoyproxy.io", "kind": "EnvoyProxy", "name": planned["name"]}
+    asked = pull or bool(planned["parameters_image"]) or planned["service_type"] != "LoadBalancer"
+    if asked and planned["controller_name"] == "agentgateway.dev/agentgateway":
+        return {"group": "agentgateway.dev", "kind": "AgentgatewayParameters", "name": planned["name"]}
+    if asked and provider == "kgateway":
+        return {"group": "gateway.kgateway.dev", "kind": "GatewayParameters", "name": planned["name"]}
+    if planned["service_type"] != "LoadBalancer" and provider in ("istio", "openshift"):
+        return {"group": "", "kind": "ConfigMap", "name": planned["name"]}
+    return None
+
+
+def _proxy_image(user: Facts, facts: Facts) -> str | None:
+    """The image of the proxies that a controller starts; None where it is the controller's own affair."""
+    if not facts["proxy_image"]:
+        return user["llm_d_images"].get("proxy") if user["llm_d_gateway"]["provider"] == "kgateway" else None
+    return image(user, "proxy", facts["proxy_image"])
+
+
+def _parameters_image(user: Facts, planned: Facts) -> Facts | None:
+    """The proxy's image in parts, where it is told to each Gateway: kgateway's charts cannot. An adopted controller's own is left alone if it can be."""
+    chosen = planned["install"] or user["llm_d_image_registry"] or user["llm_d_images"].get("proxy")
+    if planned["provider"] != "kgateway" or not planned["proxy_image"] or not chosen:
+        return None
+    return {**split_image(planned["proxy_image"]), "pullPolicy": user["llm_d_image_pull_policy"]}
+
+
+def proxy_service(planned: Facts) -> str | None:
+    """Name of the Service in front of the proxy, where it can be known beforehand."""
+    if planned["provider"] in ("istio", "openshift"):
+        return f"{planned['name']}-{planned['class_name']}"
+    return planned["name"] if planned["provider"] in ("agentgateway", "kgateway") else None
+
+
+def _openshift_route(given: Facts, planned: Facts) -> Facts | None:
+    if not given["enabled"]:
+        return None
+    listener = planned["listener"]
+    return {
+        "name": planned["name"],
+        "hostname": given["hostname"] or listener["hostname"],
+        "timeout": given["timeout"],
+        "termination": given["termination"] or ("passthrough" if listener["protocol"] == "HTTPS" else "edge"),
+        "service": proxy_service(planned),
+        "port": listener["name"],
+    }
+
+
+def _grants(user: Facts, planned: Facts) -> list[Facts]:
+    """ReferenceGrants: {name, namespace, from: [{group, kind, namespace}], to: [{group, kind, name?}]}."""
+    found = []
+    home, routes = user["llm_d_namespace"], planned["routes_namespace"]
+    if planned["gateway_api"] and routes != home:
+        sources = [{"group": GROUP, "kind": "HTTPRoute", "namespace": routes}]
+        if planned["provider"] == "envoy_gateway":  # its policy stands beside the route and names the endpoint picker's Service
+            sources.append({"group": "gateway.envoyproxy.io", "kind": "EnvoyExtensionPolicy", "namespace": routes})
+        pool = {"group": planned["pool_group"], "kind": "InferencePool"}
+        targets = ([pool] if planned["backend"] == "InferencePool" else []) + [{"group": "", "kind": "Service"}]
+        found.append({"name": f"{planned['name']}-routes", "namespace": home, "from": sources, "to": targets})
+    for listener in planned["listeners"] if planned["create"] else []:
+        secret = listener["tls_secret"]
+        if secret and secret["namespace"] != planned["namespace"]:
+            source = {"group": GROUP, "kind": "Gateway", "namespace": planned["namespace"]}
+            target = {"group": "", "kind": "Secret", "name": secret["name"]}
+            found.append({"name": f"{planned['name']}-{listener['name']}", "namespace": secret["namespace"], "from": [source], "to": [target]})
+    return found

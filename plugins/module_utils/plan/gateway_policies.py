@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a provider needs beside the endpoint picker of one service, so that its pick is asked for and obeyed. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..releases.gateways import GATEWAY_PROVIDERS
+
+Facts = dict[str, t.Any]
+
+DOMAIN = "svc.cluster.local"
+GKE_TIMEOUT = 300  # seconds, as upstream's charts have it
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_FALLBACKS = {
+    "LEAST_REQUEST": ("least_request", "LeastRequest"),
+    "ROUND_ROBIN": ("round_robin", "RoundRobin"),
+    "RANDOM": ("random", "Random"),
+    "SESSION": ("ring_hash", "RingHash"),
+}
+_POLICIES = "type.googleapis.com/envoy.extensions.load_balancing_policies"
+_EXT_PROC = "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3"
+
+
+def beside(service: Facts, user: Facts, gateway: Facts, failure_mode: str) -> Facts:
+    """{rules: DestinationRules, filter: EnvoyFilter or None, gke: policies or None}; each as the templates print it."""
+    rules = []
+    if GATEWAY_PROVIDERS[gateway["provider"]]["destination_rule"]:
+        rules = _tls_rule(service, user, gateway) + _service_rule(service, user, gateway)
+    by_hand = gateway["connection"] == "ext_proc" and gateway["provider"] in ("istio", "openshift")
+    return {
+        "rules": rules,
+        "filter": _filter(service, user, gateway, failure_mode) if by_hand else None,
+        "gke": _gke(service, gateway) if gateway["provider"] == "gke" else None,
+    }
+
+
+def seconds(duration: str) -> int:
+    """A Gateway API duration in whole seconds, rounded up."""
+    total = sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"([0-9]+)(ms|[hms])", duration))
+    return -(-int(total * 1000) // 1000)
+
+
+def _tls_rule(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
+    """The endpoint picker's certificate is its own: encrypted, and not verified."""
+    if not gateway["secure_ext_proc"]:
+        return []
+    name = f"{service['name']}-epp"
+    return [
+        {
+            "name": name,
+            "host": f"{name}.{user['llm_d_namespace']}.{DOMAIN}",
+            "policy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
+        }
+    ]
+
+
+def _service_rule(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
+    asked = gateway["destination_rule"]
+    if not asked:
+        return []
+    balancer: Facts = {"simple": asked["load_balancing"]}
+    if asked["session_cookie"]:
+        balancer = {"consistentHash": {"httpCookie": {"name": asked["session_cookie"], "ttl": "0s"}}}
+    elif asked["session_header"]:
+        balancer = {"consistentHash": {"httpHeaderName": asked["session_header"]}}
+    policy: Facts = {"loadBalancer": balancer}
+    pool: Facts = {}
+    if asked["max_connections"]:
+        pool["tcp"] = {"maxConnections": asked["max_connections"]}
+    if asked["max_requests"]:
+        pool["http"] = {"http2MaxRequests": asked["max_requests"]}
+    if pool:
+        policy["connectionPool"] = pool
+    return [{"name": service["name"], "host": f"{service['name']}.{user['llm_d_namespace']}.{DOMAIN}", "policy": policy}]
+
+
+def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str) -> Facts:
+    """The three patches of platforms.md 1.8: ask on our routes only, and let the cluster obey.
+
+    The filter is off until a route turns it on: one gateway serves several endpoint pickers. The pick is read from the endpoint picker's own
+    metadata, which no client can write, and only among the addresses of the Service: no open proxy.
+    """
+    home, name = user["llm_d_namespace"], f"{service['name']}-epp"
+    filter_name = f"llm-d.ext-proc.{home}.{service['name']}"
+    rule = gateway["destination_rule"] or {}
+    fallback = "SESSION" if rule.get("session_cookie") or rule.get("session_header") else rule.get("load_balancing") or "LEAST_REQUEST"
+    return {
+        "name": name if gateway["namespace"] == home else f"{home}-{name}",
+        "namespace": gateway["namespace"],
+        "workload": {"gateway.networking.k8s.io/gateway-name": gateway["name"]},
+        "http_filter": {"name": filter_name, "disabled": True, "typed_config": processor(name, home, gateway, failure_mode)},
+        "route": f"{gateway['routes_namespace']}.{service['name']}.0",
+        "per_route": {filter_name: {"@type": f"{_EXT_PROC}.ExtProcPerRoute", "overrides": {}}},
+        "service": f"{service['name']}.{home}.{DOMAIN}",
+        "port": service["engine"]["port"],
+        "load_balancing": obeying(gateway["ext_proc"]["destination_header"], fallback),
+    }
+
+
+def processor(picker: str, namespace: str, gateway: Facts, failure_mode: str) -> Facts:
+    """Envoy's ext_proc filter for an endpoint picker behind an Istio cluster."""
+    body = gateway["ext_proc"]["body_mode"]
+    return {
+        "@type": f"{_EXT_PROC}.ExternalProcessor",
+        "grpc_service": {"envoy_grpc": {"cluster_name": f"outbound|9002||{picker}.{namespace}.{DOMAIN}"}, "timeout": "10s"},
+        "failure_mode_allow": failure_mode == "FailOpen",
+        "message_timeout": gateway["ext_proc"]["message_timeout"],
+        "processing_mode": {
+            "request_header_mode": "SEND",
+            "response_header_mode": "SEND",
+            "request_body_mode": body,
+            "response_body_mode": body,
+            "request_trailer_mode": "SEND",
+            "response_trailer_mode": "SEND",
+        },
+        "metadata_options": {"forwarding_namespaces": {"untyped": ["envoy.lb"]}, "receiving_namespaces": {"untyped": ["envoy.lb"]}},
+    }
+
+
+def obeying(key: str, fallback: str) -> Facts:
+    """A load-balancing policy that takes the server named in the metadata, where it is one of the cluster's own, else its fallback."""
+    name, message = _FALLBACKS[fallback]
+    return {
+        "policies": [
+            {
+                "typed_extension_config": {
+                    "name": "envoy.load_balancing_policies.override_host",
+                    "typed_config": {
+                        "@type": f"{_POLICIES}.override_host.v3.OverrideHost",
+                        "override_host_sources": [{"metadata": {"key": "envoy.lb", "path": [{"key": key}]}}],
+                        "fallback_policy": {
+                            "policies": [
+                                {
+                                    "typed_extension_config": {
+                                        "name": f"envoy.load_balancing_policies.{name}",
+                                        "typed_config": {"@type": f"{_POLICIES}.{name}.v3.{message}"},
+                                    }
+                                }
+                            ]
+                        },
+                    },
+                }
+            }
+        ]
+    }
+
+
+def _gke(service: Facts, gateway: Facts) -> Facts:
+    limit = seconds(service["route"]["timeouts"]["request"])
+    return {"health_path": "/health", "health_port": service["engine"]["port"], "period": 2, "check_timeout": 2, "timeout": limit or GKE_TIMEOUT}

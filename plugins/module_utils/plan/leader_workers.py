@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""LeaderWorkerSet in a cluster: whether it is needed, whether we install it, from what, and how to tell that it takes objects. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..releases.lines import LEADER_WORKER_SET
+from ..schema.fields import Problem
+from .server import image
+from .validate_gateway import parts
+
+Facts = dict[str, t.Any]
+BLOCK = "llm_d_leader_worker_set"
+
+
+def leader_worker_set(user: Facts, services: t.Sequence[Facts], labels: Facts) -> Facts | None:
+    """All about it that is not of one service; None where no service needs it and nobody asked for it. services: of the file, whatever the scope."""
+    settings = user[BLOCK]
+    needed = _needed(services)
+    asked = settings["install"] if settings["install"] is not None else needed and user["llm_d_platform"] not in LEADER_WORKER_SET["platform_namespaces"]
+    if not needed and not asked:
+        return None
+    install = asked and user["llm_d_scope"] != "namespace"
+    namespaces = LEADER_WORKER_SET["platform_namespaces"]
+    usual = LEADER_WORKER_SET["namespace"]
+    namespace = usual if asked else namespaces.get(user["llm_d_platform"], usual)
+    return {
+        "install": install,
+        "version": _version(user),
+        "minimum": LEADER_WORKER_SET["minimum"],
+        "crd": LEADER_WORKER_SET["crd"],
+        "sources": [source.format(version=_version(user)) for source in LEADER_WORKER_SET["sources"]],
+        "controller": {"api_version": "apps/v1", "kind": "Deployment", "namespace": namespace, "name": LEADER_WORKER_SET["controller"]},
+        "chart": _chart(user) if install else None,
+        "trial": _trial(namespace, labels),
+    }
+
+
+def trial_rights(planned: Facts | None) -> list[Facts]:
+    """What it takes to apply the trial."""
+    if not planned or not planned["install"]:
+        return []
+    head = {"group": LEADER_WORKER_SET["group"], "resource": LEADER_WORKER_SET["crd"].partition(".")[0], "namespace": planned["controller"]["namespace"]}
+    return [{"verb": verb, **head} for verb in ("get", "create", "patch")]
+
+
+def retired(user: Facts, planned: Facts | None) -> list[Facts]:
+    """What to remove of an earlier installation: {provider, names, classes, namespace, charts}, as a gateway's controller; nothing while it is of use,
+    or where we may not write.
+    """
+    if planned or user["llm_d_scope"] == "namespace":
+        return []
+    namespace, release = LEADER_WORKER_SET["namespace"], LEADER_WORKER_SET["release_name"]
+    charts = [{"release_name": release, "namespace": namespace}]
+    return [{"provider": "leader_worker_set", "names": [], "classes": [], "namespace": namespace, "charts": charts}]
+
+
+def leader_worker_problems(user: Facts, services: t.Sequence[Facts]) -> list[Problem]:
+    """A version that will not do, and a chart that is missing."""
+    version, found = user[BLOCK]["version"], []
+    if version and parts(version) < parts(LEADER_WORKER_SET["minimum"]):
+        fix = f"Write {LEADER_WORKER_SET['minimum']} or newer."
+        found.append(Problem(f"{BLOCK}.version", version, "does not say which generation of an object it has seen, so that nobody can wait for it.", fix))
+    planned = leader_worker_set(user, services, {})
+    if planned and planned["install"] and not planned["chart"]["ref"]:
+        found.append(
+            Problem(
+                "llm_d_charts.leader_worker_set",
+                None,
+                "is missing, so that there is no chart to install LeaderWorkerSet from"
+                + (", which servers that span several nodes need." if _needed(services) else "."),
+                f"Write the folder, archive or oci:// reference of chart {LEADER_WORKER_SET['chart']} {planned['version']}, or 'install: false' under {BLOCK}.",
+            )
+        )
+    return found
+
+
+def _needed(services: t.Sequence[Facts]) -> bool:
+    return any(service["accelerator"]["nodes"] > 1 for service in services)
+
+
+def _version(user: Facts) -> str:
+    return str(user[BLOCK]["version"] or LEADER_WORKER_SET["version"]).removeprefix("v")
+
+
+def _chart(user: Facts) -> Facts:
+    version = _version(user)
+    repository, tag = image(user, "leader_worker_set", LEADER_WORKER_SET["image"].format(version=version)).rsplit(":", 1)
+    manager = {"repository": repository, "tag": tag, "pullPolicy": user["llm_d_image_pull_policy"]}
+    return {
+        "release_name": LEADER_WORKER_SET["release_name"],
+        "namespace": LEADER_WORKER_SET["namespace"],
+        "ref": user["llm_d_charts"].get("leader_worker_set"),
+        "version": version,
+        "values": {"image": {"manager": manager}, "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]]},
+    }
+
+
+def _trial(namespace: str, labels: Facts) -> Facts:
+    """An object to apply without effect: the controller calls itself ready before its webhook answers (platforms.md 3.1)."""
+    pod = {"containers": [{"name": "none", "image": "none"}]}
+    return {
+        "apiVersion": LEADER_WORKER_SET["api_version"],
+        "kind": LEADER_WORKER_SET["kind"],
+        "metadata": {"name": "llm-d-trial", "namespace": namespace, "labels": labels},
+        "spec": {"replicas": 0, "leaderWorkerTemplate": {"size": 1, "workerTemplate": {"spec": pod}}},
+    }

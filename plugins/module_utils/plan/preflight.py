@@ -1,0 +1,254 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a plan asks of the cluster that it shall run on, for the look before anything is touched. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..releases.gateways import GATEWAY_API, INFERENCE_EXTENSION_MINIMUM
+from ..releases.lines import ACCELERATORS, MINIMUM
+from .charts import provider_facts
+from .images import needed
+from .monitoring import CRD as POD_MONITORS
+from .monitoring import VARIABLE as MONITORING
+from .rbac import rights
+from .weights import BUCKET_KEYS
+
+Facts = dict[str, t.Any]
+
+
+def needs(planned: Facts, user: Facts) -> Facts:
+    """The demands of a plan, as preflight_judge wants them."""
+    gateway = planned["gateway"]
+    crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
+    minimum = {**MINIMUM, "libraries": dict(MINIMUM["libraries"])}
+    if gateway["gateway_api"]:
+        minimum["gateway_api"] = GATEWAY_API["minimum"]
+    if gateway["pool"]:
+        minimum["inference_extension"] = INFERENCE_EXTENSION_MINIMUM
+    return {
+        "platform": planned["platform"],
+        "scope": planned["scope"],
+        "namespace": planned["namespace"],
+        "namespaces": sorted({planned["namespace"], gateway["namespace"], gateway["routes_namespace"]}),
+        "made": _made(planned),
+        "labels": planned["labels"],
+        "projects": planned["prerequisites"]["projects"],
+        "run_as_user": user["llm_d_run_as_user"],
+        "minimum": minimum,
+        "installs": {
+            "gateway_api": crds.get("gateway-api", False),
+            "inference_extension": crds.get("inference-extension", False),
+            "controller": gateway["install"],
+            "accelerators": planned["gpus"]["active"] and planned["gpus"]["install"],
+        },
+        "provider_crd": gateway["crds"]["probe"],
+        "monitors": _monitors(planned, user),
+        "user_workload_monitoring": any(service["monitors"] for service in planned["services"]),
+        "gateway": _gateway(gateway, user),
+        "accelerators": _accelerators(planned),
+        "resources": _resources(planned),
+        "secrets": _secrets(planned, user),
+        "claims": _claims(planned, user),
+        "storage_classes": _storage_classes(planned, user),
+        "autoscaling": _autoscaling(planned),
+        "leader_worker_set": _leader_worker_set(planned, crds),
+        "gpu_operator": _gpu_operator(planned["gpus"], user),
+        "charts": _charts(planned),
+        "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": bundle["sources"]} for bundle in planned["prerequisites"]["crds"]],
+        "helm": user["llm_d_helm"],
+        "registries": _registries(planned, user),
+        "rights": rights(planned, user),
+    }
+
+
+def _gateway(gateway: Facts, user: Facts) -> Facts:
+    """What is asked of the gateway, its class and its controller."""
+    facts = provider_facts(user)
+    planned = (
+        "provider",
+        "gateway_api",
+        "pool",
+        "create",
+        "name",
+        "namespace",
+        "class_name",
+        "create_class",
+        "controller_name",
+        "service_type",
+        "pool_version",
+        "pool_group",
+        "backend",
+        "controller",
+        "version",
+    )
+    return {
+        **{key: gateway[key] for key in planned},
+        "minimum": facts["minimum"],
+        "below": facts["below"],
+        "route": bool(gateway["openshift_route"]),
+        "asked": user["llm_d_gateway"]["version"],
+        "image": gateway["controller_image"],
+        "releases": [chart["release_name"] for chart in gateway["charts"]],
+    }
+
+
+def _made(planned: Facts) -> list[str]:
+    """Namespaces that we make where they are not there."""
+    gpus = planned["gpus"]
+    return [item["name"] for item in planned["prerequisites"]["namespaces"] + (gpus["namespaces"] if gpus["active"] else [])]
+
+
+def _monitors(planned: Facts, user: Facts) -> list[Facts]:
+    """Kinds by which a Prometheus is told whom to scrape: {crd, what: is scraped, block and option: that ask for it}."""
+    found = [{"crd": POD_MONITORS, "what": "Model servers and endpoint pickers", "block": MONITORING, "option": "scrape"}]
+    found = found if any(service["monitors"] for service in planned["services"]) else []
+    if planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"]:
+        found.append({"crd": "servicemonitors.monitoring.coreos.com", "what": "GPUs", "block": "llm_d_gpus", "option": "metrics"})
+    return found
+
+
+def _charts(planned: Facts) -> list[Facts]:
+    """Every chart that may have to be installed: {name, ref, brings: the part of the facts that says whether it is there}."""
+    groups, gpus = planned["prerequisites"]["leader_worker_set"], planned["gpus"]
+    found = [(chart, "controllers") for chart in planned["gateway"]["charts"]]
+    found += [(groups["chart"], "leader_worker_set")] if groups and groups["chart"] else []
+    found += [(gpus["chart"], "gpu_operator")] if gpus["active"] and gpus["chart"] else []
+    return [{"name": chart["release_name"], "ref": chart["ref"], "brings": brings} for chart, brings in found]
+
+
+def _registries(planned: Facts, user: Facts) -> list[str]:
+    """Hosts that images come from. An image that names none comes from where the nodes say."""
+    first = [name.partition("/")[0] for name in needed(planned)["images"] if "/" in name]
+    named = [host for host in first if "." in host or ":" in host or host == "localhost"]
+    return sorted({*named, *([user["llm_d_image_registry"].partition("/")[0]] if user["llm_d_image_registry"] else [])})
+
+
+def _gpu_operator(gpus: Facts, user: Facts) -> Facts | None:
+    """What is asked of an operator of GPUs; None where there is none that acts on a policy."""
+    if not gpus["active"] or not gpus["ready"]:
+        return None
+    asked = {key: gpus["ready"][key] for key in ("api_version", "kind")} | {"version": (gpus["chart"] or {}).get("version")}
+    asked["named"] = bool(user["llm_d_gpus"]["version"])
+    return {"install": gpus["install"], "by_chart": bool(gpus["chart"]), "namespace": gpus["namespace"], **asked}
+
+
+def _leader_worker_set(planned: Facts, crds: Facts) -> Facts | None:
+    """What is asked of LeaderWorkerSet; None where it is not needed."""
+    groups = planned["prerequisites"]["leader_worker_set"]
+    if not groups:
+        return None
+    return {
+        **{key: groups[key] for key in ("install", "version", "minimum", "crd", "controller")},
+        "brings_crd": crds.get("leader-worker-set", False),
+    }
+
+
+def _autoscaling(planned: Facts) -> Facts:
+    """{API group that an autoscaler of ours acts by: names of the services that need it}."""
+    found: dict[str, list[str]] = {}
+    for service in planned["services"]:
+        for group in sorted({group for server in service["servers"] if server["autoscaling"] for group in server["autoscaling"]["asks"]}):
+            found.setdefault(group, []).append(service["name"])
+    return found
+
+
+def _accelerators(planned: Facts) -> list[Facts]:
+    """What the model servers ask for: {service, resource, per_replica (of one pod), replicas (pods), nodes (pods of one replica), labels, tolerations}."""
+    found = []
+    for service in planned["services"]:
+        for server in service["servers"]:
+            limits = server["resources"].get("limits", {})
+            for resource in {facts["resource"] for facts in ACCELERATORS.values()} | {key for key in limits if "/" in key}:
+                if resource in limits:
+                    found.append(
+                        {
+                            "service": service["name"],
+                            "resource": resource,
+                            "per_replica": int(limits[resource]),
+                            "replicas": server["replicas"] * server["nodes"],
+                            "nodes": server["nodes"],
+                            "labels": _labels(server),
+                            "tolerations": server["tolerations"],
+                        }
+                    )
+    return sorted(found, key=lambda item: (item["service"], item["resource"]))
+
+
+def _labels(server: Facts) -> Facts:
+    """Node labels that a server needs, with the product of its affinity."""
+    labels = dict(server["node_selector"])
+    node = server["affinity"].get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    for term in node.get("nodeSelectorTerms", []):
+        labels.update({match["key"]: match["values"][0] for match in term["matchExpressions"]})
+    return labels
+
+
+def _resources(planned: Facts) -> list[Facts]:
+    """What every pod asks for: {name, replicas, containers: [{name, sums: whether it runs beside the others, requests, limits}]}."""
+    return [
+        {
+            "name": part["name"],
+            "replicas": part["replicas"] * part.get("nodes", 1),
+            "containers": [
+                _container(part["name"], part.get("resources"), True),
+                *(
+                    _container(f"{part['name']}/{each['name']}", each.get("resources"), each.get("restartPolicy") == "Always")
+                    for each in part["init_containers"]
+                ),
+            ],
+        }
+        for service in planned["services"]
+        for part in (*service["servers"], service["scheduler"])
+    ]
+
+
+def _container(name: str, resources: Facts | None, sums: bool) -> Facts:
+    stated = {part: {key: str(value) for key, value in (resources or {}).get(part, {}).items()} for part in ("requests", "limits")}
+    return {"name": name, "sums": sums, **stated}
+
+
+def _secrets(planned: Facts, user: Facts) -> list[Facts]:
+    """Secrets that must be there: {name, namespace, key, path}."""
+    home = planned["namespace"]
+    made = [secret["metadata"]["name"] for secret in planned["secrets"]["present"]]
+    if planned["scope"] == "prerequisites":
+        return []
+    found = [
+        {"name": name, "namespace": home, "key": ".dockerconfigjson", "path": f"llm_d_image_pull_secrets[{index}]"}
+        for index, name in enumerate(user["llm_d_image_pull_secrets"])
+    ]
+    for index, service in enumerate(user["llm_d_model_services"]):
+        if service["model"]["token_secret"]:
+            model = service["model"]
+            found.append(
+                {"name": model["token_secret"], "namespace": home, "key": model["token_key"], "path": f"llm_d_model_services[{index}].model.token_secret"}
+            )
+        if service["model"]["bucket_secret"]:
+            path = f"llm_d_model_services[{index}].model.bucket_secret"
+            found += [{"name": service["model"]["bucket_secret"], "namespace": home, "key": key, "path": path} for key in BUCKET_KEYS]
+    for listener in planned["gateway"]["listeners"]:
+        if listener["tls_secret"]:
+            found.append({**listener["tls_secret"], "key": "tls.crt", "path": "llm_d_gateway.listener.tls_secret"})
+    return [wanted for wanted in found if wanted["name"] not in made or wanted["namespace"] != home]
+
+
+def _claims(planned: Facts, user: Facts) -> list[Facts]:
+    found = []
+    for index, service in enumerate(user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []):
+        uri = service["model"]["uri"] or ""
+        if uri.startswith("pvc://"):
+            found.append({"name": uri.split("://", 1)[1].split("/", 1)[0], "path": f"llm_d_model_services[{index}].model.uri"})
+    return found
+
+
+def _storage_classes(planned: Facts, user: Facts) -> list[Facts]:
+    """Storage classes of the claims that we make: {class_name, None for the default one, path}."""
+    services = user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []
+    return [
+        {"class_name": service["storage"]["class_name"], "path": f"llm_d_model_services[{index}].storage.class_name"}
+        for index, service in enumerate(services)
+        if service["storage"]["claim"]
+    ]

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Containers that a scheduler configuration wants beside the endpoint picker or beside a model server. Pure.
+
+All are native sidecars (init containers that keep running): up before the main container starts, there until it has ended.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..releases.lines import ENGINES
+from .server import PORT_NAME, container_security, image
+from .weights import CACHE_PATH
+
+Facts = dict[str, t.Any]
+
+TOKENIZER_VOLUME = "tokenizer"
+TOKENIZER_HEALTH_PORT = 8082
+CACHE_VOLUME = "tokenizer-cache"
+TOKENIZERS_PATH = "/tokenizers"
+_SMALL = {"requests": {"cpu": "50m", "memory": "64Mi"}}
+_LARGE = {"requests": {"cpu": "2", "memory": "4Gi"}}
+
+
+def beside_picker(service: Facts, user: Facts, release: Facts, wanted: t.Sequence[Facts]) -> tuple[list[Facts], list[Facts], list[Facts]]:
+    """(containers, volumes of the pod, mounts of the endpoint picker itself) for the sidecars of the endpoint picker."""
+    containers: list[Facts] = []
+    volumes: list[Facts] = []
+    mounts: list[Facts] = []
+    for sidecar in wanted:
+        if sidecar["on"] != "epp":
+            continue
+        if sidecar["kind"] == "uds":
+            shared = {"name": TOKENIZER_VOLUME, "mountPath": sidecar["shared_dir"]}
+            containers.append(_tokenizer(service, user, release, sidecar, shared))
+            mounts.append(shared)
+            volumes.append({"name": TOKENIZER_VOLUME, "emptyDir": {"medium": "Memory"}})
+        else:
+            containers.append(_render(service, user, sidecar))
+    if CACHE_VOLUME in [mount["name"] for container in containers for mount in container["volumeMounts"]]:
+        volumes.append({"name": CACHE_VOLUME, "emptyDir": {}})
+    return containers, volumes, mounts
+
+
+def routing_proxy(service: Facts, user: Facts, release: Facts, sidecar: Facts) -> Facts:
+    """The sidecar of a decode server: it listens where the pool points, has a prefill server begin, and passes on to the server behind it."""
+    return {
+        **_native(sidecar["name"], image(user, "routing_sidecar", release["sidecar_image"]), user),
+        "args": list(sidecar["args"]),
+        "env": [_field("POD_NAME", "metadata.name"), _field("POD_IP", "status.podIP")],
+        "ports": [{"name": PORT_NAME, "containerPort": sidecar["port"]}],
+        "startupProbe": {"tcpSocket": {"port": sidecar["port"]}, "periodSeconds": 1, "failureThreshold": 60},
+        "resources": _SMALL,
+    }
+
+
+def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shared: Facts) -> Facts:
+    """The service that the endpoint picker asks for token ids over a socket in a folder that both see."""
+    own = service["engine"]["type"] == "simulator"
+    container = {
+        **_native(sidecar["name"], image(user, "tokenizer", ENGINES[service["engine"]["type"]].get("tokenizer_image") or release["tokenizer_image"]), user),
+        "ports": [{"name": "tok-health", "containerPort": TOKENIZER_HEALTH_PORT}],
+        "startupProbe": {"httpGet": {"path": "/healthz", "port": TOKENIZER_HEALTH_PORT}, "periodSeconds": 1, "failureThreshold": 300},
+        "resources": _SMALL if own else _LARGE,
+        "volumeMounts": [shared],
+    }
+    if own:
+        container["args"] = [f"--socket={sidecar['socket']}", f"--health=:{TOKENIZER_HEALTH_PORT}"]
+        return container
+    # Upstream's loads the model's tokenizer from the hub.
+    folders = [{"name": name, "value": TOKENIZERS_PATH} for name in ("HOME", "HF_HOME", "TOKENIZERS_DIR")]
+    cache = {"name": CACHE_VOLUME, "mountPath": TOKENIZERS_PATH}
+    return {**container, "env": [*folders, *_token(service)], "volumeMounts": [shared, cache], "securityContext": container_security(read_only=False)}
+
+
+def _render(service: Facts, user: Facts, sidecar: Facts) -> Facts:
+    """vLLM without a model on an accelerator: it only turns requests into tokens."""
+    return {
+        **_native(sidecar["name"], image(user, "tokenizer", ENGINES["vllm"]["image"]), user),
+        "command": list(sidecar["command"]),
+        "args": list(sidecar["args"]),
+        "env": [{"name": "HOME", "value": CACHE_PATH}, {"name": "HF_HOME", "value": f"{CACHE_PATH}/huggingface"}, *_token(service)],
+        "ports": [{"name": "render", "containerPort": sidecar["port"]}],
+        "startupProbe": {"httpGet": {"path": "/health", "port": sidecar["port"]}, "periodSeconds": 5, "failureThreshold": 120},
+        "resources": _LARGE,
+        "securityContext": container_security(read_only=False),
+        "volumeMounts": [{"name": CACHE_VOLUME, "mountPath": CACHE_PATH}],
+    }
+
+
+def _native(name: str, reference: str, user: Facts) -> Facts:
+    return {
+        "name": name,
+        "image": reference,
+        "imagePullPolicy": user["llm_d_image_pull_policy"],
+        "restartPolicy": "Always",
+        "securityContext": container_security(read_only=True),
+    }
+
+
+def _field(name: str, path: str) -> Facts:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _token(service: Facts) -> list[Facts]:
+    secret, key = service["model"]["token_secret"], service["model"]["token_key"]
+    return [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}] if secret else []

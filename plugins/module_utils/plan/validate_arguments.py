@@ -1,0 +1,278 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the user's own arguments and environment contradict the plan, and what a scheduler needs that a service does not give. Pure."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from ..common.flags import flags_of
+from ..epp.catalog.presets import SIDECAR_SERVER_PORT
+from ..schema.fields import Problem
+from .engine import vendor
+from .multi_node import PARALLEL_FLAGS, scheduler_problems
+from .weights import served_name
+
+Facts = dict[str, t.Any]
+
+# Flags of the endpoint picker that follow from the rest of the plan, and the option that says the same.
+OWN_FLAGS = {
+    "pool-name": "",
+    "pool-namespace": "llm_d_namespace",
+    "pool-group": "llm_d_release",
+    "config-file": "scheduler.document",
+    "config-text": "scheduler.document",
+    "grpc-port": "",
+    "grpc-health-port": "",
+    "metrics-port": "",
+    "secure-serving": "",
+    "v": "scheduler.verbosity",
+}
+LEADERS = "ha-enable-leader-election"
+TOKENS = "metrics-endpoint-auth"
+_PARALLEL = {"tensor-parallel-size": "tp", "pipeline-parallel-size": "pp", "data-parallel-size": "dp"}
+_OURS_ALONE = ("POD_IP", "SERVER_IP")  # by these a server names itself in its KV events
+
+
+def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
+    """Arguments of the model server and of the endpoint picker that contradict an option, whatever the scheduler."""
+    return [*_engine_arguments(service, path), *_parallel(service, path), *_picker_arguments(service, path, user)]
+
+
+def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:
+    """What the scheduler's configuration requires (see scorers_requires) and this service cannot give."""
+    return [
+        *scheduler_problems(service, path, required),
+        *_roles(service, path, required),
+        *_events(service, path, required),
+        *_required_arguments(service, path, required),
+        *_required_environment(service, path, required),
+    ]
+
+
+def place_of(arguments: t.Sequence[str], flag: str, path: str) -> str:
+    """The place of a flag in a list of arguments, `path` being that of the list."""
+    for index, argument in enumerate(arguments):
+        if argument.lstrip("-").replace(" ", "=").split("=", 1)[0] == flag:
+            return f"{path}[{index}]"
+    return path
+
+
+def without_cache(service: Facts, path: str) -> list[tuple[str, t.Any]]:
+    """Places in the user's file, with what stands there, that switch the prefix cache off."""
+    engine, theirs = service["engine"], flags_of(service["engine"]["args"])
+    found: list[tuple[str, t.Any]] = [(f"{path}.engine.prefix_caching", False)] if engine["prefix_caching"] is False else []
+    for flag in ("no-enable-prefix-caching", "enable-prefix-caching", "enable-kvcache"):
+        if flag in theirs and (flag.startswith("no-") or str(theirs[flag]).lower() == "false"):
+            found.append((place_of(engine["args"], flag, f"{path}.engine.args"), theirs[flag]))
+    return found
+
+
+def _engine_arguments(service: Facts, path: str) -> list[Problem]:
+    engine, model = service["engine"], service["model"]
+    options = {
+        "port": ("engine.port", engine["port"]),
+        "block-size": ("engine.block_size", engine["block_size"]),
+        "max-model-len": ("engine.max_model_len", engine["max_model_len"]),
+        "max-num-seqs": ("engine.max_num_seqs", engine["max_num_seqs"]),
+        "served-model-name": ("model.served_name", served_name(model)),
+        "revision": ("model.revision", model["revision"]),
+    }
+    theirs = flags_of(engine["args"])
+    return [
+        Problem(
+            place_of(engine["args"], flag, f"{path}.engine.args"),
+            f"--{flag}={theirs[flag]}",
+            f"--{flag}={theirs[flag]} contradicts {option}, which is {value}: the endpoint picker, the Services and the model servers all go by that.",
+            f"Take it out and write {option}: {theirs[flag]}.",
+        )
+        for flag, (option, value) in options.items()
+        if value is not None and theirs.get(flag) is not None and theirs[flag] != str(value)
+    ]
+
+
+def _parallel(service: Facts, path: str) -> list[Problem]:
+    """Tensor, pipeline and data parallelism together take exactly the accelerators of one replica."""
+    if service["engine"]["type"] != "vllm" or vendor(service) == "none":
+        return []
+    arguments, wanted = service["engine"]["args"], service["accelerator"]["per_replica"]
+    theirs = flags_of(arguments)
+    if service["accelerator"]["nodes"] > 1:
+        fix = "Take it out; see accelerator.per_replica, accelerator.nodes and accelerator.across_nodes."
+        return [
+            Problem(place_of(arguments, flag, f"{path}.engine.args"), theirs[flag], f"--{flag} follows from the rest of the plan for several nodes.", fix)
+            for flag in PARALLEL_FLAGS
+            if flag in theirs
+        ]
+    given: dict[str, str] = {}
+    for flag, short in _PARALLEL.items():
+        for word in (flag, short):
+            if theirs.get(word) is not None:
+                given[word] = str(theirs[word])
+    if not given or not all(value.isdigit() for value in given.values()):
+        return []
+    total = 1
+    for value in given.values():
+        total *= int(value)
+    if total == wanted:
+        return []
+    shown = " ".join(f"{'--' if len(flag) > 2 else '-'}{flag}={value}" for flag, value in given.items())
+    return [
+        Problem(
+            place_of(arguments, next(iter(given)), f"{path}.engine.args"),
+            shown,
+            f"{shown} needs {total} accelerators, and one replica has {wanted} (accelerator.per_replica).",
+            f"Write accelerator.per_replica: {total}, or take the argument out: vLLM is told to use all of them by tensor parallelism.",
+        )
+    ]
+
+
+def _picker_arguments(service: Facts, path: str, user: Facts) -> list[Problem]:
+    arguments = service["scheduler"]["args"]
+    theirs, where = flags_of(arguments), f"{path}.scheduler.args"
+    found = [
+        Problem(
+            place_of(arguments, flag, where),
+            theirs[flag],
+            f"--{flag} follows from the rest of the plan.",
+            f"Take it out; write {option} instead." if option else "Take it out.",
+        )
+        for flag, option in OWN_FLAGS.items()
+        if flag in theirs
+    ]
+    if LEADERS in theirs and theirs[LEADERS] != "false":
+        found.append(
+            Problem(
+                place_of(arguments, LEADERS, where),
+                theirs[LEADERS],
+                "with leader election only the leader is ready: the new endpoint picker of a rollout would wait for ever for the old one to go.",
+                "Take it out: with scheduler.replicas above 1 all of them answer.",
+            )
+        )
+    if user["llm_d_monitoring"]["scrape"] and TOKENS in theirs and theirs[TOKENS] != "false":
+        found.append(
+            Problem(
+                place_of(arguments, TOKENS, where),
+                theirs[TOKENS],
+                "an endpoint picker that asks for tokens needs rights to the whole cluster, to review them, and so does who scrapes it: we grant neither.",
+                "Take it out, or write 'scrape: false' under llm_d_monitoring and see to tokens, rights and scraping yourself.",
+            )
+        )
+    return found
+
+
+def _roles(service: Facts, path: str, required: Facts) -> list[Problem]:
+    found = []
+    if "encode" in required["roles"]:
+        found.append(
+            Problem(
+                f"{path}.scheduler.disaggregation.encode",
+                True,
+                "needs encode servers, which the collection does not set up.",
+                "Take it out; prefill and decode can be told apart.",
+            )
+        )
+    if required["roles"] and service["engine"]["port"] == SIDECAR_SERVER_PORT:
+        found.append(
+            Problem(
+                f"{path}.engine.port",
+                SIDECAR_SERVER_PORT,
+                f"{SIDECAR_SERVER_PORT} is where a decode server listens behind its routing sidecar.",
+                "Write another port, such as 8000.",
+            )
+        )
+    return found
+
+
+def _events(service: Facts, path: str, required: Facts) -> list[Problem]:
+    found = []
+    replicas = service["scheduler"]["replicas"]
+    if required["epp"]["publish_not_ready"] and replicas > 1:
+        found.append(
+            Problem(
+                f"{path}.scheduler.replicas",
+                replicas,
+                "each server that dials sends its KV events to one endpoint picker only; the others would score it 0.",
+                "Write replicas: 1, or kv_events: discover where the servers can be dialled (vLLM).",
+            )
+        )
+    if service["engine"]["type"] == "simulator" and [sidecar for sidecar in required["sidecars"] if sidecar["kind"] == "render"]:
+        found.append(
+            Problem(
+                f"{path}.scheduler",
+                service["scheduler"]["preset"],
+                "precise prefix matching of the router renders prompts with vLLM, whose token ids are not those of the simulator: every server would score 0.",
+                "Use preset: prefix_aware, or llm_d_release: scheduler-0.7, whose tokenizer can be the simulator's.",
+            )
+        )
+    return found
+
+
+def _required_arguments(service: Facts, path: str, required: Facts) -> list[Problem]:
+    """Flags without which the scheduler would wait for KV events, or for transfers, that never come."""
+    arguments, needed = service["engine"]["args"], flags_of(required["vllm"]["args"])
+    theirs, where = flags_of(arguments), f"{path}.engine.args"
+    found = []
+    for flag, value in needed.items():
+        if flag not in theirs or theirs[flag] == value:
+            continue
+        if flag == "kv-events-config":
+            found += _kv_events(str(theirs[flag]), str(value), place_of(arguments, flag, where))
+        elif flag not in ("kv-transfer-config", "block-size", "event-batch-size"):
+            fix = "Take it out, or write the same seed under scheduler.scorers.precise_prefix.hash_seed." if flag == "hash-seed" else "Take it out."
+            found.append(Problem(place_of(arguments, flag, where), theirs[flag], f"the scheduler needs --{flag}={value}.", fix))
+    if "kv-events-config" in needed:
+        why = "the scheduler matches prefixes by KV events, and without a prefix cache there are none."
+        told = [problem.path for problem in found]
+        found += [Problem(place, value, why, "Take it out.") for place, value in without_cache(service, path) if place not in told]
+    return found
+
+
+def _kv_events(theirs: str, ours: str, where: str) -> list[Problem]:
+    """The user's own --kv-events-config has to publish, on the port where the endpoint picker listens."""
+    try:
+        config = json.loads(theirs)
+    except ValueError:
+        return []  # the rules of the scheduler say so
+    if not isinstance(config, dict) or config.get("enable_kv_cache_events") is not True:
+        return [
+            Problem(
+                where,
+                theirs,
+                "the scheduler matches prefixes by KV events, and they are not switched on here.",
+                f'Write "enable_kv_cache_events": true in it, or take it out: the plan writes {ours}.',
+            )
+        ]
+    port, wanted = str(config.get("endpoint", "tcp://*:5557")).rpartition(":")[2], json.loads(ours)["endpoint"].rpartition(":")[2]
+    if port != wanted:
+        fix = f"Write port {wanted}, or kv_events_port: {port} under scheduler.scorers.precise_prefix."
+        return [Problem(where, theirs, f"KV events are published on port {port}, and the endpoint picker listens on {wanted}.", fix)]
+    return []
+
+
+def _required_environment(service: Facts, path: str, required: Facts) -> list[Problem]:
+    theirs = service["engine"]["env"]
+    needed = {item["name"]: item.get("value") for item in required["vllm"]["env"]}
+    found = [
+        Problem(
+            f"{path}.engine.env.{name}",
+            None,
+            "by it a server names itself in its KV events; the scheduler would take them for those of another.",
+            "Take it out.",
+        )
+        for name in _OURS_ALONE
+        if name in needed and name in theirs
+    ]
+    seed = needed.get("PYTHONHASHSEED")
+    if seed is not None and not str(seed).isdigit():
+        found.append(
+            Problem(
+                f"{path}.engine.env.PYTHONHASHSEED" if "PYTHONHASHSEED" in theirs else f"{path}.scheduler.scorers.precise_prefix.hash_seed",
+                None,
+                "every server would hash with a seed of its own, and no block would ever match.",
+                'Write a number in quotes, such as "42".',
+            )
+        )
+    return found

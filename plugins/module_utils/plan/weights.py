@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the weights of a model come from and where they lie on the way: arguments, credentials, volumes, and the claim that we make. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..releases.lines import ENGINES
+from ..schema.fields import Problem
+
+Facts = dict[str, t.Any]
+
+CACHE_PATH = "/model-cache"
+HUB_PATH = f"{CACHE_PATH}/huggingface"
+CLAIM_SUFFIX = "-weights"
+BUCKET_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+_BUCKETS = ("s3", "gs")
+_OF_A_CLAIM = ("class_name", "delete_claim")
+
+
+def scheme(model: Facts) -> str:
+    """`hf`, `pvc`, `s3`, `gs` or `file`; "" where there is no URI."""
+    return (model["uri"] or "").partition("://")[0]
+
+
+def served_name(model: Facts) -> str | None:
+    """The name clients ask for: as given, else from the URI; None when there is neither."""
+    uri = model["uri"]
+    if model["served_name"] or not uri:
+        return model["served_name"]
+    rest = uri.partition("://")[2]
+    return rest if scheme(model) == "hf" else rest.rsplit("/", 1)[1]
+
+
+def arguments(model: Facts) -> Facts:
+    """Flags by which vLLM finds the weights."""
+    rest = (model["uri"] or "").partition("://")[2]
+    kind = scheme(model)
+    if kind in _BUCKETS:
+        return {"--model": model["uri"], "--load-format": "runai_streamer"}
+    return {"--model": f"/models/{rest.split('/', 1)[1]}" if kind == "pvc" else rest, "--revision": model["revision"]}
+
+
+def credentials(model: Facts) -> list[Facts]:
+    """Variables by which a model repository or a bucket is opened."""
+    found = [("HF_TOKEN", model["token_secret"], model["token_key"])] + [(key, model["bucket_secret"], key) for key in BUCKET_KEYS]
+    return [{"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}} for name, secret, key in found if secret]
+
+
+def volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
+    """(volumes of the pod, mounts of the server)."""
+    if service["engine"]["type"] != "vllm":
+        return [], []
+    storage = service["storage"]
+    size = None if storage["claim"] else storage["size"]
+    found: list[Facts] = [
+        {"name": "model-cache", "emptyDir": {"sizeLimit": size} if size else {}},
+        {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
+    ]
+    mounts: list[Facts] = [{"name": "model-cache", "mountPath": CACHE_PATH}, {"name": "shared-memory", "mountPath": "/dev/shm"}]
+    if scheme(service["model"]) == "pvc":
+        name = service["model"]["uri"].split("://", 1)[1].split("/", 1)[0]
+        found.append({"name": "models", "persistentVolumeClaim": {"claimName": name, "readOnly": True}})
+        mounts.append({"name": "models", "mountPath": "/models", "readOnly": True})
+    elif storage["claim"]:
+        # Downloads only: what is compiled for the accelerator of one node is of no use to the next.
+        found.append({"name": "weights", "persistentVolumeClaim": {"claimName": claim_name(service)}})
+        mounts.append({"name": "weights", "mountPath": HUB_PATH})
+    return found, mounts
+
+
+def claim_name(service: Facts) -> str:
+    """Name of the claim that we make."""
+    return f"{service['name']}{CLAIM_SUFFIX}"
+
+
+def access_mode(service: Facts) -> str | None:
+    """How the claim of a model may be mounted; None where there is none, or nothing is said of one that is there."""
+    storage = service["storage"]
+    return storage["access_mode"] or ("ReadWriteOnce" if storage["claim"] else None)
+
+
+def claim(service: Facts) -> Facts | None:
+    """The claim that we make, and whether it goes with the servers; None where the weights lie elsewhere."""
+    storage = service["storage"]
+    if not storage["claim"]:
+        return None
+    spec: Facts = {"accessModes": [access_mode(service)], "resources": {"requests": {"storage": storage["size"]}}}
+    if storage["class_name"]:
+        spec["storageClassName"] = storage["class_name"]
+    return {"name": claim_name(service), "spec": spec, "delete": storage["delete_claim"]}
+
+
+def weights_problems(service: Facts, path: str, servers: int, tested: bool) -> list[Problem]:
+    """What is wrong with the source of the weights, or with their place. servers: pods that mount it; tested: whether vLLM is the tested image."""
+    return [*_source(service, path, tested), *_place(service, path, servers)]
+
+
+def _source(service: Facts, path: str, tested: bool) -> t.Iterator[Problem]:
+    model, kind, simulated = service["model"], scheme(service["model"]), service["engine"]["type"] == "simulator"
+    for option, wanted in (("token_secret", "hf"), ("revision", "hf"), ("bucket_secret", "s3")):
+        if model[option] and (simulated or kind != wanted):
+            fix = f"Take it out, or write an {wanted}:// uri."
+            yield Problem(f"{path}.model.{option}", model[option], f"is of use only for a model from {wanted}:// that vLLM loads.", fix)
+    if simulated:
+        return
+    if kind == "file" and tested:
+        fix = "Write the image under engine.image, or pvc://CLAIM/PATH for weights on a volume."
+        yield Problem(f"{path}.model.uri", model["uri"], "is a folder of the image, and the tested one has no model in it.", fix)
+    if kind == "gs" and tested:
+        fix = "Write a vLLM image from v0.11.1 on under engine.image, or take the weights from hf://, s3:// or pvc://."
+        yield Problem(f"{path}.model.uri", model["uri"], f"cannot be read by the tested image {ENGINES['vllm']['image']}: it has no client for gs://.", fix)
+
+
+def _place(service: Facts, path: str, servers: int) -> t.Iterator[Problem]:
+    storage, kind, place = service["storage"], scheme(service["model"]), f"{path}.storage"
+    simulated = service["engine"]["type"] == "simulator"
+    if simulated and storage["size"] and not storage["claim"]:
+        yield Problem(f"{place}.size", storage["size"], "is of no use: the simulator loads no weights.", "Take it out.")
+    if storage["claim"] and (simulated or kind != "hf"):
+        yield Problem(f"{place}.claim", True, "is for what vLLM downloads of an hf:// model; these weights are not downloaded.", "Take it out.")
+    elif storage["claim"] and not storage["size"]:
+        yield Problem(f"{place}.size", None, "is missing: a claim asks for room.", "Write twice the size of the weights, such as 50Gi.")
+    for option in _OF_A_CLAIM if not storage["claim"] else ():
+        if storage[option]:
+            yield Problem(f"{place}.{option}", storage[option], "is for a claim that we make.", "Write 'claim: true' beside it, or take it out.")
+    mode = access_mode(service)
+    if mode and not storage["claim"] and kind != "pvc":
+        yield Problem(f"{place}.access_mode", mode, "is of use only for a model from pvc://, or with 'claim: true'.", "Take it out.")
+    elif mode == "ReadOnlyMany" and storage["claim"]:
+        yield Problem(f"{place}.access_mode", mode, "would let nobody download the weights.", "Write ReadWriteMany, or ReadWriteOnce for one server.")
+    elif mode and mode.startswith("ReadWriteOnce") and servers > 1:
+        fix = "Use a claim with ReadOnlyMany or ReadWriteMany, an hf:// model, or one replica."
+        if storage["claim"]:
+            fix = "Write ReadWriteMany, if the storage class has it, take 'claim' out, or write one replica."
+        yield Problem(f"{place}.access_mode", mode, f"{servers} servers cannot share a {mode} volume: those on other nodes would never start.", fix)

@@ -1,0 +1,264 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Findings on room: accelerators, quotas, limits, storage. Pure."""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+from decimal import Decimal
+
+from ..common.objects import dicts, dig, mapping, text
+from ..k8s.platform import amount, free_accelerators, tolerated
+from .finding import Finding
+from .summary import default_storage_class
+
+Facts = dict[str, t.Any]
+Found = t.Iterator[Finding]
+
+
+def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """Free accelerators of the right product are there for every replica, or every part of one: each on one node."""
+    if "nodes" not in facts:
+        return
+    taken: dict[tuple[str, str], int] = {}
+    for wanted in needs["accelerators"]:
+        resource = wanted["resource"]
+        nodes = free_accelerators(facts, resource)
+        mine = _own(facts, needs, resource)
+        if not nodes and needs["installs"]["accelerators"]:
+            continue  # the operator, which comes later, brings the resource
+        if not nodes:
+            yield Finding(
+                "accelerators/none",
+                f"No node has {resource}, which {wanted['service']} needs.",
+                "none",
+                f"{wanted['replicas'] * wanted['per_replica']}",
+                "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator.",
+            )
+            continue
+        suited = [node for node in nodes if wanted["labels"].items() <= node["labels"].items()]
+        if not suited:
+            products = sorted({str(node["labels"].get(key, "no label")) for node in nodes for key in wanted["labels"]})
+            yield Finding(
+                "accelerators/product",
+                f"No node with {resource} suits {wanted['service']}.",
+                ", ".join(products),
+                ", ".join(f"{key}={value}" for key, value in wanted["labels"].items()),
+                "Correct accelerator.product or node_selector.",
+            )
+            continue
+        usable = [node for node in suited if not node["cordoned"] and all(tolerated(taint, wanted["tolerations"]) for taint in node["taints"])]
+        if not usable:
+            taints = sorted({f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}" for node in suited for taint in node["taints"]})
+            yield Finding(
+                "accelerators/tainted",
+                f"The nodes for {wanted['service']} are tainted or cordoned.",
+                ", ".join(taints) or "cordoned",
+                "a toleration",
+                "Write tolerations for the model service, or uncordon the nodes.",
+            )
+            continue
+        room = 0
+        for node in usable:
+            key = (node["node"], resource)
+            fits = max(0, node["free"] + mine.get(node["node"], 0) - taken.get(key, 0)) // wanted["per_replica"]
+            use = min(fits, wanted["replicas"] - room)
+            taken[key] = taken.get(key, 0) + use * wanted["per_replica"]
+            room += use
+        if room < wanted["replicas"]:
+            free = ", ".join(f"{node['node']} {node['free']} of {node['allocatable']}" for node in usable)
+            yield Finding(
+                "accelerators/taken",
+                f"There is room for {room} of {wanted['replicas']} {_pods(wanted)} of {wanted['service']}.",
+                f"free: {free}",
+                f"{wanted['per_replica']} of {resource} on one node, {wanted['replicas']} times",
+                "Lower replicas, free accelerators, or add nodes.",
+            )
+
+
+def _pods(wanted: Facts) -> str:
+    """What there has to be room for, in words."""
+    return "replicas" if wanted["nodes"] == 1 else f"parts ({wanted['nodes']} for each replica)"
+
+
+def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:
+    """What our own pods hold by now: they make room for what comes."""
+    held: dict[str, int] = {}
+    for pod in dicts(facts.get("pods")):
+        if needs["labels"].items() <= mapping(dig(pod, "metadata", "labels")).items() and text(dig(pod, "metadata", "namespace")) == needs["namespace"]:
+            asked = sum(int(amount(mapping(dig(part, "resources", "requests")).get(resource, 0))) for part in dicts(dig(pod, "spec", "containers")))
+            node = text(dig(pod, "spec", "nodeName"))
+            held[node] = held.get(node, 0) + asked
+    return held
+
+
+def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """What all pods ask for stays within the quotas of the namespace."""
+    for quota in _quotas(facts):
+        hard, used = mapping(dig(quota, "status", "hard")), mapping(dig(quota, "status", "used"))
+        ours = _ours(facts, needs)
+        for name, limit in hard.items():
+            asked = _asked(needs, name)
+            if asked and asked > amount(limit) - max(Decimal(0), amount(used.get(name, 0)) - ours.get(name, Decimal(0))):
+                yield Finding(
+                    "quota/exceeded",
+                    f"The quota {text(dig(quota, 'metadata', 'name'))} leaves too little {name} in {needs['namespace']}.",
+                    f"{used.get(name, 0)} of {limit} used",
+                    f"{asked.normalize():f}",
+                    "Have the quota raised, or lower replicas or resources.",
+                )
+
+
+def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """A quota on processors or memory refuses every pod that does not state its own, and that no LimitRange states it for."""
+    given = _stated(facts)
+    for quota in _quotas(facts):
+        for name in mapping(dig(quota, "status", "hard")):
+            part, resource = _counted(name)
+            if resource not in ("cpu", "memory"):
+                continue
+            # where a pod states its limit alone, that is its request too
+            parts = ("requests", "limits") if part == "requests" else ("limits",)
+            containers = [container for pod in needs["resources"] for container in pod["containers"]]
+            lacking = [container["name"] for container in containers if not any(container[each].get(resource) for each in parts)]
+            if lacking and resource not in given[part]:
+                yield Finding(
+                    "quota/unstated",
+                    f"The quota {text(dig(quota, 'metadata', 'name'))} counts {name} in {needs['namespace']}, and refuses pods that do not state it.",
+                    f"not stated for {', '.join(lacking)}",
+                    f"resources.{part}.{resource} of each",
+                    "Write it for the model service and for its scheduler, or have a LimitRange made with a default.",
+                )
+
+
+def _quotas(facts: Facts) -> list[Facts]:
+    """Those that count our pods, which have no deadline and no priority class, and state what they ask for."""
+    return [
+        quota
+        for quota in dicts(facts.get("quotas"))
+        if not dig(quota, "spec", "scopeSelector") and set(dig(quota, "spec", "scopes") or []) <= {"NotTerminating", "NotBestEffort"}
+    ]
+
+
+def _stated(facts: Facts) -> dict[str, set[str]]:
+    """What the LimitRanges of the namespace state for containers that do not."""
+    entries = [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits")) if limit.get("type") == "Container"]
+    limits = {name for entry in entries for key in ("default", "max") for name in mapping(entry.get(key))}
+    requests = {name for entry in entries for key in ("defaultRequest", "min") for name in mapping(entry.get(key))}
+    return {"limits": limits, "requests": limits | requests}
+
+
+def _counted(name: str) -> tuple[str, str]:
+    """What a name in a quota counts, such as limits.cpu: (limits, cpu)."""
+    part, dot, resource = name.partition(".")
+    return (part, resource) if dot and part in ("requests", "limits") else ("requests", name)
+
+
+def _asked(needs: Facts, name: str) -> Decimal:
+    if name in ("pods", "count/pods"):
+        return Decimal(sum(pod["replicas"] for pod in needs["resources"]))
+    part, resource = _counted(name)
+    return sum((_of_pod(pod, part, resource) * pod["replicas"] for pod in needs["resources"]), Decimal(0))
+
+
+def _of_pod(pod: Facts, part: str, resource: str) -> Decimal:
+    """What the containers of a pod that run at one time ask for."""
+    return sum((amount(container[part].get(resource, 0)) for container in pod["containers"] if container["sums"]), Decimal(0))
+
+
+def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
+    """What our own pods use of the quotas by now."""
+    used: dict[str, Decimal] = {}
+    for pod in dicts(facts.get("pods")):
+        if not needs["labels"].items() <= mapping(dig(pod, "metadata", "labels")).items():
+            continue
+        for name in ("pods", "count/pods"):
+            used[name] = used.get(name, Decimal(0)) + 1
+        beside = [each for each in dicts(dig(pod, "spec", "initContainers")) if each.get("restartPolicy") == "Always"]
+        for container in [*dicts(dig(pod, "spec", "containers")), *beside]:
+            for part in ("requests", "limits"):
+                for resource, value in mapping(dig(container, "resources", part)).items():
+                    for name in (f"{part}.{resource}", *([resource] if part == "requests" else [])):
+                        used[name] = used.get(name, Decimal(0)) + amount(value)
+    return used
+
+
+def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """No pod or container asks for more than the namespace lets one have, and no container for less than it must."""
+    for entry in [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits"))]:
+        kind = text(entry.get("type"))
+        for name, limits, requests in _bounded(needs, kind):
+            for resource, most in mapping(entry.get("max")).items():
+                asked = limits(resource) or requests(resource)
+                if asked > amount(most):
+                    yield Finding(
+                        "limit_range/max",
+                        f"A LimitRange lets no {kind.lower()} of {name} have that much {resource}.",
+                        f"{asked.normalize():f}",
+                        f"at most {most}",
+                        "Lower its resources, or have the LimitRange raised.",
+                    )
+            for resource, least in mapping(entry.get("min")).items():
+                asked = requests(resource)
+                if asked and asked < amount(least):
+                    yield Finding(
+                        "limit_range/min",
+                        f"A LimitRange asks more {resource} of each {kind.lower()} of {name}.",
+                        f"{asked.normalize():f}",
+                        f"at least {least}",
+                        "Raise its requests, or have the LimitRange lowered.",
+                    )
+
+
+def _bounded(needs: Facts, kind: str) -> list[tuple[str, t.Callable[[str], Decimal], t.Callable[[str], Decimal]]]:
+    """Everything of a kind that a LimitRange bounds: its name, and what its limits and its requests are of a resource."""
+    if kind == "Pod":
+        return [(pod["name"], functools.partial(_of_pod, pod, "limits"), functools.partial(_of_pod, pod, "requests")) for pod in needs["resources"]]
+    containers = [container for pod in needs["resources"] for container in pod["containers"] if kind == "Container"]
+    return [(each["name"], functools.partial(_of_container, each, "limits"), functools.partial(_of_container, each, "requests")) for each in containers]
+
+
+def _of_container(container: Facts, part: str, resource: str) -> Decimal:
+    return amount(container[part].get(resource, 0))
+
+
+def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """Claims that models lie on are there and bound."""
+    there = mapping(facts.get("claims"))
+    for wanted in needs["claims"]:
+        found = there.get(wanted["name"], "unread")
+        if found is None:
+            default = default_storage_class(facts)
+            hint = f" The default storage class is {default}." if default else " There is no default storage class: name one in the claim."
+            yield Finding(
+                "storage/claim",
+                f"{wanted['path']} names a PersistentVolumeClaim that is not there.",
+                "none",
+                wanted["name"],
+                "Create it, with the model on it." + hint,
+            )
+        elif isinstance(found, dict) and text(dig(found, "status", "phase")) == "Lost":
+            yield Finding(
+                "storage/lost",
+                f"The PersistentVolumeClaim {wanted['name']} has lost its volume.",
+                "Lost",
+                "Bound",
+                "Bring its volume back, or make another claim.",
+            )
+
+
+def storage_classes(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """Somebody makes volumes for the claims that we make."""
+    known = facts.get("storage_classes")
+    for wanted in needs["storage_classes"] if isinstance(known, dict) else []:
+        name, listed = wanted["class_name"], ", ".join(sorted(known or {})) or "none"
+        if name and name not in known:
+            yield Finding("storage/class", f"{wanted['path']} names a storage class that is not there.", listed, name, "Write one that is there.")
+        elif not name and not default_storage_class(facts):
+            fix = f"Write one under {wanted['path']}, or mark one as the default."
+            yield Finding("storage/class", "No storage class is the default one, and a claim names none.", listed, "a default storage class", fix)
+
+
+CHECKS = (accelerators, quotas, unstated, limit_ranges, storage, storage_classes)

@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One read-only look at a cluster: everything that the preflight judges, fetched a few requests at a time.
+
+A kind that the cluster does not know is empty; what the account may not read is left out, and judged as unread.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+
+from ..common.objects import dicts, dig, mapping, text
+from ..k8s.client import Cluster
+from ..k8s.errors import ApiError
+
+Facts = dict[str, t.Any]
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+_BUNDLES = ("gateway.networking.k8s.io/bundle-version", "inference.networking.k8s.io/bundle-version", "llm-d.ai/bundle-version")
+_UNREAD = object()
+
+
+def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = None) -> Facts:
+    """The facts of a cluster, or `only` some of them. Raises ClusterError where it does not answer at all."""
+    version = cluster.get("/version").get("gitVersion")  # first and alone: no answer is told once
+    home = needs["namespace"]
+    groups = {group["name"]: [entry["version"] for entry in dicts(group.get("versions"))] for group in dicts(cluster.get("/apis").get("groups"))}
+    jobs: dict[str, t.Callable[[], t.Any]] = {
+        "crds": lambda: _crds(cluster),
+        "nodes": lambda: _items(cluster, "/api/v1/nodes"),
+        "namespaces": lambda: {name: _one(cluster, f"/api/v1/namespaces/{name}") for name in {*needs["namespaces"], *needs["made"]}},
+        "quotas": lambda: _items(cluster, f"/api/v1/namespaces/{home}/resourcequotas"),
+        "limit_ranges": lambda: _items(cluster, f"/api/v1/namespaces/{home}/limitranges"),
+        "storage_classes": lambda: _by_name(_items(cluster, "/apis/storage.k8s.io/v1/storageclasses")),
+        "claims": lambda: {claim["name"]: _one(cluster, f"/api/v1/namespaces/{home}/persistentvolumeclaims/{claim['name']}") for claim in needs["claims"]},
+        "secrets": lambda: _secrets(cluster, needs["secrets"]),
+        "pods": lambda: _items(cluster, "/api/v1/pods" if needs["accelerators"] else f"/api/v1/namespaces/{home}/pods"),
+        "user": lambda: _user(cluster),
+    }
+    jobs.update(_gateway_jobs(cluster, needs["gateway"], groups))
+    if needs["leader_worker_set"]:
+        jobs["leader_worker_set"] = functools.partial(_leader_worker_set, cluster, needs["leader_worker_set"]["controller"])
+    if needs["gpu_operator"]:
+        jobs["gpu_operator"] = functools.partial(_gpu_operator, cluster, needs["gpu_operator"])
+    if needs["gateway"]["service_type"] == "LoadBalancer":
+        jobs["load_balancers"] = lambda: [item for item in _items(cluster, "/api/v1/services") if dig(item, "spec", "type") == "LoadBalancer"]
+    if "config.openshift.io" in groups:
+        root = "/apis/config.openshift.io/v1"
+        jobs["cluster_version"] = lambda: _one(cluster, f"{root}/clusterversions/version")
+        jobs["ingress_operator"] = lambda: _one(cluster, f"{root}/clusteroperators/ingress")
+        jobs["infrastructure"] = lambda: _one(cluster, f"{root}/infrastructures/cluster")
+        if needs["user_workload_monitoring"]:
+            jobs["cluster_monitoring"] = lambda: _one(cluster, "/api/v1/namespaces/openshift-monitoring/configmaps/cluster-monitoring-config")
+    jobs = {name: job for name, job in jobs.items() if only is None or name in only}
+    reviews = [functools.partial(_allowed, cluster, right) for right in needs["rights"]]
+    results = cluster.parallel(_tried, [*jobs.values(), *reviews])
+    rights = [{**right, "allowed": found} for right, found in zip(needs["rights"], results[len(jobs) :]) if found is not _UNREAD]
+    return {"version": version, "groups": groups, **{name: found for name, found in zip(jobs, results) if found is not _UNREAD}, "rights": rights}
+
+
+def _gateway_jobs(cluster: Cluster, gateway: Facts, groups: Facts) -> dict[str, t.Callable[[], t.Any]]:
+    jobs: dict[str, t.Callable[[], t.Any]] = {}
+    if gateway["gateway_api"]:
+        root = "/apis/gateway.networking.k8s.io/v1"
+        known = "gateway.networking.k8s.io" in groups
+        jobs["gateway_classes"] = lambda: _by_name(_items(cluster, f"{root}/gatewayclasses")) if known else {}
+        jobs["gateway"] = lambda: _one(cluster, f"{root}/namespaces/{gateway['namespace']}/gateways/{gateway['name']}") if known else None
+    if gateway["controller"]:
+        where, name = gateway["controller"]["namespace"], gateway["controller"]["name"]
+        jobs["controllers"] = lambda: {f"{where}/{name}": _one(cluster, f"/apis/apps/v1/namespaces/{where}/deployments/{name}")}
+    return jobs
+
+
+def _leader_worker_set(cluster: Cluster, controller: Facts) -> Facts:
+    """{namespace, controller}: the objects, None for one that is not there."""
+    name = controller["namespace"]
+    return {
+        "namespace": _one(cluster, f"/api/v1/namespaces/{name}"),
+        "controller": _one(cluster, f"/apis/apps/v1/namespaces/{name}/deployments/{controller['name']}"),
+    }
+
+
+def _gpu_operator(cluster: Cluster, wanted: Facts) -> Facts:
+    """{namespace, policies}: the operator's own, None where there is none; every policy, of whatever name."""
+    path = cluster.path(wanted["api_version"], wanted["kind"])
+    return {"namespace": _one(cluster, f"/api/v1/namespaces/{wanted['namespace']}"), "policies": _items(cluster, path) if path else []}
+
+
+def _tried(job: t.Callable[[], t.Any]) -> t.Any:
+    try:
+        return job()
+    except ApiError as error:
+        if error.status in (401, 403):
+            return _UNREAD
+        raise
+
+
+def _one(cluster: Cluster, path: str) -> Facts | None:
+    found = cluster.find(path)
+    mapping(mapping(found).get("metadata")).pop("managedFields", None)
+    return found
+
+
+def _items(cluster: Cluster, path: str) -> list[Facts]:
+    found = cluster.listed(path)
+    for item in found:
+        mapping(item.get("metadata")).pop("managedFields", None)
+    return found
+
+
+def _by_name(items: list[Facts]) -> Facts:
+    return {text(dig(item, "metadata", "name")): item for item in items}
+
+
+def _crds(cluster: Cluster) -> Facts:
+    """{name: {version, owner}}; only names and annotations travel, the definitions themselves are megabytes."""
+    answer = cluster.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", accept=_METADATA)
+    found = {}
+    for item in dicts(answer.get("items")):
+        metadata = mapping(item.get("metadata"))
+        annotations = mapping(metadata.get("annotations"))
+        version = next((text(annotations[name]).lstrip("v") for name in _BUNDLES if annotations.get(name)), None)
+        owners = [text(entry.get("manager")) for entry in dicts(metadata.get("managedFields"))]
+        found[text(metadata.get("name"))] = {"version": version, "owner": owners[0] if owners else None}
+    return found
+
+
+def _secrets(cluster: Cluster, wanted: list[Facts]) -> Facts:
+    """{namespace/name: keys, or None where there is none}. Values are dropped at once."""
+    found = {}
+    for each in wanted:
+        secret = cluster.find(f"/api/v1/namespaces/{each['namespace']}/secrets/{each['name']}")
+        found[f"{each['namespace']}/{each['name']}"] = sorted(mapping(secret.get("data"))) if secret else None
+    return found
+
+
+def _allowed(cluster: Cluster, right: Facts) -> bool:
+    attributes = {name: right[name] for name in ("verb", "group", "resource", "namespace", "name") if right.get(name)}
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
+    answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
+    return bool(dig(answer, "status", "allowed"))
+
+
+def _user(cluster: Cluster) -> str:
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    try:
+        return text(dig(cluster.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=body), "status", "userInfo", "username"))
+    except ApiError:
+        return ""

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Node pools of GPUs: which labels nodes lack, and whether their allocatable is what was asked. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common.objects import dig, mapping, text
+from ..k8s.platform import amount
+
+Facts = dict[str, t.Any]
+
+
+def missing_labels(node: Facts, labels: Facts, corrected: Facts | None = None) -> Facts:
+    """What to change of a node's labels: {name: value, None for one to take away}. corrected: values of labels that need not be there."""
+    there = mapping(dig(node, "metadata", "labels"))
+    wanted = {**labels, **{key: value for key, value in (corrected or {}).items() if key in there}}
+    return {key: value for key, value in wanted.items() if there.get(key) != value}
+
+
+def our_labels(node: Facts, labels: Facts, corrected: Facts) -> Facts:
+    """The labels of a pool that a node has, whatever their value, each to be taken away: they are only for the operator that goes."""
+    there = mapping(dig(node, "metadata", "labels"))
+    return {key: None for key in {**labels, **corrected} if key in there}
+
+
+def trouble(pool: Facts, nodes: list[Facts]) -> list[str]:
+    """What a pool's nodes lack, each with what to do; empty when all is as asked."""
+    if not nodes:
+        return [f"pool {pool['name']}: no node has the labels {pool['selector']}; correct node_selector, or add nodes"]
+    return [f"pool {pool['name']}: {line}" for node in nodes for line in _of_node(pool, node)]
+
+
+def _of_node(pool: Facts, node: Facts) -> t.Iterator[str]:
+    name, labels = text(dig(node, "metadata", "name")), mapping(dig(node, "metadata", "labels"))
+    state = text(labels.get(pool["state_label"])) if pool.get("state_label") else "success"
+    if state == "failed":
+        yield f"node {name}: the GPUs could not be cut ({pool['state_label']}=failed); evict what uses them, and check that the profiles are the product's"
+        return
+    if state != "success":
+        yield f"node {name}: the GPUs are being cut ({pool['state_label']}={state or 'not set'})"
+        return
+    there = mapping(dig(node, "status", "allocatable"))
+    for wanted in pool["expected"]:
+        found = int(amount(there.get(wanted["resource"], 0)))
+        if wanted["count"] is None and found == 0:
+            yield f"node {name}: allocatable has no {wanted['resource']}; look at the pods of the device plugin on it"
+        elif wanted["count"] is not None and found != wanted["count"]:
+            how = "look at the pods of the device plugin on it, and at gpus_per_node"
+            yield f"node {name}: allocatable {wanted['resource']} is {found}, not {wanted['count']}; {how}"

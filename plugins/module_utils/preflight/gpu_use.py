@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who else uses a GPU operator and Node Feature Discovery, and whether they are ours to remove. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import typing as t
+
+from ..common.labels import has_labels
+from ..common.objects import dicts, dig, mapping, text
+from ..k8s.shared_controllers import in_short, whose
+from .finding import Finding
+
+Facts = dict[str, t.Any]
+FEATURE = "feature.node.kubernetes.io/"
+_LEAVE = "Write 'install: false' under llm_d_gpus, so that the operator stays as it is"
+
+
+@dataclasses.dataclass
+class Asked:
+    """What is about to go. namespaces: the operators' own; resources: beginnings of names; features: whether Node Feature Discovery goes too."""
+
+    labels: Facts
+    own_namespace: str
+    namespaces: c.Sequence[str]
+    resources: c.Sequence[str]
+    features: bool
+    release: Facts | None
+
+
+@dataclasses.dataclass
+class Seen:
+    """What was found, objects each with their kind. named: what the plan names and is there; release: whether Helm has it; features: what NFD reads."""
+
+    named: c.Sequence[Facts]
+    release: bool
+    subscriptions: c.Sequence[Facts]
+    features: c.Sequence[Facts]
+    pods: c.Sequence[Facts]
+
+
+def judge(seen: Seen, asked: Asked) -> list[Finding]:
+    """Everything for whose sake nothing may be removed; empty where what would go is ours and nobody else's need."""
+    found = [*_foreign(seen, asked), *_subscriptions(seen, asked)]
+    if any(has_labels(item, asked.labels) for item in seen.named):
+        found += [*_pods(seen, asked), *_features(seen, asked)]
+    return found
+
+
+def _foreign(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
+    """What bears the names that we give, and was made by someone else: an operator that we have adopted. A namespace alone is no operator."""
+    others = [item for item in seen.named if item.get("kind") != "Namespace" and not has_labels(item, asked.labels)]
+    if others:
+        names = in_short([whose(item) for item in others])
+        yield Finding("gpu_operator/foreign", "The operator is there, and we did not install it.", names, "ours", f"{_LEAVE}.")
+    ours = [text(dig(item, "metadata", "name")) for item in seen.named if item.get("kind") == "Namespace" and has_labels(item, asked.labels)]
+    if asked.release and seen.release and asked.release["namespace"] not in ours:
+        name, place = asked.release["release_name"], asked.release["namespace"]
+        how = f"{_LEAVE}; where it is ours, in a namespace that you made, uninstall it yourself: helm uninstall -n {place} {name}."
+        what = "The operator was installed by Helm in a namespace that is not ours."
+        yield Finding("gpu_operator/release", what, f"{place}/{name}", f"our labels on {place}", how)
+
+
+def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
+    """Others who have asked OLM for the same operators, or for another beside ours: with the namespace it would go."""
+    packages = {text(dig(item, "spec", "name")) for item in seen.named if item.get("kind") == "Subscription"}
+    named = [_place(item) for item in seen.named]
+    others = [
+        item
+        for item in seen.subscriptions
+        if _place(item) not in named
+        and not has_labels(item, asked.labels)
+        and (text(dig(item, "spec", "name")) in packages or dig(item, "metadata", "namespace") in asked.namespaces)
+    ]
+    if others:
+        yield Finding(
+            "gpu_operator/subscription",
+            "Others have subscribed to the same operators, or have one of their own beside ours.",
+            in_short([whose(item) for item in others]),
+            "no Subscription but ours",
+            f"Have them removed or moved. {_LEAVE}, where they need it.",
+        )
+
+
+def _pods(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
+    """Pods of others that hold what the operator brings."""
+    users = [f"{whose(pod)} ({', '.join(held)})" for pod in _of_others(seen, asked) if (held := _held(pod, asked.resources))]
+    if users:
+        yield Finding(
+            "gpu_operator/in_use",
+            "Pods of others use the accelerators that the operator brings.",
+            in_short(users),
+            "none",
+            f"Remove them. {_LEAVE}, where they need it.",
+        )
+
+
+def _features(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
+    """Whatever of others needs the labels that Node Feature Discovery gives to nodes."""
+    if not asked.features:
+        return
+    users = [whose(item) for item in seen.features if not has_labels(item, asked.labels) and not dig(item, "metadata", "ownerReferences")]
+    users += [f"{whose(pod)} ({key})" for pod in _of_others(seen, asked) if (key := _feature(pod))]
+    if users:
+        yield Finding(
+            "nfd/in_use",
+            "Others need the labels that Node Feature Discovery gives to nodes.",
+            in_short(users),
+            "none",
+            "Remove them, or write 'node_feature_discovery: false' under llm_d_gpus, so that it stays as it is.",
+        )
+
+
+def _of_others(seen: Seen, asked: Asked) -> list[Facts]:
+    """Pods that live, and are neither ours nor the operators' own."""
+    found = []
+    for pod in seen.pods:
+        place = dig(pod, "metadata", "namespace")
+        if place in asked.namespaces or (place == asked.own_namespace and has_labels(pod, asked.labels)):
+            continue
+        if text(dig(pod, "status", "phase")) not in ("Succeeded", "Failed"):
+            found.append(pod)
+    return found
+
+
+def _held(pod: Facts, resources: c.Sequence[str]) -> list[str]:
+    """Accelerators that a pod asks for."""
+    parts = [*dicts(dig(pod, "spec", "containers")), *dicts(dig(pod, "spec", "initContainers"))]
+    names = {name for part in parts for kind in ("requests", "limits") for name in mapping(dig(part, "resources", kind))}
+    return sorted(name for name in names if name.startswith(tuple(resources)))
+
+
+def _feature(pod: Facts) -> str:
+    """The label of Node Feature Discovery by which a pod has to be placed; empty for none."""
+    terms = dicts(dig(pod, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"))
+    keys = [*mapping(dig(pod, "spec", "nodeSelector")), *(text(match.get("key")) for term in terms for match in dicts(term.get("matchExpressions")))]
+    return next((key for key in keys if key.startswith(FEATURE)), "")
+
+
+def _place(item: Facts) -> tuple[str, str, str]:
+    return text(item.get("kind")), text(dig(item, "metadata", "namespace")), text(dig(item, "metadata", "name"))

@@ -1,0 +1,272 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table of gateway providers: versions, classes, controllers, and how each is led to the endpoint picker. Data only.
+
+Facts of `platforms.md` sections 1.1 to 1.9. Images and charts are named without their registries: those are the user's to choose.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+Facts = dict[str, t.Any]
+
+GATEWAY_API: Facts = {
+    "version": "1.6.1",
+    "minimum": "1.3.0",
+    "sources": ["https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.6.1/standard-install.yaml"],
+}
+INFERENCE_EXTENSION_MINIMUM = "1.1.0"
+
+POOL_GROUPS = {"v1": "inference.networking.k8s.io", "v1alpha2": "inference.networking.x-k8s.io"}
+
+# Clusters whose makers bring the Gateway API's definitions: we never write them there.
+PLATFORMS: dict[str, Facts] = {
+    "kubernetes": {"owns": []},
+    "openshift": {"owns": ["gateway-api"]},
+    "gke": {"owns": ["gateway-api"]},
+    "eks": {"owns": []},
+    "aks": {"owns": []},
+}
+
+_BY_NAME = "gateway.networking.k8s.io/gateway-name"
+_FULL_DUPLEX = {"message_timeout": "1000s", "status_on_error": 503, "body_mode": "FULL_DUPLEX_STREAMED", "fallback": "LEAST_REQUEST"}
+
+# What the chart makes by hooks, which Helm leaves behind when it uninstalls: version, kind and name, of which {namespace} is the controller's.
+_CERTGEN, _RBAC = "envoy-gateway-gateway-helm-certgen", "rbac.authorization.k8s.io/v1"
+_ENVOY_HOOKS = [
+    ("v1", "ServiceAccount", _CERTGEN),
+    (_RBAC, "Role", _CERTGEN),
+    (_RBAC, "RoleBinding", _CERTGEN),
+    (_RBAC, "ClusterRole", f"{_CERTGEN}:{{namespace}}"),
+    (_RBAC, "ClusterRoleBinding", f"{_CERTGEN}:{{namespace}}"),
+    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "envoy-gateway-topology-injector.{namespace}"),
+]
+
+
+def _provider(**facts: t.Any) -> Facts:
+    """A row of the table; what it does not say, the provider does not have."""
+    none: Facts = {
+        "version": None,  # the one we install and test
+        "minimum": None,
+        "below": None,  # the first version that serves pools no more
+        "classes": [],
+        "class_name": None,
+        "controller_name": None,
+        "namespace": None,
+        "controller": None,
+        "charts": [],
+        "controller_image": None,
+        "proxy_image": None,
+        "gateway_api": True,
+        "backends": ["InferencePool"],  # what an HTTPRoute may point at, the usual one first
+        "pool_versions": ["v1"],
+        "failure_modes": ["FailOpen", "FailClose"],
+        "secure_ext_proc": True,
+        "ext_proc": dict(_FULL_DUPLEX),
+        "destination_rule": False,
+        "route_timeouts": True,
+        "service_types": ["LoadBalancer", "ClusterIP", "NodePort"],
+        "platforms": None,  # None: any
+        "owning_labels": {"name": _BY_NAME},  # by which a proxy's Deployment says whose it is
+        "proxy_namespace": "gateway",
+        "crds_name": None,
+        "crds_probe": None,
+        "crds_sources": [],
+        "crds_in_chart": [],  # definitions that the chart would write, were it not told to leave them out
+        "default_classes": {},  # that the controller makes by itself, and makes anew while it runs, with who serves each
+        "by_class": {},  # what is different for one of the classes
+        "parameters": [],  # kinds that hang on the Gateway under its name
+        "policies": [],  # kinds that stand beside each endpoint picker, under its name
+        "warnings": [],
+    }
+    return {**none, **facts}
+
+
+_ISTIO_KINDS = [("networking.istio.io/v1", "DestinationRule"), ("networking.istio.io/v1alpha3", "EnvoyFilter")]
+
+_ISTIO_DEFINITIONS = [
+    "wasmplugins.extensions.istio.io",
+    *(
+        f"{plural}.networking.istio.io"
+        for plural in ("destinationrules", "envoyfilters", "gateways", "proxyconfigs", "serviceentries", "sidecars", "virtualservices", "workloadentries")
+    ),
+    "workloadgroups.networking.istio.io",
+    *(f"{plural}.security.istio.io" for plural in ("authorizationpolicies", "peerauthentications", "requestauthentications")),
+    "telemetries.telemetry.istio.io",
+]
+_KGATEWAY = "https://github.com/kgateway-dev/kgateway/raw"
+
+GATEWAY_PROVIDERS: dict[str, Facts] = {
+    "envoy_gateway": _provider(
+        version="1.9.1",
+        minimum="1.5.0",
+        classes=["envoy-gateway"],
+        class_name="envoy-gateway",
+        controller_name="gateway.envoyproxy.io/gatewayclass-controller",
+        namespace="envoy-gateway-system",
+        controller={"kind": "Deployment", "name": "envoy-gateway"},
+        charts=[{"key": "envoy_gateway", "release_name": "envoy-gateway", "name": "gateway-helm", "leftovers": _ENVOY_HOOKS}],
+        controller_image="envoyproxy/gateway:v1.9.1",
+        proxy_image="envoyproxy/envoy:distroless-v1.40.0",
+        backends=["Service"],
+        failure_modes=["FailClose"],  # full-duplex ext_proc may not fail open: a CEL rule of EnvoyExtensionPolicy
+        secure_ext_proc=False,
+        ext_proc={"message_timeout": "10s", "status_on_error": 503, "body_mode": "FullDuplexStreamed", "fallback": "LeastRequest"},
+        owning_labels={"name": "gateway.envoyproxy.io/owning-gateway-name", "namespace": "gateway.envoyproxy.io/owning-gateway-namespace"},
+        proxy_namespace="controller",
+        crds_name="envoy-gateway",
+        crds_probe="envoyproxies.gateway.envoyproxy.io",
+        crds_sources=["https://github.com/envoyproxy/gateway/releases/download/v1.9.1/envoy-gateway-crds.yaml"],
+        parameters=[("gateway.envoyproxy.io/v1alpha1", "EnvoyProxy")],
+        policies=[("gateway.envoyproxy.io/v1alpha1", "EnvoyExtensionPolicy"), ("gateway.envoyproxy.io/v1alpha1", "BackendTrafficPolicy")],
+    ),
+    "istio": _provider(
+        version="1.29.2",
+        minimum="1.28.6",
+        classes=["istio"],
+        class_name="istio",
+        controller_name="istio.io/gateway-controller",
+        namespace="istio-system",
+        controller={"kind": "Deployment", "name": "istiod"},
+        charts=[
+            {"key": "istio_base", "release_name": "istio-base", "name": "base"},
+            {"key": "istio", "release_name": "istiod", "name": "istiod"},
+        ],
+        controller_image="istio/pilot:1.29.2",
+        proxy_image="istio/proxyv2:1.29.2",
+        backends=["InferencePool", "Service"],
+        destination_rule=True,
+        crds_name="istio",
+        crds_probe="destinationrules.networking.istio.io",
+        crds_sources=["https://github.com/istio/istio/raw/1.29.2/manifests/charts/base/files/crd-all.gen.yaml"],
+        crds_in_chart=_ISTIO_DEFINITIONS,
+        default_classes={"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"},
+        parameters=[("v1", "ConfigMap")],
+        policies=_ISTIO_KINDS,
+        warnings=[
+            "A CORS policy or a fault filter on a rule that leads to an InferencePool turns the endpoint picker off without a word (Istio 1.28 to 1.31)."
+        ],
+    ),
+    "agentgateway": _provider(
+        version="1.4.1",
+        minimum="1.0.0",
+        classes=["agentgateway"],
+        class_name="agentgateway",
+        controller_name="agentgateway.dev/agentgateway",
+        namespace="agentgateway-system",
+        controller={"kind": "Deployment", "name": "agentgateway"},
+        charts=[{"key": "agentgateway", "release_name": "agentgateway", "name": "agentgateway"}],
+        controller_image="agentgateway/controller:v1.4.1",
+        proxy_image="agentgateway/agentgateway:v1.4.1",
+        crds_name="agentgateway",
+        crds_probe="agentgatewayparameters.agentgateway.dev",
+        crds_sources=[
+            "https://github.com/agentgateway/agentgateway/raw/v1.4.1/controller/install/helm/agentgateway-crds/templates/"
+            f"agentgateway.dev_agentgateway{kind}.yaml"
+            for kind in ("parameters", "backends", "policies", "models")
+        ],
+        default_classes={"agentgateway": "agentgateway.dev/agentgateway"},
+        parameters=[("agentgateway.dev/v1alpha1", "AgentgatewayParameters")],
+    ),
+    # Since 2.2 there are two charts: `kgateway` serves Envoy's class alone, `agentgateway` the other (release notes of 2.2.0, kgateway pull 13062).
+    "kgateway": _provider(
+        version="2.2.1",
+        minimum="2.1.0",
+        below="2.3",
+        classes=["agentgateway", "kgateway"],
+        class_name="agentgateway",
+        controller_name="agentgateway.dev/agentgateway",
+        namespace="kgateway-system",
+        controller={"kind": "Deployment", "name": "agentgateway"},
+        charts=[{"key": "kgateway", "release_name": "agentgateway", "name": "agentgateway"}],
+        controller_image="kgateway-dev/agentgateway-controller:v2.2.1",
+        proxy_image=None,  # the controller has a version of agentgateway built in, which no chart and no release note names
+        crds_name="kgateway",
+        crds_probe="agentgatewayparameters.agentgateway.dev",
+        crds_sources=[
+            f"{_KGATEWAY}/v2.2.1/install/helm/agentgateway-crds/templates/agentgateway.dev_agentgateway{kind}.yaml"
+            for kind in ("parameters", "backends", "policies")
+        ],
+        default_classes={"agentgateway": "agentgateway.dev/agentgateway"},
+        by_class={
+            "kgateway": {
+                "version": "2.1.2",
+                "below": "2.2",
+                "controller_name": "kgateway.dev/kgateway",
+                "controller": {"kind": "Deployment", "name": "kgateway"},
+                "charts": [{"key": "kgateway", "release_name": "kgateway", "name": "kgateway"}],
+                "controller_image": "kgateway-dev/kgateway:v2.1.2",
+                "proxy_image": "kgateway-dev/envoy-wrapper:v2.1.2",
+                "crds_probe": "gatewayparameters.gateway.kgateway.dev",
+                "crds_sources": [
+                    f"{_KGATEWAY}/v2.1.2/install/helm/kgateway-crds/templates/gateway.kgateway.dev_{plural}.yaml"
+                    for plural in (
+                        "backendconfigpolicies",
+                        "backends",
+                        "directresponses",
+                        "gatewayextensions",
+                        "gatewayparameters",
+                        "httplistenerpolicies",
+                        "trafficpolicies",
+                    )
+                ],
+                "default_classes": {"kgateway": "kgateway.dev/kgateway", "kgateway-waypoint": "kgateway.dev/kgateway"},
+            },
+        },
+        parameters=[("gateway.kgateway.dev/v1alpha1", "GatewayParameters"), ("agentgateway.dev/v1alpha1", "AgentgatewayParameters")],
+        warnings=[
+            "kgateway 2.3 has no inference extension any more: move to 'provider: agentgateway', whose class and routes are the same.",
+            "kgateway 2.2.0 breaks inference routing, and its Envoy class serves InferencePools only up to 2.1: use class agentgateway of 2.2.1.",
+        ],
+    ),
+    "gke": _provider(
+        classes=["gke-l7-regional-external-managed", "gke-l7-rilb"],
+        class_name="gke-l7-regional-external-managed",
+        service_types=["LoadBalancer"],  # Google's own load balancer, outside or inside by class
+        route_timeouts=False,  # refused there; GCPBackendPolicy has the timeout
+        platforms=["gke"],
+        owning_labels={},
+        policies=[("networking.gke.io/v1", "HealthCheckPolicy"), ("networking.gke.io/v1", "GCPBackendPolicy")],
+        warnings=["Both classes need a proxy-only subnet in the region, and the Gateway API turned on for the cluster (--gateway-api=standard)."],
+    ),
+    "openshift": _provider(
+        classes=["openshift-default"],
+        class_name="openshift-default",
+        controller_name="openshift.io/gateway-controller/v1",
+        backends=["InferencePool", "Service"],
+        pool_versions=["v1", "v1alpha2"],
+        destination_rule=True,
+        platforms=["openshift"],
+        parameters=[("v1", "ConfigMap")],
+        policies=_ISTIO_KINDS,
+        warnings=["OpenShift 4.19 and 4.20 read pools of version v1alpha2 only, from 4.21 on v1: see pool_version."],
+    ),
+    "standalone": _provider(
+        gateway_api=False,
+        proxy_image="envoyproxy/envoy:distroless-v1.40.0",
+        backends=["Service"],
+        # An original-destination cluster has nowhere to send a request that nobody chose a server for.
+        failure_modes=["FailClose"],
+        secure_ext_proc=False,  # both sit in one pod and speak over its loopback
+        ext_proc={**_FULL_DUPLEX},
+        owning_labels={},
+    ),
+    "none": _provider(
+        backends=["InferencePool", "Service"],
+        pool_versions=["v1", "v1alpha2"],
+        owning_labels={},
+    ),
+}
+
+# What OpenShift's own gateway is in each minor release (platforms.md 1.5).
+OPENSHIFT: dict[str, Facts] = {
+    "4.18": {"gateway_api": None, "pool_version": None},
+    "4.19": {"gateway_api": "1.2.1", "pool_version": "v1alpha2", "since": "4.19.9"},  # about; earlier builds read no pools
+    "4.20": {"gateway_api": "1.2.1", "pool_version": "v1alpha2"},
+    "4.21": {"gateway_api": "1.3.0", "pool_version": "v1"},
+    "4.22": {"gateway_api": "1.4.1", "pool_version": "v1"},
+    "4.23": {"gateway_api": "1.5.1", "pool_version": "v1"},
+    "5.0": {"gateway_api": "1.5.1", "pool_version": "v1"},
+}

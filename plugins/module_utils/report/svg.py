@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Charts as inline SVG without any script: lines and bars. Pure.
+
+Colours come from the page's style sheet by class (`s0`, `s1`, ...), so that one page can serve light and dark screens; lines also differ by
+their dashes, for eyes that do not tell the colours apart.
+"""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import html
+import math
+import typing as t
+
+Point = tuple[float, float]
+
+WIDTH, HEIGHT = 560, 320
+LEFT, RIGHT, TOP, BOTTOM = 78, 26, 18, 56
+TICKS = 6
+CHARACTER = 11  # width of one on a telephone, where the letters are larger
+ROOM = 5 * CHARACTER  # between words along the horizontal axis
+ROWS = 3  # of names below bars
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """One axis: what it shows, and how. Values not above zero cannot be on a logarithmic one and are left out."""
+
+    label: str
+    log: bool = False
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """Values to places along one axis."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool
+    ticks: list[float]
+
+    def __call__(self, value: float) -> float:
+        low, high, value = (math.log10(each) for each in (self.low, self.high, value)) if self.log else (self.low, self.high, value)
+        return round(self.start + (value - low) / (high - low) * (self.end - self.start), 1)
+
+
+def nice(low: float, high: float, count: int = TICKS) -> list[float]:
+    """Round numbers 1, 2, 5 times a power of ten, from at or below `low` to at or above `high`."""
+    step = 10 ** math.floor(math.log10((high - low) / count)) if high > low else 1.0
+    step = next(step * factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= count)
+    return [round(index * step, 12) for index in range(math.floor(low / step), math.ceil(high / step) + 1)]
+
+
+def decades(low: float, high: float) -> list[float]:
+    """1, 2, 5 times powers of ten around `low` and `high`, both above zero; powers of ten alone where that would be too many."""
+    every = [factor * 10.0**power for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2) for factor in (1, 2, 5)]
+    first = max(index for index, value in enumerate(every) if value <= low)
+    last = min(index for index, value in enumerate(every) if value >= high)
+    found = every[first : max(last, first + 1) + 1]
+    if len(found) <= 2 * TICKS:
+        return found
+    return [value for value in found if value in (found[0], found[-1]) or _is_power(value)]
+
+
+def scale(axis: Axis, values: c.Iterable[float], start: float, end: float) -> Scale:
+    """The scale that shows all these values."""
+    known = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
+    low = axis.low if axis.low is not None else min(known, default=1.0)
+    high = max(axis.high if axis.high is not None else max(known, default=1.0), low)
+    if high == low:
+        low, high = (low / 2, high * 2) if axis.log else (low, low + 1)
+    ticks = decades(low, high) if axis.log else nice(low, high)
+    return Scale(ticks[0], ticks[-1], start, end, axis.log, ticks)
+
+
+def number(value: float) -> str:
+    """A value as people write it."""
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def tick(value: float) -> str:
+    """A value in at most five characters or so, for which there is room beside an axis."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= size:
+            return f"{value / (1000 if letter == 'k' else size):g}{letter}"
+    return number(value)
+
+
+def line_chart(title: str, series: c.Sequence[tuple[str, c.Sequence[Point]]], x: Axis, y: Axis, dots: bool = True, steps: bool = False) -> str:
+    """Lines of (x, y) points, one per series. `steps` holds each value until the next one, as the distribution of a sample does."""
+    drawn = [[point for point in points if _shown(point[0], x) and _shown(point[1], y)] for _name, points in series]
+    across = scale(x, (point[0] for points in drawn for point in points), LEFT, WIDTH - RIGHT)
+    up = scale(y, (point[1] for points in drawn for point in points), HEIGHT - BOTTOM, TOP)
+    parts = [_frame(across, up, x.label, y.label)]
+    # the first series on top, and its dots the smallest, so that lines that coincide are all seen
+    for index, ((name, _points), points) in reversed(list(enumerate(zip(series, drawn)))):
+        places = [(across(left), up(height)) for left, height in points]
+        path = "M" + (_steps(places) if steps else " L".join(f"{left} {top}" for left, top in places)) if places else ""
+        parts.append(f'<path class="line s{index}" d="{path}"><title>{html.escape(name)}</title></path>' if path else "")
+        if dots:
+            said = (html.escape(f"{name}: {number(left)}, {number(height)}") for left, height in points)
+            parts += [
+                f'<circle class="dot s{index}" cx="{left}" cy="{top}" r="{3 + index}"><title>{words}</title></circle>'
+                for (left, top), words in zip(places, said)
+            ]
+    return _svg(title, parts)
+
+
+def bar_chart(title: str, bars: c.Sequence[tuple[str, c.Sequence[float]]], y: Axis, unit: str = "", colours: str = "bar") -> str:
+    """Groups of bars, one group per name. `colours`: one for each group (`group`) or one for all (`bar`)."""
+    up = scale(dataclasses.replace(y, low=0.0), (value for _name, values in bars for value in values), HEIGHT - BOTTOM, TOP)
+    wide = (WIDTH - LEFT - RIGHT) / max(1, len(bars))
+    parts = [_grid_y(up, y.label)]
+    names, rows = _fitted([name for name, _values in bars], wide)
+    for index, (name, values) in enumerate(bars):
+        each = wide * 0.76 / max(1, len(values))
+        for place, value in enumerate(values):
+            left, top = round(LEFT + wide * (index + 0.12) + each * place, 1), up(value)
+            said = html.escape(f"{name}: {number(value)}{unit}")
+            parts.append(
+                f'<rect class="s{index if colours == "group" else 0}" x="{left}" y="{top}" width="{round(each * 0.9, 1)}" '
+                f'height="{round(up(0) - top, 1)}" rx="2"><title>{said}</title></rect>'
+            )
+            if len(values) == 1 and len(number(value) + unit) * CHARACTER < wide:
+                parts.append(f'<text class="value" x="{round(left + each * 0.45, 1)}" y="{top - 4}" text-anchor="middle">{number(value)}{unit}</text>')
+        middle = round(min(LEFT + wide * (index + 0.5), WIDTH - CHARACTER * len(names[index]) / 2), 1)
+        low = HEIGHT - BOTTOM + 16 + 17 * (index % rows)
+        parts.append(f'<text class="tick" x="{middle}" y="{low}" text-anchor="middle">{html.escape(names[index])}</text>')
+    return _svg(title, parts)
+
+
+def _svg(title: str, parts: c.Iterable[str]) -> str:
+    said = html.escape(title)
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}"><title>{said}</title>{"".join(parts)}</svg>'
+
+
+def _frame(across: Scale, up: Scale, x_label: str, y_label: str) -> str:
+    bottom = HEIGHT - BOTTOM
+    places = [(across(value), tick(value)) for value in across.ticks]
+    lines = "".join(f'<line class="grid" x1="{left}" x2="{left}" y1="{TOP}" y2="{bottom}"/>' for left, _said in places)
+    words = "".join(f'<text class="tick" x="{left}" y="{bottom + 20}" text-anchor="middle">{said}</text>' for left, said in _apart(places, ROOM))
+    label = f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{html.escape(x_label)}</text>'
+    return _grid_y(up, y_label) + lines + words + label
+
+
+def _grid_y(up: Scale, label: str) -> str:
+    middle = (TOP + HEIGHT - BOTTOM) / 2
+    lines = "".join(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(value)}" y2="{up(value)}"/>' for value in up.ticks)
+    words = "".join(f'<text class="tick" x="{LEFT - 8}" y="{up(value) + 4}" text-anchor="end">{tick(value)}</text>' for value in up.ticks)
+    return f'{lines}{words}<text class="label" transform="rotate(-90 14 {middle})" x="14" y="{middle}" text-anchor="middle">{html.escape(label)}</text>'
+
+
+def _fitted(names: c.Sequence[str], wide: float) -> tuple[list[str], int]:
+    """Names that do not touch each other in so many rows, the ends of those that are too long: pods differ there."""
+    rows = min(ROWS, max(1, len(names)), max(1, math.ceil(max((len(name) for name in names), default=1) * CHARACTER / wide)))
+    most = max(2, int(rows * wide / CHARACTER) - 1)
+    return [name if len(name) <= most else "…" + name[1 - most :] for name in names], rows
+
+
+def _apart(places: c.Sequence[tuple[float, str]], room: float) -> list[tuple[float, str]]:
+    """The words that fit beside each other."""
+    kept: list[tuple[float, str]] = []
+    for place in places:
+        if not kept or place[0] - kept[-1][0] >= room:
+            kept.append(place)
+    return kept
+
+
+def _steps(places: c.Sequence[Point]) -> str:
+    """A path that goes right first, then up."""
+    text = f"{places[0][0]} {HEIGHT - BOTTOM} V{places[0][1]}"
+    return text + "".join(f" H{left} V{top}" for left, top in places[1:])
+
+
+def _shown(value: t.Any, axis: Axis) -> bool:
+    return value is not None and math.isfinite(value) and (value > 0 or not axis.log)
+
+
+def _is_power(value: float) -> bool:
+    return abs(math.log10(value) - round(math.log10(value))) < 1e-9

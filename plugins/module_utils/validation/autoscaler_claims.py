@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Claims about autoscalers of the servers of a service, ours and those of others; none where there is no autoscaler and none was wanted. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import typing as t
+
+from ..common.objects import condition, describe, dig, mapping, text
+from .claims import Claim, claim
+
+Facts = dict[str, t.Any]
+KINDS = ("Deployment", "LeaderWorkerSet")
+_REMEDY = (
+    "look whether its metrics arrive (metrics.k8s.io, custom or external metrics, who owns their APIService), and that only one autoscaler scales a Deployment"
+)
+_ABSENT = "run playbooks/site.yml; with KEDA, which makes it of the ScaledObject, look at that object's conditions and at the log of keda-operator"
+# KEDA's ScaledObjects act by such an object too.
+PATH = "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers"
+
+
+def judge(autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.Any]], seconds: float) -> list[Claim]:
+    """`services`: {name, deployments, autoscaled: those that an autoscaler of ours shall scale}. One claim for each service whose servers are scaled."""
+    found = []
+    for service in services:
+        mine = [
+            item
+            for item in autoscalers
+            if dig(item, "spec", "scaleTargetRef", "kind") in KINDS and dig(item, "spec", "scaleTargetRef", "name") in service["deployments"]
+        ]
+        alone = [name for name in service.get("autoscaled") or () if name not in map(_target, mine)]
+        if not mine and not alone:
+            continue
+        wrong = [f"nothing scales {name}, and the plan has an autoscaler for it" for name in alone]
+        wrong += [line for item in mine if (line := trouble(item))] + twice(mine)
+        well = "; ".join(_said(item) for item in mine)
+        found.append(claim(f"{service['name']}/scaling", not wrong, "; ".join(wrong) or well, _REMEDY if not alone else _ABSENT, seconds))
+    return found
+
+
+def trouble(autoscaler: Facts) -> str:
+    """Why an autoscaler does not scale; empty when it does."""
+    for name in ("AbleToScale", "ScalingActive"):
+        entry = condition(autoscaler.get("status"), name)
+        # Scaled to nought by hand, it rests, which is no fault.
+        if entry.get("status") != "True" and entry.get("reason") != "ScalingDisabled":
+            return f"{_name(autoscaler)} does not scale {_target(autoscaler)}: {describe(entry) if entry else f'{name} is not reported'}"
+    return ""
+
+
+def twice(autoscalers: c.Sequence[Facts]) -> list[str]:
+    """Deployments that several autoscalers pull at."""
+    targets = [_target(item) for item in autoscalers]
+    return [
+        f"{target} is scaled by {', '.join(_name(item) for item in autoscalers if _target(item) == target)} at the same time"
+        for target in dict.fromkeys(targets)
+        if targets.count(target) > 1
+    ]
+
+
+def _said(autoscaler: Facts) -> str:
+    spec = mapping(autoscaler.get("spec"))
+    return (
+        f"{_name(autoscaler)} keeps {_target(autoscaler)} between {spec.get('minReplicas') or 1} and {spec.get('maxReplicas')} replicas, "
+        f"now {dig(autoscaler, 'status', 'currentReplicas') or 0}"
+    )
+
+
+def _name(autoscaler: Facts) -> str:
+    return text(dig(autoscaler, "metadata", "name"))
+
+
+def _target(autoscaler: Facts) -> str:
+    return text(dig(autoscaler, "spec", "scaleTargetRef", "name"))

@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a plan to the measurements of its services, and from their results to one report. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import typing as t
+
+from ..benchmark import page
+from ..benchmark import result as perf_result
+from ..plan.server import reached
+from . import verdict
+
+Facts = dict[str, t.Any]
+RATES = (1, 2, 4, 8)
+HEAD = ("load", "TTFT p50", "TTFT p90", "TTFT p99", "TPOT p90", "end to end p90", "requests/s", "output tokens/s", "failed", "objectives")
+
+
+def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Facts]:
+    """What to measure: for each service its name and options of vllm_perf, None where they are to be left out.
+
+    With `seconds`, only the first stage for so long, by itself, and no request of it may fail where there are no objectives.
+    """
+    wanted, gateway = plan["benchmark"], verdict.gateway(t.cast(t.Any, plan))
+    chosen = wanted["services"] or [service["name"] for service in plan["services"]]
+    listed = stages(wanted)
+    warmup = {**listed[0], "seconds": wanted["warmup_seconds"]} if listed and wanted["warmup_seconds"] else None
+    old, slo = wanted["baseline"], wanted["slo"]
+    if seconds is not None:
+        listed, warmup, old, slo = [{**stage, "seconds": seconds} for stage in listed[:1]], None, None, slo or {"error_rate_max": 0}
+    return [
+        {
+            "name": target["name"],
+            "model": wanted["model"] or target["model"],
+            "url": wanted["url"],
+            "gateway": None if wanted["url"] or target["address"] else gateway,
+            "service": None if wanted["url"] else target["address"],
+            "path": (target["path"] or "").rstrip("/"),
+            "host_header": target["host_header"],
+            "stages": listed,
+            "warmup": warmup,
+            "slo": slo,
+            "baseline": f"{old}/{target['name']}/result.json" if old else None,
+            "baseline_max_ratio": wanted["baseline_max_ratio"] if old else None,
+            # Of every role: the Service in front of a model leads to decode servers only.
+            "servers": [reached(server, plan["namespace"]) for server in service["servers"] if server["replicas"]],
+            "job": _job(plan) if wanted["job"] else None,
+        }
+        for service, target in zip(plan["services"], verdict.targets(t.cast(t.Any, plan)))
+        if target["name"] in chosen
+    ]
+
+
+def stages(wanted: c.Mapping[str, t.Any]) -> list[Facts]:
+    """The ladder; none where a trace has its own times."""
+    none = wanted["concurrency"] or wanted["workload"].get("kind") == "trace"
+    rates = wanted["rates"] or ([] if none else RATES)
+    return [
+        *({"concurrency": count, "seconds": wanted["seconds"]} for count in wanted["concurrency"]),
+        *({"rate": rate, "seconds": wanted["seconds"]} for rate in rates),
+    ]
+
+
+def _job(plan: c.Mapping[str, t.Any]) -> Facts:
+    given = plan["benchmark"]["job"]
+    return {
+        "namespace": plan["namespace"],
+        "name": "benchmark",
+        "labels": plan["labels"],
+        "run_as_user": plan["preflight"]["run_as_user"],
+        "image_pull_secrets": [entry["name"] for entry in plan["image_pull_secrets"]],
+        "start_timeout": plan["wait_timeout"],
+        **{key: value for key, value in given.items() if value is not None},
+    }
+
+
+def report(results: c.Sequence[c.Mapping[str, t.Any]], wholes: c.Mapping[str, Facts], about: c.Mapping[str, t.Any]) -> Facts:
+    """{data, lines, failures, page}. `results`: as registered by a loop over `runs`; `wholes`: its result.json, where there is one."""
+    found = [_service(result["item"]["name"], result, wholes.get(result["item"]["name"])) for result in results]
+    failures = [f"{each['name']}: {line}" for each in found if not each["ok"] for line in each["why"]]
+    data = {"ok": bool(found) and all(each["ok"] for each in found), **about, "services": found}
+    lines = [line for each in found for line in _lines(each)]
+    return {
+        "data": data,
+        "lines": lines,
+        "failures": failures or ([] if found else ["nothing was measured"]),
+        "page": page.together("Benchmark", list(wholes.items())),
+    }
+
+
+def _service(name: str, result: c.Mapping[str, t.Any], whole: Facts | None) -> Facts:
+    if whole is None:
+        return {"name": name, "ok": False, "verdict": "failed", "why": [str(result.get("msg") or "this was not measured")], "stages": []}
+    kept = ("verdict", "why", "best_rate", "limited", "url", "started", "seconds", "client", "comparison")
+    return {
+        "name": name,
+        "ok": whole["verdict"] in ("passed", "inconclusive"),
+        **{key: whole[key] for key in kept if key in whole},
+        "model": ", ".join(whole["about"]["models"]),
+        "stages": [perf_result.brief(stage) for stage in whole["stages"]],
+    }
+
+
+def _lines(found: Facts) -> list[str]:
+    """A service as a table for people."""
+    title = f"{found['name']}: {found['verdict']}" + (f" ({found['model']} at {found['url']})" if found["stages"] else "")
+    rows = [list(HEAD), *([stage["label"] + ("" if stage["valid"] else " !"), *_cells(stage)] for stage in found["stages"])] if found["stages"] else []
+    widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))] if rows else []
+    table = ["  " + "  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths))) for row in rows]
+    worse = [row for row in found.get("comparison") or [] if row["verdict"] != "same"]
+    compared = [f"  {row['label']}: {row['name']} {row['verdict']}, {row['ratio']:.2f} times the baseline's {row['baseline']:g}" for row in worse]
+    if found.get("comparison") and not worse:
+        compared = ["  as in the baseline, up to chance"]
+    return [title, *table, *(f"  {line}" for line in found["why"]), *compared, ""]
+
+
+def _cells(stage: Facts) -> list[str]:
+    judged = stage["slo"]
+    return [
+        *(page.shown_time(stage["ttft_from_schedule_ms"][name]) for name in ("p50", "p90", "p99")),
+        page.shown_time(stage["tpot_ms"]["p90"]),
+        page.shown_time(stage["e2e_from_schedule_ms"]["p90"]),
+        f"{stage['requests_per_s']:.1f}",
+        f"{stage['output_tokens_per_s']:.0f}",
+        f"{stage['failed']} of {stage['requests']}",
+        f"{sum(each['met'] for each in judged)} of {len(judged)} met" if judged else "-",
+    ]

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Claims about the cluster below a stack: its version, its definitions, its gateway controller, and what this account may do. Pure.
+
+They are the preflight's own checks, asked of what is there now.
+"""
+
+from __future__ import annotations
+
+import collections.abc as c
+import typing as t
+
+from ..common.objects import mapping
+from ..k8s.platform import detect, image_version
+from ..preflight import cluster
+from ..preflight import gateway as preflight_gateway
+from ..preflight.finding import Finding
+from .claims import Judged, claim
+
+Facts = dict[str, t.Any]
+FACTS = ("crds", "namespaces", "user", "gateway_classes", "controllers", "cluster_version", "ingress_operator", "infrastructure")
+_DEFINITIONS = (
+    preflight_gateway.gateway_api,
+    preflight_gateway.inference_extension,
+    preflight_gateway.openshift_pools,
+    preflight_gateway.provider,
+    preflight_gateway.monitoring,
+)
+_CONTROLLER = (preflight_gateway.controller, preflight_gateway.gateway_class)
+_WRITES = ("create", "patch", "delete")
+
+
+def judge(facts: Facts, needs: Facts, seconds: float) -> Judged:
+    """Claims about the facts that preflight_facts.collect has gathered; `needs`: those of a plan with nothing left to install."""
+    platform = detect(facts)
+    groups: list[tuple[str, c.Sequence[c.Callable[..., c.Iterator[Finding]]], str]] = [
+        (
+            "kubernetes",
+            (cluster.kubernetes, cluster.openshift),
+            f"Kubernetes {facts['version']}" + (f" ({platform['flavour']})" if platform["flavour"] != "kubernetes" else ""),
+        )
+    ]
+    if needs["gateway"]["gateway_api"] or needs["gateway"]["pool"]:
+        groups.append(("definitions", _DEFINITIONS, _definitions(facts, needs)))
+    if needs["gateway"]["controller"]:
+        groups.append(("controller", _CONTROLLER, _controller(facts, needs)))
+    found, skipped = [], []
+    for name, checks, well in groups:
+        findings = [finding for check in checks for finding in check(facts, needs, platform)]
+        found.append(_claim(f"platform/{name}", findings, well, seconds))
+    rights = facts["rights"]
+    if not any(right["allowed"] for right in rights if right["verb"] in _WRITES):
+        skipped.append({"id": "platform/rights", "why": f"the account {facts.get('user') or 'used'} only looks: it may write nothing of this plan"})
+    else:
+        well = f"the account {facts.get('user') or 'used'} has the {len(rights)} rights that this file needs"
+        found.append(_claim("platform/rights", list(cluster.rights(facts, needs, platform)), well, seconds))
+    return found, skipped
+
+
+def _claim(name: str, findings: list[Finding], well: str, seconds: float) -> dict[str, t.Any]:
+    told = "; ".join(f"{finding.what} Found: {finding.found}. Needed: {finding.needed}." for finding in findings[:4])
+    more = f" And {len(findings) - 4} more." if len(findings) > 4 else ""
+    return claim(name, not findings, told + more if findings else well, findings[0].how if findings else "", seconds)
+
+
+def _definitions(facts: Facts, needs: Facts) -> str:
+    """Which definitions there are, with the versions that they tell."""
+    gateway, crds = needs["gateway"], mapping(facts.get("crds"))
+    probes = {
+        "gateways.gateway.networking.k8s.io": gateway["gateway_api"],
+        f"inferencepools.{gateway['pool_group']}": gateway["pool"],
+        needs["provider_crd"]: bool(needs["provider_crd"]),
+    }
+    wanted = [name for name, there in probes.items() if there]
+    shown = [f"{name} {mapping(crds.get(name)).get('version') or ''}".rstrip() for name in wanted]
+    return f"known here: {', '.join(shown)}" + (f"; served: {gateway['pool_group']}/{gateway['pool_version']}" if gateway["pool"] else "")
+
+
+def _controller(facts: Facts, needs: Facts) -> str:
+    wanted, gateway = needs["gateway"]["controller"], needs["gateway"]
+    found = mapping(facts.get("controllers")).get(f"{wanted['namespace']}/{wanted['name']}")
+    version = image_version(found) if found else None
+    return f"{gateway['provider']} {version or 'of a version that this account may not see'}" + (
+        f", GatewayClass {gateway['class_name']}" if gateway["class_name"] and gateway["class_name"] in mapping(facts.get("gateway_classes")) else ""
+    )

@@ -1,0 +1,143 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What endpoint pickers and model servers count by themselves, read around the traffic of a proof."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import concurrent.futures
+import dataclasses
+import typing as t
+
+from ..common import prometheus_text
+from ..common.objects import condition, dicts, dig, mapping, text
+from ..epp import observed
+from ..http.transport import Transport, excerpt
+from ..inference.client import Client, Trouble
+from ..inference.responses import require_ok
+from ..k8s.service_proxy import ServiceTransport
+from ..releases.engines import SERVED
+
+SERVER_LABELS = ("pod_name", "endpoint_name")  # of scheduler_attempts: gateway-api-inference-extension 1.5, llm-d-router
+WAITING = "vllm:num_requests_waiting"
+THREADS = 8
+Facts = dict[str, t.Any]
+
+
+def pods(cluster: t.Any, namespace: str, labels: c.Mapping[str, str]) -> list[str]:
+    """Names of the ready pods with some labels, which are not about to go. Raises Trouble."""
+    query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
+    try:
+        found = dicts(mapping(cluster.get(f"/api/v1/namespaces/{namespace}/pods", query)).get("items"))
+    except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
+        raise Trouble("cluster", str(error), "check the connection to the API server, and the right to list pods") from error
+    return [
+        text(dig(pod, "metadata", "name"))
+        for pod in found
+        if not dig(pod, "metadata", "deletionTimestamp") and condition(pod.get("status"), "Ready").get("status") == "True"
+    ]
+
+
+class Counters:
+    """The endpoint pickers' own counters, all replicas together. `find` gives the way to each; it is called once.
+
+    `names`: requests, scheduler_attempts, and if wanted ready_endpoints, plugin_duration, disagg_decisions.
+    """
+
+    def __init__(self, find: c.Callable[[], c.Sequence[Transport]], path: str, names: c.Mapping[str, str]) -> None:
+        self._find, self._path, self._names = find, path, names
+        self._transports: c.Sequence[Transport] = ()
+
+    def read(self, timeout: float) -> Facts:
+        """{pickers, requests, scheduler_attempts, ready_endpoints: total or None, servers, decisions, ran: {what: count}}. Raises Trouble.
+
+        `servers` are attempts by server; `ran` has plugins by extension point; `ready_endpoints` is that of the picker that
+        knows fewest.
+        """
+        self._transports = self._transports or self._find()
+        if not self._transports:
+            raise Trouble("metrics", "no endpoint picker is ready", "look at its Deployment and at its pods' log")
+        with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
+            pages = list(pool.map(lambda transport: self._page(transport, timeout), self._transports))
+        samples = [sample for page in pages for sample in page]
+        attempts, decisions = self._names.get("scheduler_attempts", ""), self._names.get("disagg_decisions", "")
+        where = {"status": "success"} if prometheus_text.total(samples, attempts, {"status": "success"}) is not None else None
+        servers = (prometheus_text.by_label(samples, attempts, label, where) for label in SERVER_LABELS)
+        ran: dict[str, dict[str, float]] = {}
+        for (point, name), count in observed.runs_of(samples, self._names.get("plugin_duration", "")).items():
+            ran.setdefault(point, {})[name] = count
+        return {
+            "pickers": len(pages),
+            "requests": prometheus_text.total(samples, self._names.get("requests", "")),
+            "scheduler_attempts": prometheus_text.total(samples, attempts, where),
+            "ready_endpoints": _least(prometheus_text.total(page, self._names.get("ready_endpoints", "")) for page in pages),
+            "servers": next((found for found in servers if found), {}),
+            "decisions": prometheus_text.by_label(samples, decisions, "decision_type"),
+            "ran": ran,
+        }
+
+    def _page(self, transport: Transport, timeout: float) -> list[prometheus_text.Sample]:
+        answer = transport.request("GET", self._path, timeout=timeout)
+        require_ok(answer)
+        samples = prometheus_text.parse(answer.text)
+        if not samples:
+            raise Trouble(
+                "metrics",
+                f"{answer.request}: no metrics in the answer ({answer.content_type}): {excerpt(answer.text)!r}",
+                "check the port and path of the metrics",
+            )
+        return samples
+
+
+def _least(values: c.Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if None in known else min(t.cast("list[float]", known), default=None)
+
+
+def of_server(counts: c.Mapping[str, float], server: str) -> float:
+    """What is counted of a server, also where its name has a rank behind it."""
+    return sum(count for label, count in counts.items() if label == server or label.startswith(f"{server}-rank-"))
+
+
+def moved(before: c.Mapping[str, float], after: c.Mapping[str, float]) -> dict[str, int]:
+    """What was added in the meantime, without what stood still."""
+    found = {name: int(value - before.get(name, 0)) for name, value in after.items()}
+    return {name: count for name, count in found.items() if count}
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """One model server, asked behind the endpoint picker's back."""
+
+    name: str
+    role: str
+    client: Client
+
+    def total(self, series: str, timeout: float) -> float:
+        """One of its own counts. Raises Trouble."""
+        answer = self.client.get("/metrics", timeout)
+        require_ok(answer)
+        return prometheus_text.total(prometheus_text.parse(answer.text), series) or 0.0
+
+
+class Servers:
+    """The model servers of a service: `groups` of {role, labels, port}."""
+
+    def __init__(self, cluster: t.Any, namespace: str, groups: c.Sequence[c.Mapping[str, t.Any]]) -> None:
+        self._cluster, self._namespace, self._groups = cluster, namespace, groups
+
+    def find(self, role: str) -> list[Server]:
+        """The ready servers of a role. Raises Trouble."""
+        return [
+            Server(name, role, Client(ServiceTransport(self._cluster, self._namespace, name, group["port"], kind="Pod")))
+            for group in self._groups
+            if group["role"] == role
+            for name in pods(self._cluster, self._namespace, group["labels"])
+        ]
+
+    def answered(self, role: str, timeout: float) -> dict[str, float]:
+        """Requests that each server of a role has answered so far. Raises Trouble."""
+        found = self.find(role)
+        with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
+            return dict(zip([server.name for server in found], pool.map(lambda server: server.total(SERVED, timeout), found)))

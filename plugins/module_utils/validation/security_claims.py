@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What accounts may do, and as what pods run: asked of the API server, judged as claims."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import time
+import typing as t
+
+from ..common.objects import dicts, dig, mapping, text
+from ..k8s.errors import ApiError, ClusterError
+from .claims import Claim, claim
+
+Facts = dict[str, t.Any]
+REVIEWS = "/apis/authorization.k8s.io/v1/namespaces/{}/localsubjectaccessreviews"
+# What an endpoint picker has no business with: (group, resource, subresource, verbs)
+FORBIDDEN = (
+    ("", "secrets", "", ("get", "list", "watch")),
+    ("", "pods", "", ("create", "delete")),
+    ("", "pods", "exec", ("create",)),
+    ("apps", "deployments", "", ("patch",)),
+    ("rbac.authorization.k8s.io", "roles", "", ("create", "escalate")),
+)
+HOST = ("hostNetwork", "hostPID", "hostIPC")
+
+
+def wanted(rules: c.Iterable[c.Mapping[str, t.Any]]) -> list[Facts]:
+    """The rights that these rules of a Role give, as resourceAttributes. Rules about single names are left out. Pure."""
+    found = []
+    for rule in rules:
+        for group in rule.get("apiGroups") or ():
+            for resource in rule.get("resources") or ():
+                name, _slash, part = resource.partition("/")
+                found += [_right(group, name, part, verb) for verb in rule.get("verbs") or () if not rule.get("resourceNames")]
+    return found
+
+
+def forbidden() -> list[Facts]:
+    """The rights that an endpoint picker must not have."""
+    return [_right(group, resource, part, verb) for group, resource, part, verbs in FORBIDDEN for verb in verbs]
+
+
+def _right(group: str, resource: str, part: str, verb: str) -> Facts:
+    return {"group": group, "resource": resource, "verb": verb, **({"subresource": part} if part else {})}
+
+
+def said(right: c.Mapping[str, t.Any]) -> str:
+    """A right in words."""
+    return f"{right['verb']} {right['resource']}" + (f"/{right['subresource']}" if right.get("subresource") else "")
+
+
+class Look:
+    """One namespace. `cluster`: cluster.Cluster."""
+
+    def __init__(self, cluster: t.Any, namespace: str) -> None:
+        self._cluster, self._namespace = cluster, namespace
+
+    def service(self, service: c.Mapping[str, t.Any]) -> tuple[list[Claim], list[dict[str, str]]]:
+        """Claims about one model service: {name, account, rules, selectors}."""
+        found: tuple[list[Claim], list[dict[str, str]]] = ([], [])
+        for name, look in (("rights", self._rights), ("unprivileged", self._pods)):
+            start = time.monotonic()
+            try:
+                found[0].append({**look(service), "seconds": round(time.monotonic() - start, 3)})
+            except ApiError as error:
+                if error.status != 403:
+                    found[0].append(claim(f"{service['name']}/{name}", False, str(error), "look at the API server"))
+                else:
+                    found[1].append({"id": f"{service['name']}/{name}", "why": f"this account may not ask: {error}"})
+            except ClusterError as error:
+                found[0].append(claim(f"{service['name']}/{name}", False, str(error), "look at the API server"))
+        return found
+
+    def _rights(self, service: c.Mapping[str, t.Any]) -> Claim:
+        needed, bad = wanted(service["rules"]), forbidden()
+        answers = self._cluster.parallel(lambda right: self._may(service["account"], right), [*needed, *bad])
+        lacks = [said(right) for right, may in zip(needed, answers) if not may]
+        has = [said(right) for right, may in zip(bad, answers[len(needed) :]) if may]
+        who = f"account {self._namespace}/{service['account']}"
+        evidence = f"{who} may do the {len(needed)} things that it needs, and none of {', '.join(map(said, bad))}"
+        if lacks or has:
+            evidence = "; ".join(filter(None, [f"{who} lacks {', '.join(lacks)}" if lacks else "", f"{who} may {', '.join(has)}" if has else ""]))
+        return claim(
+            f"{service['name']}/rights",
+            not lacks and not has,
+            evidence,
+            "run playbooks/site.yml for what it lacks; for what it has too much, look for RoleBindings and ClusterRoleBindings that name it or its group",
+        )
+
+    def _may(self, account: str, right: Facts) -> bool:
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{self._namespace}", "system:authenticated"]
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "LocalSubjectAccessReview",
+            "metadata": {"namespace": self._namespace},
+            "spec": {
+                "user": f"system:serviceaccount:{self._namespace}:{account}",
+                "groups": groups,
+                "resourceAttributes": {**right, "namespace": self._namespace},
+            },
+        }
+        return bool(dig(self._cluster.request("POST", REVIEWS.format(self._namespace), body=review), "status", "allowed"))
+
+    def _pods(self, service: c.Mapping[str, t.Any]) -> Claim:
+        pods = [pod for selector in service["selectors"] for pod in self._select(selector)]
+        wrong = [f"{text(dig(pod, 'metadata', 'name'))}: {line}" for pod in pods for line in privileges(pod)]
+        well = f"none of {len(pods)} pods has a privileged container, one that may gain privileges, or a namespace of its host"
+        evidence = "; ".join(wrong[:4]) or (well if pods else "there is no pod")
+        return claim(
+            f"{service['name']}/unprivileged",
+            bool(pods) and not wrong,
+            evidence,
+            "run playbooks/site.yml; where it stays so, look for an admission webhook or a user's patch that changes pods",
+        )
+
+    def _select(self, selector: c.Mapping[str, str]) -> list[Facts]:
+        query = {"labelSelector": ",".join(f"{key}={value}" for key, value in selector.items())}
+        return dicts(self._cluster.get(f"/api/v1/namespaces/{self._namespace}/pods", query).get("items"))
+
+
+def privileges(pod: c.Mapping[str, t.Any]) -> list[str]:
+    """What a pod could do to its node. Pure."""
+    spec = mapping(pod.get("spec"))
+    found = [name for name in HOST if spec.get(name)]
+    for container in [*dicts(spec.get("initContainers")), *dicts(spec.get("containers"))]:
+        context = mapping(container.get("securityContext"))
+        if context.get("privileged"):
+            found.append(f"container {container.get('name')} is privileged")
+        elif context.get("allowPrivilegeEscalation") is not False:
+            found.append(f"container {container.get('name')} may gain privileges")
+    return found

@@ -1,0 +1,270 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a plan to what shall be validated, and from claims to the verdict, its table and its curl lines. Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import json
+import shlex
+import typing as t
+
+from ..common.flags import flags_of
+from ..plan.server import reached
+from . import claims, stack_claims
+from .warmup_claims import judge
+
+Facts = c.Mapping[str, t.Any]
+
+# Series of the endpoint picker that the proof of the routing reads.
+_SERIES = ("requests", "scheduler_attempts", "ready_endpoints", "plugin_duration", "disagg_decisions")
+
+SIMULATOR_SEQS = 5  # requests that a simulator works on at a time, unless it is told
+# The group of a claim, by what its id ends with.
+GROUPS = {
+    "gateway": ("programmed", "route", "serving"),
+    "scheduler": ("picker", "pool", "configured", "endpoints", "plugins", "scheduled", "counted", "obeyed"),
+    "servers": ("servers",),
+    "routing policy": ("sticky", "spread", "roam", "follow", "avoid"),
+    "prefill and decode": ("split",),
+    "scaling": ("scaling",),
+    "caches": ("cached", "blocks", "warm"),
+    "scraping": ("scraped",),
+    "security": ("rights", "unprivileged"),
+    "performance": ("performance",),
+}
+
+
+def group_of(name: str) -> str:
+    """The group of a claim: `platform` and `objects` by the beginning of its id, all others by its end."""
+    start, _slash, what = name.partition("/")
+    last = what.rpartition("-")[2]
+    return start if start in ("platform", "objects") else next((group for group, ends in GROUPS.items() if last in ends), start)
+
+
+def targets(plan: Facts) -> list[dict[str, t.Any]]:
+    """The services of a plan as routing_proof wants them."""
+    return [
+        {
+            "name": service["name"],
+            "model": service["model"]["served_name"],
+            "path": service["route"]["path"],
+            "address": _address(plan, service),
+            "host_header": _host(service["route"].get("hostnames") or [], plan["gateway"]["listener"].get("hostname")),
+            # Of those that someone scales it is what the endpoint picker knows.
+            "replicas": _fixed(service["server"]),
+            "max_num_seqs": _number(service["server"]["args"], "max-num-seqs") or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
+            "endpoints": None if None in map(_fixed, service["servers"]) else sum(map(_fixed, service["servers"])),
+            # Servers that dial stay with the endpoint picker before until it has gone.
+            "events_wait": claims.EVENTS_WAIT + service["scheduler"]["drain_seconds"],
+            "servers": {
+                "namespace": plan["namespace"],
+                "groups": [{"role": server["role"], "labels": server["selector"], "port": str(server["port"])} for server in service["servers"]],
+            },
+            "metrics": {
+                "namespace": plan["namespace"],
+                "labels": service["scheduler"]["selector"],
+                "port": str(service["scheduler"]["ports"]["metrics"]),
+                "names": {key: plan["release"]["metrics"][key] for key in _SERIES},
+            },
+        }
+        for service in plan["services"]
+    ]
+
+
+def gateway(plan: Facts) -> dict[str, t.Any] | None:
+    """The Gateway to ask at; None where every model has an address of its own."""
+    found = plan["gateway"]
+    return {"namespace": found["namespace"], "name": found["name"], "listener": found["listener"]["name"]} if found["gateway_api"] else None
+
+
+def _host(hostnames: c.Sequence[str], listener: str | None) -> str | None:
+    """A name that the route and the listener both take; a wildcard takes any label."""
+    named = [name for name in (*hostnames, listener) if name]
+    exact = [name for name in named if not name.startswith("*")]
+    return exact[0] if exact else (named[0].replace("*", "validation", 1) if named else None)
+
+
+def objects(plan: Facts) -> list[dict[str, str]]:
+    """References to the objects that must be ready: {api_version, kind, namespace, name}."""
+    gateway, namespace = plan["gateway"], plan["namespace"]
+    found = [_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"])] if gateway["gateway_api"] else []
+    if gateway.get("install"):
+        controller = gateway["controller"]
+        found.append(_reference("apps/v1", controller["kind"], controller["namespace"], controller["name"]))
+    groups = plan["prerequisites"]["leader_worker_set"]
+    if groups and groups["install"]:
+        found.append(_reference(*(groups["controller"][key] for key in ("api_version", "kind", "namespace", "name"))))
+    for service in plan["services"]:
+        found += [
+            *(_reference(server["api_version"], server["kind"], namespace, server["name"]) for server in service["servers"]),
+            _reference("apps/v1", "Deployment", namespace, service["scheduler"]["name"]),
+        ]
+        found += [_reference(monitor["api_version"], monitor["kind"], namespace, monitor["name"]) for monitor in service["monitors"]]
+        if service["pool"]["exists"]:
+            found.append(_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]))
+        if service["route"]["exists"]:
+            found.append(_reference("gateway.networking.k8s.io/v1", "HTTPRoute", service["route"]["namespace"], service["route"]["name"]))
+    return found
+
+
+def own_claims(plan: Facts) -> dict[tuple[str, str, str], str]:
+    """Ids of the claims about objects that are told one by one."""
+    found = {}
+    for service in plan["services"]:
+        name = service["name"]
+        found[("Deployment", plan["namespace"], service["scheduler"]["name"])] = f"{name}/picker"
+        if service["pool"]["exists"]:
+            found[("InferencePool", plan["namespace"], service["pool"]["name"])] = f"{name}/pool"
+        if service["route"]["exists"]:
+            found[("HTTPRoute", service["route"]["namespace"], service["route"]["name"])] = f"{name}/route"
+    return found
+
+
+def _address(plan: Facts, service: Facts) -> dict[str, t.Any] | None:
+    """The Service in front of a model without a gateway; None where a gateway is."""
+    proxy = service["scheduler"]["proxy"]
+    return {"namespace": plan["namespace"], "name": proxy["name"], "port": proxy["port"]} if proxy else None
+
+
+def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[str, str]:
+    return {"api_version": api_version, "kind": kind, "namespace": namespace, "name": name}
+
+
+def assemble(plan: Facts, looks: Facts, collection: str) -> dict[str, t.Any]:
+    """The verdict on a plan from the registered results of the looks: {platform, objects, warmup, routing, schedulers, servers, security, performance,
+    time}.
+
+    A look that failed as a whole is a failed claim.
+    """
+    routing, seen = looks.get("routing"), looks.get("servers")
+    judged = [
+        _ready_made("platform/seen", looks.get("platform")),
+        stack_claims.judge_resources(looks.get("objects"), own_claims(plan)),
+        judge(looks.get("warmup"), plan["warmups"]),
+        _ready_made("routing/proven", routing),
+        stack_claims.judge_schedulers(looks.get("schedulers"), plan["services"]),
+        stack_claims.judge_servers(seen, servers(plan)),
+        stack_claims.judge_scraping(routing, seen, plan, looks.get("objects")),
+        _ready_made("security/proven", looks.get("security")),
+        stack_claims.judge_performance(looks.get("performance")),
+    ]
+    found, skipped = [entry for part in judged for entry in part[0]], [entry for part in judged for entry in part[1]]
+    facts = routing if isinstance(routing, c.Mapping) and "claims" in routing else {}
+    return verdict(found, skipped, facts.get("endpoints", []), versions(plan, facts.get("kubernetes"), collection), facts.get("time") or looks.get("time", ""))
+
+
+def _ready_made(name: str, result: t.Any) -> claims.Judged:
+    """The claims that a module made itself."""
+    ran = isinstance(result, c.Mapping) and "claims" in result
+    return (result["claims"], result["not_checked"]) if ran else ([claims.unrun(name, result)], [])
+
+
+def servers(plan: Facts) -> list[dict[str, t.Any]]:
+    """Each group of equal servers: the id of its claim, its model, `replicas` and `signals` as vllm_health_info wants them, the planned size of KV blocks."""
+    return [
+        {
+            "name": f"{service['name']}/servers" if server["role"] == "decode" else f"{service['name']}/{server['role']}-servers",
+            "model": service["model"]["served_name"],
+            "replicas": reached(server, plan["namespace"]),
+            "signals": service["scheduler"]["signals"],
+            "block_size": _number(server["args"], "block-size"),
+        }
+        for service in plan["services"]
+        for server in service["servers"]
+        if server["replicas"]
+    ]
+
+
+def _fixed(server: Facts) -> int | None:
+    """The number of servers; None where someone scales them. Whether there are as many as their Deployment says now, its own claim tells."""
+    return None if server["autoscaling"] else server["replicas"]
+
+
+def _number(arguments: c.Sequence[str], flag: str) -> int | None:
+    given = flags_of(arguments).get(flag) or ""
+    return int(given) if given.isdigit() else None
+
+
+def secured(plan: Facts) -> list[dict[str, t.Any]]:
+    """The services as security_proof wants them."""
+    return [
+        {
+            "name": service["name"],
+            "account": service["scheduler"]["service_account"],
+            "rules": service["scheduler"]["rules"],
+            "selectors": [
+                *(part["selector"] for server in service["servers"] for part in (server, server["worker"]) if part),
+                service["scheduler"]["selector"],
+            ],
+        }
+        for service in plan["services"]
+    ]
+
+
+def platform(plan: Facts) -> dict[str, t.Any]:
+    """What the cluster must offer now that all is deployed: nothing is left to be installed."""
+    needs = plan["preflight"]
+    return {**needs, "installs": dict.fromkeys(needs["installs"], False), "gateway": {**needs["gateway"], "create_class": False}}
+
+
+def scaled(plan: Facts) -> list[dict[str, t.Any]]:
+    """The services as platform_proof wants them."""
+    return [
+        {
+            "name": service["name"],
+            "deployments": [server["name"] for server in service["servers"]],
+            "autoscaled": [server["name"] for server in service["servers"] if server["autoscaling"] and server["autoscaling"]["autoscaler"]],
+        }
+        for service in plan["services"]
+    ]
+
+
+def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, t.Any]:
+    """What was validated: versions and images, as planned."""
+    gateway = plan["gateway"]
+    return {
+        "collection": collection,
+        "release": plan["release"]["name"],
+        "kubernetes": kubernetes,
+        "gateway": {"provider": gateway["provider"], "version": gateway["chart"]["version"], "proxy_image": gateway["proxy_image"]},
+        "crds": {entry["name"]: entry["version"] for entry in plan["prerequisites"]["crds"]},
+        "services": {service["name"]: {"scheduler": service["scheduler"]["image"], "server": service["server"]["image"]} for service in plan["services"]},
+    }
+
+
+def verdict(
+    claims: c.Sequence[claims.Claim],
+    skipped: c.Sequence[c.Mapping[str, str]],
+    endpoints: c.Sequence[c.Mapping[str, t.Any]],
+    versions: c.Mapping[str, t.Any],
+    time: str,
+) -> dict[str, t.Any]:
+    """The file verdict.json. No claims are no proof."""
+    return {
+        "ok": bool(claims) and all(entry["ok"] for entry in claims),
+        "time": time,
+        "endpoint": endpoints[0]["url"] if endpoints else None,
+        "endpoints": [dict(entry) for entry in endpoints],
+        "claims": [{"id": entry["id"], "group": group_of(entry["id"]), **entry} for entry in claims],
+        "not_checked": [dict(entry) for entry in skipped],
+        "versions": dict(versions),
+    }
+
+
+def table(found: c.Mapping[str, t.Any]) -> list[str]:
+    """The verdict as lines for people, the curl line of each endpoint last."""
+    width = max([len(entry["id"]) for entry in [*found["claims"], *found["not_checked"]]] or [0])
+    lines = [f"{'ok  ' if entry['ok'] else 'FAIL'}  {entry['id']:{width}}  {entry['seconds']:6.2f} s  {entry['evidence']}" for entry in found["claims"]]
+    lines += [f"-     {entry['id']:{width}}            not checked: {entry['why']}" for entry in found["not_checked"]]
+    held = sum(entry["ok"] for entry in found["claims"])
+    lines.append(f"{'OK' if found['ok'] else 'NOT OK'}: {held} of {len(found['claims'])} claims hold")
+    return lines + [curl(entry) for entry in found["endpoints"]]
+
+
+def curl(endpoint: c.Mapping[str, t.Any]) -> str:
+    """A line to paste: one completion through the gateway."""
+    body = json.dumps({"model": endpoint["model"], "prompt": "Say hello.", "max_tokens": 16})
+    host = f"-H {shlex.quote('Host: ' + endpoint['host_header'])} " if endpoint.get("host_header") else ""
+    return f"curl -si {shlex.quote(endpoint['url'] + '/v1/completions')} {host}-H 'Content-Type: application/json' -d {shlex.quote(body)}"

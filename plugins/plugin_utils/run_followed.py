@@ -1,0 +1,17 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action plugin of every long module: runs the module of its own name and displays its progress. plugins/action links to this file once per module."""
+
+from __future__ import annotations
+
+import importlib
+
+from ..plugin_utils.followed import Followed
+
+# Action plugins are loaded before Ansible forks its workers, so that every worker finds the module loaded.
+importlib.import_module(__name__.replace(".plugins.action.", ".plugins.modules."))
+
+
+class ActionModule(Followed):
+    """See followed.py."""

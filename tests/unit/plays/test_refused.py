@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""site.yml on a cluster of somebody else that does not let it in: one failure, told in one line, and the token is in no output."""
+
+from __future__ import annotations
+
+import json
+
+import plays
+import pytest
+from local_servers import JSON, free_port, serve
+
+TOKEN = "sk-token-of-the-test"
+REASONS = {401: "Unauthorized", 403: "Forbidden"}
+
+
+def site(tmp_path, server):
+    """What site.yml prints for this API server, with all that a user can ask it to say; it must fail once, at nothing but the first look."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": {"token": TOKEN}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    }
+    (tmp_path / "config").write_text(json.dumps(config), encoding="utf-8")
+    user = {"llm_d_kubeconfig": str(tmp_path / "config"), "llm_d_artifacts_dir": str(tmp_path / "artifacts")}
+    done = plays.run("-i", "inventories/kubernetes", "site.yml", "-vvv", "-e", json.dumps(user), no_proxy="*")
+    said = done.stdout + done.stderr
+    assert done.returncode == 2 and said.count("fatal: ") == 1 and "unreachable=0    failed=1" in said and "changed=0" in said, said
+    assert "Traceback" not in said and TOKEN not in said
+    (line,) = [line for line in said.splitlines() if line.startswith("[ERROR]: ")]
+    return line
+
+
+@pytest.mark.parametrize("status, told", [
+    (401, "does not accept the credentials (401): the token or certificate is wrong or has expired; log in again"),
+    (403, "forbids GET /version (403): no rights for anything here; grant the right, or use an account that has it"),
+])  # fmt: skip
+def test_an_api_server_that_refuses_everything(tmp_path, status, told):
+    asked = []
+
+    def answer(handler, method, path, _body):
+        asked.append((method, path, handler.headers["Authorization"]))
+        body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": REASONS[status], "message": "no rights for anything here"}
+        return status, {"Content-Type": JSON}, json.dumps(body)
+
+    with serve(answer) as url:
+        line = site(tmp_path, url)
+    assert f"the Kubernetes API server {url} {told}" in line
+    # The token was there to be told, and no password was tried a second time.
+    assert asked == [("GET", "/version", f"Bearer {TOKEN}")]
+
+
+def test_a_port_where_nothing_listens(tmp_path):
+    url = f"http://127.0.0.1:{free_port()}"
+    line = site(tmp_path, url)
+    assert f"the Kubernetes API server {url} (kubeconfig config in {tmp_path}): connection refused: nothing listens there; start the cluster" in line

@@ -1,0 +1,284 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The end of playbooks/teardown.yml as an administrator runs it, and of a change of the provider: a controller goes with its last user, not before."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from local_servers import serve
+
+MANAGED, PART = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
+GATEWAY_API = "gateway.networking.k8s.io"
+ROOT = f"/apis/{GATEWAY_API}/v1"
+NAMESPACES, CONTROLLER = "/api/v1/namespaces", "envoy-gateway-system"
+RECORD = f"{NAMESPACES}/{CONTROLLER}/secrets/sh.helm.release.v1.envoy-gateway.v1"
+RBAC, CERTGEN = "/apis/rbac.authorization.k8s.io/v1", "envoy-gateway-gateway-helm-certgen"
+HOOKS = {f"{NAMESPACES}/{CONTROLLER}/serviceaccounts/{CERTGEN}", f"{RBAC}/clusterroles/{CERTGEN}:{CONTROLLER}"}  # of those that Helm leaves behind
+KINDS = {
+    "/api/v1": [
+        ("namespaces", "Namespace", False),
+        ("secrets", "Secret", True),
+        ("pods", "Pod", True),
+        ("configmaps", "ConfigMap", True),
+        ("services", "Service", True),
+        ("serviceaccounts", "ServiceAccount", True),
+        ("persistentvolumeclaims", "PersistentVolumeClaim", True),
+    ],
+    ROOT: [("gateways", "Gateway", True), ("gatewayclasses", "GatewayClass", False)],
+    "/apis/apps/v1": [("deployments", "Deployment", True)],
+    RBAC: [("clusterroles", "ClusterRole", False)],
+}
+
+
+def labels(instance):
+    return {MANAGED: "llm_d.inference", PART: instance}
+
+
+def typed(path, item):
+    """An object as the API server gives it when it is asked for by name."""
+    root = next(root for root in KINDS if path.startswith(f"{root}/"))
+    kind = next(kind for name, kind, _place in KINDS[root] if path.split("/")[-2] == name)
+    return {**item, "kind": kind, "apiVersion": root.removeprefix("/apis/").removeprefix("/api/")}
+
+
+class Api:
+    """An API server that keeps objects by path, and forgets them when they are deleted."""
+
+    def __init__(self):
+        release = {"info": {"status": "deployed"}, "chart": {"metadata": {"version": "1.9.1"}}, "config": {}}
+        data = base64.b64encode(base64.b64encode(json.dumps(release).encode())).decode()
+        self.kept = {
+            f"{NAMESPACES}/llm-d": {"metadata": {"name": "llm-d", "labels": labels("llm-d")}},
+            f"{NAMESPACES}/{CONTROLLER}": {"metadata": {"name": CONTROLLER, "labels": labels("llm-d")}},
+            f"{ROOT}/gatewayclasses/envoy-gateway": {
+                "metadata": {"name": "envoy-gateway", "labels": labels("llm-d")},
+                "spec": {"controllerName": "gateway.envoyproxy.io/gatewayclass-controller"},
+            },
+            RECORD: {
+                "metadata": {"name": RECORD.rpartition("/")[2], "labels": {"owner": "helm", "name": "envoy-gateway", "status": "deployed", "version": "1"}},
+                "data": {"release": data},
+            },
+            **{
+                path: {
+                    "metadata": {
+                        "name": path.rpartition("/")[2],
+                        "labels": {MANAGED: "Helm", "app.kubernetes.io/instance": "envoy-gateway"},
+                        **({"namespace": CONTROLLER} if path.startswith(NAMESPACES) else {}),
+                    }
+                }
+                for path in HOOKS
+            },
+        }
+
+    def answer(self, _handler, method, path, body):
+        plain, _mark, query = path.partition("?")
+        status, found = self.found(method, plain, query)
+        return status, {"Content-Type": "application/json"}, json.dumps(found)
+
+    def found(self, method, plain, query):
+        if plain == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
+            return 201, {"kind": "SelfSubjectAccessReview", "status": {"allowed": True}}
+        if plain == "/version":
+            return 200, {"major": "1", "minor": "34", "gitVersion": "v1.34.4"}
+        if plain == "/api":
+            return 200, {"kind": "APIVersions", "versions": ["v1"]}
+        if plain == "/apis":
+            versions = {name: {"groupVersion": f"{name}/v1", "version": "v1"} for name in (root.split("/")[2] for root in KINDS if root.startswith("/apis/"))}
+            groups = [{"name": name, "versions": [version], "preferredVersion": version} for name, version in versions.items()]
+            return 200, {"kind": "APIGroupList", "groups": groups}
+        if plain in KINDS:
+            verbs = ["create", "delete", "get", "list", "patch"]
+            kinds = [{"name": name, "singularName": name[:-1], "kind": kind, "namespaced": place, "verbs": verbs} for name, kind, place in KINDS[plain]]
+            return 200, {"kind": "APIResourceList", "groupVersion": plain.removeprefix("/apis/").removeprefix("/api/"), "resources": kinds}
+        if plain in self.kept:
+            if method == "DELETE":
+                return 200, {"kind": "Status", "status": "Success", "was": bool(self.kept.pop(plain))}
+            return 200, typed(plain, self.kept[plain])
+        if plain.startswith("/api") and plain.rpartition("/")[2] in {name for kinds in KINDS.values() for name, _kind, _place in kinds}:
+            room, _slash, plural = plain.rpartition("/")
+            items = [item for path, item in self.kept.items() if path.startswith(f"{room}/") and path.rpartition("/")[0].endswith(f"/{plural}")]
+            return 200, {"kind": "List", "items": [] if "owner%3Dhelm" in query and plural != "secrets" else items}
+        return 404, {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"}
+
+
+@pytest.fixture(name="api")
+def _api():
+    api = Api()
+    with serve(api.answer) as api.url:
+        yield api
+
+
+@pytest.fixture(name="teardown")
+def _teardown(root, tmp_path, api):
+    def run(roles=("gateway_provider", "prerequisites"), **variables):
+        """The roles; the exit status, what was said, and what Helm was called with."""
+        called = tmp_path / "helm.called"
+        called.unlink(missing_ok=True)
+        helm = tmp_path / "helm"
+        helm.write_text(f'#!/bin/sh\necho "$@" >> {called}\nexit 3\n', encoding="utf-8")  # that it is called is what matters here
+        helm.chmod(0o755)
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "here",
+            "clusters": [{"name": "c", "cluster": {"server": api.url}}],
+            "users": [{"name": "u", "user": {"token": "sesame-open"}}],
+            "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+        }
+        (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config), encoding="utf-8")
+        user = {
+            "llm_d_charts": {"envoy_gateway": "/charts"},
+            "llm_d_kubeconfig": str(tmp_path / "kubeconfig"),
+            "llm_d_helm": str(helm),
+            "llm_d_scope": "prerequisites",
+            "llm_d_state": "absent",
+            "llm_d_wait_timeout": 5,
+            **variables,
+        }
+        play = {"hosts": "all", "gather_facts": False, "roles": [name if isinstance(name, dict) else {"role": f"llm_d.inference.{name}"} for name in roles]}
+        (tmp_path / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
+        (tmp_path / "user.yml").write_text(yaml.safe_dump(user), encoding="utf-8")
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "LC_ALL": "C.UTF-8",
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_PIPELINING": "1",
+            "no_proxy": "*",
+            "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"),
+            "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
+        }
+        command = [
+            str(Path(sys.executable).parent / "ansible-playbook"),
+            "-i",
+            "localhost,",
+            "-c",
+            "local",
+            "-e",
+            "@user.yml",
+            "-e",
+            f"ansible_python_interpreter={sys.executable}",
+            "play.yml",
+        ]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        return done.returncode, done.stdout + done.stderr, called.read_text(encoding="utf-8") if called.exists() else ""
+
+    return run
+
+
+def test_what_another_instance_uses_stays(teardown, api):
+    api.kept[f"{ROOT}/namespaces/b/gateways/llm-d-gateway"] = {
+        "metadata": {"namespace": "b", "name": "llm-d-gateway", "labels": labels("b")},
+        "spec": {"gatewayClassName": "envoy-gateway"},
+    }
+    rc, said, helm = teardown()
+    assert rc == 0 and helm == "", said
+    assert "the controller gateway.envoyproxy.io/gatewayclass-controller stays" in said and "Gateway b/llm-d-gateway of instance b" in said
+    assert {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway", RECORD, *HOOKS} <= set(api.kept)
+    assert f"{NAMESPACES}/llm-d" not in api.kept, "what nobody else uses goes"
+
+
+def test_the_last_user_takes_the_controller_along_and_no_namespace_of_others(teardown, api):
+    api.kept["/apis/apps/v1/namespaces/llm-d/deployments/llama-decode"] = {"metadata": {"namespace": "llm-d", "name": "llama-decode", "labels": labels("b")}}
+    rc, said, helm = teardown()
+    assert helm and rc != 0, said  # this Helm refuses everything
+    assert "the controller gateway" not in said and f"{ROOT}/gatewayclasses/envoy-gateway" not in api.kept and set(api.kept) >= HOOKS
+    del api.kept[RECORD]  # as if it had been obeyed
+    rc, said, _helm = teardown()
+    assert rc == 0, said
+    assert "the namespace llm-d stays: Deployment llm-d/llama-decode of instance b" in said and f"{NAMESPACES}/llm-d" in api.kept
+    assert not {f"{NAMESPACES}/{CONTROLLER}", *HOOKS} & set(api.kept)
+
+
+def test_a_move_away_leaves_the_old_controller_to_others(teardown, api):
+    """Standalone after Envoy Gateway: its class and controller stay while somebody's Gateway is of the class, and go after that."""
+    theirs = f"{ROOT}/namespaces/shop/gateways/front"
+    api.kept[theirs] = {"metadata": {"namespace": "shop", "name": "front"}, "spec": {"gatewayClassName": "envoy-gateway"}}
+    moved = {
+        "roles": ["gateway_provider"],
+        "gateway_provider_state": "leftovers",
+        "llm_d_state": "present",
+        "llm_d_scope": "cluster",
+        "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"},
+    }
+    rc, said, helm = teardown(**moved)
+    assert rc == 0 and helm == "", said
+    assert "the controller gateway.envoyproxy.io/gatewayclass-controller stays" in said and "Gateway shop/front is of class envoy-gateway" in said
+    assert {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway"} <= set(api.kept)
+    del api.kept[theirs], api.kept[RECORD]
+    rc, said, _helm = teardown(**moved)
+    assert rc == 0, said
+    assert not {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway", *HOOKS} & set(api.kept) and f"{NAMESPACES}/llm-d" in api.kept
+
+
+def test_an_operator_of_gpus_that_others_use_is_refused_before_anything_goes(teardown, api, root):
+    """The roles of playbooks/teardown.yml itself, in their order; when the others are gone, the operator goes."""
+    home = f"{NAMESPACES}/gpu-operator"
+    theirs = f"{NAMESPACES}/training/pods/bert-0"
+    requests = {"resources": {"requests": {"nvidia.com/gpu": "1"}}}
+    gpus = {
+        home: {"metadata": {"name": "gpu-operator", "labels": labels("llm-d")}},
+        theirs: {"metadata": {"namespace": "training", "name": "bert-0"}, "spec": {"containers": [requests]}, "status": {"phase": "Running"}},
+    }
+    api.kept.update(gpus)
+    before = dict(api.kept)
+    (play,) = yaml.safe_load((root / "playbooks/teardown.yml").read_text(encoding="utf-8"))
+    charts = {"envoy_gateway": "/charts", "gpu_operator": "/charts/gpu-operator"}
+    whole = {"roles": play["roles"], "llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": charts}
+    rc, said, helm = teardown(**whole)
+    assert rc != 0 and helm == "" and api.kept == before, said
+    assert "gpu_operator/in_use" in said and "Pod training/bert-0 (nvidia.com/gpu)" in said and "Nothing has been removed." in said
+    rc, said, _helm = teardown(roles=["gpu_operator"], **{key: value for key, value in whole.items() if key != "roles"})
+    assert rc != 0 and api.kept == before and "gpu_operator/in_use" in said, "nor does the role alone"
+    del api.kept[theirs], api.kept[RECORD]
+    rc, said, _helm = teardown(**whole)
+    assert rc == 0 and home not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept, said
+
+
+def test_weights_stay_with_their_namespace_until_they_are_given_up(teardown, api):
+    claim, server = f"{NAMESPACES}/llm-d/persistentvolumeclaims/llama-weights", "/apis/apps/v1/namespaces/llm-d/deployments/llama-decode"
+    for path in (claim, server):
+        api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": labels("llm-d")}}
+    storage = {"claim": True, "size": "50Gi"}
+    user = {"roles": ["model_service", "prerequisites"], "llm_d_scope": "cluster", "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
+    rc, said, _helm = teardown(**user, llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}, "storage": storage}])
+    assert rc == 0, said
+    assert server not in api.kept and claim in api.kept and f"{NAMESPACES}/llm-d" in api.kept
+    assert "the namespace llm-d stays: PersistentVolumeClaim llm-d/llama-weights of instance llm-d" in " ".join(said.split())
+    rc, said, _helm = teardown(**user, llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}, "storage": {**storage, "delete_claim": True}}])
+    assert rc == 0, said
+    assert claim not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept
+
+
+@pytest.mark.parametrize("scrape", [True, False], ids=["scraped", "scraped before"])
+@pytest.mark.parametrize("served", [True, False], ids=["", "where nobody knows the kind"])
+def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape, served):
+    """Also where the user's file asks for them no more, and where the Prometheus operator has gone first; those of others stay."""
+    monitors = "/apis/monitoring.coreos.com/v1"
+    room, theirs = f"{monitors}/namespaces/llm-d/podmonitors", f"{monitors}/namespaces/llm-d/podmonitors/llama-prefill"
+    if served:
+        monkeypatch.setitem(KINDS, monitors, [("podmonitors", "PodMonitor", True)])
+        api.kept.update(
+            {
+                f"{room}/llama-{part}": {"metadata": {"namespace": "llm-d", "name": f"llama-{part}", "labels": labels(owner)}}
+                for part, owner in (("decode", "llm-d"), ("epp", "llm-d"), ("prefill", "b"))
+            }
+        )
+    rc, said, _helm = teardown(
+        roles=["model_service"],
+        llm_d_scope="cluster",
+        llm_d_gateway={"provider": "standalone", "service_type": "ClusterIP"},
+        llm_d_monitoring={"scrape": scrape},
+        llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}}],
+    )
+    assert rc == 0, said
+    assert [path for path in api.kept if path.startswith(room)] == ([theirs] if served else [])

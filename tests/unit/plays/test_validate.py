@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""playbooks/validate.yml as a user runs it, where no cluster answers: all looks are claims, and it fails once. molecule/scorers/live has the real cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from local_servers import SSE, chunk, free_port, serve, stream
+
+SERVICE = {"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}
+USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 16}}
+
+
+@pytest.fixture(name="play")
+def run_playbook(root, tmp_path):
+    def run(*arguments, **given):
+        api = f"http://127.0.0.1:{free_port()}"
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": api}}],
+            "users": [{"name": "u", "user": {"token": "sk-token"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        }
+        (tmp_path / "kubeconfig").write_text(json.dumps(config), encoding="utf-8")
+        given = {
+            "llm_d_model_services": [SERVICE],
+            "llm_d_charts": {"envoy_gateway": "/charts"},
+            "llm_d_kubeconfig": str(tmp_path / "kubeconfig"),
+            "validation_wait": 0,
+            **given,
+        }
+        (tmp_path / "vars.json").write_text(json.dumps(given), encoding="utf-8")
+        command = [
+            str(Path(sys.executable).parent / "ansible-playbook"),
+            "-i",
+            "localhost,",
+            "-c",
+            "local",
+            str(root / "playbooks" / "validate.yml"),
+            "-e",
+            f"@{tmp_path / 'vars.json'}",
+            "-e",
+            f"ansible_python_interpreter={sys.executable}",
+            *arguments,
+        ]
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "LC_ALL": "C.UTF-8",
+            "ANSIBLE_NOCOLOR": "1",
+            "no_proxy": "*",
+            "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"),
+            "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
+        }
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400, check=False)
+        return done, tmp_path / "artifacts"
+
+    return run
+
+
+def test_every_look_is_a_claim_and_the_play_fails_once(play):
+    def server(_handler, _method, _path, _body):
+        return 200, {"Content-Type": SSE}, stream(chunk("To"), chunk("day", "length"), USAGE)
+
+    with serve(server) as url:
+        done, folder = play(validation_performance=True, validation_performance_seconds=1, llm_d_benchmark={"url": url, "concurrency": [2]})
+    assert done.returncode != 0 and "failed=1" in done.stdout, done.stdout + done.stderr
+    verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    ids = {entry["id"]: entry for entry in verdict["claims"]}
+    assert set(ids) == {
+        "platform/seen",
+        "objects/ready",
+        "gateway/programmed",
+        "schedulers/configured",
+        "sim/servers",
+        "sim/rights",
+        "sim/unprivileged",
+        "sim/performance",
+    }
+    assert [name for name, entry in ids.items() if entry["ok"]] == ["sim/performance"] and ids["sim/performance"]["seconds"] > 0
+    assert all(entry["remedy"] and entry["group"] for entry in ids.values() if not entry["ok"]) and "127.0.0.1" in ids["platform/seen"]["evidence"]
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "7 of 8 claims do not hold" in page and (folder / "performance/sim/report.html").is_file()
+    assert done.stdout.count("platform/seen") >= 2 and "sk-token" not in done.stdout + page
+
+
+def test_a_warm_up_is_claimed_and_its_prompts_are_not_shown(play):
+    prompt = "You are the patient assistant of a shop for boots."
+    done, folder = play("-vvv", llm_d_model_services=[{**SERVICE, "warmup": {"prompts": [prompt]}}])
+    assert done.returncode != 0
+    (found,) = [entry for entry in json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"] if entry["id"] == "sim/warm"]
+    assert found["group"] == "caches" and not found["ok"] and "127.0.0.1" in found["evidence"] and found["remedy"]
+    assert "Ask every server again" in done.stdout and prompt not in done.stdout + done.stderr
+
+
+def test_in_check_mode_nothing_is_looked_at(play):
+    done, folder = play("--check", validation_performance=True)
+    assert done.returncode == 0 and "nothing was validated" in done.stdout and not folder.exists(), done.stdout + done.stderr
+
+
+def test_the_load_goes_by_the_role_s_tag_and_by_words_of_the_command_line(play):
+    done, folder = play(
+        "--tags",
+        "validation",
+        "-e",
+        "validation_performance=true",
+        "-e",
+        "validation_performance_seconds=1",
+        llm_d_benchmark={"url": f"http://127.0.0.1:{free_port()}", "concurrency": [1]},
+    )
+    assert done.returncode != 0
+    (found,) = [entry for entry in json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"] if entry["id"] == "sim/performance"]
+    assert not found["ok"] and "refused" in found["evidence"]

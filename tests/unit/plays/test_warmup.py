@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role model_service warms up servers at its end, in a real play with real HTTP servers that keep a cache. molecule/scorers/live has the real cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from engine_servers import CachingEngine
+from local_servers import free_port, serve
+
+PROMPT = "You are the patient assistant of a shop for boots and you answer in one short sentence only, always."
+PLAY = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role:
+        name: llm_d.inference.model_service
+        tasks_from: present
+      vars:
+        # no objects, so that no cluster is needed
+        model_service_plan: "{{ {'llm_d_charts': {'envoy_gateway': '/c'}} | llm_d.inference.service_plan | combine({'warmups': warmups}) }}"
+"""
+
+
+@pytest.fixture(name="play")
+def run_play(root, tmp_path):
+    def run(warmups, *arguments):
+        (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
+        (tmp_path / "vars.json").write_text(json.dumps({"warmups": warmups}), encoding="utf-8")
+        command = [
+            str(Path(sys.executable).parent / "ansible-playbook"),
+            "-i",
+            "localhost,",
+            "-c",
+            "local",
+            str(tmp_path / "play.yml"),
+            "-e",
+            f"@{tmp_path / 'vars.json'}",
+            "-e",
+            f"ansible_python_interpreter={sys.executable}",
+            *arguments,
+        ]
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "LC_ALL": "C.UTF-8",
+            "ANSIBLE_NOCOLOR": "1",
+            "no_proxy": "*",
+            "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"),
+        }
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+    return run
+
+
+def warmup(*urls):
+    return {"name": "sim", "model": "acme/sim", "api": "chat_completions", "block_size": 16, "prompts": [PROMPT], "config_map": None, "urls": list(urls)}
+
+
+def test_the_first_run_changes_and_the_second_does_not_and_no_prompt_is_shown(play):
+    servers = CachingEngine(), CachingEngine()
+    with serve(servers[0]) as one, serve(servers[1]) as other:
+        first, second = (play([warmup(one, other)], "-vvv") for _turn in range(2))
+    assert first.returncode == second.returncode == 0, first.stdout + first.stderr
+    assert "changed=1 " in first.stdout and "changed=0 " in second.stdout and [len(server.asked) for server in servers] == [2, 2]
+    assert "warmed" in first.stdout and PROMPT not in first.stdout + first.stderr + second.stdout + second.stderr
+
+
+def test_a_cold_cache_is_a_warning_and_does_not_stop_the_play(play):
+    done = play([warmup(f"http://127.0.0.1:{free_port()}")])
+    assert done.returncode == 0 and "changed=0 " in done.stdout, done.stdout + done.stderr
+    assert "WARNING" in done.stdout + done.stderr and f"prompts[0] ({len(PROMPT)} characters)" in " ".join((done.stdout + done.stderr).split())
+
+
+def test_without_a_warm_up_nothing_is_run(play):
+    done = play([])
+    assert done.returncode == 0 and "changed=0 " in done.stdout and "failed=0" in done.stdout, done.stdout + done.stderr
+    after = done.stdout.partition("present | Put the warm-up prompts")[2]
+    assert after.splitlines()[1].startswith("skipping: [localhost]"), done.stdout

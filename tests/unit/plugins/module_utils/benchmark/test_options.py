@@ -1,0 +1,384 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a measurement computes: distributions, times of requests, workloads, objectives, comparisons."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+import statistics
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, csv, result
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import options as perf_options
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import slo as perf_slo
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.histogram import Coarse, Hist
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.runner import Measured, Plan
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.series import SLICES, Series
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Allowed, Totals
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule, traces, workloads
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Shape
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule import Step
+from hypothesis import given
+from hypothesis import strategies as st
+from property_tests import examples
+
+MIX = [{"name": "acme/tiny", "weight": 1.0}]
+PREFIX = {"kind": "shared_prefix", "groups": 3, "prompts_per_group": 2, "system_prompt_len": 20, "question_len": 5, "output_len": 4}
+CHATS = {"kind": "chats", "groups": 2, "turns": 3, "system_prompt_len": 20, "question_len": 5, "output_len": 4, "think_seconds": 0.5}
+
+
+def filled(values, kind=Hist):
+    made = kind()
+    for value in values:
+        made.add(value)
+    return made
+
+
+def record(number=0, planned=0.0, sent=0.0, first=0.1, last=0.4, tokens=4, **more):
+    given = {"end": last, "status": 200, "prompt_tokens": 64, "output_tokens": tokens, "model": "acme/tiny", "chunks": tokens, **more}
+    return Record(number, 0, planned, sent, first, last, **given)
+
+
+def failure(number=0, kind="http_503", end=1.0, planned=0.0):
+    return Record(number, 0, planned, planned, end=end, status=503, error=kind, detail="answered 503", model="acme/tiny")
+
+
+def totals(*records, **good):
+    made = Totals(good)
+    for each in records:
+        made.add(each)
+    return made
+
+
+@given(st.lists(st.floats(0.001, 1e7), min_size=1, max_size=300), st.floats(0.1, 100))
+def test_percentiles_are_those_of_the_values(values, percent):
+    rank = max(0, math.ceil(len(values) * percent / 100) - 1)
+    assert filled(values).percentile(percent) == pytest.approx(sorted(values)[rank], rel=0.001)
+    assert filled(values, Coarse).percentile(percent) == pytest.approx(sorted(values)[rank], rel=0.005)
+
+
+@given(st.lists(st.floats(0, 1e6), max_size=50), st.lists(st.floats(0, 1e6), max_size=50))
+def test_two_halves_are_the_whole_and_data_carries_it(left, right):
+    whole, merged = filled(left + right), filled(left)
+    merged.merge(Hist.from_data(json.loads(json.dumps(filled(right).to_data()))))
+    assert merged.counts == whole.counts and merged.n == whole.n and merged.low == whole.low and merged.high == whole.high
+    assert merged.total == pytest.approx(whole.total)
+
+
+def test_mean_and_ends_are_exact_and_an_empty_one_has_none():
+    made = filled([1.0, 2.0, 4.5])
+    assert (made.mean, made.low, made.high, made.deviation) == (2.5, 1.0, 4.5, pytest.approx(statistics.stdev([1.0, 2.0, 4.5])))
+    assert Hist().summary()["p99"] is None and Hist().summary()["n"] == 0 and Hist().cdf() == []
+
+
+def test_lost_requests_are_longer_than_any():
+    made = filled([10.0] * 90)
+    assert made.percentile(90, lost=10) == pytest.approx(10, rel=0.001) and made.percentile(91, lost=10) == math.inf
+    assert Hist().percentile(50, lost=1) == math.inf
+
+
+def test_memory_does_not_grow_with_the_values():
+    dice = random.Random(1)
+    made = filled(dice.lognormvariate(3, 1) for dummy in range(200_000))
+    assert len(made.counts) < 12_000 and len(made.cdf()) <= 101
+
+
+@examples(30)
+@given(st.integers(0, 10_000))
+def test_an_interval_holds_the_median_about_as_often_as_it_says(seed):
+    dice = random.Random(seed)
+    low, high = filled(dice.expovariate(1) for dummy in range(400)).interval(50)
+    assert low <= high and low < math.log(2) * 1.35 and high > math.log(2) * 0.7
+
+
+def test_slices_of_time_stay_bounded_and_lose_nothing():
+    series = Series()
+    for number in range(5000):
+        series.add(record(number, planned=number, last=float(number)), 0.1)
+    assert len(series.slices) <= SLICES and series.width == 64 and sum(each.ok for each in series.slices) == 5000
+    assert series.rows()[3]["requests_per_s"] == 1.0 and series.rows()[3]["ttft_p50_ms"] == pytest.approx(100, rel=0.001)
+
+
+def test_a_stage_by_hand():
+    late = record(1, planned=0.1, sent=0.2, first=0.5, last=0.8, gaps=[0.1, 0.2])
+    found = totals(record(0), late, failure(), ttft_ms=200.0, tpot_ms=110.0).summary(Allowed(0.2, 0))
+    assert (found["requests"], found["ok"], found["failed"], found["errors"]) == (3, 2, 1, {"http_503": 1}) and found["error_rate"] == 0.33333
+    assert found["ttft_ms"]["max"] == pytest.approx(300) and found["ttft_from_schedule_ms"]["max"] == pytest.approx(400)
+    assert found["tpot_ms"]["mean"] == pytest.approx(100) and found["itl_ms"]["n"] == 2 and found["ntpot_ms"]["min"] == pytest.approx(100)
+    assert found["send_lag_ms"]["max"] == pytest.approx(100) and found["seconds"] == 1.0 and found["output_tokens_per_s"] == 8.0
+    # the second one's first token came 400 ms after it was due
+    assert found["goodput_per_s"] == 1.0 and found["goodput_share"] == 0.33333 and found["goodput_tokens_per_s"] == 4.0
+    assert found["valid"] and found["token_source"] == {"usage": 2}
+
+
+def test_two_clients_of_one_stage_are_one_stage():
+    records = [record(number, planned=number * 0.1, last=0.4 + number * 0.2) for number in range(20)] + [failure()]
+    whole, left, right = totals(*records), totals(*records[:7]), totals(*records[7:])
+    left.merge(right)
+    assert left.summary(Allowed()) == whole.summary(Allowed()) and left.series.rows() == whole.series.rows()
+
+
+def test_a_late_client_makes_a_run_invalid_and_not_slow():
+    late = totals(*(record(number, planned=0.0, sent=0.3, first=0.4) for number in range(10))).summary(Allowed(0.1))
+    assert not late["valid"] and "sent late" in late["why_invalid"] and late["ttft_ms"]["p50"] == pytest.approx(100, rel=0.001)
+    stalled = totals(record())
+    for lag in (0.5, 2000.0, 1980.0):
+        stalled.pulse.add(lag)
+    assert "stalled" in stalled.invalid(Allowed(0.1)) and stalled.invalid(Allowed(3, 0)) is None
+
+
+def lagged(lag, ttft=0.2, first=300, gap=0.01):
+    """A stage of requests with this time to first token, in seconds, whose client was late by `lag` milliseconds in each thirtieth look."""
+    made = totals(*(record(number, first=ttft, last=ttft + 3 * gap, gaps=[gap] * 3) for number in range(first)))
+    for number in range(900):
+        made.pulse.add(0.0 if number % 30 else lag)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("lag", "ttft", "allowed", "said"),
+    [
+        (28.0, 0.2, Allowed(), "28.0 ms late at p99, where ttft_from_schedule_ms is 200.0, so that 14% of it may be its own, 10% allowed"),
+        (28.0, 0.2, Allowed(share=0.2), None),
+        (28.0, 0.2, Allowed(share=0), None),
+        (18.0, 0.2, Allowed(), None),
+        (28.0, 2.0, Allowed(), None),  # what is slow can be measured by a slow client
+        (1.9, 0.004, Allowed(), None),
+        (2.5, 0.004, Allowed(), "may be its own"),  # no host's timers are better than that
+        (2.5, 0.2, Allowed(), None),
+        (2.5, 0.2, Allowed(metrics=("ttft_from_schedule", "itl")), "p99, where itl_ms is 10.0, so that 25%"),
+    ],
+)
+def test_a_client_may_be_late_by_a_share_of_what_it_measures(lag, ttft, allowed, said):
+    why = lagged(lag, ttft).invalid(allowed)
+    assert why is None if said is None else said in why
+
+
+def test_late_sends_are_a_share_of_the_time_from_the_schedule():
+    """And only of that percentile: with one in 200 late, the 99th is as good as it looks."""
+
+    def sent(late):
+        return totals(*(record(number, sent=0.05 if late(number) else 0.0, first=0.25 if late(number) else 0.2) for number in range(200)))
+
+    assert "50.0 ms late" in sent(lambda number: number % 5 == 0).invalid(Allowed()) and sent(lambda number: number == 7).invalid(Allowed()) is None
+    assert sent(lambda number: number % 5 == 0).summary(Allowed())["client_share"] == pytest.approx(0.2, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "metrics"),
+    [
+        ({}, ("ttft_from_schedule",)),
+        ({"slo": {"error_rate_max": 0, "tpot_p90_ms": 9}}, ()),
+        ({"slo": {"itl_p90_ms": 9}}, ("itl",)),
+        ({"slo": {"error_rate_max": 0}, "baseline": "x"}, ("ttft_from_schedule",)),
+        ({"goodput": {"itl_ms": 9, "e2e_ms": 9}, "slo": {"ttft_p50_ms": 1}}, ("ttft", "e2e_from_schedule", "itl")),
+    ],
+)
+def test_what_is_asked_for_must_not_be_the_clients_own(options, metrics):
+    given = argument_spec.complete({"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}], **options})
+    assert perf_options.plan(given).allowed == Allowed(0.1, 0.1, metrics)
+
+
+@pytest.mark.parametrize(("bound", "verdict"), [(150, "failed"), (190, "invalid"), (210, "invalid")])
+def test_a_late_client_does_not_hide_what_is_missed_by_more(bound, verdict):
+    """200 ms were measured, of which 28 may be the client's."""
+    rules = tuple(perf_slo.rules({"ttft_p99_ms": bound}))
+    plan = Plan(None, None, Shape(), (), None, rules=rules, allowed=Allowed(metrics=("ttft",)))
+    found = result.stage(Measured(Step(rate=8, seconds=10), lagged(28.0)), plan)
+    assert found["blurred"] and not found["valid"] and result.verdict([found], False, True)[0] == verdict
+
+
+def test_poisson_arrivals_are_independent_and_ramps_follow_their_rate():
+    counts = [sum(1 for dummy in schedule.times(Step(rate=100, seconds=10), seed, "poisson")) for seed in range(60)]
+    # a Poisson count of mean 1000 has a standard deviation of 31.6
+    assert statistics.mean(counts) == pytest.approx(1000, abs=15) and 22 < statistics.stdev(counts) < 42
+    ramp = list(schedule.times(Step(rate=10, to_rate=90, seconds=10), 1, "constant"))
+    assert len(ramp) == 500 and sum(moment < 5 for moment in ramp) == pytest.approx(150, abs=1)
+    down = list(schedule.times(Step(rate=90, to_rate=10, seconds=10), 1, "constant"))
+    assert len(down) == 500 and down == sorted(down)
+    assert list(schedule.times(Step(rate=4, requests=3), 1, "constant")) == [0.0, 0.25, 0.5]
+
+
+def test_equal_seeds_give_equal_times_however_many_are_taken():
+    def first(count):
+        return list(itertools.islice(schedule.times(Step(rate=5, seconds=1000), 7, "poisson"), count))
+
+    assert first(10) == first(20)[:10]
+
+
+def test_stages_share_out_among_clients_without_loss():
+    parts = [Step(concurrency=10, requests=101).share(index, 4) for index in range(4)]
+    assert sum(part.concurrency for part in parts) == 10 and sum(part.requests for part in parts) == 101
+
+
+def test_all_mistakes_of_stages_at_once():
+    with pytest.raises(ValueError) as told:
+        schedule.steps([{"rate": 1}, {"concurrency": 0, "seconds": 1}, {"rate": 1, "concurrency": 1, "requests": 1}, {"rate": 1, "to_rate": 2, "requests": 3}])
+    for said in ("stages[0]: give either seconds", "stages[1].concurrency: 0", "stages[2]: give either rate", "stages[3].to_rate"):
+        assert said in str(told.value)
+
+
+def test_random_prompts_repeat_with_the_seed_and_differ_from_each_other():
+    options = {"kind": "random", "input_len": 8, "input_len_max": 12, "output_len": 4}
+    one, two = (workloads.source(options, Shape(), MIX, 1, "n") for dummy in range(2))
+    bodies = [one.call(number).body for number in range(200)]
+    assert bodies == [two.call(number).body for number in range(200)] and len(set(bodies)) == 200
+    assert {len(json.loads(body)["prompt"].split()) for body in bodies} == {8, 9, 10, 11, 12}
+    assert workloads.source(options, Shape(), MIX, 1, "other").call(0).body != bodies[0]
+
+
+def test_groups_share_a_prefix():
+    source = workloads.source(PREFIX, Shape(), MIX, 1, "n")
+    calls = [source.call(number) for number in range(6)]
+    by_group = {}
+    for call in calls:
+        by_group.setdefault(call.group, []).append(json.loads(call.body)["prompt"].split("\n"))
+    assert len(by_group) == 3 and all(left[0] == right[0] and left[1] != right[1] for left, right in by_group.values())
+
+
+def test_turns_of_a_chat_carry_what_was_said():
+    source = workloads.source(CHATS, Shape("chat_completions"), MIX, 1, "n")
+    call, seen = source.call(0), []
+    for turn in range(3):
+        seen.append(json.loads(call.body)["messages"])
+        answered = record(text=f"answer {turn}")
+        after = source.follow(call, answered)
+        assert call.turn == turn and call.keep_text == (turn < 2)
+        if turn < 2:
+            wait, call = after
+            assert wait == 0.5
+    assert after is None and [len(messages) for messages in seen] == [2, 4, 6] and seen[2][:2] == seen[0] and seen[2][4]["content"] == "answer 1"
+    assert source.follow(source.call(1), failure()) is None
+
+
+def test_models_are_drawn_by_weight():
+    source = workloads.source({"kind": "random", "input_len": 1, "output_len": 1}, Shape(), [*MIX, {"name": "lora-a", "weight": 3.0}], 1, "n")
+    drawn = [source.call(number).model for number in range(1000)]
+    assert drawn.count("lora-a") == pytest.approx(750, abs=45) and json.loads(source.call(0).body)["model"] == drawn[0]
+
+
+MOONCAKE = "\n".join(
+    json.dumps(entry)
+    for entry in (
+        {"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59]},
+        {"timestamp": 30535, "input_length": 6472, "output_length": 26, "hash_ids": [46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 2366]},
+    )
+)
+BURST = (
+    "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n"
+    "45,ChatGPT,1087,230,1317,Conversation log\n118,GPT-4,417,0,417,API log\n"
+)
+
+
+def test_a_trace_of_mooncake_shares_blocks_and_keeps_times():
+    options = {"kind": "trace", "format": "mooncake", "block_len": 512, "speed": 2.0, "text": MOONCAKE}
+    source = workloads.source(options, Shape(), MIX, 1, "n")
+    first, second = (json.loads(source.call(number).body)["prompt"].split() for number in range(2))
+    assert source.times() == [0.0, pytest.approx(1.5265)] and (len(first), len(second)) == (6955, 6472)
+    assert first[: 12 * 512] == second[: 12 * 512] and first[12 * 512 : 6400] != second[12 * 512 : 6400] and source.call(1).output_len == 26
+
+
+def test_a_trace_of_burstgpt_leaves_failed_requests_out():
+    assert traces.trace(BURST, "burstgpt") == [traces.Entry(5, 472, 18), traces.Entry(45, 1087, 230)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "said"),
+    [
+        ("", "mooncake", "holds no request"),
+        ("{", "mooncake", "line 1: no JSON"),
+        ('{"timestamp": 1, "input_length": 0, "output_length": 2}', "mooncake", "input_length 0"),
+        ('{"timestamp": "x", "input_length": 3, "output_length": 2}', "mooncake", "timestamp 'x'"),
+        ('{"timestamp": 1, "input_length": 3, "output_length": 2, "hash_ids": 7}', "mooncake", "hash_ids"),
+        ("a,b\n1,2\n", "burstgpt", "columns Timestamp, Request tokens, Response tokens are missing"),
+        ("Timestamp,Request tokens,Response tokens\nnan,1,2\n", "burstgpt", "line 2: Timestamp 'nan'"),
+    ],
+)
+def test_traces_that_are_none(text, kind, said):
+    with pytest.raises(ValueError, match=said):
+        traces.trace(text, kind)
+
+
+def test_own_prompts_as_lines_or_json():
+    chat = [{"role": "user", "content": "Why?"}]
+    text = "Say hello.\n\n" + json.dumps({"prompt": "Count.", "output_len": 7}) + "\n" + json.dumps({"messages": chat, "model": "lora-a"})
+    assert traces.prompts(text) == [("Say hello.", None, None), ("Count.", 7, None), (chat, None, "lora-a")]
+    for bad in ('{"prompt": 1}', '{"messages": [1]}', "{", '{"prompt": "a", "output_len": 0}', ""):
+        with pytest.raises(ValueError, match="line 1|no prompt"):
+            traces.prompts(bad)
+
+
+@given(st.text(max_size=200), st.sampled_from(["mooncake", "burstgpt", "prompts"]))
+def test_any_text_is_read_or_refused(text, kind):
+    try:
+        found = traces.prompts(text) if kind == "prompts" else traces.trace(text, kind)
+    except ValueError as error:
+        assert str(error)
+    else:
+        assert found
+
+
+def judged(slo, made):
+    return {entry["name"]: entry for entry in perf_slo.judge(perf_slo.rules(slo), made, Allowed())}
+
+
+def test_failures_count_against_objectives():
+    good = [record(number) for number in range(95)]
+    slo = {"ttft_p90_ms": 150, "ttft_p99_ms": 150, "error_rate_max": 0.01, "requests_per_s_min": 50, "itl_p99_ms": 10}
+    alone, found = judged(slo, totals(*good)), judged(slo, totals(*good, *(failure(number) for number in range(5))))
+    assert alone["ttft_p99_ms"]["met"] and alone["error_rate_max"]["met"] and not alone["ttft_p99_ms"]["enough"]
+    assert found["ttft_p90_ms"]["met"] and not found["ttft_p99_ms"]["met"] and found["ttft_p99_ms"]["found"] is None and not found["error_rate_max"]["met"]
+    assert found["requests_per_s_min"]["met"] and not found["itl_p99_ms"]["met"] and found["ttft_p99_ms"]["enough"]
+    assert "misses at most 150" in perf_slo.said(found["ttft_p99_ms"])
+
+
+def test_all_mistakes_of_objectives_at_once():
+    with pytest.raises(ValueError) as told:
+        perf_slo.rules({"ttft_p90": 1, "ttft_p99_9_ms": 5, "tpot_p50_ms": "soon", "goodput_min": 1, "error_rate_max": -1})
+    assert all(f"slo.{name}" in str(told.value) for name in ("ttft_p90", "tpot_p50_ms", "goodput_min", "error_rate_max"))
+    assert "ttft_p99_9_ms" not in str(told.value).split(";")[1]
+    assert perf_slo.rules({"ttft_p99_9_ms": 5})[0].percent == 99.9 and perf_slo.good_problems({"ttft": 1, "e2e_ms": 0, "tpot_ms": 5}) != []
+
+
+def stage(*records, slo=None, label=8.0):
+    plan = Plan(None, None, Shape(), (), None, rules=tuple(perf_slo.rules(slo or {})), allowed=Allowed(0.1, 0.5))
+    return result.stage(Measured(Step(rate=label, seconds=10), totals(*records)), plan)
+
+
+def test_verdicts():
+    good = [record(number) for number in range(200)]
+    slo = {"ttft_p90_ms": 150}
+    late = stage(*(record(number, sent=0.3, first=0.35) for number in range(200)), slo=slo)
+    assert result.verdict([stage(*good, slo=slo)], False, True) == ("passed", [])
+    assert result.verdict([stage(*good, slo={"ttft_p90_ms": 50})], False, True)[0] == "failed"
+    assert result.verdict([late], False, True)[0] == "invalid"
+    assert result.verdict([stage(*good[:20], slo={"ttft_p99_ms": 150})], False, True)[0] == "inconclusive"
+    assert result.verdict([stage(failure())], False, False) == ("failed", ["none of 1 requests succeeded: answered 503"])
+    ladder = [stage(*good, slo=slo), stage(failure(), slo=slo, label=16.0)]
+    assert result.verdict(ladder, True, True) == ("passed", []) and result.best(ladder) == 8.0
+
+
+def drawn(seed, scale, count=800):
+    dice = random.Random(seed)
+    return [record(number, first=0.05 + dice.expovariate(10) * scale, last=2.0 + dice.random() * 8) for number in range(count)]
+
+
+def test_a_comparison_tells_chance_from_change():
+    base, same, slower = stage(*drawn(1, 1.0)), stage(*drawn(2, 1.0)), stage(*drawn(3, 1.6))
+    rows = {row["name"]: row for row in result.compare([base], [same])}
+    assert rows["ttft_from_schedule_p50_ms"]["verdict"] == "same" and rows["ttft_from_schedule_mean_ms"]["low"] < 1 < rows["ttft_from_schedule_mean_ms"]["high"]
+    found = result.compare([base], [slower])
+    rows = {row["name"]: row for row in found}
+    assert rows["ttft_from_schedule_p90_ms"]["verdict"] == "worse" and rows["ttft_from_schedule_p90_ms"]["ratio"] == pytest.approx(1.5, abs=0.25)
+    assert any("ttft_from_schedule_mean_ms" in line for line in result.worse_than(found, 1.1)) and result.worse_than(found, 3.0) == []
+    assert result.compare([], [slower]) == [] and result.compare([{**base, "label": "rate 9"}], [slower]) == []
+
+
+def test_a_row_of_the_file_of_requests_holds_no_formula():
+    row = dict(zip(csv.COLUMNS, csv.row(record(server="=cmd()", gaps=[0.1, 0.25]), Step(rate=2, seconds=1))))
+    assert len(csv.COLUMNS) == len(row) and row["server"] == "'=cmd()" and row["ttft_ms"] == 100.0 and row["itl_max_ms"] == 250.0 and row["error"] is None

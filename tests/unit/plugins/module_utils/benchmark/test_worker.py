@@ -1,0 +1,24 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a client tells of itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import bundle, worker
+
+BIG = 200 << 20  # bytes
+
+
+def test_its_memory_is_not_that_of_the_process_that_started_it(tmp_path):
+    """A program that a large process starts is that process for a moment, and getrusage never forgets."""
+    held = b"x" * BIG
+    (tmp_path / "perf.pyz").write_bytes(bundle.bundle())
+    package = worker.__name__.rpartition(".")[0]
+    asked = f"import sys; sys.path.insert(0, 'perf.pyz'); from {package} import worker; print(worker.memory())"
+    done = subprocess.run([sys.executable, "-I", "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert 5 < float(done.stdout) < 150 < len(held) / 2**20 < worker.memory()

@@ -1,0 +1,267 @@
+"""Every check of the validator on raw documents: what is refused, where, and what is said instead; and what must not be refused."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import plugins as catalogue
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import release_lines
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS, OLD_API
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import LINES, Param
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.document import view
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules.shape import Owner, check_tree
+from epp_cases import WRONG
+from epp_documents import GIE15, QUEUE, R09, R10, RIGHT, S07, Document, document, pd, precise
+from hypothesis import given
+from hypothesis import strategies as st
+from property_tests import examples
+
+
+def found(made: t.Any, line: str = S07, **context: t.Any) -> dict[str, str]:
+    return {problem.path: f"{problem.reason} {problem.fix}" for problem in check.check(made, line, context)}
+
+
+@pytest.mark.parametrize(("line", "made"), RIGHT.values(), ids=RIGHT.keys())
+def test_nothing_right_is_refused(line: str, made: Document) -> None:
+    assert found(made, line) == {}
+
+
+@pytest.mark.parametrize(("line", "made", "path", "words"), WRONG.values(), ids=WRONG.keys())
+def test_refused(line: str, made: Document, path: str, words: str) -> None:
+    problems = found(made, line)
+    assert path in problems, problems
+    assert words in problems[path]
+
+
+@pytest.mark.parametrize(
+    ("context", "path", "words"),
+    [
+        ({"server_args": ["--block-size=16"]}, "plugins[0].parameters.tokenProcessorConfig.blockSize", "--block-size=16"),
+        ({"server_args": ["--block-size", "128"]}, "plugins[0].parameters.tokenProcessorConfig.blockSize", "same number on both sides"),
+        ({"server_env": {"PYTHONHASHSEED": "0"}}, "plugins[0].parameters.tokenProcessorConfig.hashSeed", "seed 0"),
+        ({"engine": "simulator"}, "plugins[0].parameters.kvEventsConfig.zmqEndpoint", "always dials"),
+        ({"engine": "vllm", "server_args": ["--block-size=64"]}, "plugins[0].parameters.kvEventsConfig", "publishes no KV events"),
+        ({"server_args": ['--kv-events-config={"topic":"kv@10.0.0.1@m"}']}, "plugins[0].parameters.kvEventsConfig.topicFilter", "without a port"),
+        ({"server_args": ["--kv-events-config={"]}, "plugins[0].parameters.kvEventsConfig", "not JSON"),
+    ],
+)
+def test_what_the_model_server_must_agree_on(context: dict[str, t.Any], path: str, words: str) -> None:
+    problems = found(document(S07, precise(), "max-score-picker"), S07, **context)
+    assert words in problems[path]
+
+
+def test_a_model_server_that_agrees() -> None:
+    context = {
+        "engine": "vllm",
+        "server_env": {"PYTHONHASHSEED": "42"},
+        "server_args": ["--block-size=64", '--kv-events-config={"topic":"kv@$(POD_IP):8000@m"}'],
+    }
+    assert found(document(S07, precise(), "max-score-picker"), S07, **context) == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "words"),
+    [
+        (["--v=2", "--kv-cache-usage-percentage-metric=vllm:x"], "epp_args[1]", "kvUsageSpec"),
+        (["--total-queued-requests-metric", "x"], "epp_args[0]", "model-server-protocol-metrics"),
+        (["--tracing", "false"], "epp_args[0]", "--tracing=false"),
+        (["--secure-serving false"], "epp_args[0]", "--secure-serving=false"),
+    ],
+)
+def test_flags_of_the_endpoint_picker(arguments: list[str], path: str, words: str) -> None:
+    assert words in found(document(S07, *QUEUE), S07, epp_args=arguments)[path]
+
+
+def test_flags_that_are_right() -> None:
+    assert found(document(S07, *QUEUE), S07, epp_args=["--tracing=false", "--enable-pprof", "--v=2", "--pool-name", "false"]) == {}
+
+
+def test_experimental_plugins_need_their_flag() -> None:
+    made = document(R10, *QUEUE, "session-affinity-scorer")
+    assert "--allow-experimental-plugins" in found(made, R10, epp_args=["--v=2"])["epp_args"]
+    assert found(made, R10, epp_args=["--allow-experimental-plugins"]) == {} == found(made, R10)
+    assert any("experimental" in note for note in check.notes(made, R10))
+
+
+def test_integer_weights_where_a_line_reads_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line of the table does any more (GIE before 1.4 did); the fact decides, not the name."""
+    monkeypatch.setitem(release_lines.LINE_FACTS, S07, dataclasses.replace(LINE_FACTS[S07], integer_weights=True))
+    made = document(S07, *QUEUE, profile=[{"pluginRef": "queue-scorer", "weight": 1.5}, "max-score-picker"])
+    assert "whole numbers" in found(made)["schedulingProfiles[0].plugins[0].weight"]
+    made["schedulingProfiles"][0]["plugins"][0]["weight"] = 2
+    assert found(made) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "made", "words"),
+    [
+        (R09, {**document(R09, *QUEUE), "apiVersion": OLD_API}, "deprecated since router 0.9"),
+        (R09, document(R09, *QUEUE, saturationDetector={"pluginRef": "utilization-detector"}), "flowControl.saturationDetector replaces it"),
+        (R09, document(R09, *QUEUE, {"type": "by-label", "parameters": {"label": "a", "validValues": ["b"]}}), "label-selector-filter"),
+        (GIE15, document(GIE15, *QUEUE, gates=["dataLayer"]), "has no effect"),
+        (S07, document(S07, {"type": "prefix-cache-scorer", "parameters": {"blockSizeTokens": 64}}, "max-score-picker"), "until a server reports its own"),
+        (
+            R09,
+            document(
+                R09,
+                {"type": "approx-prefix-cache-producer", "parameters": {"blockSizeTokens": 16, "autoTune": False}},
+                "prefix-cache-scorer",
+                "max-score-picker",
+            ),
+            "raised to 64",
+        ),
+    ],
+)
+def test_notes(line: str, made: Document, words: str) -> None:
+    assert found(made, line) == {}
+    assert any(words in note for note in check.notes(made, line))
+
+
+def test_all_problems_come_at_once() -> None:
+    made = document(
+        S07, {"type": "queue-scorr"}, {"type": "load-aware-scorer", "parameters": {"threshold": "x"}}, "max-score-picker", "random-picker", gates=["nope"]
+    )
+    assert set(found({**made, "dataLayer": {}})) >= {
+        "plugins[0].type",
+        "plugins[1].parameters.threshold",
+        "schedulingProfiles[0].plugins[2]",
+        "featureGates[0]",
+        "dataLayer",
+    }
+
+
+def test_checking_changes_nothing() -> None:
+    made = pd()
+    before = copy.deepcopy(made)
+    check.check(made, S07)
+    assert made == before
+
+
+# Whatever a document looks like, it is judged and never breaks the judge.
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.sampled_from(["", "x", "queue-scorer", "default"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "plugins",
+                    "type",
+                    "name",
+                    "parameters",
+                    "schedulingProfiles",
+                    "pluginRef",
+                    "weight",
+                    "featureGates",
+                    "dataLayer",
+                    "sources",
+                    "flowControl",
+                    "saturationDetector",
+                    "extractors",
+                    "kvEventsConfig",
+                    "deciders",
+                    "profiles",
+                    "indexerConfig",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=25,
+)
+
+
+@examples(300)
+@given(
+    st.dictionaries(
+        st.sampled_from(["apiVersion", "kind", "plugins", "schedulingProfiles", "featureGates", "dataLayer", "data", "flowControl", "saturationDetector"]), junk
+    ),
+    st.sampled_from(LINES),
+    st.sampled_from(sorted(catalogue.types_of(R10))),
+)
+def test_no_document_breaks_the_rules(made: Document, line: str, kind: str) -> None:
+    check.check(made, line)
+    parameters = made.get("dataLayer")
+    check.check({**made, "plugins": [{"type": kind, "parameters": parameters}, {"type": "queue-scorer"}]}, line)
+
+
+def walk(params: t.Iterable[Param]) -> t.Iterator[Param]:
+    for param in params:
+        yield param
+        yield from walk(param.fields)
+
+
+def test_the_catalogue_is_consistent() -> None:
+    """Each type once a line, each parameter once in a place and line, defaults within their own range, references to real roles."""
+    seen: set[tuple[str, str]] = set()
+    roles = {role for plugin in catalogue.PLUGINS for role in plugin.roles}
+    for plugin in catalogue.PLUGINS:
+        for line in plugin.lines:
+            assert (plugin.type, line) not in seen, (plugin.type, line)
+            seen.add((plugin.type, line))
+            names = [param.name for param in plugin.params if line in param.lines]
+            assert len(names) == len(set(names)), (plugin.type, line, names)
+        assert plugin.alpha <= plugin.lines and not (plugin.blind and plugin.params)
+        for param in walk(plugin.params):
+            assert not param.refers or param.refers in roles
+            numbers = [value for value in (param.low, param.high) if value is not None]
+            if isinstance(param.default, (int, float)) and not isinstance(param.default, bool) and numbers:
+                assert (param.low is None or param.default >= param.low or param.default == 0) and (param.high is None or param.default <= param.high), (
+                    plugin.type,
+                    param.name,
+                )
+            if param.choices and param.default is not None:
+                assert param.default in param.choices
+
+
+def test_moves_lead_somewhere() -> None:
+    """What is said to replace a type exists in that line, and what is said to be gone is gone."""
+    for lines, move in catalogue.TYPE_MOVES:
+        for line in lines:
+            assert catalogue.find(move.old, line) is None, (move.old, line)
+            assert catalogue.find(move.new, line) or move.how, (move.new, line)
+    for kind, lines, move in catalogue.PARAM_MOVES:
+        for line in lines & set(catalogue.lines_of(kind)):
+            found_plugin = catalogue.find(kind, line)
+            assert found_plugin is not None and move.old not in [param.name for param in found_plugin.params if line in param.lines and not param.retired], (
+                kind,
+                move.old,
+                line,
+            )
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_every_parameter_can_be_written(line: str) -> None:
+    """Each parameter of each type of a line, with a value in range, has the right shape."""
+    for kind in catalogue.types_of(line):
+        plugin = catalogue.find(kind, line)
+        assert plugin is not None
+        for param in plugin.params:
+            if line in param.lines and not param.retired:
+                others = {other.name: value(other, line) for other in plugin.params if other.required and line in other.lines}
+                given = {**others, param.name: value(param, line)}
+                assert check_tree(given, plugin.params, "", Owner(LINE_FACTS[line], kind)) == [], (kind, given)
+
+
+def value(param: Param, line: str) -> t.Any:
+    """A value that a parameter takes."""
+    if param.choices:
+        return param.choices[0]
+    simple = {"bool": True, "str": "text", "strs": ["text"], "duration": "1s", "quantity": "1Gi", "map": {"a": "b"}, "free": {}, "nanoseconds": 1}
+    if param.kind in simple:
+        return simple[param.kind]
+    if param.kind in ("int", "float"):
+        low = param.low if param.low is not None else 0 if param.above is None else param.above
+        return int(low) + 1 if param.kind == "int" else (low + min(param.high or 1, 1)) / 2 or 0.5
+    inner = {field.name: value(field, line) for field in param.fields if field.required and line in field.lines}
+    return [inner] if param.kind == "objects" else inner
+
+
+def test_the_view_survives_what_is_missing() -> None:
+    seen = view({}, S07)
+    assert seen.plugins == () and [profile.implicit for profile in seen.profiles] == [True] and seen.named(None) is None

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each preset, and each kind of configuration beside them, promises."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.expected_behavior import policy
+
+CONTEXT = {"engine": "simulator", "model": "acme/tiny", "block_size": 16, "epp_service": "sim-events"}
+
+
+def promised(block, line="scheduler-0.7"):
+    built = build(block, line, CONTEXT)
+    assert built.problems == []
+    return policy(built.document, line)
+
+
+@pytest.mark.parametrize("line", ["gie-1.5", "scheduler-0.7", "scheduler-0.8", "router-0.9", "router-0.10"])
+@pytest.mark.parametrize(
+    ("preset", "promises"),
+    [
+        ("round_robin", {"spread", "roam"}),
+        ("queue", {"spread", "avoid"}),
+        ("balanced", {"spread", "sticky"}),
+        ("prefix_aware", {"spread", "sticky"}),
+        ("default", {"spread", "sticky"}),
+        ("precise_prefix", {"spread", "sticky", "follow"}),
+        ("disaggregated", {"spread", "sticky", "split"}),
+    ],
+)
+def test_presets(preset, promises, line):
+    if line == "gie-1.5" and preset in ("precise_prefix", "disaggregated"):
+        assert build({"preset": preset}, line, CONTEXT).problems
+        return
+    assert set(promised({"preset": preset}, line)["promises"]) == promises
+
+
+@pytest.mark.parametrize(
+    ("block", "promises"),
+    [
+        ({"preset": "balanced", "picker": "weighted_random"}, {"spread"}),
+        ({"preset": "balanced", "picker": "random"}, {"spread", "roam"}),
+        ({"scorers": {"kv_cache": 1}}, {"spread"}),
+        ({"scorers": {"kv_cache": 1, "load_aware": 1}}, {"spread", "avoid"}),
+        ({"scorers": {"queue": 1, "session_affinity": 1}}, {"spread"}),
+        ({"scorers": {"session_affinity": 1}}, {"spread"}),
+    ],
+)
+def test_beside_presets(block, promises):
+    assert set(promised(block)["promises"]) == promises
+
+
+def test_plugins_of_every_request_and_of_some():
+    found = promised({"preset": "disaggregated", "disaggregation": {"decider": "prefix", "non_cached_tokens": 500}})
+    assert found["plugins"] == {"Filter": ["decode-filter"], "Scorer": ["prefix-cache-scorer", "queue-scorer"], "Picker": ["max-score-picker"]}
+    assert found["sometimes"]["Filter"] == ["prefill-filter"] and found["cold_tokens"] == 500
+    assert promised({"preset": "disaggregated", "disaggregation": {"decider": "always"}})["cold_tokens"] == 0
+
+
+def test_of_profiles_that_nobody_here_knows_how_to_choose_little_is_promised():
+    document = build({"preset": "balanced"}, "scheduler-0.7", CONTEXT).document
+    again = {**document["schedulingProfiles"][0], "name": "other"}
+    found = policy({**document, "schedulingProfiles": [*document["schedulingProfiles"], again]}, "scheduler-0.7")
+    assert found["promises"] == ["spread"] and found["plugins"]["Scorer"] == [] and "queue-scorer" in found["sometimes"]["Scorer"]

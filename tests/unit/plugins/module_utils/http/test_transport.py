@@ -1,0 +1,321 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One bounded exchange, against real servers that misbehave in each way a socket allows."""
+
+from __future__ import annotations
+
+import json
+import time
+import types
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.http import transport, urls
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s import errors
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.service_proxy import ServiceTransport
+from local_servers import drip, free_port, raw, serve
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+
+
+def get(url, timeout=2.0, **options):
+    return transport.UrlTransport(url, **options).request("GET", "/x", timeout=timeout)
+
+
+def trouble(url, timeout=2.0, **options):
+    start = time.monotonic()
+    with pytest.raises(transport.Trouble) as caught:
+        get(url, timeout, **options)
+    assert time.monotonic() - start < timeout + 1
+    assert caught.value.remedy
+    return caught.value
+
+
+def test_an_answer_carries_status_headers_body_and_time():
+    with serve(lambda handler, method, path, body: (404, {"X-Odd": "Yes", "Content-Type": "text/plain; charset=utf-8"}, f"{method} {path}")) as url:
+        answer = get(url + "/v1/")
+    assert (answer.status, answer.text, answer.headers["x-odd"], answer.content_type) == (404, "GET /x", "Yes", "text/plain")
+    assert 0 < answer.seconds < 2
+    assert answer.request == f"GET {url}/x"
+
+
+def test_the_host_header_can_be_set():
+    with serve(lambda handler, *rest: (200, {}, handler.headers["Host"])) as url:
+        assert transport.UrlTransport(url).request("GET", "/", headers={"Host": "llama.example.com"}).text == "llama.example.com"
+
+
+@pytest.mark.parametrize(
+    "url, base",
+    [
+        ("http://a", "http://a"),
+        ("http://a/", "http://a"),
+        ("https://a:1/v1", "https://a:1"),
+        ("http://a/llama/v1/", "http://a/llama"),
+        ("http://a/v1/chat/completions", "http://a"),
+        ("http://[::1]:80/", "http://[::1]:80"),
+        (" http://a ", "http://a"),
+    ],
+)
+def test_base_url(url, base):
+    assert transport.base_url(url) == base
+
+
+@pytest.mark.parametrize("url", ["", "a", "a:80", "ftp://a", "http://", "http://a:x", "http://a:99999", "http://a?b", "http://a#b", "http://[::1"])
+def test_what_is_no_base_url(url):
+    with pytest.raises(ValueError):
+        transport.base_url(url)
+
+
+def test_a_password_in_the_url_is_refused_and_not_repeated():
+    with pytest.raises(ValueError) as caught:
+        transport.base_url("http://me:hunter2@a")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_refused():
+    port = free_port()
+    found = trouble(f"http://127.0.0.1:{port}")
+    assert found.kind == "refused"
+    assert str(found) == f"GET http://127.0.0.1:{port}/x: connection refused"
+
+
+def test_a_name_that_does_not_resolve():
+    found = trouble("http://nowhere.invalid", timeout=5.0)
+    assert found.kind in ("dns", "timeout")
+    assert "nowhere.invalid" in str(found)
+
+
+@pytest.mark.parametrize(
+    "talk, kind",
+    [
+        (lambda s: None, "closed"),
+        (lambda s: s.sendall(b"SSH-2.0-OpenSSH_9.2\r\n"), "not_http"),
+        (lambda s: s.sendall(HEAD + b"Content-Length: 100\r\n\r\nshort"), "truncated"),
+        (lambda s: s.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), "truncated"),
+        (lambda s: s.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n"), "truncated"),
+    ],
+)
+def test_broken_talk(talk, kind):
+    with raw(talk) as url:
+        assert trouble(url).kind == kind
+
+
+@pytest.mark.parametrize(
+    "talk, said",
+    [
+        (lambda s: time.sleep(3), "did not answer"),
+        (drip(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a"), "did not answer"),
+        (drip(HEAD + b"\r\n", b"data: {}\n\n"), "did not end"),
+        (drip(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1"), "did not end"),
+    ],
+)
+def test_no_server_holds_us_longer_than_the_timeout(talk, said):
+    with raw(talk) as url:
+        found = trouble(url, timeout=0.4)
+    assert found.kind == "timeout"
+    assert said in str(found) and "0.4 s" in str(found)
+
+
+def test_an_endless_answer_is_cut(monkeypatch):
+    monkeypatch.setattr(transport, "MAX_BODY", 100_000)
+    with raw(drip(HEAD + b"\r\n", b"x" * 65536, 0)) as url:
+        assert trouble(url).kind == "too_large"
+
+
+def test_reading_ends_at_the_wanted_bytes_even_across_packets():
+    def talk(connection):
+        connection.sendall(HEAD + b"\r\ndata: 1\n\ndata: [DO")
+        time.sleep(0.1)
+        connection.sendall(b"NE]\n\n")
+        time.sleep(5)
+
+    with raw(talk) as url:
+        answer = transport.UrlTransport(url).request("GET", "/", timeout=2.0, until=b"data: [DONE]")
+    assert b"[DONE]" in answer.body and answer.seconds < 1
+
+
+def test_a_redirect_is_not_followed():
+    with serve(lambda *rest: (302, {"Location": "http://192.0.2.1/login"}, "")) as url:
+        assert get(url).status == 302
+
+
+@pytest.fixture(name="https")
+def serve_https(certificate):
+    """A TLS server; gives its URL."""
+    with serve(lambda *rest: (200, {}, "safe"), certificate) as url:
+        yield url
+
+
+def test_tls_that_is_not_trusted_trusted_by_a_file_or_not_asked_for_trust(https, certificate):
+    found = trouble(https)
+    assert found.kind == "tls_untrusted" and "ca_path" in found.remedy
+    assert get(https, ca_path=certificate[0]).text == "safe"
+    assert get(https, validate_certs=False).text == "safe"
+
+
+def test_tls_asked_of_a_plain_server_and_the_other_way_round(https):
+    with serve(lambda *rest: (200, {}, "")) as url:
+        found = trouble(url.replace("http:", "https:"))
+        assert found.kind == "tls" and "http://" in found.remedy
+    assert trouble(https.replace("https:", "http:")).kind in ("closed", "not_http")
+
+
+def test_excerpt_is_short_one_line_and_without_secrets():
+    shown = transport.excerpt("a\n\tb\x00 sk-123 " + "x" * 500, ["sk-123", ""])
+    assert shown.startswith("a b *** xxx") and len(shown) == urls.EXCERPT + 3 and "\n" not in shown
+
+
+class Api:
+    """An API server's connection that answers from a list."""
+
+    def __init__(self, reply):
+        self.reply, self.sent = reply, []
+
+    def send(self, method, path, query, body, options):
+        self.sent.append((method, path, query, body, options))
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        time.sleep(self.reply.pop("sleep", 0))
+        return types.SimpleNamespace(**self.reply)
+
+
+def ask(reply, timeout=2.0):
+    api = Api(reply)
+    service = ServiceTransport(api, "llm-d", "llama", 8000)
+    return service.request("POST", "/v1/completions", b"{}", {"Content-Type": "application/json"}, timeout=timeout), api
+
+
+def test_a_service_through_the_api_server():
+    answer, api = ask({"status": 200, "headers": {"X-Inference-Pod": "p"}, "data": b"ok"})
+    method, path, query, body, options = api.sent[0]
+    assert path == "/api/v1/namespaces/llm-d/services/llama:8000/proxy/v1/completions"
+    assert (method, query, body, options["content_type"], options["timeout"]) == ("POST", None, b"{}", "application/json", 2.0)
+    assert (answer.status, answer.text, answer.headers) == (200, "ok", {"x-inference-pod": "p"})
+
+
+@pytest.mark.parametrize("code, remedy", [(403, "services/proxy"), (404, "namespace"), (503, "EndpointSlices")])
+def test_a_refusal_of_the_api_server_itself(code, remedy):
+    status = json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no endpoints available for service", "code": code})
+    with pytest.raises(transport.Trouble) as caught:
+        ask({"status": code, "headers": {}, "data": status.encode()})
+    assert caught.value.kind == "cluster" and remedy in caught.value.remedy
+    assert "Service llm-d/llama:8000 (through the API server)" in str(caught.value)
+
+
+@pytest.mark.parametrize("body", [b'{"Status"', b'["Status"]', b'{"error": "Status"}'])
+def test_an_error_of_the_server_behind_it_is_an_answer(body):
+    assert ask({"status": 503, "headers": {}, "data": body})[0].status == 503
+
+
+def test_no_connection_to_the_api_server():
+    with pytest.raises(transport.Trouble, match="the API server does not answer"):
+        ask(OSError("the API server does not answer"))
+
+
+def test_a_slow_api_server_is_not_waited_for():
+    with pytest.raises(transport.Trouble) as caught:
+        ask({"status": 200, "headers": {}, "data": b"", "sleep": 1}, timeout=0.1)
+    assert caught.value.kind == "timeout"
+
+
+def test_a_server_that_asks_for_a_certificate(certificate):
+    cert, key = certificate
+    with serve(lambda *rest: (200, {}, "known"), certificate, mutual=True) as url:
+        assert get(url, ca_path=cert, client_cert=cert, client_key=key).text == "known"
+        found = trouble(url, ca_path=cert)
+    assert found.kind in ("tls", "closed", "network") and (found.kind != "tls" or found.remedy.endswith("give client_cert and client_key"))
+
+
+@pytest.mark.parametrize("cert, key", [("/nowhere/c.pem", None), ("cert", None), ("cert", "/nowhere/k.pem"), ("key", "cert")])
+def test_client_certificates_that_cannot_be(certificate, cert, key):
+    names = {"cert": certificate[0], "key": certificate[1]}
+    with pytest.raises(ValueError, match="client_cert .*give readable PEM files") as caught:
+        transport.UrlTransport("https://a", client_cert=names.get(cert, cert), client_key=names.get(key, key))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_proxy_of_the_environment_is_used_unless_told_otherwise(monkeypatch):
+    with serve(lambda handler, method, path, body: (200, {}, f"proxied {path}")) as proxy, serve(lambda *rest: (200, {}, "direct")) as url:
+        monkeypatch.setenv("http_proxy", proxy)
+        monkeypatch.delenv("no_proxy", raising=False)
+        assert get(url).text == f"proxied {url}/x"
+        assert get(url, use_proxy=False).text == "direct"
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert get(url).text == "direct"
+
+
+def retried(url, retries, timeout=5.0):
+    """(answer, pauses) of a request with retries."""
+    pauses = []
+    found = transport.RetryTransport(transport.UrlTransport(url), retries, sleep=pauses.append)
+    try:
+        return found.request("GET", "/x", timeout=timeout), pauses
+    except transport.Trouble as error:
+        return error, pauses
+
+
+@pytest.mark.parametrize(
+    "status, headers, expected",
+    [
+        (503, {}, [0.25, 0.5]),
+        (429, {"Retry-After": "2"}, [2.0, 2.0]),
+        (502, {"Retry-After": "soon"}, [0.25, 0.5]),
+        (504, {}, [0.25, 0.5]),
+        (500, {}, []),
+        (401, {}, []),
+    ],
+)
+def test_a_busy_server_is_asked_again_with_growing_pauses(status, headers, expected):
+    calls = []
+
+    def answer(*request):
+        calls.append(1)
+        return (200, {}, "at last") if len(calls) > 2 else (status, headers, "busy")
+
+    with serve(answer) as url:
+        found, pauses = retried(url, 5)
+    assert pauses == expected and found.status == (200 if expected else status)
+
+
+def test_no_answer_is_asked_for_again_and_the_last_trouble_counts():
+    found, pauses = retried(f"http://127.0.0.1:{free_port()}", 3)
+    assert found.kind == "refused" and pauses == [0.25, 0.5, 1.0]
+    assert retried(f"http://127.0.0.1:{free_port()}", 0)[1] == []
+
+
+def test_retries_end_with_the_timeout():
+    found, pauses = retried(f"http://127.0.0.1:{free_port()}", 50, timeout=1.0)
+    assert found.kind == "refused" and pauses == [0.25, 0.5]
+
+
+def test_a_timeout_is_not_tried_again():
+    start = time.monotonic()
+    with raw(drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")) as url:
+        found, pauses = retried(url, 5, timeout=0.3)
+    assert found.kind == "timeout" and pauses == [] and time.monotonic() - start < 2
+
+
+def test_a_pod_through_the_api_server():
+    api = Api({"status": 200, "headers": {}, "data": b"ok"})
+    answer = ServiceTransport(api, "llm-d", "pod-a", 8000, "https", "Pod").request("GET", "/health")
+    assert api.sent[0][1] == "/api/v1/namespaces/llm-d/pods/https:pod-a:8000/proxy/health" and "Pod llm-d/pod-a:8000" in answer.request
+
+
+@pytest.mark.parametrize("cuts", [1, 3, 4])
+def test_a_connection_that_was_cut_is_tried_again(cuts):
+    """As when a server closes idle connections just when the API server takes one of them, and then another."""
+    asked = []
+
+    def send(method, path, query, body, options):
+        asked.append(body)
+        if len(asked) <= cuts:
+            raise errors.CutError("the connection was cut")
+        return types.SimpleNamespace(status=200, headers={}, data=b"{}")
+
+    service = ServiceTransport(types.SimpleNamespace(send=send), "llm-d", "pod-a", 8000, kind="Pod")
+    if cuts < 4:
+        assert service.request("POST", "/v1/completions", b"again").status == 200
+    else:
+        with pytest.raises(transport.Trouble, match="was cut"):
+            service.request("POST", "/v1/completions", b"again")
+    assert asked == [b"again"] * min(cuts + 1, 4)

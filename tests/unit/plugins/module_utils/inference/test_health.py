@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The health ladder: each rung that holds, each that does not, and waiting in between."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.inference import health
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client, UrlTransport
+from local_servers import JSON, SSE, InferenceGateway, chunk, drip, free_port, models, raw, serve, stream, whole
+
+WANTED = health.Wanted(model="acme/tiny", request_timeout=1.0)
+
+
+def look(url, wanted=WANTED, **options):
+    return health.look(Client(UrlTransport(url)), wanted, **options)
+
+
+def server(**pages):
+    """A server with these pages: name of the page to (status, content type, body); the rest behaves."""
+
+    def answer(handler, method, path, body):
+        streamed = bool(body) and json.loads(body).get("stream")
+        name = {"/health": "health", "/v1/models": "models", "/v1/completions": "streamed" if streamed else "completions"}.get(path, "other")
+        well = {
+            "health": (200, "", ""),
+            "models": (200, JSON, models("acme/tiny")),
+            "completions": (200, JSON, whole()),
+            "streamed": (200, SSE, stream(chunk("a"), chunk("", "stop"))),
+            "other": (404, "text/plain", ""),
+        }
+        status, kind, content = {**well, **pages}[name]
+        return status, {"Content-Type": kind}, content
+
+    return serve(answer)
+
+
+def test_a_healthy_server():
+    with serve(InferenceGateway()) as url:
+        found = look(url)
+    assert found.healthy and found.reached == "serving" and found.looks == 1 and found.failed is None
+    assert [(check.name, check.ok) for check in found.checks] == [("health", True), ("models", True), ("completions", True), ("completions_streamed", True)]
+    assert [model.id for model in found.models] == ["acme/tiny"]
+    assert "from pod-a" in found.checks[2].evidence and all(check.ms > 0 for check in found.checks)
+
+
+def test_a_lower_level_sends_no_completion():
+    gateway = InferenceGateway()
+    with serve(gateway) as url:
+        assert look(url, level="ready").reached == "ready"
+        assert look(url, level="alive").reached == "alive"
+    assert gateway.prompts == []
+
+
+@pytest.mark.parametrize(
+    "page, reached, rung, kind, said",
+    [
+        ({"health": (503, "", "")}, "", "health", "status", "503"),
+        ({"health": (200, "", ""), "models": (401, JSON, '{"error": "Unauthorized"}')}, "alive", "models", "unauthorized", "401"),
+        ({"models": (200, "text/html", "<html>Sign in</html>")}, "alive", "models", "html", "Sign in"),
+        ({"models": (200, JSON, "{")}, "alive", "models", "bad_json", "JSON"),
+        ({"models": (200, JSON, models("acme/other"))}, "alive", "models", "model", "acme/other, not acme/tiny"),
+        ({"models": (200, JSON, models())}, "alive", "models", "model", "no model"),
+        ({"completions": (500, "text/plain", "oops")}, "ready", "completions", "status", "oops"),
+        ({"completions": (404, JSON, '{"error": {"message": "The model does not exist."}}')}, "ready", "completions", "not_found", "does not exist"),
+        ({"streamed": (200, SSE, stream({"error": {"message": "EngineDeadError"}}))}, "ready", "completions_streamed", "error_in_stream", "EngineDead"),
+        ({"streamed": (200, SSE, stream(chunk("a"), done=False))}, "ready", "completions_streamed", "truncated", "without its end"),
+    ],
+)
+def test_the_rung_that_does_not_hold_is_named(page, reached, rung, kind, said):
+    with server(**page) as url:
+        found = look(url)
+    assert not found.healthy and found.reached == reached
+    assert (found.failed.name, found.failed.kind) == (rung, kind)
+    assert said in found.failed.evidence and found.failed.remedy
+    assert found.checks[-1] is found.failed
+
+
+def test_a_server_without_health_page():
+    with server(health=(404, "text/plain", "")) as url:
+        assert look(url).healthy
+
+
+def test_a_model_that_takes_too_few_tokens():
+    with server() as url:
+        found = look(url, health.Wanted(model="acme/tiny", min_model_len=4096))
+    assert found.failed.kind == "model_len" and "1024" in found.failed.evidence and "4096" in found.failed.remedy
+
+
+def test_any_model_will_do():
+    with server() as url:
+        assert look(url, health.Wanted()).healthy
+
+
+def test_chat_is_asked_for_when_wanted():
+    with server() as url:
+        found = look(url, health.Wanted(model="acme/tiny", apis=("chat_completions",)))
+    assert found.failed.name == "chat_completions" and found.reached == "ready"
+
+
+def test_a_hung_server_takes_no_longer_than_told():
+    start = time.monotonic()
+    with raw(drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")) as url:
+        found = look(url, health.Wanted(request_timeout=0.3))
+    assert found.failed.kind == "timeout" and time.monotonic() - start < 2
+
+
+def test_waiting_until_the_model_is_loaded():
+    ready = time.monotonic() + 0.5
+
+    def answer(handler, method, path, body):
+        if time.monotonic() < ready:
+            return 503, {"Content-Type": "text/plain"}, "loading"
+        return InferenceGateway()(handler, method, path, body)
+
+    with serve(answer) as url:
+        found = health.wait(Client(UrlTransport(url)), WANTED, timeout=5, interval=0.1)
+    assert found.healthy and found.looks > 2 and 0.4 < found.waited < 3
+
+
+def test_waiting_ends_with_the_time_and_has_a_last_look():
+    naps = []
+    client = Client(UrlTransport(f"http://127.0.0.1:{free_port()}"))
+    found = health.wait(client, WANTED, timeout=0.5, interval=0.2, sleep=lambda seconds: naps.append(seconds) or time.sleep(seconds))
+    assert not found.healthy and found.failed.kind == "refused"
+    assert 0.45 <= found.waited < 1.5 and found.looks >= 3 and naps[-1] <= 0.2
+
+
+def test_what_waiting_does_not_heal_is_not_waited_for():
+    with server(models=(401, JSON, "{}")) as url:
+        found = health.wait(Client(UrlTransport(url)), WANTED, timeout=30, interval=1)
+    assert found.looks == 1 and found.waited < 5

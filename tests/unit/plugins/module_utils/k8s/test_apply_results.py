@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What kubernetes.core.k8s did, told object by object. Results as the module (6.2.0) returned them against Kubernetes 1.34."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.apply_results import (
+    HIDDEN,
+    HIDDEN_NEW,
+    batches,
+    changes,
+    check_definitions,
+    conceal,
+    sort_out,
+)
+
+
+def definition(kind="ConfigMap", name="cm", namespace="t", version="v1", **rest):
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **rest}
+
+
+def status(code, reason, message):
+    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "reason": reason, "code": code}
+    return {"changed": False, "result": {}, "error": {"reason": reason, "msg": "Failed to apply object: " + str(json.dumps(body).encode() + b"\n")}}
+
+
+UNKNOWN = {
+    "changed": False,
+    "result": {},
+    "error": {"msg": "Failed to find exact match for gateway.networking.k8s.io/v1.Gateway by [kind, name, singularName, shortNames]"},
+}
+NO_NAMESPACE = status(404, "NotFound", 'namespaces "t" not found')
+
+
+def applied(before, after, generation=1):
+    return {"changed": bool(before or after), "method": "apply", "result": {"metadata": {"generation": generation}}, "diff": {"before": before, "after": after}}
+
+
+def one(item, state="present", check=False, what=None):
+    return changes([what or definition()], item, state, check)[0]
+
+
+def test_what_controllers_write_is_no_change():
+    noise = applied(
+        {"metadata": {"resourceVersion": "1", "generation": 1}, "status": {"replicas": 1}},
+        {"metadata": {"resourceVersion": "2", "generation": 1}, "status": {"replicas": 2}},
+    )
+    change = one(noise)
+    assert change.action == "unchanged" and not change.is_change
+
+
+def test_what_we_write_is():
+    before, after = {"data": {"color": "blue"}, "metadata": {"resourceVersion": "1"}}, {"data": {"color": "red"}, "metadata": {"resourceVersion": "2"}}
+    change = one(applied(before, after, 7))
+    assert (change.action, change.before, change.after, change.generation) == ("changed", {"data": {"color": "blue"}}, {"data": {"color": "red"}}, 7)
+    assert one(applied({"metadata": {"labels": {"a": "1"}}}, {"metadata": {"labels": {"a": "2"}}})).is_change
+
+
+def test_created_shows_the_definition_not_the_servers_defaults():
+    change = one(applied({}, {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"uid": "u", "name": "cm"}, "data": {"a": "b"}}))
+    assert change.action == "created" and change.after == definition()
+
+
+def test_several_results_keep_their_order():
+    found = changes([definition(name="a"), definition(name="b")], {"result": {"results": [applied({}, {}), UNKNOWN]}}, "present", False)
+    assert [(change.title, change.action) for change in found] == [("ConfigMap t/a", "unchanged"), ("ConfigMap t/b", "refused")]
+
+
+@pytest.mark.parametrize("item", [UNKNOWN, NO_NAMESPACE])
+def test_on_a_fresh_cluster_check_mode_says_created(item):
+    assert one(item, check=True).action == "created" and one(item, check=True).after == definition()
+    assert one(item).action == "refused"
+    assert one(item, state="absent").action == "absent"
+
+
+@pytest.mark.parametrize(
+    "item, said",
+    [
+        (UNKNOWN, "the API server knows no Gateway in gateway.networking.k8s.io/v1; install its CustomResourceDefinition (prerequisites)"),
+        (NO_NAMESPACE, 'namespaces "t" not found; create the namespace first'),
+        (status(403, "Forbidden", 'configmaps "cm" is forbidden: User "weak" cannot patch'), 'configmaps "cm" is forbidden: User "weak" cannot patch'),
+        (status(422, "Invalid", "spec.replicas: Invalid value: -1"), "spec.replicas: Invalid value: -1"),
+        (status(409, "Conflict", 'conflict with "kubectl": .data.color'), "another manager owns these fields"),
+        (status(500, "InternalError", 'Internal error occurred: failed calling webhook "no.example.com": connect: connection refused'), "then run again"),
+        (status(400, "BadRequest", 'admission webhook "policy.example.com" denied the request: no team label'), "a policy of this cluster refuses it"),
+        (status(422, "Invalid", "deployments.apps \"sim\" is forbidden: ValidatingAdmissionPolicy 'no' with binding 'no' denied request: no"), "a policy of"),
+        (status(403, "Forbidden", 'configmaps "cm" is forbidden: User "weak" cannot patch resource'), "have that right granted"),
+        ({"error": {"msg": "Failed to apply object: Max retries\n exceeded"}}, "Max retries exceeded"),
+    ],
+)
+def test_a_refusal_is_one_line(item, said):
+    change = one(item)
+    assert change.action == "refused" and said in change.problem and "\n" not in change.problem and "b'" not in change.problem
+
+
+def test_forbidden_is_never_taken_for_a_fresh_cluster():
+    assert one(status(403, "Forbidden", 'namespaces "t" not found'), check=True).action == "refused"
+
+
+def test_absent():
+    assert one({"changed": True, "method": "delete", "result": {}}, state="absent").action == "deleted"
+    assert one({"changed": False, "method": "delete", "result": {}}, state="absent").action == "absent"
+
+
+def test_secrets_are_hidden_by_value():
+    secret = definition("Secret", stringData={"token": "hf_verysecret"})
+    assert conceal(secret)["stringData"] == {"token": HIDDEN} and secret["stringData"]["token"] == "hf_verysecret"
+    change = one(applied({"data": {"token": "b2xk"}}, {"data": {"token": "bmV3"}}), what=secret)
+    assert (change.action, change.before, change.after) == ("changed", {"data": {"token": HIDDEN}}, {"data": {"token": HIDDEN_NEW}})
+    created = one(applied({}, {"kind": "Secret", "data": {"token": "bmV3"}}), what=secret)
+    assert "verysecret" not in str(created.after)
+
+
+def test_secrets_go_in_a_call_of_their_own_after_their_namespaces():
+    space, secret, rest = definition("Namespace", "t", None), definition("Secret"), definition()
+    assert batches([rest, secret, space]) == [[space], [secret], [rest]]
+    assert batches([rest, space]) == [[rest, space]] and batches([]) == []
+
+
+def test_definitions_are_checked_all_at_once():
+    problems = check_definitions([definition(), {"apiVersion": "v1", "metadata": {"name": "x"}}, "text", definition(), {"kind": "A", "metadata": {}}])
+    assert len(problems) == 4
+    assert "definitions[1] (x) lacks kind" in problems[0] and "definitions[2] is str" in problems[1]
+    assert "definitions[3] and definitions[0] are both ConfigMap t/cm" in problems[2] and "lacks apiVersion, metadata.name" in problems[3]
+    assert check_definitions({"a": 1}) and not check_definitions([definition(), definition(namespace="u"), definition("Secret")])
+
+
+OURS = {"app.kubernetes.io/part-of": "llm-d"}
+
+
+def test_what_others_made_is_left_to_them():
+    mine, theirs, new = definition(name="mine"), definition(name="theirs"), definition(name="new")
+    there = [
+        {**mine, "metadata": {**mine["metadata"], "labels": {**OURS, "more": "1"}}},
+        {**theirs, "metadata": {**theirs["metadata"], "labels": {"app.kubernetes.io/part-of": "another"}}},
+    ]
+    done, rest = sort_out([mine, theirs, new], there, OURS, "present")
+    assert [(change.title, change.action) for change in done] == [("ConfigMap t/theirs", "foreign")] and rest == [mine, new]
+    done, rest = sort_out([mine, theirs, new], there, OURS, "absent")
+    assert [change.action for change in done] == ["foreign", "absent"] and rest == [mine]

@@ -1,0 +1,298 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every way in which a cluster cannot be talked to, against real sockets: one line each, with what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import socket
+import ssl
+import threading
+import types
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s import client as module
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError, explain, one_line
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from local_servers import free_port, raw, serve
+
+TOKEN = "sk-secret-token-1234567"
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch, tmp_path):
+    """No cluster of the host's own, and no configuration left by another test."""
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "K8S_AUTH_KUBECONFIG", "K8S_AUTH_HOST", "K8S_AUTH_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    monkeypatch.setattr(module.kubernetes.client.Configuration, "_default", None)
+
+
+def ask(path="/version", **params):
+    """The answer to one GET."""
+    return module.connect(types.SimpleNamespace(params=params)).get(path)
+
+
+def trouble(**params):
+    """The one line of a failure."""
+    with pytest.raises(ClusterError) as caught:
+        ask(**params)
+    line = str(caught.value)
+    assert "\n" not in line and "Traceback" not in line and "HTTPSConnectionPool" not in line and TOKEN not in line and len(line) < 500
+    return line
+
+
+def kubeconfig(path, server, **user):
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "here",
+                "clusters": [{"name": "c", "cluster": {"server": server}}],
+                "users": [{"name": "u", "user": user}],
+                "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+            }
+        )
+    )
+    return str(path)
+
+
+def answer(status, body):
+    return lambda *request: (status, {}, body if isinstance(body, str) else json.dumps(body))
+
+
+def failure(code, reason, message):
+    return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message}
+
+
+# the connection
+
+
+def test_nothing_listens():
+    url = f"http://127.0.0.1:{free_port()}"
+    line = trouble(host=url, api_key=TOKEN)
+    assert url in line and "connection refused" in line and "K8S_AUTH_HOST" in line
+
+
+def test_no_such_host():
+    line = trouble(host="https://no-such-host.invalid:6443", api_key=TOKEN)
+    assert "does not resolve" in line and "no-such-host.invalid" in line
+
+
+def test_no_answer_in_time(monkeypatch):
+    monkeypatch.setattr(module, "READ_TIMEOUT", 0.2)
+    with raw(lambda connection: connection.recv(65536)) as url:
+        assert "no answer in time" in trouble(host=url, api_key=TOKEN)
+
+
+def test_the_connection_is_cut():
+    with raw(lambda connection: None) as url:
+        assert "cut" in trouble(host=url, api_key=TOKEN)
+
+
+def test_a_proxy_that_is_not_there():
+    line = trouble(host="https://127.0.0.1:1", api_key=TOKEN, proxy=f"http://127.0.0.1:{free_port()}")
+    assert "K8S_AUTH_PROXY" in line
+
+
+def test_tls_on_a_plain_port():
+    with serve(answer(200, {})) as url:
+        assert "TLS" in trouble(host=url.replace("http://", "https://"), api_key=TOKEN)
+
+
+@pytest.fixture(name="secure")
+def secure_server(tmp_path):
+    """URL of a TLS server with a certificate of its own, and the certificate's file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "apiserver")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("another-name")]), False)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path / "tls.pem"
+    file.write_bytes(
+        certificate.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+
+    def talk(connection):
+        with context.wrap_socket(connection, server_side=True) as secure:
+            secure.recv(65536)
+            secure.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    with serve_tls(talk) as port:
+        yield f"https://127.0.0.1:{port}", str(file)
+
+
+@contextlib.contextmanager
+def serve_tls(talk):
+    """A server that hands each connection over from its first byte; gives its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def loop():
+        with contextlib.suppress(OSError):
+            while True:
+                connection = listener.accept()[0]
+                with contextlib.suppress(OSError, ssl.SSLError):
+                    talk(connection)
+
+    threading.Thread(target=loop, daemon=True).start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+def test_a_certificate_that_nobody_knows(secure):
+    line = trouble(host=secure[0], api_key=TOKEN)
+    assert "its certificate is not trusted" in line and "K8S_AUTH_SSL_CA_CERT" in line
+
+
+def test_a_certificate_for_another_name(secure):
+    line = trouble(host=secure[0], api_key=TOKEN, ca_cert=secure[1])
+    assert "bears another name" in line and "tls-server-name" in line
+
+
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS")
+def test_certificates_need_not_be_checked(secure):
+    assert ask(host=secure[0], api_key=TOKEN, validate_certs=False) == {}
+
+
+def test_a_ca_that_is_not_there(secure, tmp_path):
+    assert "cannot be read" in trouble(host=secure[0], api_key=TOKEN, ca_cert=str(tmp_path / "none.pem"))
+
+
+# the answer
+
+
+@pytest.mark.parametrize(
+    "status, body, said",
+    [
+        (401, failure(401, "Unauthorized", "Unauthorized"), "does not accept the credentials (401)"),
+        (403, failure(403, "Forbidden", 'nodes is forbidden: User "weak" cannot list resource "nodes"'), 'User "weak" cannot list'),
+        (500, failure(500, "InternalError", "etcdserver: request timed out"), "answered 500 to GET /version: etcdserver: request timed out"),
+        (503, "upstream connect error", "overloaded or not ready (503)"),
+        (404, "404 page not found", "answered 404"),
+        (400, "Client sent an HTTP request to an HTTPS server.\n", "speaks TLS: write its URL with https://"),
+        (200, "<html>\n<body>Welcome</body></html>", "does not answer like a Kubernetes API server"),
+        (200, [1, 2], "does not answer like a Kubernetes API server"),
+    ],
+)
+def test_answers(status, body, said):
+    with serve(answer(status, body)) as url:
+        assert said in trouble(host=url, api_key=TOKEN) and url in trouble(host=url, api_key=TOKEN)
+
+
+def test_a_refusal_keeps_its_parts():
+    with serve(answer(409, failure(409, "Conflict", "Apply failed"))) as url, pytest.raises(ApiError) as caught:
+        ask(host=url, api_key=TOKEN)
+    assert (caught.value.status, caught.value.reason, caught.value.message) == (409, "Conflict", "Apply failed")
+
+
+def test_what_is_not_there_is_none():
+    with serve(answer(404, failure(404, "NotFound", "gone"))) as url:
+        cluster = module.connect(types.SimpleNamespace(params={"host": url, "api_key": TOKEN}))
+        assert cluster.find("/api/v1/namespaces/x") is None and cluster.resource("nope/v1", "Foo") is None
+        assert cluster.path("nope/v1", "Foo", "ns", "name") is None
+
+
+def test_the_token_is_sent_and_paths_follow_discovery():
+    seen = []
+
+    def api(handler, method, path, body):
+        seen.append((handler.headers["Authorization"], path))
+        kinds = [
+            {"name": "gateways", "kind": "Gateway", "namespaced": True},
+            {"name": "gateways/status", "kind": "Gateway", "namespaced": True},
+            {"name": "gatewayclasses", "kind": "GatewayClass", "namespaced": False},
+        ]
+        return 200, {}, json.dumps({"resources": kinds})
+
+    with serve(api) as url:
+        cluster = module.connect(types.SimpleNamespace(params={"host": url + "/", "api_key": TOKEN}))
+        assert cluster.path("g.io/v1", "Gateway", "ns", "x") == "/apis/g.io/v1/namespaces/ns/gateways/x"
+        assert cluster.path("g.io/v1", "GatewayClass", "ns") == "/apis/g.io/v1/gatewayclasses"
+        assert cluster.path("v1", "Gateway") == "/api/v1/gateways"
+    assert seen == [(f"Bearer {TOKEN}", "/apis/g.io/v1"), (f"Bearer {TOKEN}", "/api/v1")]
+
+
+# the kubeconfig
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (None, "no such file"),
+        ("", "no valid kubeconfig"),
+        ("- a\n", "no valid kubeconfig"),
+        ("a: [\n", "no valid kubeconfig"),
+        ("hello", "no valid kubeconfig"),
+        ("apiVersion: v1\nkind: Config\n", "no valid kubeconfig"),
+    ],
+)
+def test_a_kubeconfig_that_is_none(tmp_path, content, said):
+    file = tmp_path / "kubeconfig"
+    if content is not None:
+        file.write_text(content)
+    line = trouble(kubeconfig=str(file))
+    assert said in line and str(file) in line
+
+
+def test_no_such_context(tmp_path):
+    file = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", token=TOKEN)
+    line = trouble(kubeconfig=file, context="prod")
+    assert "no context named 'prod'" in line and file in line and "K8S_AUTH_CONTEXT" in line
+
+
+def test_the_kubeconfig_is_named_when_its_server_is_away(tmp_path):
+    file = kubeconfig(tmp_path / "config", f"http://127.0.0.1:{free_port()}", token=TOKEN)
+    assert f"(kubeconfig {file}): connection refused" in trouble(kubeconfig=file)
+
+
+def test_a_path_that_ansible_blots_out_is_told_in_halves(tmp_path):
+    options = types.SimpleNamespace(params={"kubeconfig": "/nowhere/kubeconfig"}, no_log_values={"/nowhere/kubeconfig"})
+    with pytest.raises(ClusterError, match="^kubeconfig kubeconfig in /nowhere: there is no such file"):
+        module.connect(options)
+
+
+def test_no_cluster_at_all():
+    assert "no cluster to talk to" in trouble() and "llm_d_kubeconfig" in trouble()
+
+
+def test_the_environment_counts(monkeypatch, tmp_path):
+    with serve(answer(200, {"gitVersion": "v1.34.4"})) as url:
+        monkeypatch.setenv("K8S_AUTH_KUBECONFIG", kubeconfig(tmp_path / "config", url, token=TOKEN))
+        assert ask() == {"gitVersion": "v1.34.4"}
+
+
+def test_a_host_that_is_no_url():
+    assert "write it as https://host:port" in trouble(host="127.0.0.1:6443", api_key=TOKEN)
+
+
+def test_a_missing_library():
+    line = str(explain(ModuleNotFoundError("No module named 'kubernetes'", name="kubernetes"), "https://x"))
+    assert "pip install kubernetes" in line and "ansible_python_interpreter" in line
+
+
+def test_one_line_cuts():
+    assert one_line("a\n  b") == "a b" and len(one_line("x" * 1000)) == 400

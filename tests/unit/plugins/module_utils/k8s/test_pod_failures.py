@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The failure catalogue, on the words that kubelet, scheduler and programs really use."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.text import redact, shorten
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import doing, last_line, log_trouble, pod_trouble, when
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded import changed, recorded
+
+STATE = "status.containerStatuses.0.state"
+
+
+def waiting(reason, message=""):
+    return changed(recorded("pod_bad_image"), STATE, {"waiting": {"reason": reason, "message": message}})
+
+
+@pytest.mark.parametrize(
+    "reason, message, said, terminal",
+    [
+        ("ErrImagePull", 'failed to resolve reference "r/i:t": r/i:t: not found', "not found", True),
+        ("ImagePullBackOff", 'Back-off pulling image "r/i:t": ErrImagePull: failed to authorize: 401 Unauthorized', "401 Unauthorized", True),
+        ("ErrImagePull", "toomanyrequests: You have reached your pull rate limit", "rate limit", False),
+        ("ErrImagePull", "dial tcp: lookup registry.example.com: no such host", "no such host", False),
+        ("ErrImagePull", "tls: failed to verify certificate: x509: certificate signed by unknown authority", "unknown authority", False),
+        ("ImagePullBackOff", "", "ImagePullBackOff", False),
+        ("InvalidImageName", 'couldn\'t parse image name "a b"', "no valid name", True),
+        ("ErrImageNeverPull", "", "may not be pulled", True),
+    ],
+)
+def test_images(reason, message, said, terminal):
+    trouble = pod_trouble(waiting(reason, message))
+    assert trouble.code == "F34" and said in trouble.what and trouble.terminal is terminal and trouble.remedy
+
+
+@pytest.mark.parametrize(
+    "message, what, remedy",
+    [
+        ('secret "llm-d-hf-token" not found', "needs the secret llm-d-hf-token", "create the secret llm-d-hf-token"),
+        ('configmap "sim-epp" not found', "needs the configmap sim-epp", "create the configmap sim-epp"),
+        ("couldn't find key HF_TOKEN in Secret llm-d/llm-d-hf-token", "has no key HF_TOKEN", "add the key HF_TOKEN"),
+        ("container has runAsNonRoot and image will run as root", "runAsNonRoot", "correct what the message names"),
+    ],
+)
+def test_container_configuration(message, what, remedy):
+    trouble = pod_trouble(waiting("CreateContainerConfigError", message))
+    assert what in trouble.what and remedy in trouble.remedy and trouble.terminal
+
+
+@pytest.mark.parametrize(
+    "message, code, said",
+    [
+        ("0/3 nodes are available: 3 Insufficient nvidia.com/gpu. preemption: 0/3 nodes are available", "F13", "nvidia.com/gpu free"),
+        ("0/1 nodes are available: 1 Insufficient cpu. preemption: not helpful", "F35", "enough cpu"),
+        ("0/2 nodes are available: 2 node(s) had untolerated taint {nvidia.com/gpu: present}.", "F14", "taint"),
+        ("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.", "F20", "volume"),
+        ("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.", "unschedulable", "node affinity"),
+    ],
+)
+def test_scheduling_is_never_final(message, code, said):
+    pod = recorded("pod_unsched")
+    next(entry for entry in pod["status"]["conditions"] if entry["type"] == "PodScheduled")["message"] = message
+    trouble = pod_trouble(pod)
+    assert trouble.code == code and said in trouble.what and not trouble.terminal
+
+
+@pytest.mark.parametrize(
+    "ended, said",
+    [
+        ({"exitCode": 137, "reason": "OOMKilled"}, "raise its memory limit"),
+        ({"exitCode": 137, "reason": "Error"}, "probe"),
+        ({"exitCode": 127, "reason": "StartError", "message": 'exec: "vlm": executable file not found'}, "command"),
+        ({"exitCode": 1, "reason": "Error", "message": "boom\nRuntimeError: no CUDA device\n"}, "last log lines"),
+    ],
+)
+def test_crashes(ended, said):
+    trouble = pod_trouble(changed(recorded("pod_crash"), "status.containerStatuses.0.lastState", {"terminated": ended}))
+    assert said in trouble.remedy and f"exit code {ended['exitCode']}" in trouble.what
+    if "boom" in ended.get("message", ""):
+        assert trouble.what.endswith(": RuntimeError: no CUDA device")
+
+
+def test_pods_that_failed_for_good():
+    refused = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "Allocate failed: maximum request size for shared resources is 1"}
+    assert pod_trouble({"status": refused}).code == "F37" and pod_trouble({"status": refused}).terminal
+    assert not pod_trouble({"status": {"phase": "Failed", "reason": "Evicted", "message": "low on memory"}}).terminal
+
+
+def test_a_pod_that_goes_away_has_no_trouble():
+    assert pod_trouble(changed(recorded("pod_crash"), "metadata.deletionTimestamp", "2026-11-21T09:00:00Z")) is None
+    assert pod_trouble(recorded("pod_ready")) is None
+
+
+def test_what_a_pod_does():
+    assert doing({"status": {}}, []) == "not scheduled yet"
+    running = changed(recorded("pod_bad_image"), STATE, {"running": {}})
+    assert doing(running, []) == "starting"
+    events = [
+        {"reason": "Unhealthy", "lastTimestamp": "2026-11-21T09:00:02Z", "involvedObject": {"uid": running["metadata"]["uid"]}},
+        {"reason": "Started", "lastTimestamp": "2026-11-21T09:00:01Z", "involvedObject": {"uid": running["metadata"]["uid"]}},
+    ]
+    assert doing(running, events) == "its probe fails"
+    assert doing(changed(recorded("pod_crash"), STATE, {"running": {}}), []) == "starting again after 4 restarts"
+
+
+@pytest.mark.parametrize(
+    "line, code",
+    [
+        ('E1121 08:37:06.245492 1 main.go:44] "failed to read configuration" err="unknown flag: --nonsense"', "args"),
+        ("vllm: error: unrecognized arguments: --max-modell-len 10", "args"),
+        ('failed to setup: no matches for kind "InferenceObjective" in version "inference.networking.x-k8s.io/v1alpha2"', "F3"),
+        ('failed to list *v1.Pod: pods is forbidden: User "system:serviceaccount:llm-d:sim-epp" cannot list resource "pods"', "F4"),
+        ("OSError: [Errno 13] Permission denied: '/.cache'", "F12"),
+        ("huggingface_hub.errors.GatedRepoError: 401 Client Error. (Request ID: Root=1)", "F16"),
+        ("requests.exceptions.ConnectionError: NameResolutionError('huggingface.co')", "F16"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "F18"),
+        ("ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache (30000)", "F18"),
+        ("OSError: [Errno 28] No space left on device", "F20"),
+        ("exec /app/epp: exec format error", "image"),
+    ],
+)
+def test_logs(line, code):
+    trouble = log_trouble(f"INFO starting\n{line}\nINFO leaving\n")
+    assert trouble.code == code and trouble.remedy and trouble.what == line
+
+
+def test_a_log_that_says_nothing_known():
+    assert log_trouble("INFO all is well\n") is None
+    assert last_line("one\ntwo\n\n  \n") == "two" and last_line("") == ""
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "hf_abcdEFGH1234567890",
+        "sk-proj-abcdefghijklmnop",
+        "ghp_0123456789abcdefghij",
+        "AKIAIOSFODNN7EXAMPLE",
+        "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJl",
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "token {}",
+        "using '{}' now",
+        "Authorization: Bearer {}",
+        '{{"api_key": "{}"}}',
+        "HF_TOKEN={}",
+        "https://user:{}@example.com/x",
+    ],
+)
+def test_secrets_are_removed_wherever_they_stand(secret, text):
+    assert secret not in redact(text.format(secret)) and "(removed)" in redact(text.format(secret))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password=correct-horse",
+        "passwd: hunter22",
+        "AWS_SECRET_ACCESS_KEY=abc/def+ghi",
+        "https://me:pass1234@host/",
+        "--api-key=abcdef",
+        "non-default args: {'api_key': ['correct-horse'], 'port': 8000}",
+    ],
+)
+def test_named_secrets_are_removed(text):
+    assert "(removed)" in redact(text) and not any(word in redact(text) for word in ("correct-horse", "hunter22", "abc/def", "pass1234", "abcdef"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0/4 ready",
+        'secret "llm-d-hf-token" not found',
+        "max tokens 16",
+        "--prefill-time-per-token=500us",
+        "max_tokens: 16384",
+        "http://10.216.0.171:80/v1",
+    ],
+)
+def test_plain_words_stay(text):
+    assert redact(text) == text
+
+
+@given(st.text())
+def test_shorten_gives_one_short_line(text):
+    assert "\n" not in shorten(text) and len(shorten(text)) <= 244
+
+
+def test_events_sort_by_their_time():
+    events = recorded("events_bad_image")
+    assert sorted(events, key=when)[0]["reason"] == "Scheduled"

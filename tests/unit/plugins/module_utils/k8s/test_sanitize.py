@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is kept as evidence holds no secret."""
+
+from __future__ import annotations
+
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.sanitize import LAST_APPLIED, clean, event_table, file_name
+from recorded import recorded
+
+
+def test_a_secret_keeps_its_keys_only():
+    metadata = {"name": "s", "managedFields": [1], "annotations": {LAST_APPLIED: '{"data":{"k":"dg=="}}', "a": "b"}}
+    obj = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"token": "aGZfYWJj"}, "type": "Opaque"}
+    kept = {"name": "s", "annotations": {"a": "b"}}
+    assert clean(obj) == {"apiVersion": "v1", "kind": "Secret", "metadata": kept, "data": {"token": "(removed)"}, "type": "Opaque"}
+    assert obj["data"]["token"] == "aGZfYWJj"
+
+
+def test_environment_and_arguments():
+    obj = recorded("pod_crash")
+    container = obj["spec"]["containers"][0]
+    container["env"] = [
+        {"name": "HF_TOKEN", "value": "plain"},
+        {"name": "MODE", "value": "fast"},
+        {"name": "OTHER", "value": "hf_abcdefgh1234"},
+        {"name": "REF", "valueFrom": {"secretKeyRef": {"name": "llm-d-hf-token", "key": "token"}}},
+    ]
+    container["args"] = ["--api-key=sk-abcdefghijklmnop", "--port=8000"]
+    env = clean(obj)["spec"]["containers"][0]["env"]
+    assert [entry.get("value") for entry in env] == ["(removed)", "fast", "(removed)", None] and env[3] == container["env"][3]
+    assert clean(obj)["spec"]["containers"][0]["args"] == ["--api-key=(removed)", "--port=8000"]
+    container["args"] = ["--api-key", "plain", "--tokenizer", "acme/tiny", "--hf-token", "word", "--api-key", "--max-num-batched-tokens", "8192"]
+    assert clean(obj)["spec"]["containers"][0]["args"] == [
+        "--api-key",
+        "(removed)",
+        "--tokenizer",
+        "acme/tiny",
+        "--hf-token",
+        "(removed)",
+        "--api-key",
+        "--max-num-batched-tokens",
+        "8192",
+    ]
+
+
+def test_the_rest_stays_as_it_is():
+    for name in ("deployment", "gateway", "httproute", "pod_ready", "pod_bad_image"):
+        assert clean(recorded(name)) == recorded(name)
+
+
+def test_file_names():
+    assert file_name("Deployment", "llm-d", "sim") == "deployment-llm-d-sim"
+    assert file_name("ClusterRole", "", "certgen:envoy/../../etc") == "clusterrole-certgen-envoy-..-..-etc"
+
+
+def test_events_as_lines():
+    lines = event_table(recorded("events_bad_image")).splitlines()
+    assert [line[:20] for line in lines] == sorted(line[:20] for line in lines) and "Scheduled" in lines[0] and "Pod/bad-image-" in lines[0]

@@ -1,0 +1,292 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Waiting for objects: what is asked, what is told meanwhile, what is said in the end."""
+
+from __future__ import annotations
+
+import json
+import types
+import urllib.parse
+
+import kubernetes
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.objects import Verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s import wait as waiting
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Observer, Ref, references, selector_text
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.wait import Progress, Waiting, event_lines, report
+from local_servers import serve
+from recorded import changed, recorded
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(kubernetes.client.Configuration, "_default", None)
+    monkeypatch.setattr(waiting, "GRACE", 0.1)
+    monkeypatch.setattr(waiting, "PODS", 0.0)
+
+
+def cluster(url):
+    return connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"}))
+
+
+APPS = {"resources": [{"name": "deployments", "kind": "Deployment", "namespaced": True}, {"name": "replicasets", "kind": "ReplicaSet", "namespaced": True}]}
+CORE = {"resources": [{"name": "namespaces", "kind": "Namespace", "namespaced": False}, {"name": "pods", "kind": "Pod", "namespaced": True}]}
+DEPLOYMENT = Ref("apps/v1", "Deployment", "objects-try", "crash")
+
+
+class Api:
+    """Answers GETs from a table of path to object, or to a function; 404 for the rest. Counts."""
+
+    def __init__(self, **_none):
+        self.table = {"/apis/apps/v1": APPS, "/api/v1": CORE}
+        self.asked = []
+
+    def __call__(self, handler, method, path, body):
+        path = path.partition("?")[0]
+        self.asked.append(path)
+        found = self.table.get(path)
+        found = found() if callable(found) else found
+        if isinstance(found, tuple):
+            return found[0], {}, json.dumps(found[1])
+        if isinstance(found, str):
+            return 200, {}, found
+        return (404, {}, "{}") if found is None else (200, {}, json.dumps(found))
+
+
+def crashing(pod="pod_crash"):
+    """An API server with one Deployment whose pod is in trouble."""
+    api = Api()
+    deployment, trouble = recorded("deployment_crash"), recorded(pod)
+    owner = trouble["metadata"]["ownerReferences"][0]
+    newest = {"metadata": {"uid": owner["uid"], "annotations": {"deployment.kubernetes.io/revision": "1"}}}
+    old = {"metadata": {"uid": "old", "annotations": {"deployment.kubernetes.io/revision": "0"}}}
+    stray = changed(recorded("pod_bad_image"), "metadata.ownerReferences.0.uid", "old")
+    api.table.update(
+        {
+            "/apis/apps/v1/namespaces/objects-try/deployments/crash": deployment,
+            "/apis/apps/v1/namespaces/objects-try/replicasets": {"items": [old, newest]},
+            "/api/v1/namespaces/objects-try/pods": {"items": [stray, trouble]},
+            "/api/v1/namespaces/objects-try/events": {"items": []},
+            f"/api/v1/namespaces/objects-try/pods/{trouble['metadata']['name']}/log": "INFO begin\nusing HF_TOKEN=hf_abcdefgh12345678\nerror: unknown flag: --nonsense\n",
+        }
+    )
+    return api
+
+
+# references
+
+
+def test_references_of_definitions_and_short_forms():
+    long = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "n", "generation": 3}}
+    short = {"api_version": "v1", "kind": "Pod", "namespace": "n", "label_selector": {"a": "b", "c": "d"}}
+    assert references([long, short]) == [Ref("apps/v1", "Deployment", "n", "a", 3), Ref("v1", "Pod", "n", "", 0, "a=b,c=d")]
+    assert str(references([long])[0]) == "Deployment n/a"
+
+
+def test_all_incomplete_references_are_named():
+    with pytest.raises(ClusterError, match=r"resources\[0\] lacks kind, name; resources\[2\] lacks apiVersion"):
+        references([{"apiVersion": "v1"}, {"apiVersion": "v1", "kind": "A", "name": "b"}, {"kind": "A", "name": "b"}])
+
+
+def test_selectors():
+    selector = {
+        "matchLabels": {"a": "b"},
+        "matchExpressions": [
+            {"key": "c", "operator": "In", "values": ["d", "e"]},
+            {"key": "f", "operator": "DoesNotExist"},
+            {"key": "g", "operator": "Exists"},
+        ],
+    }
+    assert selector_text(selector) == "a=b,c in (d,e),!f,g"
+
+
+def test_one_request_for_all_objects_of_a_kind():
+    api = Api()
+    items = [{"metadata": {"name": str(index)}} for index in range(50)]
+    api.table["/apis/apps/v1/namespaces/n/deployments"] = {"items": items}
+    with serve(api) as url:
+        names = [*map(str, range(50)), "x"]
+        found = Observer(cluster(url), [Ref("apps/v1", "Deployment", "n", name) for name in names]).fetch()
+    assert len(api.asked) == 2 and sum(len(objects) for objects in found.values()) == 50
+    assert found[Ref("apps/v1", "Deployment", "n", "7")][0]["kind"] == "Deployment" and found[Ref("apps/v1", "Deployment", "n", "x")] == []
+
+
+LWS = "leaderworkerset.sigs.k8s.io"
+
+
+def group_api():
+    """An API server with one LeaderWorkerSet of two groups of two, in the middle of a rollout: the second has new pods. It understands selectors."""
+
+    def labelled(name, revision, **more):
+        labels = {f"{LWS}/name": "big-decode", f"{LWS}/template-revision-hash": revision, **more}
+        return {"metadata": {"name": name, "namespace": "n", "labels": labels}}
+
+    sets = [labelled("big-decode-0", "old"), labelled("big-decode", "new"), labelled("big-decode-1", "new")]
+    pods = [labelled(f"big-decode-{group}{worker}", revision) for group, revision in ((0, "old"), (1, "new")) for worker in ("", "-1")]
+    lists = {"/apis/apps/v1/namespaces/n/statefulsets": sets, "/api/v1/namespaces/n/pods": [*pods, {"metadata": {"name": "other", "labels": {}}}]}
+
+    def answer(handler, method, path, body):
+        path, _mark, query = path.partition("?")
+        if path not in lists:
+            return 404, {}, "{}"
+        pairs = dict(pair.split("=") for pair in urllib.parse.parse_qs(query)["labelSelector"][0].split(","))
+        return 200, {}, json.dumps({"items": [item for item in lists[path] if pairs.items() <= item["metadata"]["labels"].items()]})
+
+    return answer
+
+
+def test_pods_of_groups_are_leaders_and_workers_of_the_new_revision():
+    groups = {"kind": "LeaderWorkerSet", "metadata": {"name": "big-decode", "namespace": "n", "generation": 2}, "status": {"observedGeneration": 2}}
+    with serve(group_api()) as url:
+        observer = Observer(cluster(url), [])
+        assert [pod["metadata"]["name"] for pod in observer.pods(groups)] == ["big-decode-1", "big-decode-1-1"]
+        assert observer.pods(changed(groups, "metadata.generation", 3)) == [], "nobody can tell yet which are new"
+        assert observer.pods(changed(groups, "metadata.name", "elsewhere")) == []
+
+
+# waiting
+
+
+def test_a_policy_of_any_name_without_a_status_is_judged_and_explained_by_its_operators_pods():
+    api, kind = Api(), {"resources": [{"name": "clusterpolicies", "kind": "ClusterPolicy", "namespaced": False}]}
+    version = "habanalabs.habana.ai/v1"
+    items, path = {"items": []}, f"/apis/{version}/clusterpolicies"
+    daemon = {"ownerReferences": [{"kind": "DaemonSet", "name": "x"}], "namespace": "habana-ai-operator"}
+    plugin = {
+        "metadata": {**daemon, "name": "habana-ai-device-plugin-ds-tjbch", "uid": "1"},
+        "status": {
+            "containerStatuses": [
+                {"name": "plugin", "ready": False, "restartCount": 0, "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such host"}}}
+            ]
+        },
+    }
+    controller = {"metadata": {"name": "controller-manager-6c8459d9cb-fqs8h", "ownerReferences": [{"kind": "ReplicaSet"}]}, "status": {}}
+    api.table.update({f"/apis/{version}": kind, path: items, "/api/v1/namespaces/habana-ai-operator/pods": {"items": [plugin, controller]}})
+    refs = references([{"api_version": version, "kind": "ClusterPolicy", "every": True}])
+    with serve(api) as url:
+        none = Waiting(cluster(url), refs)
+        assert not none.run(0, 0.05) and "ClusterPolicy of any name: does not exist" in report(none.explain(), 1, 0, "ready")
+        items["items"].append({"metadata": {"name": "gaudi-of-others", "generation": 1}})
+        stuck = Waiting(cluster(url), refs)
+        assert not stuck.run(0.2, 0.05)
+        told = report(stuck.explain(), 1, 0, "ready")
+        assert "ClusterPolicy gaudi-of-others: no status yet, and 1 of 1 pods of the operator are not ready" in told
+        assert "pod habana-ai-device-plugin-ds-tjbch" in told and "cannot be pulled" in told and "what to do:" in told, told
+        plugin["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
+        assert Waiting(cluster(url), refs).run(5, 0.05)
+
+
+def test_a_hopeless_wait_ends_early_and_says_why():
+    with serve(crashing()) as url:
+        wait = Waiting(cluster(url), [DEPLOYMENT])
+        # the pod was born while we waited, so its four restarts are ours
+        wait._contexts[DEPLOYMENT] = (-9.0, waiting.Context())
+        assert wait.run(30, 0.05) is False and wait.elapsed < 5
+        (entry,) = wait.explain()
+    assert entry["terminal"] and "crashes" in entry["reason"] and "cannot be pulled" not in entry["reason"], "pods of an older revision do not count"
+    assert "does not know this argument" in entry["remedy"]
+    text = report([entry], 1, 4.2, "ready")
+    assert text.startswith("1 of 1 objects is not ready after 4 s, and waiting longer will not help:\n")
+    assert "\n- Deployment objects-try/crash: 0/1 ready (container c crashes" in text
+    assert "error: unknown flag: --nonsense" in text and "hf_abcdefgh" not in text
+
+
+def test_without_fail_fast_the_time_is_used():
+    with serve(crashing("pod_nosecret")) as url:
+        wait = Waiting(cluster(url), [DEPLOYMENT])
+        assert wait.run(0.5, 0.05, fail_fast=False) is False and wait.elapsed >= 0.5
+
+
+def test_it_ends_when_all_are_ready():
+    api = Api()
+    states = iter([{}, {"phase": "Pending"}])
+    api.table["/api/v1/namespaces/llm-d"] = lambda: changed(recorded("namespace"), "status", next(states, {"phase": "Active"}))
+    with serve(api) as url:
+        wait = Waiting(cluster(url), [Ref("v1", "Namespace", "", "llm-d")])
+        assert wait.run(10, 0.01) is True and wait.explain() == []
+
+
+def test_a_newer_generation_is_waited_for():
+    api = Api()
+    api.table["/apis/apps/v1/namespaces/n/deployments/sim-decode"] = recorded("deployment")
+    with serve(api) as url:
+        wait = Waiting(cluster(url), [Ref("apps/v1", "Deployment", "n", "sim-decode", generation=2)])
+        assert wait.run(0.1, 0.05) is False and wait.explain()[0]["reason"] == "generation 1 seen, 2 wanted"
+
+
+def test_an_unknown_kind_and_an_absent_object():
+    with serve(Api()) as url:
+        wait = Waiting(cluster(url), [Ref("g.io/v1", "Foo", "n", "x"), Ref("v1", "Pod", "n", "y"), Ref("v1", "Pod", "n", "", labels="a=b")])
+        assert wait.run(0, 0.05) is False
+        assert [(entry["name"], entry["reason"]) for entry in wait.explain()] == [("x", "the API server knows no Foo in g.io/v1"), ("y", "does not exist")]
+
+
+def test_waiting_for_absence():
+    api = Api()
+    leaving = {**recorded("namespace")["metadata"], "deletionTimestamp": "2026-11-21T09:00:00Z"}
+    states = iter([recorded("namespace"), changed(recorded("namespace"), "metadata", leaving)])
+    api.table["/api/v1/namespaces/llm-d"] = lambda: next(states, None)
+    with serve(api) as url:
+        wait = Waiting(cluster(url), [Ref("v1", "Namespace", "", "llm-d"), Ref("g.io/v1", "Foo", "n", "x")], state="absent")
+        assert wait.run(0, 0.01) is False and wait.explain()[0]["reason"] == "still there and not being deleted"
+        assert wait.run(5, 0.01) is True
+
+
+def test_an_api_server_may_be_away_for_a_moment():
+    api = Api()
+    states = iter([changed(recorded("namespace"), "status", {}), (500, {}), (503, {})])
+    api.table["/api/v1/namespaces/llm-d"] = lambda: next(states, recorded("namespace"))
+    with serve(api) as url:
+        assert Waiting(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 0.01) is True
+
+
+@pytest.mark.parametrize("states", [[(500, {})], [(403, {})], [changed(recorded("namespace"), "status", {}), (401, {})]])
+def test_but_not_at_the_first_look_and_a_refusal_is_a_refusal(states):
+    api = Api()
+    answers = iter(states)
+    api.table["/api/v1/namespaces/llm-d"] = lambda: next(answers, (403, {}))
+    with serve(api) as url, pytest.raises(ApiError):
+        Waiting(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 0.01)
+
+
+# telling
+
+
+def test_progress_is_told_when_the_set_changes_and_every_ten_seconds(tmp_path):
+    file = tmp_path / "progress"
+    progress = Progress(str(file))
+    one, two = Ref("v1", "Pod", "n", "one"), Ref("v1", "Pod", "n", "two")
+    waits = Verdict(False, "starting")
+    for elapsed, waited in ((0, [one, two]), (0.5, [one, two]), (3, [two]), (4, [two]), (12.9, [two]), (13, [two])):
+        progress.tell(elapsed, {ref: waits for ref in waited})
+    assert file.read_text().splitlines() == [
+        "waiting 0 s: Pod n/one starting; Pod n/two starting",
+        "ready: Pod n/one; waiting 3 s: Pod n/two starting",
+        "waiting 13 s: Pod n/two starting",
+    ]
+
+
+def test_many_objects_make_a_short_line(tmp_path):
+    Progress(str(tmp_path / "p")).tell(0, {Ref("v1", "Pod", "n", str(index)): Verdict(False, "starting") for index in range(9)})
+    assert (tmp_path / "p").read_text().endswith("; and 6 more\n")
+
+
+def test_progress_that_cannot_be_written_is_silent(tmp_path):
+    Progress(str(tmp_path / "no" / "such" / "folder")).tell(0, {DEPLOYMENT: Verdict(False, "x")})
+    Progress("").tell(0, {DEPLOYMENT: Verdict(False, "x")})
+
+
+def test_events_are_told_once_each():
+    events = recorded("events_bad_image")
+    lines = event_lines(events, "pod x", [])
+    assert 0 < len(lines) <= 3 and all(line.startswith("pod x, event ") for line in lines)
+    said = [line.partition(": ")[2] for line in lines]
+    assert event_lines(events, "pod x", said) == []
+
+
+def test_a_report_of_absence():
+    entry = {"kind": "Namespace", "name": "a", "namespace": "", "reason": "being deleted", "remedy": "", "terminal": False, "details": []}
+    assert report([entry, entry], 3, 60, "absent").splitlines()[0] == "2 of 3 objects are not gone after 60 s:"

@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The load client against real servers on loopback, some of which misbehave."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import client, dispatcher
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.shared_prefix import Planned, Workload
+from local_servers import SSE, chunk, drip, free_port, raw, serve, stream
+
+TINY = Workload(groups=2, prompts_per_group=2, system_prompt_len=8, question_len=4, output_len=2, nonce="n")
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+USAGE = {"choices": [], "usage": {"prompt_tokens": 14, "completion_tokens": 2, "total_tokens": 16, "prompt_tokens_details": {"cached_tokens": 8}}}
+GOOD = stream(chunk("To"), chunk("day", "length"), USAGE)
+
+
+def send(url, count=1, gap=0.0, **limits):
+    bounds = client.Limits(**{"request_timeout": 5.0, **limits})
+    planned = [Planned(number, number * gap) for number in range(count)]
+    return dispatcher.run(client.Target(url, "acme/tiny"), TINY, [planned], bounds)[0].records
+
+
+def wrapped(data: bytes) -> bytes:
+    """Bytes as one chunk of a body."""
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def test_a_good_answer_with_all_it_says():
+    with serve(lambda *_args: (200, {"Content-Type": SSE, "x-inference-pod": "pod-a"}, GOOD)) as url:
+        record = send(url + "/v1")[0]
+    assert (record.error, record.status, record.prompt_tokens, record.output_tokens, record.cached_tokens, record.server) == (None, 200, 14, 2, 8, "pod-a")
+    assert record.planned <= record.sent <= record.first <= record.last <= record.end and record.ttft < 1
+
+
+def test_what_the_server_is_asked():
+    heard = []
+
+    def answer(handler, method, path, body):
+        heard.append((method, path, handler.headers["Host"], handler.headers["Authorization"], json.loads(body)))
+        return 200, {"Content-Type": SSE}, GOOD
+
+    with serve(answer) as url:
+        target = client.Target(url + "/llama", "acme/tiny", "chat_completions", "llama.example.com", "sk-secret")
+        dispatcher.run(target, TINY, [[Planned(3, 0.0)]])
+    method, path, host, key, body = heard[0]
+    assert (method, path, host, key) == ("POST", "/llama/v1/chat/completions", "llama.example.com", "Bearer sk-secret")
+    assert body["messages"][0]["content"] == TINY.prompt(3).system and body["stream"] and body["max_tokens"] == 2 and "sk-secret" not in repr(target)
+
+
+def test_stamps_are_those_of_the_chunks():
+    def talk(connection):
+        connection.sendall(CHUNKED)
+        for delay, data in ((0.2, stream(chunk("To"), done=False)), (0.1, stream(chunk("day", "length"), done=False)), (0.15, stream(USAGE))):
+            time.sleep(delay)
+            connection.sendall(wrapped(data))
+        connection.sendall(b"0\r\n\r\n")
+
+    with raw(talk) as url:
+        record = send(url)[0]
+    assert record.error is None
+    assert record.ttft == pytest.approx(0.2, abs=0.05) and record.gaps == [pytest.approx(0.1, abs=0.05)] and record.tpot == pytest.approx(0.1, abs=0.05)
+    # the usage chunk and the end come later and are not content
+    assert record.e2e == pytest.approx(0.3, abs=0.06) and record.end - record.sent == pytest.approx(0.45, abs=0.08)
+
+
+def test_requests_leave_at_their_time_whatever_the_others_do():
+    arrived = []
+
+    def slow(*_args):
+        arrived.append(time.monotonic())
+        time.sleep(0.6)
+        return 200, {"Content-Type": SSE}, GOOD
+
+    with serve(slow) as url:
+        records = send(url, count=4, gap=0.1)
+    assert [record.error for record in records] == [None] * 4 and [round(record.sent, 1) for record in records] == [0.0, 0.1, 0.2, 0.3]
+    assert arrived[3] - arrived[0] == pytest.approx(0.3, abs=0.08)
+
+
+def test_connections_are_kept_and_one_that_was_closed_meanwhile_is_replaced():
+    ports = []
+
+    def answer(handler, *_args):
+        ports.append(handler.client_address[1])
+        handler.close_connection = len(ports) == 2
+        return 200, {"Content-Type": SSE}, GOOD
+
+    with serve(answer) as url:
+        records = send(url, count=4, gap=0.1)
+    assert [record.error for record in records] == [None] * 4
+    assert ports[0] == ports[1] != ports[2] == ports[3]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "said"),
+    [
+        (503, "no healthy upstream", "http_503", "no healthy upstream"),
+        (404, '{"error": {"message": "The model `x` does not exist."}}', "http_404", "does not exist"),
+        (200, stream(chunk("To"), {"error": {"message": "engine died"}}), "error_in_stream", "engine died"),
+        (200, stream(chunk("To"), done=False), "truncated", "without its end"),
+        (200, stream(chunk("", "stop"), USAGE), "empty", "without any content"),
+        (200, stream(chunk("To", "stop"), {**USAGE, "usage": {"prompt_tokens": 3, "completion_tokens": 1}}), "short", "1 tokens came of 2"),
+        (200, b"data: {\n\n", "bad_event", "no JSON object"),
+        (200, b"data: \xff\xfe\n\n", "bad_event", "no JSON object"),
+        (200, b"", "truncated", "after 0 events"),
+    ],
+)
+def test_answers_that_are_failures(status, body, kind, said):
+    with serve(lambda *_args: (status, {"Content-Type": SSE}, body)) as url:
+        record = send(url)[0]
+    assert record.error == kind and said in record.detail
+
+
+def test_a_proxys_web_page_is_a_failure():
+    with serve(lambda *_args: (200, {"Content-Type": "text/html"}, "<html>Welcome</html>")) as url:
+        record = send(url)[0]
+    assert record.error == "not_streamed" and "text/html" in record.detail
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        (b"", "closed"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "not_http"),
+        (b"HTTP/1.1 abc\r\n\r\n", "not_http"),
+        (HEAD + b"Content-Length: many\r\n\r\n", "not_http"),
+        (HEAD + b"Content-Length: 100\r\n\r\ndata: ", "truncated"),
+        (CHUNKED + b"zz\r\n", "not_http"),
+        (CHUNKED + wrapped(stream(chunk("To"), done=False)), "truncated"),
+        (CHUNKED + b"-5\r\n", "not_http"),
+    ],
+)
+def test_servers_that_speak_badly(said, kind):
+    with raw(lambda connection: connection.sendall(said)) as url:
+        record = send(url)[0]
+    assert record.error == kind and record.detail
+
+
+def test_a_stream_without_length_ends_with_the_connection():
+    with raw(lambda connection: connection.sendall(HEAD + b"\r\n" + GOOD)) as url:
+        record = send(url)[0]
+    assert record.error is None and record.output_tokens == 2
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        lambda connection: time.sleep(3),
+        drip(CHUNKED, wrapped(b": keep-alive\n\n")),
+        drip(HEAD, b"X-Filler: 1\r\n"),
+    ],
+    ids=["silent", "never ends", "endless headers"],
+)
+def test_nothing_takes_longer_than_its_time(talk):
+    start = time.monotonic()
+    with raw(talk) as url:
+        record = send(url, request_timeout=0.5)[0]
+    assert record.error == "timeout" and "0.5 s" in record.detail and time.monotonic() - start < 2
+
+
+def test_nobody_there():
+    record = send(f"http://127.0.0.1:{free_port()}")[0]
+    assert record.error == "refused" and record.first is None
+
+
+def test_plain_http_where_tls_was_asked_for():
+    with serve(lambda *_args: (200, {}, "")) as url:
+        record = send(url.replace("http:", "https:"))[0]
+    assert record.error == "tls"
+
+
+def test_no_more_in_flight_than_allowed():
+    release = threading.Event()
+
+    def answer(*_args):
+        release.wait(2)
+        return 200, {"Content-Type": SSE}, GOOD
+
+    threading.Timer(0.4, release.set).start()
+    with serve(answer) as url:
+        records = send(url, count=3, in_flight=2)
+    assert sorted(str(record.error) for record in records) == ["None", "None", "in_flight"]
+
+
+def test_stages_follow_each_other_and_are_heard_of():
+    heard = []
+    with serve(lambda *_args: (200, {"Content-Type": SSE}, GOOD)) as url:
+        plans = [[Planned(0, 0.0)], [Planned(1, 0.05), Planned(2, 0.1)]]
+        runs = dispatcher.run(client.Target(url, "acme/tiny"), TINY, plans, pause=0.1, after=lambda index, run: heard.append((index, len(run.records))))
+    assert heard == [(0, 1), (1, 2)] and [record.number for run in runs for record in run.records] == [0, 1, 2]
+    assert all(run.cpu_seconds < 1 for run in runs)

@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""HTTP/1.1 as bytes, cut anywhere."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import http11
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.http11 import ResponseParser, WireError
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import AnswerReader, Record
+from hypothesis import given
+from hypothesis import strategies as st
+
+BODIES = st.lists(st.binary(min_size=1, max_size=40), max_size=6)
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+CUTS = st.lists(st.integers(0, 400), max_size=8)
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    edges = [0, *sorted(place for place in places if place < len(data)), len(data)]
+    return [data[start:end] for start, end in zip(edges, edges[1:])]
+
+
+def chunked(parts: list[bytes]) -> bytes:
+    return CHUNKED + b"".join(b"%X;x=1\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\nTrailer: 1\r\n\r\n"
+
+
+@given(BODIES, CUTS)
+def test_a_chunked_body_is_the_same_however_it_is_cut(parts, places):
+    parser = ResponseParser()
+    body = b"".join(piece for data in cut(chunked(parts), places) for piece in parser.feed(data))
+    assert body == b"".join(parts) and parser.done and parser.keep_alive and parser.status == 200
+
+
+@given(st.binary(max_size=200), CUTS)
+def test_a_counted_body_is_the_same_however_it_is_cut(content, places):
+    parser = ResponseParser()
+    data = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(content), content)
+    assert b"".join(piece for part in cut(data, places) for piece in parser.feed(part)) == content
+    assert parser.done and not parser.keep_alive and parser.status == 503
+
+
+@given(st.lists(st.binary(max_size=60), max_size=6), st.sampled_from([b"", b"HTTP/1.1 200 OK\r\n", chunked([b"data: 1\n\n"])[:-4]]))
+def test_no_bytes_whatever_raise_anything_else(parts, start):
+    parser = ResponseParser()
+    with contextlib.suppress(WireError):
+        for part in [start, *parts]:
+            parser.feed(part)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=60).map(lambda data: b"data: " + data + b"\n\n"),
+            st.recursive(
+                st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+                lambda inner: (
+                    st.lists(inner, max_size=3)
+                    | st.dictionaries(
+                        st.sampled_from(["choices", "usage", "delta", "error", "text", "prompt_tokens_details", "completion_tokens", "finish_reason"]),
+                        inner,
+                        max_size=4,
+                    )
+                ),
+                max_leaves=8,
+            ).map(lambda value: b"data: " + json.dumps(value).encode() + b"\n\n"),
+        ),
+        max_size=8,
+    )
+)
+def test_no_stream_whatever_raises(events):
+    record = Record(0, 0, 0.0, sent=0.0)
+    reader = AnswerReader(record, 2)
+    reader.feed(chunked([b"\n", *events]), 1.0)
+    reader.eof(9.0)
+    assert reader.done and (record.error is None or record.detail)
+
+
+def test_a_continue_comes_before_the_answer():
+    parser = ResponseParser()
+    assert parser.feed(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n") == [] and parser.status == 204 and parser.done
+
+
+def test_a_connection_with_bytes_nobody_asked_for_is_not_kept():
+    parser = ResponseParser()
+    parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n")
+    assert parser.done and not parser.keep_alive
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"SSH-2.0",
+        b"\x15\x03\x01",
+        b"HTTP/2 200\r\n\r\n",
+        b"HTTP/1.1 2x0 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"a" * http11.MAX_HEAD,
+        CHUNKED + b"5\r\nlonger than five",
+        CHUNKED + b"f" * 20 + b"\r\n",
+        CHUNKED + b"1" * http11.MAX_LINE * 2,
+        b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
+    ],
+)
+def test_what_is_not_http(data):
+    with pytest.raises(WireError):
+        ResponseParser().feed(data)
+
+
+def test_a_request_is_bytes():
+    found = http11.post("/v1/completions", http11.head({"Host": "example.com", "Accept": "text/event-stream"}), b"{}")
+    assert found == b"POST /v1/completions HTTP/1.1\r\nHost: example.com\r\nAccept: text/event-stream\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@pytest.mark.parametrize("headers", [{"A": "b\r\nC: d"}, {"A\n": "b"}, {"A:B": "c"}, {"A": "\x00"}])
+def test_a_header_cannot_smuggle_another(headers):
+    with pytest.raises(ValueError, match="cannot hold"):
+        http11.head(headers)

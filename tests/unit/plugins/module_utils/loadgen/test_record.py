@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an answer's bytes become: whole or in pieces, plain or odd, and never an exception that is not a WireError."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.http11 import WireError
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import AnswerReader, Record
+from hypothesis import given
+from hypothesis import strategies as st
+from local_servers import chunk, stream
+from property_tests import examples
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+TEXTS = st.one_of(
+    st.sampled_from(["a", "text", "index", "null", " the", "0", "cmpl-1", "{", '"', "\\", "\u00e9", "\u20ac", "[DONE]", "error", "\t"]), st.text(max_size=5)
+)
+EVENTS = st.one_of(
+    TEXTS.map(chunk),
+    TEXTS.map(lambda text: {"choices": [{"index": 0, "delta": {"content": text}}]}),
+    TEXTS.map(lambda text: {"choices": [{"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}]}),
+    TEXTS.map(lambda text: {"choices": [{"text": text, "finish_reason": "stop"}]}),
+    TEXTS.map(lambda text: {"error": {"message": text}}),
+    st.sampled_from(
+        [{"choices": []}, {"choices": [1]}, {"choices": [{"text": 7}]}, {"choices": {}}, [], 1, {"usage": {"completion_tokens": 3}, "choices": []}]
+    ),
+)
+
+
+def body(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+
+
+def read(data: bytes, cuts: list[int], learn: bool = True) -> AnswerReader:
+    """A reader that was fed the bytes, cut at these places."""
+    reader = AnswerReader(Record(0, 0, 0.0, 0.0), 0, keep_text=True)
+    if not learn:
+        reader._learn = lambda *_args: None
+    places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
+    for now, (start, end) in enumerate(zip(places, places[1:]), 1):
+        if not reader.done:
+            reader.feed(data[start:end], float(now))
+    reader.eof(99.0)
+    return reader
+
+
+def said(reader: AnswerReader) -> tuple:
+    record = reader.record
+    return record.error, record.detail, record.chunks, record.output_tokens, record.text
+
+
+@examples(300)
+@given(st.lists(EVENTS, max_size=12), st.booleans(), st.lists(st.integers(0, 10_000), max_size=6))
+def test_what_is_remembered_of_an_event_changes_nothing(events, ascii_only, cuts):
+    frames = [f"data: {json.dumps(event, ensure_ascii=ascii_only)}\n\n".encode("utf-8", "surrogatepass") for event in events]
+    data = HEAD + b"".join(map(body, frames)) + body(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+    assert said(read(data, [])) == said(read(data, [], learn=False)) == said(read(data, cuts))
+
+
+def test_most_events_are_not_parsed():
+    reader = AnswerReader(Record(0, 0, 0.0, 0.0), 0, keep_text=True)
+    reader.feed(HEAD, 0.5)
+    reader._value = lambda value, own=reader._value, seen=[]: (seen.append(1), own(value), setattr(reader, "parsed", len(seen)))
+    for now in range(50):
+        reader.feed(body(stream(chunk(f"word{now} "), done=False)), 1.0 + now)
+    reader.feed(body(stream(chunk("", "stop"))) + b"0\r\n\r\n", 60.0)
+    assert reader.record.chunks == 50 and len(reader.record.gaps) == 49 and reader.record.error is None
+    assert reader.parsed == 2 and reader.record.text.startswith("word0 word1 ")
+
+
+@examples(300)
+@given(st.binary(max_size=300), st.lists(st.integers(0, 400), max_size=5), st.sampled_from([b"", HEAD, HEAD.replace(b"chunked", b"identity")]))
+def test_any_bytes_end_in_a_record_or_a_wire_error(data, cuts, head):
+    try:
+        reader = read(head + data, cuts)
+    except WireError:
+        return
+    assert reader.done and reader.record.error
+
+
+def chat(finish=None, **delta):
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def usage(tokens):
+    return {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": tokens}}
+
+
+@pytest.mark.parametrize(
+    ("events", "wanted", "chunks", "gaps", "error"),
+    [
+        # vLLM sends an event for each token, also for one whose text is not to be seen: a special one behind the end, half a character
+        ([chunk(""), chunk("a"), chunk(""), chunk("", "length"), usage(4)], 4, 4, [1, 1, 1], None),
+        ([chunk(""), chunk(""), chunk("", "length"), usage(3)], 3, 3, [1, 1], None),
+        # the simulator and others send the reason for the end by itself
+        ([chunk("a"), chunk("b"), chunk("", "length"), usage(2)], 2, 2, [1], None),
+        ([chat(role="assistant", content=""), chat(content="a"), chat(content=""), chat("stop", content=""), usage(2)], 0, 2, [1], None),
+        ([chat(role="assistant", content="a"), chat(content="b"), chat("stop", content=""), usage(3)], 0, 3, [1, 1], None),
+        ([chat(role="assistant", content=""), chat(reasoning_content="why"), chat("stop", content=None), usage(1)], 0, 1, [], None),
+        # an answer without any text is empty, unless as many tokens came as were asked for
+        ([chunk(""), chunk("", "stop"), usage(2)], 0, 2, [1], "empty"),
+        ([chunk("", "stop"), usage(1)], 0, 1, [], "empty"),
+        ([chunk("", "stop")], 0, 0, [], "empty"),
+        ([chat(role="assistant", content=""), chat("stop")], 0, 0, [], "empty"),
+    ],
+)
+def test_a_token_without_text_is_a_token(events, wanted, chunks, gaps, error):
+    reader = AnswerReader(Record(0, 0, 0.0, 0.0), wanted)
+    reader.feed(HEAD, 0.5)
+    for now, event in enumerate(events):
+        reader.feed(body(stream(event, done=False)), 1.0 + now)
+    reader.feed(body(b"data: [DONE]\n\n") + b"0\r\n\r\n", 90.0)
+    record = reader.record
+    assert (record.error, record.chunks, record.gaps) == (error, chunks, gaps)
+
+
+@pytest.mark.parametrize(("wanted", "error"), [(2, None), (0, "empty")])
+def test_an_answer_in_one_piece_without_text(wanted, error):
+    whole = json.dumps({"choices": [{"text": "", "finish_reason": "length"}], "usage": {"completion_tokens": 2}}).encode()
+    reader = AnswerReader(Record(0, 0, 0.0, 0.0), wanted, stream=False)
+    reader.feed(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(whole), whole), 2.0)
+    assert reader.record.error == error and reader.record.first == reader.record.last == 2.0
+
+
+@pytest.mark.parametrize("text", ["finish_reason", "usage", "choices", "text"])
+def test_a_text_that_is_also_a_key_is_no_trap(text):
+    data = HEAD + b"".join(body(stream(chunk(each), done=False)) for each in (text, "other", text)) + body(stream(chunk("", "stop"))) + b"0\r\n\r\n"
+    assert read(data, []).record.text == f"{text}other{text}"
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [("12.5", 12.5), ("0", 0.0), ("true", None), ("-1", None), ('"x"', None), ("null", None), ("NaN", None), ("Infinity", None), ("1" + "0" * 400, None)],
+)
+def test_the_time_in_the_server_s_queue(told, wanted):
+    """As JSON comes from the wire, with what Python takes for a number and no server can mean."""
+    last = b'data: {"choices": [], "usage": {"completion_tokens": 1, "queue_time_ms": ' + told.encode() + b"}}\n\n"
+    record = read(HEAD + body(stream(chunk("a", "stop"), done=False)) + body(last) + b"0\r\n\r\n", []).record
+    assert (record.queue_ms, record.output_tokens, record.error) == (wanted, 1, None)
+
+
+@pytest.mark.parametrize("told", ["true", "-1", "1.5", '"x"', "1" + "0" * 400])
+def test_counts_that_are_none(told):
+    last = b'data: {"choices": [], "usage": {"completion_tokens": ' + told.encode() + b"}}\n\n"
+    record = read(HEAD + body(stream(chunk("a", "stop"), done=False)) + body(last) + b"0\r\n\r\n", []).record
+    assert record.output_tokens is None and record.error is None

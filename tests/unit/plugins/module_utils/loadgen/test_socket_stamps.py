@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers to a client that looks away while they come, over real sockets of loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import socket
+import threading
+import time
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import client as load
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import socket_stamps
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Call
+from local_servers import SSE, chunk, free_port, raw, serve, stream
+
+ANSWER = stream(chunk("To"), chunk("day", "length"), {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}})
+AWAY = 1.0  # seconds
+
+
+async def asked(url: str, away: float):
+    """The record of one request, with a client that stands still for so long 50 ms after it sent it."""
+    ended = asyncio.get_running_loop().create_future()
+    with contextlib.closing(load.Client(load.Target(url, "tiny"), load.Limits(10.0), lambda record, _call: ended.set_result(record))) as client:
+        client.send(Call(0, 0, "tiny", "/v1/completions", b"{}"), 0.0)
+        await asyncio.sleep(0.05)
+        time.sleep(away)  # all that this thread does stands still, as on a host that has no core to spare
+        return await ended
+
+
+async def asked_at_once(url: str, count: int):
+    """The records of requests that are sent together and may take half a second."""
+    records, over = [], asyncio.get_running_loop().create_future()
+
+    def seen(record, _call):
+        records.append(record)
+        if len(records) == count:
+            over.set_result(None)
+
+    with contextlib.closing(load.Client(load.Target(url, "tiny"), load.Limits(0.5), seen)) as client:
+        for number in range(count):
+            client.send(Call(number, 0, "tiny", "/v1/completions", b"{}"), 0.0)
+        await over
+    return records
+
+
+def late(*_request):
+    time.sleep(0.2)
+    return 200, {"Content-Type": SSE}, ANSWER
+
+
+def stamps() -> bool:
+    """Whether this kernel stamps what comes over loopback (SO_TIMESTAMPNS is 35), asked without the product."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as sender:
+        with listener.accept()[0] as receiver:
+            try:
+                receiver.setsockopt(socket.SOL_SOCKET, 35, 1)
+            except OSError:
+                return False
+            sender.sendall(b"x")
+            return any(kind == 35 for _level, kind, _data in receiver.recvmsg(1, 64)[1])
+
+
+@pytest.mark.skipif(not stamps(), reason="this kernel stamps no packets")
+def test_a_client_that_looks_away_does_not_call_the_server_slow():
+    with serve(late) as url:
+        record = asyncio.run(asked(url, AWAY))
+    assert record.error is None and 0.2 <= record.ttft < AWAY - 0.2 and record.first <= record.last <= record.end
+
+
+def test_without_stamps_its_own_clock_is_what_it_has(monkeypatch):
+    monkeypatch.setattr(socket_stamps, "STAMPED", False)
+    with serve(late) as url:
+        record = asyncio.run(asked(url, AWAY))
+    assert record.error is None and record.ttft >= AWAY
+
+
+def test_a_clock_that_is_set_meanwhile_moves_nothing_before_the_request(monkeypatch):
+    monkeypatch.setattr(socket_stamps.StampedSocket, "behind", 3600.0)
+    with serve(late) as url:
+        record = asyncio.run(asked(url, 0.0))
+    assert record.error is None and record.sent == record.first == record.last == record.end
+
+
+def test_a_packet_without_a_stamp_is_read_all_the_same():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        made = socket_stamps.StampedSocket(fileno=ours.detach())
+        with made:
+            made.begin_stamps()
+            theirs.sendall(b"abcdef")
+            kept = bytearray(16)
+            assert made.recv_into(kept, 4) == 4 and bytes(kept[:5]) == b"abcd\0"
+            assert 0.0 <= made.behind < 60.0
+            theirs.close()
+            assert made.recv_into(kept) == 2 and made.recv_into(kept) == 0 and made.behind == 0.0
+
+
+def test_a_name_is_tried_at_each_of_its_addresses():
+    """localhost has two on most hosts; the server listens on one."""
+    with serve(lambda *_request: (200, {"Content-Type": SSE}, ANSWER)) as url:
+        record = asyncio.run(asked(url.replace("127.0.0.1", "localhost"), 0.0))
+    assert record.error is None
+
+
+@pytest.mark.parametrize(("url", "kind"), [("http://127.0.0.1:{port}", "refused"), ("http://no-such-host.invalid:{port}", "dns")])
+def test_what_cannot_be_reached(url, kind):
+    assert asyncio.run(asked(url.format(port=free_port()), 0.0)).error == kind
+
+
+def test_a_resolver_that_does_not_answer_is_not_waited_for(monkeypatch):
+    real, asleep, looked = socket.getaddrinfo, threading.Event(), []
+
+    def look(host, *args, **options):
+        if host == "slow.example.com" and not options.get("flags"):
+            looked.append(host)
+            asleep.wait(20)
+            raise socket.gaierror(socket.EAI_AGAIN, "too late")
+        return real(host, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look)
+    begin = time.monotonic()
+    records = asyncio.run(asked_at_once("http://slow.example.com:8000", 5))
+    asleep.set()
+    assert time.monotonic() - begin < 10 and looked == ["slow.example.com"]
+    assert {(record.error, record.detail) for record in records} == {("dns", "the name slow.example.com was not looked up within 0.5 s")}
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_socket_is_left_open_by_those_who_refuse():
+    async def refused():
+        with pytest.raises(ConnectionRefusedError):
+            await socket_stamps.connect(await socket_stamps.resolve("127.0.0.1", free_port()))
+
+    asyncio.run(refused())
+    gc.collect()  # one that is not closed warns when it goes
+
+
+def test_one_connection_at_its_bytes():
+    """What a server sends at once and closes is read to its end."""
+    with raw(lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + ANSWER)) as url:
+        record = asyncio.run(asked(url, 0.3))
+    assert record.error is None and record.output_tokens == 2

@@ -1,0 +1,27 @@
+"""What counts tokens beside the load never lets a run wait for ever."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.client import Target
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.token_counter import Counter
+
+
+def test_what_stops_the_counting_is_raised_and_not_waited_for() -> None:
+    def refused(_record: object, _call: object) -> None:
+        raise ArithmeticError("cannot be added up")
+
+    async def run() -> None:
+        counter = Counter(Target(url="http://127.0.0.1:9", model="m"), refused)
+        answer = type("Answer", (), {"text": "a b", "chunks": 2})
+        for _each in range(3):
+            counter.put(answer(), type("Call", (), {"model": "m", "body": "{}"})())
+        try:
+            await asyncio.wait_for(counter.drain(), 20)
+        finally:
+            await counter.close()
+
+    with pytest.raises(ArithmeticError, match="added up"):
+        asyncio.run(run())

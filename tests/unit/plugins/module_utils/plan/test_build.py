@@ -1,0 +1,424 @@
+"""The plan agrees with itself, for any valid input: selectors, ports, names, references."""
+
+from __future__ import annotations
+
+import copy
+import json
+import typing as t
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import Mistakes, plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_services import LONGEST_NAME, SUFFIXES
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import PRESETS
+from hypothesis import given
+from hypothesis import strategies as st
+from property_tests import examples
+
+Facts = dict[str, t.Any]
+
+SIMULATOR: Facts = {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "engine": {"type": "simulator"}}
+LLAMA: Facts = {
+    "name": "llama-8b",
+    "replicas": 4,
+    "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct", "token_secret": "llm-d-hf-token"},
+    "accelerator": {"vendor": "nvidia", "product": "NVIDIA-L40S", "per_replica": 2},
+    "engine": {"type": "vllm", "max_model_len": 4096},
+    "scheduler": {"preset": "prefix_aware"},
+    "storage": {"size": "50Gi"},
+}
+
+
+def user(*services: Facts, **more: t.Any) -> Facts:
+    """A user's file with these services."""
+    return {"llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}, "llm_d_model_services": list(services), **more}
+
+
+names = st.from_regex(r"\A[a-z]([-a-z0-9]{0,12}[a-z0-9])?\Z")
+services_of_any_kind = st.builds(
+    lambda name, replicas, port, block, preset, simulated, gpus, labels, prefill: {
+        "name": name,
+        "replicas": replicas,
+        "prefill": {"replicas": prefill},
+        "labels": labels,
+        "scheduler": {"preset": preset},
+        "model": {"served_name": f"org/{name}", "uri": None if simulated else "hf://org/model"},
+        "engine": {"type": "simulator" if simulated else "vllm", "port": port, "block_size": block},
+        "accelerator": {} if simulated else {"per_replica": gpus},
+        "route": {"path": f"/{name}"},
+    },
+    names,
+    st.integers(0, 20),
+    st.integers(1024, 65535),
+    st.sampled_from([8, 16, 32, 64, 128]),
+    st.sampled_from(PRESETS),
+    st.booleans(),
+    st.integers(1, 8),
+    st.dictionaries(st.sampled_from(["team", "example.com/tier", "app"]), st.sampled_from(["a", "b", ""])),
+    st.integers(0, 3),
+)
+
+
+def keep_what_the_line_has(made: Facts) -> Facts:
+    """The file without the services that its release line cannot serve."""
+    alone = [service for service in made["llm_d_model_services"] if not problems({**made, "llm_d_model_services": [service]})]
+    return {**made, "llm_d_model_services": alone}
+
+
+files = st.builds(
+    lambda found, release: keep_what_the_line_has(user(*found, llm_d_release=release)),
+    st.lists(services_of_any_kind, max_size=5, unique_by=lambda service: service["name"]),
+    st.sampled_from(sorted(RELEASES)),
+).filter(lambda made: not problems(made))
+
+
+def flag(arguments: list[str], name: str) -> str:
+    """The value of a command-line flag, which must stand there exactly once."""
+    values = [argument.split("=", 1)[1] for argument in arguments if argument.startswith(f"{name}=")]
+    assert len(values) == 1, (name, arguments)
+    return values[0]
+
+
+def agree(planned: Facts, service: Facts) -> None:
+    """The parts of one planned service fit together."""
+    server, pool, picker = service["server"], service["pool"], service["scheduler"]
+    for selector, labels in (
+        *((one["selector"], one["labels"]) for one in service["servers"]),
+        *((pool["selector"], one["labels"]) for one in service["servers"]),
+        (service["service"]["selector"], server["labels"]),
+        (picker["selector"], picker["labels"]),
+    ):
+        assert selector and selector.items() <= labels.items()
+    assert not pool["selector"].items() <= picker["labels"].items(), "an endpoint picker must not be in its own pool"
+    assert {one["port"] for one in service["servers"]} == set(pool["target_ports"]) == {service["service"]["port"], service["route"]["backend"]["port"]}
+    for one in service["servers"]:
+        listening = {port["containerPort"] for part in one["init_containers"] for port in part["ports"]} | {one["engine_port"]}
+        assert one["port"] in listening and int(flag(one["args"], "--port")) == one["engine_port"]
+        assert flag(one["args"], "--served-model-name") == service["model"]["served_name"]
+        assert len({item["name"] for item in one["env"]}) == len(one["env"]), "each variable once"
+        assert set(one["probes"]) == {"startup", "readiness", "liveness"}
+        for probe in one["probes"].values():
+            assert probe["httpGet"]["path"] == "/health" and probe["httpGet"]["port"] in [port["name"] for port in one["container_ports"]]
+    assert [one["name"] for one in service["servers"] if service["service"]["selector"].items() <= one["labels"].items()] == [server["name"]]
+    assert service["route"]["backend"]["name"] == service["service"]["name"]
+    assert flag(picker["args"], "--pool-name") == pool["name"]
+    assert flag(picker["args"], "--pool-namespace") == planned["namespace"]
+    assert flag(picker["args"], "--config-file") == f"{picker['config_dir']}/{picker['config_key']}"
+    for name, port in (("--grpc-port", "grpc"), ("--grpc-health-port", "health"), ("--metrics-port", "metrics")):
+        assert int(flag(picker["args"], name)) == picker["ports"][port]
+    assert picker["config"].startswith(f"apiVersion: {planned['release']['config_api_version']}\n")
+    assert picker["termination_grace"] > picker["drain_seconds"]
+
+
+def agree_on_events(service: Facts) -> None:
+    """Where prefixes are matched by KV events, both sides name the same block size, seed, port and tokenizer."""
+    picker, server = service["scheduler"], service["server"]
+    precise = next((item["parameters"] for item in yaml.safe_load(picker["config"])["plugins"] if item["type"].startswith("precise-prefix")), None)
+    if precise is None:
+        assert not picker["event_ports"] and not picker["init_containers"]
+        return
+    env = {item["name"]: item.get("value") for item in server["env"]}
+    assert int(flag(server["args"], "--block-size")) == precise["tokenProcessorConfig"].get("blockSize", precise["tokenProcessorConfig"].get("blockSizeTokens"))
+    if service["engine"] == "simulator":
+        assert flag(server["args"], "--hash-seed") == precise["tokenProcessorConfig"]["hashSeed"]
+        assert flag(server["args"], "--zmq-endpoint") == f"tcp://{picker['events_service']}:{picker['event_ports'][0]['port']}"
+        assert precise["kvEventsConfig"]["zmqEndpoint"].endswith(f":{picker['event_ports'][0]['port']}") and picker["publish_not_ready"]
+        assert env["POD_IP"] == f"$(SERVER_IP):{server['port']}"
+    else:
+        assert env["PYTHONHASHSEED"] == precise["tokenProcessorConfig"]["hashSeed"]
+        publisher = json.loads(flag(server["args"], "--kv-events-config"))
+        assert int(publisher["endpoint"].rpartition(":")[2]) == precise["kvEventsConfig"]["podDiscoveryConfig"]["socketPort"]
+        assert publisher["topic"] == f"kv@$(POD_IP):{server['port']}@{service['model']['served_name']}"
+    tokenizer = precise["indexerConfig"].get("tokenizersPoolConfig")
+    if tokenizer:
+        folder = tokenizer["uds"]["socketFile"].rpartition("/")[0]
+        assert [mount["mountPath"] for mount in picker["volume_mounts"]][-1] == picker["init_containers"][0]["volumeMounts"][0]["mountPath"] == folder
+
+
+@examples(60)
+@given(files)
+def test_the_parts_of_a_service_agree(made: Facts) -> None:
+    planned = plan(made)
+    for service in planned["services"]:
+        agree(planned, service)
+        agree_on_events(service)
+
+
+@pytest.mark.parametrize("engine", ["simulator", "vllm"])
+@pytest.mark.parametrize("release", sorted(RELEASES))
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_of_every_line_is_planned_or_refused_with_a_way_out(preset: str, release: str, engine: str) -> None:
+    base = SIMULATOR if engine == "simulator" else LLAMA
+    made = user({**base, "scheduler": {"preset": preset}}, llm_d_release=release)
+    found = problems(made)
+    if found:
+        impossible = preset in ("precise_prefix", "disaggregated") and release == "gie-1.5"
+        assert impossible or (preset == "precise_prefix" and engine == "simulator" and release.startswith("router"))
+        assert len(found) == 1 and found[0].path.startswith("llm_d_model_services[0].scheduler") and "prefix_aware" in found[0].fix
+        return
+    planned = plan(made)
+    agree(planned, planned["services"][0])
+    agree_on_events(planned["services"][0])
+    roles = [one["role"] for one in planned["services"][0]["servers"]]
+    assert roles == (["decode", "prefill"] if preset == "disaggregated" else ["decode"])
+
+
+@examples(60)
+@given(files)
+def test_pools_never_share_a_server(made: Facts) -> None:
+    services = plan(made)["services"]
+    for service in services:
+        for other in services:
+            for one in other["servers"]:
+                assert (service["pool"]["selector"].items() <= one["labels"].items()) == (service is other)
+
+
+@examples(60)
+@given(files)
+def test_names_are_unique_and_short_enough(made: Facts) -> None:
+    seen: set[tuple[str, str]] = set()
+    for service in plan(made)["services"]:
+        picker, server = service["scheduler"], service["server"]
+        mine = {
+            ("Deployment", picker["name"]),
+            *(("Deployment", one["name"]) for one in service["servers"]),
+            ("Service", picker["name"]),
+            ("Service", picker["events_service"]),
+            ("Service", service["service"]["name"]),
+            ("InferencePool", service["pool"]["name"]),
+            ("HTTPRoute", service["route"]["name"]),
+            ("ServiceAccount", picker["service_account"]),
+            ("ServiceAccount", server["service_account"]),
+        }
+        assert len(mine) == 8 + len(service["servers"]) and not mine & seen
+        assert not mine & {(item["kind"], item["name"]) for item in service["leftovers"] if item["kind"] == "Deployment"}
+        assert all(len(name) <= 63 for kind, name in mine)
+        seen |= mine
+
+
+@examples(40)
+@given(files, services_of_any_kind)
+def test_adding_a_service_changes_no_other(made: Facts, service: Facts) -> None:
+    more = {**made, "llm_d_model_services": [*made["llm_d_model_services"], service]}
+    if problems(more):
+        return
+    before, after = plan(made), plan(more)
+    assert after["services"][:-1] == before["services"]
+    of_services = ("services", "servers_wait_timeout", "preflight", "leftovers")
+    assert {key: value for key, value in after.items() if key not in of_services} == {key: value for key, value in before.items() if key not in of_services}
+
+
+@examples(20)
+@given(files)
+def test_the_plan_leaves_its_input_alone_and_is_the_same_every_time(made: Facts) -> None:
+    kept = copy.deepcopy(made)
+    assert plan(made) == plan(made)
+    assert made == kept
+
+
+def test_the_file_of_the_design_works_as_written() -> None:
+    server = plan(user(LLAMA))["services"][0]["server"]
+    assert flag(server["args"], "--model") == "meta-llama/Llama-3.1-8B-Instruct"
+    assert flag(server["args"], "--tensor-parallel-size") == "2"
+    assert flag(server["args"], "--max-model-len") == "4096"
+    assert server["resources"]["limits"] == {"nvidia.com/gpu": 2}
+    assert server["resources"]["requests"]["nvidia.com/gpu"] == 2
+    term = server["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0]["matchExpressions"][0]
+    assert term == {"key": "nvidia.com/gpu.product", "operator": "In", "values": ["NVIDIA-L40S"]}
+    assert {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "llm-d-hf-token", "key": "HF_TOKEN"}}} in server["env"]
+    assert server["volumes"][0] == {"name": "model-cache", "emptyDir": {"sizeLimit": "50Gi"}}
+
+
+def test_a_simulator_asks_no_model_hub_and_takes_long_prompts() -> None:
+    simulator = {**SIMULATOR, "engine": {"type": "simulator", "simulator": {"prefill_time_per_token": "500us", "kv_cache_size": 1400}}}
+    server = plan(user(simulator))["services"][0]["server"]
+    assert {"--force-dummy-tokenizer=true", "--enable-kvcache=true", "--max-model-len=32768", "--prefill-time-per-token=500us", "--kv-cache-size=1400"} <= set(
+        server["args"]
+    )
+    assert not [argument for argument in server["args"] if argument.startswith("--time-to-first-token")]
+    assert {item["name"] for item in server["env"]} == {"POD_NAME", "POD_NAMESPACE", "POD_IP"}
+    assert "limits" not in server["resources"]
+
+
+def test_weights_on_a_claim_are_mounted_read_only() -> None:
+    server = plan(user({"name": "a", "model": {"uri": "pvc://models/llama/8b"}}))["services"][0]["server"]
+    assert flag(server["args"], "--model") == "/models/llama/8b"
+    assert flag(server["args"], "--served-model-name") == "8b"
+    assert {"name": "models", "persistentVolumeClaim": {"claimName": "models", "readOnly": True}} in server["volumes"]
+
+
+def test_a_users_own_environment_wins() -> None:
+    service = {**SIMULATOR, "engine": {"type": "simulator", "env": {"POD_IP": "$(IP):8000", "EXTRA": "1"}}}
+    env = plan(user(service))["services"][0]["server"]["env"]
+    assert [item for item in env if item["name"] == "POD_IP"] == [{"name": "POD_IP", "value": "$(IP):8000"}]
+    assert env[-1] == {"name": "EXTRA", "value": "1"}
+
+
+def test_a_registry_goes_in_front_of_every_image_but_the_users_own() -> None:
+    planned = plan(user({**SIMULATOR, "scheduler": {"image": "mine/epp:v1"}}, llm_d_image_registry="127.0.0.1:5000", llm_d_images={"proxy": "mine/envoy:v2"}))
+    assert planned["services"][0]["scheduler"]["image"] == "mine/epp:v1"
+    assert planned["services"][0]["server"]["image"].startswith("127.0.0.1:5000/llm-d/")
+    assert planned["gateway"]["proxy_image"] == "mine/envoy:v2"
+    assert planned["gateway"]["chart"]["values"]["global"]["images"]["envoyGateway"]["image"].startswith("127.0.0.1:5000/envoyproxy/gateway:")
+
+
+def test_a_changed_scorer_changes_the_checksum_and_nothing_else() -> None:
+    first, second = (plan(user({**SIMULATOR, "scheduler": {"preset": "balanced", "scorers": {"queue": weight}}}))["services"][0] for weight in (1, 2))
+    assert first["scheduler"]["checksum"] != second["scheduler"]["checksum"]
+    for service in (first, second):
+        service["scheduler"] = {key: value for key, value in service["scheduler"].items() if key not in ("checksum", "config", "notes")}
+    assert first == second
+
+
+def test_a_path_is_cut_off_before_the_server_but_the_root_is_not() -> None:
+    planned = plan(user(SIMULATOR, {**SIMULATOR, "name": "b", "route": {"path": "/b/"}}))
+    assert [(service["route"]["path"], service["route"]["strip_prefix"]) for service in planned["services"]] == [("/", False), ("/b", True)]
+
+
+def test_sources_of_definitions_can_be_replaced_or_emptied() -> None:
+    planned = plan(user(llm_d_crd_sources={"gateway_api": ["/crds/gateway-api.yaml"], "inference_extension": []}))
+    crds = {item["name"]: item["sources"] for item in planned["prerequisites"]["crds"]}
+    assert crds["gateway-api"] == ["/crds/gateway-api.yaml"]
+    assert crds["inference-extension"] == []
+    assert crds["envoy-gateway"][0].startswith("https://github.com/")
+
+
+def test_an_existing_gateway_controller_needs_no_chart_and_no_namespace() -> None:
+    planned = plan({"llm_d_model_services": [SIMULATOR], "llm_d_gateway": {"install": False}})
+    assert planned["prerequisites"]["namespaces"] == [{"name": "llm-d"}]
+
+
+def test_openshift_gives_the_user_id_itself() -> None:
+    contexts = [plan(user(SIMULATOR, llm_d_run_as_user=uid))["services"][0]["server"]["pod_security"] for uid in (0, 1000)]
+    assert "runAsUser" not in contexts[0] and contexts[1]["runAsUser"] == 1000
+    assert all(context["runAsNonRoot"] for context in contexts)
+
+
+def test_an_endpoint_picker_may_only_read() -> None:
+    for release in RELEASES.values():
+        for rule in release["rules"]:
+            assert set(rule["verbs"]) == {"get", "list", "watch"}
+            assert "*" not in rule["resources"] + rule["apiGroups"]
+
+
+def test_the_longest_name_fits_with_every_ending() -> None:
+    name = "a" * LONGEST_NAME
+    assert not problems(user({**SIMULATOR, "name": name}))
+    assert max(len(name + suffix) for suffix in SUFFIXES) == 63
+
+
+def test_mistakes_are_raised_all_at_once() -> None:
+    with pytest.raises(Mistakes) as caught:
+        plan(user({**SIMULATOR, "replicas": -1}, llm_d_release="scheduler-7"))
+    assert len(caught.value.problems) == 2
+    assert "2 mistakes in your llm_d_* variables" in str(caught.value)
+
+
+def test_other_variables_are_not_looked_at() -> None:
+    assert not problems({**user(SIMULATOR), "llmd_other": 1, "ansible_host": "x"})
+
+
+def test_the_schema_knows_the_presets_of_the_scheduler() -> None:
+    from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import presets
+    from ansible_collections.llm_d.inference.plugins.module_utils.schema import variables
+
+    assert set(variables.PRESETS) == set(presets.PRESETS)
+
+
+def test_a_scheduler_without_anything_does_what_the_release_does_by_itself() -> None:
+    texts = [plan(user({**SIMULATOR, "scheduler": block}))["services"][0]["scheduler"]["config"] for block in (None, {}, {"preset": "default"})]
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_an_expert_may_write_the_whole_configuration() -> None:
+    document = {
+        "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+        "kind": "EndpointPickerConfig",
+        "plugins": [{"type": "queue-scorer"}, {"type": "max-score-picker"}, {"type": "single-profile-handler"}],
+        "schedulingProfiles": [{"name": "default", "plugins": [{"pluginRef": "queue-scorer", "weight": 1}, {"pluginRef": "max-score-picker"}]}],
+    }
+    config = plan(user({**SIMULATOR, "scheduler": {"document": document}}))["services"][0]["scheduler"]["config"]
+    assert "queue-scorer" in config and "prefix-cache-scorer" not in config
+
+
+def test_prefill_servers_stand_beside_decode_servers_behind_their_sidecar() -> None:
+    service = plan(user({**SIMULATOR, "replicas": 3, "prefill": {"replicas": 2}, "scheduler": {"preset": "disaggregated"}}))["services"][0]
+    decode, prefill = service["servers"]
+    assert (decode["name"], decode["replicas"], prefill["name"], prefill["replicas"]) == ("sim-decode", 3, "sim-prefill", 2)
+    assert (decode["labels"]["llm-d.ai/role"], prefill["labels"]["llm-d.ai/role"]) == ("decode", "prefill")
+    proxy = decode["init_containers"][0]
+    assert proxy["restartPolicy"] == "Always" and {"--port=8000", "--vllm-port=8200"} <= set(proxy["args"])
+    assert decode["engine_port"] == 8200 and prefill["engine_port"] == 8000 and not prefill["init_containers"]
+    assert proxy["image"] == "llm-d/llm-d-routing-sidecar:v0.7.1"
+
+
+def test_images_of_sidecars_can_be_replaced() -> None:
+    images = {"routing_sidecar": "mine/sidecar:v1", "tokenizer": "mine/tokenizer:v1"}
+    services = plan(
+        user(
+            {**SIMULATOR, "scheduler": {"preset": "disaggregated"}},
+            {**SIMULATOR, "name": "b", "route": {"path": "/b"}, "scheduler": {"preset": "precise_prefix"}},
+            llm_d_images=images,
+        )
+    )["services"]
+    assert services[0]["server"]["init_containers"][0]["image"] == "mine/sidecar:v1"
+    assert services[1]["scheduler"]["init_containers"][0]["image"] == "mine/tokenizer:v1"
+
+
+def test_the_seed_of_the_environment_is_that_of_the_scheduler() -> None:
+    service = plan(user({**LLAMA, "engine": {"env": {"PYTHONHASHSEED": "7"}}, "scheduler": {"preset": "precise_prefix"}}))["services"][0]
+    assert 'hashSeed: "7"' in service["scheduler"]["config"] or "hashSeed: '7'" in service["scheduler"]["config"]
+    agree_on_events(service)
+
+
+def test_parallelism_of_ones_own_takes_the_place_of_ours() -> None:
+    made = {**LLAMA, "accelerator": {"per_replica": 4}, "engine": {"args": ["--tensor-parallel-size=2", "--data-parallel-size=2"]}}
+    assert flag(plan(user(made))["services"][0]["server"]["args"], "--tensor-parallel-size") == "2"
+
+
+def test_servers_stay_with_the_answers_under_way_as_long_as_asked() -> None:
+    engine = {**SIMULATOR["engine"], "drain_seconds": 90}
+    server = plan(user({**SIMULATOR, "engine": engine}))["services"][0]["server"]
+    assert server["drain_seconds"] == 90 and server["termination_grace"] > 90
+
+
+def test_an_endpoint_picker_is_replaced_without_a_gap() -> None:
+    picker = plan(user({**SIMULATOR, "scheduler": {"drain_seconds": 45, "args": ["--tracing=true"], "env": {"A": "b"}}}))["services"][0]["scheduler"]
+    assert picker["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    assert picker["drain_seconds"] == 45 and picker["termination_grace"] > 45
+    assert flag(picker["args"], "--tracing") == "true"
+    assert {"name": "A", "value": "b"} in picker["env"]
+
+
+def test_what_a_scheduler_needed_before_is_known_to_be_left_over() -> None:
+    leftovers = {
+        preset: [(item["kind"], item["name"]) for item in plan(user({**SIMULATOR, "scheduler": {"preset": preset}}))["services"][0]["leftovers"]]
+        for preset in ("queue", "precise_prefix", "disaggregated")
+    }
+    groups, prefill, events = ("LeaderWorkerSet", "sim-decode"), ("Deployment", "sim-prefill"), ("Service", "sim-events")
+    assert {preset: [item for item in items if item[0] != "PodMonitor"] for preset, items in leftovers.items()} == {
+        "queue": [groups, prefill, events],
+        "precise_prefix": [groups, prefill],
+        "disaggregated": [groups, events],
+    }
+
+
+@pytest.mark.parametrize(
+    ("preset", "scrape", "there", "gone"),
+    [
+        ("queue", False, [], ["sim-decode", "sim-prefill", "sim-epp"]),
+        ("queue", True, ["sim-decode", "sim-epp"], ["sim-prefill"]),
+        ("disaggregated", True, ["sim-decode", "sim-prefill", "sim-epp"], []),
+        ("disaggregated", False, [], ["sim-decode", "sim-prefill", "sim-epp"]),
+    ],
+)
+def test_pod_monitors_are_there_when_asked_for_and_left_over_when_not(preset: str, scrape: bool, there: list[str], gone: list[str]) -> None:
+    made = user({**SIMULATOR, "scheduler": {"preset": preset}}, llm_d_monitoring={"scrape": scrape, "labels": {"release": "prometheus"}})
+    service = plan(made)["services"][0]
+    assert [monitor["name"] for monitor in service["monitors"]] == there
+    assert all({"release": "prometheus", **service["labels"]}.items() <= monitor["labels"].items() for monitor in service["monitors"])
+    assert [item["name"] for item in service["leftovers"] if item["kind"] == "PodMonitor"] == gone
+    # Another scheduler brings or takes those of the servers; a cluster without the kind is not asked about it.
+    switched = [item["metadata"]["name"] for item in service["switched"] if item["kind"] == "PodMonitor"]
+    assert switched == (["sim-decode", "sim-prefill"] if scrape else [])

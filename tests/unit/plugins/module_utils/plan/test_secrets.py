@@ -1,0 +1,127 @@
+"""Secrets of the user's values: who uses them, and that their values stand nowhere but in their definitions."""
+
+from __future__ import annotations
+
+import base64
+import json
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems, secret_definitions
+
+Facts = dict[str, t.Any]
+TOKEN, PASSWORD = "hf_" + "q7" * 12, "s3same-" + "z9" * 8
+GATED = {"name": "llama", "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct"}}
+FILE: Facts = {
+    "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"},
+    "llm_d_model_token": TOKEN,
+    "llm_d_image_pull_credentials": [{"registry": "registry.example.com:5000", "username": "robot", "password": PASSWORD}],
+    "llm_d_model_services": [GATED],
+}
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def test_the_values_are_in_the_definitions_and_in_no_plan() -> None:
+    token, pull = secret_definitions(FILE)
+    assert base64.b64decode(token["data"]["HF_TOKEN"]).decode() == TOKEN and token["type"] == "Opaque"
+    config = json.loads(base64.b64decode(pull["data"][".dockerconfigjson"]))
+    assert config == {"auths": {"registry.example.com:5000": {"username": "robot", "password": PASSWORD, "auth": encoded(f"robot:{PASSWORD}")}}}
+    assert pull["type"] == "kubernetes.io/dockerconfigjson"
+    planned = json.dumps(plan(FILE))
+    assert not [value for value in (TOKEN, PASSWORD, encoded(TOKEN), encoded(PASSWORD), encoded(f"robot:{PASSWORD}")) if value in planned]
+    assert secret_definitions(FILE) == [token, pull]
+
+
+@pytest.mark.parametrize("model", [{}, {"token_key": "token"}])
+def test_models_and_pods_use_them(model: Facts) -> None:
+    planned = plan({**FILE, "llm_d_model_services": [{**GATED, "model": {**GATED["model"], **model}}]})
+    env = {item["name"]: item.get("valueFrom") for item in planned["services"][0]["server"]["env"]}
+    assert env["HF_TOKEN"] == {"secretKeyRef": {"name": "llm-d-model-token", "key": "HF_TOKEN"}}
+    assert planned["image_pull_secrets"] == [{"name": "llm-d-image-pull"}]
+    assert [item["metadata"] for item in planned["secrets"]["present"]] == [
+        {"name": name, "namespace": "llm-d", "labels": planned["labels"]} for name in ("llm-d-model-token", "llm-d-image-pull")
+    ]
+    assert planned["secrets"]["unwanted"] == [] and planned["preflight"]["secrets"] == []  # nobody has to bring what we make
+
+
+def test_a_secret_of_the_users_own_goes_first() -> None:
+    model = {**GATED["model"], "token_secret": "gated", "token_key": "token"}
+    planned = plan({**FILE, "llm_d_image_pull_secrets": ["theirs"], "llm_d_model_services": [{**GATED, "model": model}]})
+    assert [(need["name"], need["key"]) for need in planned["preflight"]["secrets"]] == [("theirs", ".dockerconfigjson"), ("gated", "token")]
+    env = {item["name"]: item.get("valueFrom") for item in planned["services"][0]["server"]["env"]}
+    assert env["HF_TOKEN"] == {"secretKeyRef": {"name": "gated", "key": "token"}}
+    assert [each["name"] for each in planned["image_pull_secrets"]] == ["theirs", "llm-d-image-pull"]
+
+
+def test_what_the_file_asks_for_no_more_is_left_over() -> None:
+    planned = plan({**FILE, "llm_d_model_token": None, "llm_d_image_pull_credentials": []})
+    gone = [item["metadata"]["name"] for item in planned["leftovers"]["objects"] if item["kind"] == "Secret"]
+    assert gone == ["llm-d-model-token", "llm-d-image-pull"] and planned["secrets"]["present"] == [] == secret_definitions(
+        {**FILE, **{"llm_d_model_token": None, "llm_d_image_pull_credentials": []}}
+    )
+
+
+def test_an_administrator_makes_none() -> None:
+    user = {**FILE, "llm_d_scope": "prerequisites"}
+    assert plan(user)["secrets"] == {"present": [], "unwanted": []} and secret_definitions(user) == []
+
+
+@pytest.mark.parametrize(("provider", "room"), [("envoy_gateway", "envoy-gateway-system"), ("istio", "istio-system"), ("agentgateway", "agentgateway-system")])
+def test_a_controller_opens_the_registry_where_it_is(provider: str, room: str) -> None:
+    charts = {key: "/c" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway")}
+    user = {**FILE, "llm_d_gateway": {"provider": provider}, "llm_d_charts": charts}
+    made = {
+        scope: [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in plan({**user, "llm_d_scope": scope})["secrets"]["present"]]
+        for scope in ("prerequisites", "namespace", "cluster")
+    }
+    home = [("llm-d", "llm-d-model-token"), ("llm-d", "llm-d-image-pull")]
+    assert made == {"prerequisites": [(room, "llm-d-image-pull")], "namespace": home, "cluster": [*home, (room, "llm-d-image-pull")]}
+    assert [item["metadata"]["namespace"] for item in secret_definitions({**user, "llm_d_scope": "prerequisites"})] == [room]
+    asked = {(right["verb"], right.get("name")) for right in plan(user)["preflight"]["rights"] if right["resource"] == "secrets" and right["namespace"] == room}
+    assert {("create", None), ("patch", "llm-d-image-pull")} <= asked
+    adopted = plan({**user, "llm_d_gateway": {"provider": provider, "install": False}})["secrets"]["present"]
+    assert [item["metadata"]["namespace"] for item in adopted] == ["llm-d", "llm-d"]
+    assert "llm-d-image-pull" in json.dumps(plan(user)["gateway"]["chart"]["values"])
+    without = plan({**user, "llm_d_image_pull_credentials": []})
+    assert room in [item["metadata"]["namespace"] for item in without["secrets"]["unwanted"]]
+
+
+def test_an_account_needs_rights_to_these_secrets_only() -> None:
+    rights = [right for right in plan({**FILE, "llm_d_scope": "namespace"})["preflight"]["rights"] if right["resource"] == "secrets"]
+    assert {(right["verb"], right.get("name")) for right in rights} == {
+        ("create", None),
+        *((verb, name) for verb in ("get", "patch", "delete") for name in ("llm-d-model-token", "llm-d-image-pull")),
+    }
+    assert not [
+        right
+        for right in plan({**FILE, "llm_d_model_token": None, "llm_d_image_pull_credentials": []})["preflight"]["rights"]
+        if right["resource"] == "secrets"
+    ]
+
+
+ENTRY = FILE["llm_d_image_pull_credentials"][0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"llm_d_model_tokn": TOKEN},
+        {"llm_d_model_token": [TOKEN]},
+        {"llm_d_model_token": {"value": TOKEN}},
+        {"llm_d_image_pull_credentials": {**ENTRY}},
+        {"llm_d_image_pull_credentials": f"robot:{PASSWORD}"},
+        {"llm_d_image_pull_credentials": [f"robot:{PASSWORD}"]},
+        {"llm_d_image_pull_credentials": [{**ENTRY, "passwrd": PASSWORD}]},
+        {"llm_d_image_pull_credentials": [{**ENTRY, "password": [PASSWORD]}]},
+        {"llm_d_image_pull_credentials": [[ENTRY]]},
+        {"llm_d_model_services": {"engine": {"env": {"TOKEN": TOKEN}}}},
+    ],
+)
+def test_no_mistake_shows_a_value(wrong: Facts) -> None:
+    found = problems({**FILE, **wrong})
+    assert found
+    shown = "".join(f"{problem} {problem.value}" for problem in found)
+    assert TOKEN not in shown and PASSWORD not in shown, shown

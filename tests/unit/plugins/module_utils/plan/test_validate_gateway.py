@@ -1,0 +1,235 @@
+"""A mistake in llm_d_gateway is refused where it stands, with what to write instead; what is right is planned."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.gateway_policies import seconds
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_gateway import parts
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
+
+Facts = dict[str, t.Any]
+CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway")}
+OPENSHIFT = {"llm_d_platform": "openshift"}
+_SIM: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
+TABLE: list[tuple[str, Facts, Facts, str, str]] = [
+    ("google elsewhere", {"provider": "gke"}, {}, "llm_d_gateway.provider", "llm_d_platform is 'kubernetes'. Write 'llm_d_platform: gke'"),
+    ("openshift elsewhere", {"provider": "openshift"}, {}, "llm_d_gateway.provider", "Write 'llm_d_platform: openshift'"),
+    ("no chart of istiod", {"provider": "istio"}, {"llm_d_charts": {"istio_base": "/b"}}, "llm_d_charts.istio", "chart istiod 1.29.2, or 'install: false'"),
+    ("an old istio", {"provider": "istio", "version": "1.27.3"}, {}, "llm_d_gateway.version", "istio 1.27.3 is too old"),
+    ("a version of google's", {"provider": "gke", "version": "1.0.0"}, {"llm_d_platform": "gke"}, "llm_d_gateway.version", "no version of its own"),
+    ("kgateway 2.3", {"provider": "kgateway", "version": "2.3.0"}, {}, "llm_d_gateway.version", "Write 'provider: agentgateway'"),
+    ("kgateway 2.2.0", {"provider": "kgateway", "version": "2.2.0"}, {}, "llm_d_gateway.version", "Write 2.2.1."),
+    ("kgateway's envoy", {"provider": "kgateway", "version": "2.2.1", "class_name": "kgateway"}, {}, "llm_d_gateway.version", "Write 2.1.2"),
+    ("kgateway's proxy", {"provider": "kgateway"}, {"llm_d_image_registry": "mirror:5000"}, "llm_d_images.proxy", "mirror:5000/agentgateway:tag"),
+    ("kgateway's agent", {"provider": "kgateway", "version": "2.1.2"}, {}, "llm_d_gateway.version", "Write 2.2.1, or 'class_name: kgateway'"),
+    ("a global class", {"provider": "gke", "class_name": "gke-l7-gxlb"}, {"llm_d_platform": "gke"}, "llm_d_gateway.class_name", "or gke-l7-rilb"),
+    ("a google node port", {"provider": "gke", "service_type": "NodePort"}, {"llm_d_platform": "gke"}, "llm_d_gateway.service_type", "gke-l7-rilb"),
+    ("istio's class on openshift", {"provider": "openshift", "class_name": "istio"}, OPENSHIFT, "llm_d_gateway.class_name", "openshift-default"),
+    ("nobody's gateway", {"provider": "none"}, {}, "llm_d_gateway.name", "Write the name of your Gateway"),
+    ("envoy and a pool", {"connection": "pool"}, {}, "llm_d_gateway.connection", "it does 'ext_proc'"),
+    ("agentgateway by hand", {"provider": "agentgateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "it does 'pool'"),
+    ("a stranger by hand", {"provider": "none", "name": "x", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "'connection: pool'"),
+    ("agentgateway without tls", {"provider": "agentgateway", "picker_tls": False}, {}, "llm_d_gateway.picker_tls", "always asks over TLS"),
+    ("an old pool for istio", {"provider": "istio", "pool_version": "v1alpha2"}, {}, "llm_d_gateway.pool_version", "v1 is what it reads"),
+    (
+        "an old pool of a new line",
+        {"provider": "openshift", "pool_version": "v1alpha2"},
+        {**OPENSHIFT, "llm_d_release": "router-0.10"},
+        "llm_d_release",
+        "Write scheduler-0.7",
+    ),
+    ("no certificate", {"listener": {"protocol": "HTTPS"}}, {}, "llm_d_gateway.listener.tls_secret", "kubernetes.io/tls"),
+    ("a certificate unused", {"listener": {"tls_secret": "x"}}, {}, "llm_d_gateway.listener.protocol", "Write HTTPS"),
+    ("one name twice", {"listeners": [{"port": 81}]}, {}, "llm_d_gateway.listeners[0].name", "llm_d_gateway.listener has it already"),
+    ("one port twice", {"listeners": [{"name": "b"}]}, {}, "llm_d_gateway.listeners[0].port", "llm_d_gateway.listener has it already"),
+    (
+        "two protocols on one port",
+        {"listeners": [{"name": "b", "hostname": "b.example.com", "protocol": "HTTPS", "tls_secret": "x"}]},
+        {},
+        "llm_d_gateway.listeners[0].protocol",
+        "llm_d_gateway.listener speaks HTTP on port 80, and a port speaks one protocol. Write HTTP, or another port.",
+    ),
+    ("a host name that is none", {"listener": {"hostname": "https://chat"}}, {}, "llm_d_gateway.listener.hostname", "chat.example.com"),
+    (
+        "a host that no listener answers to",
+        {"listener": {"hostname": "*.example.com"}, "listeners": [{"name": "b", "port": 81, "hostname": "llm.example.org"}]},
+        {"llm_d_model_services": [{**_SIM, "route": {"hostnames": ["chat.example.com", "example.com"]}}]},
+        "llm_d_model_services[0].route.hostnames[1]",
+        "no listener of the gateway answers to 'example.com'. Write a host of *.example.com or llm.example.org",
+    ),
+    ("a gateway of no gateway", {"provider": "standalone", "name": "x"}, {}, "llm_d_gateway.name", "there is no Gateway"),
+    (
+        "tls of no gateway",
+        {"provider": "standalone", "listener": {"protocol": "HTTPS", "tls_secret": "x"}},
+        {},
+        "llm_d_gateway.listener.protocol",
+        "Write HTTP",
+    ),
+    (
+        "a path of no gateway",
+        {"provider": "standalone"},
+        {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"path": "/a"}}]},
+        "llm_d_model_services[0].route.path",
+        "an address of its own",
+    ),
+    ("a Route elsewhere", {"openshift_route": {"enabled": True}}, {}, "llm_d_gateway.openshift_route.enabled", "there are no Routes on 'kubernetes'"),
+    (
+        "edge of https",
+        {"provider": "openshift", "listener": {"protocol": "HTTPS", "tls_secret": "x"}, "openshift_route": {"enabled": True, "termination": "edge"}},
+        OPENSHIFT,
+        "llm_d_gateway.openshift_route.termination",
+        "Write passthrough",
+    ),
+    ("a rule nobody reads", {"destination_rule": {}}, {}, "llm_d_gateway.destination_rule", "Istio or OpenShift"),
+    (
+        "a session twice",
+        {"provider": "istio", "connection": "ext_proc", "destination_rule": {"session_cookie": "a", "session_header": "b"}},
+        {},
+        "llm_d_gateway.destination_rule.session_header",
+        "Take out one of the two",
+    ),
+    ("a digest for agentgateway", {"provider": "agentgateway"}, {"llm_d_images": {"proxy": "r/a@sha256:0"}}, "llm_d_images.proxy", "registry/repository:tag"),
+    (
+        "fail-open standalone",
+        {"provider": "standalone"},
+        {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "scheduler": {"failure_mode": "FailOpen"}}]},
+        "llm_d_model_services[0].scheduler.failure_mode",
+        "Write FailClose",
+    ),
+]
+
+
+@pytest.mark.parametrize(("gateway", "more", "path", "words"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_a_mistake_names_its_place_and_what_to_write(gateway: Facts, more: Facts, path: str, words: str) -> None:
+    found = problems({"llm_d_charts": CHARTS, "llm_d_gateway": gateway, **more})
+    assert [problem.path for problem in found] == [path], [str(problem) for problem in found]
+    assert words in str(found[0])
+
+
+@pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
+def test_every_provider_can_be_planned(provider: str) -> None:
+    facts = GATEWAY_PROVIDERS[provider]
+    platform = (facts["platforms"] or ["kubernetes"])[0]
+    name = "mine" if provider == "none" else None
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_platform": platform, "llm_d_gateway": {"provider": provider, "name": name}})["gateway"]
+    assert planned["provider"] == provider and planned["install"] is bool(facts["charts"])
+    assert [chart["namespace"] for chart in planned["charts"]] == [facts["namespace"]] * len(facts["charts"])
+
+
+@pytest.mark.parametrize("platform", ["openshift", "gke"])
+def test_what_the_platform_brings_is_not_written(platform: str) -> None:
+    crds = plan({"llm_d_platform": platform, "llm_d_gateway": {"provider": platform}})["prerequisites"]["crds"]
+    assert [bundle["name"] for bundle in crds] == ["inference-extension"]
+
+
+def test_a_namespace_only_plan_touches_nothing_outside() -> None:
+    planned = plan({"llm_d_scope": "namespace"})
+    assert not planned["gateway"]["charts"] and not planned["gateway"]["proxies"] and planned["gateway"]["create"]
+    assert not any(planned["prerequisites"].values())
+    assert not planned["gateway"]["create_class"] and not planned["leftovers"]["controllers"]
+    assert all(item["metadata"].get("namespace") for item in planned["leftovers"]["objects"])
+
+
+def test_a_project_is_requested_and_not_created() -> None:
+    user = {"llm_d_platform": "openshift", "llm_d_scope": "namespace", "llm_d_request_project": True, "llm_d_gateway": {"provider": "openshift"}}
+    assert {key: value for key, value in plan(user)["prerequisites"].items() if value} == {"projects": ["llm-d"]}
+    assert [str(problem) for problem in problems({**user, "llm_d_platform": "kubernetes", "llm_d_gateway": {"provider": "standalone"}})] == [
+        "llm_d_request_project: there are no projects on 'kubernetes'. Take it out, or write 'llm_d_platform: openshift'."
+    ]
+
+
+def test_a_new_provider_has_a_gateway_of_its_own() -> None:
+    names = [
+        plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["gateway"]["name"] for provider in ("envoy_gateway", "istio", "agentgateway")
+    ]
+    assert names == ["llm-d-gateway", "llm-d-gateway-istio", "llm-d-gateway-agentgateway"]
+
+
+def test_istio_is_told_of_pools_and_where_it_runs() -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_platform": "openshift", "llm_d_image_registry": "mirror:5000", "llm_d_gateway": {"provider": "istio"}})
+    base, istiod = planned["gateway"]["charts"]
+    assert istiod["values"]["pilot"]["env"] == {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}
+    assert istiod["values"]["pilot"]["image"] == "mirror:5000/istio/pilot:1.29.2" and istiod["values"]["global"]["platform"] == "openshift"
+    assert "enableCRDTemplates" not in base["values"]["base"], "without templates the chart writes every definition as it is"
+
+
+def test_what_one_controller_takes_over_from_another_is_not_taken_for_someone_elses() -> None:
+    """kgateway's agentgateway and agentgateway itself bear one name: the new one serves every Gateway of the class."""
+    user = {"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "agentgateway"}}
+    planned = plan(user)
+    name = "agentgateway.dev/agentgateway"
+    assert planned["gateway"]["shared"] == [{"name": name, "namespace": "agentgateway-system", "class_name": "agentgateway", "classes": {"agentgateway": name}}]
+    looked_at = {entry["name"]: entry for entry in planned["leftovers"]["shared"]}
+    assert name not in looked_at and list(looked_at["istio.io/gateway-controller"]["classes"]) == ["istio", "istio-remote"]
+    old = next(entry for entry in planned["leftovers"]["controllers"] if entry["provider"] == "kgateway")
+    assert "agentgateway" not in old["classes"] and set(old["names"]) == {"agentgateway.dev/agentgateway", "kgateway.dev/kgateway"}
+    assert plan({**user, "llm_d_scope": "namespace"})["leftovers"]["shared"] == [] == plan({**user, "llm_d_scope": "namespace"})["gateway"]["shared"]
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "version", "probe", "image"),
+    [
+        (None, "agentgateway", "2.2.1", "agentgatewayparameters.agentgateway.dev", "agentgateway-controller:v2.2.1"),
+        ("kgateway", "kgateway", "2.1.2", "gatewayparameters.gateway.kgateway.dev", "kgateway:v2.1.2"),
+    ],
+)
+def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release: str, version: str, probe: str, image: str) -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway", "class_name": name}})
+    chart = planned["gateway"]["chart"]
+    assert (chart["release_name"], chart["version"], planned["gateway"]["controller"]["name"]) == (release, version, release)
+    assert "{repository}:{tag}".format(**chart["values"]["controller"]["image"]) == image
+    bundle = planned["prerequisites"]["crds"][-1]
+    assert (bundle["version"], bundle["probe"]) == (version, probe)
+    assert all(f"/v{version}/" in source and probe.partition(".")[2] in source for source in bundle["sources"])
+    other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["leftovers"]["controllers"]
+    assert release in [each["release_name"] for entry in other if entry["provider"] == "kgateway" for each in entry["charts"]]
+
+
+@pytest.mark.parametrize(
+    ("provider", "version", "images"),
+    [
+        ("istio", "1.30.1", ["istio/pilot:1.30.1", "istio/proxyv2:1.30.1"]),
+        ("agentgateway", "1.5.0", ["agentgateway/controller:v1.5.0", "agentgateway/agentgateway:v1.5.0"]),
+        ("envoy_gateway", "1.8.0", ["envoyproxy/gateway:v1.8.0", "envoyproxy/envoy:distroless-v1.40.0"]),
+    ],
+)
+def test_images_are_of_the_version_that_is_asked_for(provider: str, version: str, images: list[str]) -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider, "version": version}})
+    assert set(images) <= set(needed(planned)["images"]) and planned["gateway"]["chart"]["version"] == version
+    assert [planned["gateway"]["controller_image"], planned["gateway"]["proxy_image"]] == images
+
+
+def test_the_proxy_of_an_adopted_kgateway_is_left_alone_unless_the_file_says_where_images_are() -> None:
+    adopted = {"llm_d_gateway": {"provider": "kgateway", "class_name": "kgateway", "install": False}}
+    assert plan(adopted)["gateway"]["parameters"] is None
+    mirrored = plan({**adopted, "llm_d_image_registry": "mirror:5000"})["gateway"]
+    assert mirrored["parameters"]["kind"] == "GatewayParameters" and mirrored["parameters_image"]["registry"] == "mirror:5000/kgateway-dev"
+    assert plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway"}})["gateway"]["parameters"] is None
+
+
+def test_images_of_agentgateway_are_put_together_again_as_they_were() -> None:
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_image_registry": "mirror:5000/x", "llm_d_gateway": {"provider": "agentgateway"}})
+    image = planned["gateway"]["chart"]["values"]["proxy"]["image"]
+    assert image == {"registry": "mirror:5000/x/agentgateway", "repository": "agentgateway", "tag": "v1.4.1"}
+
+
+@pytest.mark.parametrize(("text", "whole"), [("0s", 0), ("90s", 90), ("1h30m", 5400), ("1ms", 1), ("1500ms", 2)])
+def test_durations(text: str, whole: int) -> None:
+    assert seconds(text) == whole
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    assert parts("v1.28.6") < parts("1.29.0-rc.1") < parts("1.29.2+x") < parts("1.30")
+
+
+@pytest.mark.parametrize(
+    ("listener", "route"),
+    [(None, "chat.example.com"), ("*.example.com", "a.b.example.com"), ("chat.example.com", "*.example.com"), ("*.b.example.com", "*.example.com")],
+)
+def test_a_host_that_a_listener_answers_to_is_planned(listener: str | None, route: str) -> None:
+    service = {**_SIM, "route": {"hostnames": [route]}}
+    assert not problems({"llm_d_charts": CHARTS, "llm_d_gateway": {"listener": {"hostname": listener}}, "llm_d_model_services": [service]})

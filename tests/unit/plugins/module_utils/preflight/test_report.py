@@ -1,0 +1,698 @@
+"""Each finding of the look before anything is touched: provoked by what a real cluster would show, and silent on one that is well."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.platform import amount, detect, tolerated
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.cluster import exempt
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.report import judge, report
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.summary import summary
+
+Facts = dict[str, t.Any]
+CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway")}
+LLAMA = {
+    "name": "llama",
+    "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct", "token_secret": "hf"},
+    "replicas": 2,
+    "accelerator": {"product": "NVIDIA-L40S"},
+}
+GPU = "nvidia.com/gpu"
+NODE = {
+    "metadata": {"name": "gpu-1", "labels": {"kubernetes.io/hostname": "gpu-1", "nvidia.com/gpu.product": "NVIDIA-L40S", "nvidia.com/gpu.count": "4"}},
+    "spec": {"providerID": "aws:///eu-central-1a/i-0abc"},
+    "status": {"allocatable": {"cpu": "47810m", "memory": "191046Mi", GPU: "4", "pods": "110"}},
+}
+ISTIOD = {
+    "metadata": {"name": "istiod", "namespace": "istio-system", "labels": {"app.kubernetes.io/managed-by": "Helm"}},
+    "spec": {
+        "template": {
+            "spec": {
+                "containers": [
+                    {
+                        "name": "discovery",
+                        "image": "registry.example.com/istio/pilot:1.29.2",
+                        "env": [{"name": "ENABLE_GATEWAY_API_INFERENCE_EXTENSION", "value": "true"}],
+                    }
+                ]
+            }
+        }
+    },
+}
+ISTIO_CLASS = {
+    "metadata": {"name": "istio"},
+    "spec": {"controllerName": "istio.io/gateway-controller"},
+    "status": {"conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted"}]},
+}
+HEALTHY: Facts = {
+    "version": "v1.34.4",
+    "user": "admin",
+    "groups": {"gateway.networking.k8s.io": ["v1", "v1beta1"], "inference.networking.k8s.io": ["v1"], "metallb.io": ["v1beta1"]},
+    "crds": {
+        "gateways.gateway.networking.k8s.io": {"version": "1.6.1", "owner": "llm_d.inference"},
+        "inferencepools.inference.networking.k8s.io": {"version": "1.4.0", "owner": "llm_d.inference"},
+        "destinationrules.networking.istio.io": {"version": None, "owner": "helm"},
+    },
+    "nodes": [NODE],
+    "pods": [],
+    "namespaces": {"llm-d": {"metadata": {"name": "llm-d", "labels": {}}, "status": {"phase": "Active"}}},
+    "quotas": [],
+    "limit_ranges": [],
+    "storage_classes": {},
+    "claims": {},
+    "secrets": {"llm-d/hf": ["HF_TOKEN"]},
+    "rights": [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": True}],
+    "gateway_classes": {"istio": ISTIO_CLASS},
+    "gateway": None,
+    "controllers": {"istio-system/istiod": ISTIOD, "envoy-gateway-system/envoy-gateway": None},
+    "load_balancers": [],
+    "host": {"helm": "3.19.0", "libraries": {"kubernetes": "37.0.2", "yaml": "6.0.2"}, "charts_missing": [], "silent_registries": {}, "proxy": None},
+}
+FILE: Facts = {"llm_d_charts": CHARTS, "llm_d_model_services": [LLAMA]}
+OPENSHIFT_FILE: Facts = {"llm_d_platform": "openshift", "llm_d_run_as_user": 0, "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP"}}
+ADOPTED: Facts = {"llm_d_gateway": {"provider": "istio", "install": False}}
+
+
+def openshift(version: str, group: str, **more: t.Any) -> Facts:
+    """What an OpenShift of a release shows."""
+    gateway_api = {"4.20": "1.2.1", "4.21": "1.3.0"}.get(version[:4])
+    groups = {
+        "config.openshift.io": ["v1"],
+        "route.openshift.io": ["v1"],
+        "gateway.networking.k8s.io": ["v1"],
+        group: ["v1alpha2" if "x-k8s" in group else "v1"],
+    }
+    return {
+        "version": "v1.33.6",
+        "groups": groups,
+        "cluster_version": {"status": {"desired": {"version": version}}},
+        "crds": {
+            "gateways.gateway.networking.k8s.io": {"version": gateway_api, "owner": "ingress-operator"},
+            f"inferencepools.{group}": {"version": "1.4.0", "owner": "x"},
+        },
+        "gateway_classes": {},
+        "controllers": {},
+        **more,
+    }
+
+
+def istiod(version: str, release: str = "istiod", **namespace: str) -> Facts:
+    """An istiod of a version, of a release of Helm's, in a namespace that bears some labels."""
+    container = {**ISTIOD["spec"]["template"]["spec"]["containers"][0], "image": f"registry.example.com/istio/pilot:{version}"}
+    made = {**ISTIOD["metadata"], "annotations": {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": "istio-system"}}
+    return {
+        "controllers": {"istio-system/istiod": {"metadata": made, "spec": {"template": {"spec": {"containers": [container]}}}}},
+        "namespaces": {**HEALTHY["namespaces"], "istio-system": {"metadata": {"name": "istio-system", "labels": namespace}, "status": {"phase": "Active"}}},
+    }
+
+
+KGATEWAY: Facts = {"llm_d_gateway": {"provider": "kgateway", "install": False}}
+
+
+def kgateway(name: str, version: str) -> Facts:
+    """A controller of kgateway's that someone else installed."""
+    container = {"name": "controller", "image": f"registry.example.com/kgateway-dev/{name}:v{version}"}
+    probes = ("agentgatewayparameters.agentgateway.dev", "gatewayparameters.gateway.kgateway.dev")
+    return {
+        "controllers": {f"kgateway-system/{name}": {"metadata": {"name": name}, "spec": {"template": {"spec": {"containers": [container]}}}}},
+        "crds": {**HEALTHY["crds"], **{probe: {"version": None, "owner": "helm"} for probe in probes}},
+    }
+
+
+def busy(count: int) -> Facts:
+    """A pod of someone else's that holds accelerators."""
+    return {
+        "metadata": {"name": "training", "namespace": "other", "labels": {}},
+        "status": {"phase": "Running"},
+        "spec": {"nodeName": "gpu-1", "containers": [{"resources": {"requests": {GPU: str(count)}, "limits": {GPU: str(count)}}}]},
+    }
+
+
+def findings(user: Facts, seen: Facts) -> list[str]:
+    facts = {**copy.deepcopy(HEALTHY), **copy.deepcopy(seen)}
+    return [finding.id for finding in judge(facts, plan({**FILE, **user})["preflight"])]
+
+
+def tainted(key: str) -> Facts:
+    return {**NODE, "spec": {"taints": [{"key": key, "effect": "NoSchedule"}]}}
+
+
+def crds(**versions: str | None) -> Facts:
+    names = {"gateway": "gateways.gateway.networking.k8s.io", "pool": "inferencepools.inference.networking.k8s.io"}
+    found = copy.deepcopy(HEALTHY["crds"])
+    for key, version in versions.items():
+        found[names[key]] = {"version": version, "owner": "kubectl"} if version else None
+    return {"crds": {name: entry for name, entry in found.items() if entry}}
+
+
+NO_SOURCES = {"llm_d_crd_sources": {"gateway_api": [], "inference_extension": []}}
+V1, OLD = "inference.networking.k8s.io", "inference.networking.x-k8s.io"
+QUOTA = {
+    "metadata": {"name": "team"},
+    "status": {"hard": {"requests.nvidia.com/gpu": "1", "pods": "50"}, "used": {"requests.nvidia.com/gpu": "0", "pods": "3"}},
+}
+GATEWAY = {"metadata": {"name": "llm-d-gateway", "labels": {"app": "other"}}, "spec": {"gatewayClassName": "istio"}}
+
+
+SPANNING: Facts = {
+    "llm_d_charts": {**CHARTS, "leader_worker_set": "/charts/lws"},
+    "llm_d_model_services": [{**LLAMA, "accelerator": {**LLAMA["accelerator"], "per_replica": 2, "nodes": 2}}],
+}
+SPANNING_ADOPTED: Facts = {**SPANNING, "llm_d_leader_worker_set": {"install": False}}
+LWS = "leaderworkersets.leaderworkerset.x-k8s.io"
+
+
+def scaled(provider: str, metric: str, **more: t.Any) -> Facts:
+    """A file whose servers are scaled by a metric."""
+    service = {key: value for key, value in LLAMA.items() if key != "replicas"}
+    return {"llm_d_model_services": [{**service, "autoscaling": {"provider": provider, "max": 3, "metrics": {metric: 1}, **more}}]}
+
+
+def lws(version: str | None = None, image: str | None = "0.9.0", **namespace: str) -> Facts:
+    """A cluster with LeaderWorkerSet: version, as our mark on its definition says; image: of its controller; namespace: labels of its namespace."""
+    controller = {"spec": {"template": {"spec": {"containers": [{"name": "manager", "image": f"registry.example.com/lws/lws:v{image}"}]}}}}
+    there = {"metadata": {"name": "lws-system", "labels": namespace}, "status": {"phase": "Active"}}
+    return {
+        "crds": {**HEALTHY["crds"], LWS: {"version": version, "owner": "kubectl"}},
+        "leader_worker_set": {"namespace": there, "controller": controller if image else None},
+    }
+
+
+def our_lws(version: str) -> Facts:
+    """The same, as we installed it."""
+    return lws(version, version, **plan(FILE)["labels"])
+
+
+def with_group(seen: Facts, group: str) -> Facts:
+    """The same cluster, with one API group more."""
+    return {**seen, "groups": {**seen["groups"], group: ["v2"]}}
+
+
+CPU = {"hard": {"limits.cpu": "64"}, "used": {"limits.cpu": "0"}}
+LIMITS = {"metadata": {"name": "team"}, "spec": {"hard": CPU["hard"]}, "status": CPU}
+POLICY = {"metadata": {"name": "cluster-policy"}}
+NEWER = {"metadata": {"name": "cluster-policy", "labels": {"app.kubernetes.io/version": "v26.7.0", "app.kubernetes.io/managed-by": "Helm"}}}
+BY_HELM: Facts = {"llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
+BY_OLM: Facts = {**OPENSHIFT_FILE, "llm_d_gpus": {"operator": "nvidia_olm"}}
+WITH_SIDECAR: Facts = {"llm_d_model_services": [{**LLAMA, "replicas": 1, "scheduler": {"preset": "disaggregated"}}]}
+OLD_POOLS: Facts = {**OPENSHIFT_FILE, "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP", "pool_version": "v1alpha2"}}
+
+
+def gpu_operator(namespace: str | None = None, *policies: Facts, **labels: str) -> Facts:
+    """A cluster with, or without, a GPU operator: its namespace with labels, and policies."""
+    return {"gpu_operator": {"namespace": {"metadata": {"name": namespace, "labels": labels}} if namespace else None, "policies": list(policies)}}
+
+
+def crds_with(name: str) -> Facts:
+    """A healthy cluster with one definition more."""
+    return {"crds": {**HEALTHY["crds"], name: {"version": None, "owner": "kubectl"}}}
+
+
+def scraping_openshift(config: Facts | None) -> Facts:
+    """An OpenShift with this configuration of its monitoring."""
+    seen = openshift("4.21.3", V1, cluster_monitoring=config)
+    return {**seen, "crds": {**seen["crds"], **crds_with(POD_MONITORS)["crds"]}}
+
+
+SCRAPED: Facts = {"llm_d_monitoring": {"scrape": True}}
+NOT_SO = "# enableUserWorkload: true\nother:\n  enableUserWorkload: true"
+POD_MONITORS = "podmonitors.monitoring.coreos.com"
+TABLE: list[tuple[str, Facts, Facts]] = [
+    # finding, user's file, what the cluster shows
+    ("platform/other", {}, openshift("4.21.3", V1)),
+    ("platform/other", {**OPENSHIFT_FILE}, {}),
+    ("kubernetes/version", {}, {"version": "v1.28.15"}),
+    ("openshift/user_id", {**OPENSHIFT_FILE, "llm_d_run_as_user": 65532}, openshift("4.21.3", V1)),
+    ("openshift/service_mesh_2", OPENSHIFT_FILE, with_group(openshift("4.21.3", V1), "maistra.io")),
+    (
+        "openshift/ingress_degraded",
+        OPENSHIFT_FILE,
+        openshift(
+            "4.21.3",
+            V1,
+            ingress_operator={
+                "status": {
+                    "conditions": [{"type": "Degraded", "status": "True", "reason": "GatewayAPIInstallConflict", "message": "servicemeshoperator is installed"}]
+                }
+            },
+        ),
+    ),
+    ("openshift/pool_version", OPENSHIFT_FILE, openshift("4.20.8", V1)),
+    ("openshift/no_pools", OPENSHIFT_FILE, openshift("4.18.30", V1)),
+    ("openshift/early_build", OLD_POOLS, openshift("4.19.3", OLD)),
+    ("rights/lacking", {}, {"rights": [{"verb": "patch", "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions", "allowed": False}]}),
+    ("namespace/missing", {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "standalone"}}, {"namespaces": {"llm-d": None}}),
+    ("namespace/terminating", {}, {"namespaces": {"llm-d": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
+    ("namespace/terminating", {}, {"namespaces": {"envoy-gateway-system": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
+    ("namespace/terminating", BY_HELM, {"namespaces": {"gpu-operator": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
+    (
+        "namespace/pod_security",
+        {"llm_d_run_as_user": 0},
+        {"namespaces": {"llm-d": {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}}},
+    ),
+    ("secret/missing", {}, {"secrets": {"llm-d/hf": None}}),
+    ("secret/key", {}, {"secrets": {"llm-d/hf": ["token"]}}),
+    ("host/helm", {}, {"host": {"helm": None}}),
+    ("host/helm_version", {}, {"host": {"helm": "3.5.4"}}),
+    ("host/library", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "12.0.1"}}}),
+    ("host/chart", {}, {"host": {"helm": "3.19.0", "charts_missing": ["/charts/envoy_gateway"]}}),
+    ("host/registry", {"llm_d_image_registry": "mirror:5000"}, {"host": {"helm": "3.19.0", "silent_registries": {"mirror:5000": "Name or service not known"}}}),
+    ("host/source", {}, {"host": {"helm": "3.19.0", "silent_sources": {"charts.example.com": "charts.example.com: timed out"}}}),
+    ("host/proxy", {}, {"host": {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api.example.com", "proxy_exempt": False}}),
+    ("gateway_api/missing", {**NO_SOURCES, **ADOPTED}, crds(gateway=None)),
+    ("gateway_api/version", {**NO_SOURCES, **ADOPTED}, crds(gateway="1.2.1")),
+    ("inference_extension/missing", {**NO_SOURCES, **ADOPTED}, crds(pool=None)),
+    ("inference_extension/version", {**NO_SOURCES, **ADOPTED}, crds(pool="1.0.2")),
+    ("inference_extension/group", {**NO_SOURCES, **ADOPTED}, {"groups": {V1: ["v1alpha2"], "metallb.io": ["v1"]}}),
+    ("provider/missing", ADOPTED, {"crds": {name: entry for name, entry in HEALTHY["crds"].items() if "istio" not in name}}),
+    (
+        "monitoring/missing",
+        {"llm_d_gpus": {"operator": "nvidia_helm", "metrics": True}, "llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}},
+        {},
+    ),
+    ("monitoring/missing", SCRAPED, {}),
+    ("monitoring/missing", SCRAPED, crds_with("servicemonitors.monitoring.coreos.com")),
+    ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift(None)),
+    ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": "enableUserWorkload: false\n"}})),
+    ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": NOT_SO}})),
+    ("controller/missing", ADOPTED, {"controllers": {"istio-system/istiod": None}}),
+    (
+        "controller/version",
+        ADOPTED,
+        {
+            "controllers": {
+                "istio-system/istiod": {
+                    "spec": {"template": {"spec": {"containers": [{**ISTIOD["spec"]["template"]["spec"]["containers"][0], "image": "istio/pilot:1.27.4"}]}}}
+                }
+            }
+        },
+    ),
+    ("controller/flag", ADOPTED, {"controllers": {"istio-system/istiod": {"spec": {"template": {"spec": {"containers": [{"image": "istio/pilot:1.29.2"}]}}}}}}),
+    (
+        "controller/foreign",
+        {"llm_d_gateway": {"provider": "istio"}},
+        {"controllers": {"istio-system/istiod": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "sail-operator"}}}}},
+    ),
+    ("controller/foreign", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.29.2", release="mesh")),
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.30.1")),
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio", "version": "1.29.0"}}, istiod("1.29.1-distroless")),  # others' is never taken back
+    ("controller/newer", {"llm_d_gateway": {"provider": "istio"}}, istiod("1.30.1", **plan(FILE)["labels"])),
+    ("controller/no_pools", KGATEWAY, kgateway("agentgateway", "2.3.1")),
+    ("controller/no_pools", {"llm_d_gateway": {**KGATEWAY["llm_d_gateway"], "class_name": "kgateway"}}, kgateway("kgateway", "2.2.1")),
+    ("class/foreign", {}, {"gateway_classes": {"envoy-gateway": {**ISTIO_CLASS, "metadata": {"name": "envoy-gateway"}}}}),
+    ("limit_range/max", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Pod", "max": {"cpu": "2"}}]}}]}),  # 2 of vLLM's and the sidecar's
+    ("limit_range/min", WITH_SIDECAR, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"memory": "100Mi"}}]}}]}),  # it has 64 Mi
+    ("quota/exceeded", WITH_SIDECAR, {"quotas": [{"status": {"hard": {"requests.cpu": "5"}, "used": {"requests.cpu": "0"}}}]}),  # 5 and the sidecar's
+    ("class/foreign", ADOPTED, {"gateway_classes": {"istio": {**ISTIO_CLASS, "spec": {"controllerName": "openshift.io/gateway-controller/v1"}}}}),
+    (
+        "class/refused",
+        ADOPTED,
+        {"gateway_classes": {"istio": {**ISTIO_CLASS, "status": {"conditions": [{"type": "Accepted", "status": "False", "message": "unsupported version"}]}}}},
+    ),
+    ("class/missing", {"llm_d_scope": "namespace", **ADOPTED}, {"gateway_classes": {}}),
+    ("gateway/foreign", {}, {"gateway": GATEWAY}),
+    ("gateway/missing", {"llm_d_gateway": {"provider": "none", "name": "shared"}}, {}),
+    ("load_balancer/none", {}, {"groups": {"gateway.networking.k8s.io": ["v1"]}}),
+    ("accelerators/none", {}, {"nodes": [{**NODE, "status": {"allocatable": {"cpu": "4"}}}]}),
+    ("accelerators/product", {}, {"nodes": [{**NODE, "metadata": {"name": "gpu-1", "labels": {"nvidia.com/gpu.product": "Tesla-T4"}}}]}),
+    ("accelerators/tainted", {}, {"nodes": [tainted(GPU)]}),
+    ("accelerators/tainted", {}, {"nodes": [{**NODE, "spec": {"unschedulable": True}}]}),
+    ("accelerators/taken", {}, {"pods": [busy(3)]}),
+    ("leader_worker_set/missing", SPANNING_ADOPTED, {}),
+    ("leader_worker_set/version", SPANNING_ADOPTED, lws(image="0.8.0")),
+    ("leader_worker_set/controller", SPANNING_ADOPTED, lws(image=None)),
+    ("leader_worker_set/foreign", SPANNING, lws()),
+    ("leader_worker_set/foreign", SPANNING, {**lws(), "crds": HEALTHY["crds"]}),
+    ("leader_worker_set/foreign", SPANNING, {"crds": lws()["crds"], "leader_worker_set": {"namespace": None, "controller": None}}),
+    ("leader_worker_set/newer", SPANNING, our_lws("0.11.2")),
+    ("leader_worker_set/no_source", {**SPANNING, "llm_d_crd_sources": {"leader_worker_set": []}}, {}),
+    ("autoscaling/keda", scaled("keda", "queue", prometheus="http://prometheus:9090"), {}),
+    ("autoscaling/metrics", scaled("hpa", "queue"), {"groups": {**HEALTHY["groups"], "metrics.k8s.io": ["v1beta1"]}}),
+    ("autoscaling/metrics", scaled("hpa", "cpu"), {"groups": {**HEALTHY["groups"], "custom.metrics.k8s.io": ["v1beta1"]}}),
+    ("gpu_operator/foreign", BY_HELM, gpu_operator("gpu-operator", POLICY)),
+    ("gpu_operator/foreign", BY_OLM, {**openshift("4.21.3", V1), **gpu_operator("nvidia-gpu-operator", POLICY, **plan(FILE)["labels"])}),
+    ("gpu_operator/newer", BY_HELM, gpu_operator("gpu-operator", NEWER, **plan(FILE)["labels"])),
+    ("gpu_operator/missing", {**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, gpu_operator()),
+    ("quota/exceeded", {}, {"quotas": [QUOTA]}),
+    ("quota/exceeded", {}, {"quotas": [{"status": {"hard": {"count/pods": "4"}, "used": {"count/pods": "2"}}}]}),
+    ("quota/unstated", {}, {"quotas": [LIMITS]}),
+    ("limit_range/max", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Pod", "max": {"memory": "4Gi"}}]}}]}),
+    ("limit_range/max", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "max": {"memory": "4Gi"}}]}}]}),
+    ("limit_range/min", {}, {"limit_ranges": [{"spec": {"limits": [{"type": "Container", "min": {"cpu": "1500m"}}]}}]}),
+    ("storage/claim", {"llm_d_model_services": [{**LLAMA, "model": {"uri": "pvc://models/llama"}}]}, {"claims": {"models": None}}),
+    ("storage/lost", {"llm_d_model_services": [{**LLAMA, "model": {"uri": "pvc://models/llama"}}]}, {"claims": {"models": {"status": {"phase": "Lost"}}}}),
+    ("storage/class", {"llm_d_model_services": [{**LLAMA, "replicas": 1, "storage": {"claim": True, "size": "50Gi"}}]}, {"storage_classes": {"slow": {}}}),
+    (
+        "storage/class",
+        {"llm_d_model_services": [{**LLAMA, "replicas": 1, "storage": {"claim": True, "size": "50Gi", "class_name": "fast"}}]},
+        {"storage_classes": {"slow": {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("wanted", "user", "seen"), TABLE, ids=[f"{row[0]} {index}" for index, row in enumerate(TABLE)])
+def test_each_finding_is_provoked_alone(wanted: str, user: Facts, seen: Facts) -> None:
+    found = findings(user, seen)
+    assert wanted in found
+    assert set(found) <= {wanted, "load_balancer/none"} or wanted.startswith(("platform", "openshift")), found
+
+
+def test_every_finding_is_provoked(root: Path) -> None:
+    """A finding that no row of the table provokes fails here; so does a row of a finding that is no more."""
+    known: set[str] = set()
+    for path in (root / "plugins/module_utils/preflight").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
+                assert isinstance(node.args[0], ast.Constant), f"{path.name}:{node.lineno}: the id of a finding has to be written out"
+                known.add(node.args[0].value)
+    assert len(known) > 30
+    assert {row[0] for row in TABLE} == known
+
+
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [
+        ({}, istiod("1.29.2")),
+        ({}, istiod("1.28.6")),  # older: it is upgraded
+        ({"version": "1.30.1"}, istiod("1.30.1")),  # the file keeps it
+        ({"version": "1.29.0"}, istiod("1.29.2", **plan(FILE)["labels"])),  # the file takes back what is ours
+    ],
+)
+def test_a_controller_that_is_not_taken_back_is_no_finding(options: Facts, seen: Facts) -> None:
+    assert not [name for name in findings({"llm_d_gateway": {"provider": "istio", **options}}, seen) if name.startswith("controller/")]
+
+
+def test_the_last_of_kgateway_that_serves_pools_is_no_finding() -> None:
+    assert not [name for name in findings(KGATEWAY, kgateway("agentgateway", "2.2.1")) if name.startswith("controller/")]
+
+
+def test_an_image_of_the_users_own_is_compared_with_itself() -> None:
+    user = {"llm_d_gateway": {"provider": "istio"}, "llm_d_images": {"gateway": "corp.example.com/pilot:1.30.1-corp"}}
+    assert "controller/newer" not in findings(user, istiod("1.30.1-corp"))
+
+
+@pytest.mark.parametrize("name", [None, "fast"])
+def test_a_storage_class_that_is_there_is_no_finding(name: str | None) -> None:
+    user = {"llm_d_model_services": [{**LLAMA, "replicas": 1, "storage": {"claim": True, "size": "50Gi", "class_name": name}}]}
+    known = {"fast": {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}}
+    assert "storage/class" not in findings(user, {"storage_classes": known})
+    unread = {key: value for key, value in HEALTHY.items() if key != "storage_classes"}
+    assert "storage/class" not in [finding.id for finding in judge(unread, plan({**FILE, **user})["preflight"])]
+
+
+def test_who_may_not_read_definitions_sees_groups() -> None:
+    unread = ("crds", "nodes", "pods", "namespaces", "gateway_classes", "controllers", "secrets", "load_balancers")
+    restricted = {key: value for key, value in HEALTHY.items() if key not in unread}
+    user = {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "istio"}, "llm_d_model_services": []}
+
+    def seen(**groups: list[str]) -> list[str]:
+        served = {**HEALTHY["groups"], "metallb.io": [], "networking.istio.io": ["v1"], **groups}
+        facts = {**restricted, "groups": {name: versions for name, versions in served.items() if versions}}
+        return [finding.id for finding in judge(facts, plan({**FILE, **user})["preflight"])]
+
+    assert seen() == []
+    assert seen(**{"networking.istio.io": []}) == ["provider/missing"]
+    assert seen(**{"gateway.networking.k8s.io": []}) == ["gateway_api/missing"]
+    assert seen(**{"inference.networking.k8s.io": []}) == ["inference_extension/missing"]
+
+
+def test_accelerators_that_the_operator_will_bring_are_not_missed() -> None:
+    bare = {"nodes": [{**NODE, "status": {"allocatable": {"cpu": "4"}}}]}
+    charts = {"llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
+    assert findings({**charts, "llm_d_gpus": {"operator": "nvidia_helm"}}, bare) == []
+    assert findings({**charts, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, bare) == ["accelerators/none"]
+
+
+def test_an_administrator_is_not_asked_for_what_the_rest_needs() -> None:
+    facts = {**HEALTHY, "nodes": [], "secrets": {"llm-d/hf": None}, "gateway": GATEWAY, "namespaces": {"llm-d": None}}
+    assert not judge(facts, plan({**FILE, "llm_d_scope": "prerequisites"})["preflight"])
+    assert judge(facts, plan(FILE)["preflight"])
+
+
+@pytest.mark.parametrize("user", [{}, ADOPTED, {"llm_d_gateway": {"provider": "standalone"}}, {"llm_d_model_services": []}])
+def test_a_cluster_that_is_well_has_no_findings(user: Facts) -> None:
+    assert not findings(user, {})
+
+
+@pytest.mark.parametrize(
+    ("version", "group", "more"),
+    [("4.21.3", V1, {}), ("4.20.8", OLD, OLD_POOLS), ("4.19.14", OLD, OLD_POOLS)],
+)
+def test_an_openshift_that_is_well_has_no_findings(version: str, group: str, more: Facts) -> None:
+    assert not findings({**OPENSHIFT_FILE, **more}, openshift(version, group))
+
+
+@pytest.mark.parametrize(
+    ("user", "seen"),
+    [
+        (SCRAPED, crds_with(POD_MONITORS)),
+        ({**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": "prometheusK8s: {}\nenableUserWorkload: true # all\n"}})),
+        ({**OPENSHIFT_FILE, **SCRAPED}, {key: value for key, value in scraping_openshift(None).items() if key != "cluster_monitoring"}),  # may not be read
+        (OPENSHIFT_FILE, scraping_openshift(None)),  # nobody asked for it
+    ],
+)
+def test_a_cluster_that_can_be_told_whom_to_scrape_is_no_finding(user: Facts, seen: Facts) -> None:
+    assert findings(user, seen) == []
+
+
+def test_who_lacks_the_kinds_is_told_which_option_asks_for_each() -> None:
+    facts = {**copy.deepcopy(HEALTHY), **gpu_operator()}
+    user = {**FILE, **BY_HELM, **SCRAPED, "llm_d_gpus": {**BY_HELM["llm_d_gpus"], "metrics": True}}
+    found = [finding for finding in judge(facts, plan(user)["preflight"]) if finding.id == "monitoring/missing"]
+    assert [(finding.needed, finding.how.partition(", or ")[2]) for finding in found] == [
+        (POD_MONITORS, "write 'scrape: false' under llm_d_monitoring."),
+        ("servicemonitors.monitoring.coreos.com", "write 'metrics: false' under llm_d_gpus."),
+    ]
+
+
+def test_a_project_that_will_be_requested_is_not_missed() -> None:
+    user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
+    seen = openshift(
+        "4.21.3", V1, namespaces={"llm-d": None}, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}}
+    )
+    assert findings(user, seen) == []
+    assert findings({**user, "llm_d_request_project": False}, seen) == ["namespace/missing"]
+
+
+def test_what_could_not_be_read_is_no_finding() -> None:
+    facts = {key: value for key, value in HEALTHY.items() if key in ("version", "groups", "rights", "host")}
+    assert not judge(facts, plan(FILE)["preflight"])
+
+
+def test_our_own_pods_make_room_for_what_comes() -> None:
+    ours = busy(4)
+    ours["metadata"] = {"name": "llama-decode-x", "namespace": "llm-d", "labels": plan(FILE)["labels"]}
+    assert not findings({}, {"pods": [ours]})
+
+
+@pytest.mark.parametrize(
+    ("user", "seen"),
+    [
+        (SPANNING, {"leader_worker_set": {"namespace": None, "controller": None}}),  # nothing there: we install it
+        (SPANNING, our_lws("0.9.0")),
+        (SPANNING, {**our_lws("0.9.0"), "leader_worker_set": {"namespace": None, "controller": None}}),  # removed again, the definitions stayed
+        ({**SPANNING, "llm_d_crd_sources": {"leader_worker_set": []}}, {"crds": lws()["crds"]}),
+        (SPANNING_ADOPTED, lws()),
+        (SPANNING_ADOPTED, lws(image="0.10.0")),
+        (SPANNING_ADOPTED, {"crds": lws()["crds"]}),  # the controller may not be looked at
+        ({}, lws(image="0.2.0")),  # nobody needs it
+    ],
+)
+def test_a_leader_worker_set_that_will_do_is_no_finding(user: Facts, seen: Facts) -> None:
+    assert findings(user, seen) == []
+
+
+@pytest.mark.parametrize(
+    ("user", "group"),
+    [
+        (scaled("keda", "queue", prometheus="http://prometheus:9090"), "keda.sh"),
+        (scaled("hpa", "queue"), "custom.metrics.k8s.io"),
+        (scaled("hpa", "cpu"), "metrics.k8s.io"),
+        ({"llm_d_model_services": [{**scaled("hpa", "cpu")["llm_d_model_services"][0], "autoscaling": {"provider": "external"}}]}, "none"),
+    ],
+)
+def test_autoscalers_that_have_what_they_act_by_are_no_finding(user: Facts, group: str) -> None:
+    assert findings(user, {"groups": {**HEALTHY["groups"], group: ["v1"]}}) == []
+
+
+def test_what_is_missing_says_what_found_needed_and_how() -> None:
+    facts = {**copy.deepcopy(HEALTHY), **lws(image="0.7.0")}
+    lines = report(judge(facts, plan({**FILE, **SPANNING_ADOPTED})["preflight"]))
+    assert lines == ["error  leader_worker_set/version: LeaderWorkerSet is too old. Found: 0.7.0. Needed: 0.9.0 or newer. Have it upgraded."]
+    openshift_file = {**SPANNING, **OPENSHIFT_FILE}
+    seen = openshift("4.21.3", V1, nodes=[NODE])
+    found = judge({**copy.deepcopy(HEALTHY), **seen}, plan({**FILE, **openshift_file})["preflight"])
+    assert [finding.id for finding in found] == ["leader_worker_set/missing"] and "from the catalogue" in found[0].how
+
+
+def test_each_part_of_a_group_needs_room_on_a_node() -> None:
+    four = {**LLAMA, "replicas": 1, "accelerator": {**LLAMA["accelerator"], "per_replica": 6, "nodes": 2}}
+    user, well = {**SPANNING_ADOPTED, "llm_d_model_services": [four]}, lws()
+    second = {**NODE, "metadata": {**NODE["metadata"], "name": "gpu-2"}}
+    assert findings(user, {**well, "nodes": [NODE, second]}) == []
+    facts = {**copy.deepcopy(HEALTHY), **well, "nodes": [NODE]}
+    assert "There is room for 1 of 2 parts (2 for each replica) of llama." in report(judge(facts, plan({**FILE, **user})["preflight"]))[0]
+
+
+def test_a_replica_does_not_span_two_nodes() -> None:
+    second = {**NODE, "metadata": {**NODE["metadata"], "name": "gpu-2"}}
+    four = {**LLAMA, "replicas": 1, "accelerator": {**LLAMA["accelerator"], "per_replica": 4}}
+    assert findings({"llm_d_model_services": [four]}, {"nodes": [NODE, second], "pods": [busy(1)]}) == []
+    three_free = [busy(1), {**busy(1), "spec": {**busy(1)["spec"], "nodeName": "gpu-2"}}]
+    assert findings({"llm_d_model_services": [four]}, {"nodes": [NODE, second], "pods": three_free}) == ["accelerators/taken"]
+
+
+def test_two_services_do_not_count_the_same_accelerator_twice() -> None:
+    services = [{**LLAMA, "replicas": 3}, {**LLAMA, "name": "other", "replicas": 2, "route": {"path": "/other"}}]
+    assert findings({"llm_d_model_services": services}, {}) == ["accelerators/taken"]
+
+
+def test_definitions_that_may_not_be_read_are_there_if_they_are_served() -> None:
+    seen = {key: value for key, value in openshift("4.21.3", V1).items() if key not in ("crds", "cluster_version", "gateway_classes")}
+    facts = {key: value for key, value in {**copy.deepcopy(HEALTHY), **seen}.items() if key in {*seen, *HEALTHY} - {"crds", "nodes", "gateway_classes"}}
+    user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_model_services": []}
+    assert [finding.id for finding in judge(facts, plan(user)["preflight"])] == []
+    del facts["groups"]["gateway.networking.k8s.io"], facts["groups"][V1]
+    assert [finding.id for finding in judge(facts, plan(user)["preflight"])] == ["gateway_api/missing", "inference_extension/missing"]
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"quotas": [{**LIMITS, "spec": {"scopes": ["BestEffort"]}}]},
+        {"quotas": [{**LIMITS, "spec": {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}}}]},
+        {"quotas": [LIMITS], "limit_ranges": [{"spec": {"limits": [{"type": "Container", "default": {"cpu": "8"}}]}}]},
+        {"quotas": [{"status": {"hard": {"requests.memory": "1Ti", "cpu": "200"}}}]},  # our pods state these
+        {"limit_ranges": [{"spec": {"limits": [{"type": "PersistentVolumeClaim", "max": {"memory": "1"}}]}}]},
+    ],
+)
+def test_a_quota_that_our_pods_satisfy_is_no_finding(seen: Facts) -> None:
+    assert findings({}, seen) == []
+    assert findings({}, {"quotas": [{**LIMITS, "spec": {"scopes": ["NotTerminating"]}}]}) == ["quota/unstated"]
+
+
+def test_what_runs_beside_a_model_server_counts_too() -> None:
+    one = [{"type": "Pod", "max": {"cpu": "2050m"}}, {"type": "Container", "max": {"cpu": "2"}, "min": {"memory": "64Mi"}}]
+    enough = {"limit_ranges": [{"spec": {"limits": one}}], "quotas": [{"status": {"hard": {"requests.cpu": "5050m"}, "used": {}}}]}
+    assert findings(WITH_SIDECAR, enough) == []
+    sidecar, server = {"restartPolicy": "Always", "resources": {"requests": {"cpu": "50m"}}}, {"resources": {"requests": {"cpu": "5"}}}
+    ours = {"metadata": {"namespace": "llm-d", "labels": plan(FILE)["labels"]}, "spec": {"initContainers": [sidecar], "containers": [server]}}
+    full = {"quotas": [{"status": {"hard": {"requests.cpu": "5050m"}, "used": {"requests.cpu": "5050m"}}}]}
+    assert findings(WITH_SIDECAR, {**full, "pods": [ours]}) == [], "what is ours makes room for what comes"
+    assert findings(WITH_SIDECAR, full) == ["quota/exceeded"]
+    facts = {**copy.deepcopy(HEALTHY), "quotas": [LIMITS]}
+    (found,) = judge(facts, plan({**FILE, **WITH_SIDECAR})["preflight"])
+    assert found.found == "not stated for llama-decode, llama-decode/routing-proxy, llama-prefill, llama-epp"
+
+
+def test_a_gpu_operator_that_is_ours_or_adopted_is_no_finding() -> None:
+    ours = plan(FILE)["labels"]
+    for version in ("v26.7.0", "v26.3.1"):  # kept, and taken back, as the file says
+        named = {**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "version": version}}
+        assert findings(named, gpu_operator("gpu-operator", NEWER, **ours)) == []
+    assert findings(BY_HELM, gpu_operator()) == [] and findings(BY_HELM, gpu_operator("gpu-operator", POLICY, **ours)) == []
+    labelled = {"metadata": {"name": "gpu-cluster-policy", "labels": ours}}
+    assert findings(BY_OLM, {**openshift("4.21.3", V1), **gpu_operator("nvidia-gpu-operator", labelled)}) == []
+    assert findings({**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "install": False}}, gpu_operator("gpu-operator", POLICY)) == []
+
+
+def test_every_registry_and_every_chart_is_asked_for() -> None:
+    image = {"llm_d_images": {"vllm": "images.example.com/vllm:1"}}
+    assert plan({**FILE, **image})["preflight"]["registries"] == ["images.example.com"] and plan(FILE)["preflight"]["registries"] == []
+    assert plan({**FILE, **image, "llm_d_image_registry": "mirror:5000/x"})["preflight"]["registries"] == ["images.example.com", "mirror:5000"]
+    charts = plan({**FILE, **BY_HELM, **SPANNING, "llm_d_charts": {**BY_HELM["llm_d_charts"], "leader_worker_set": "/charts/lws"}})["preflight"]["charts"]
+    assert [(chart["name"], chart["brings"]) for chart in charts] == [
+        ("envoy-gateway", "controllers"),
+        ("lws", "leader_worker_set"),
+        ("gpu-operator", "gpu_operator"),
+    ]
+
+
+def test_rights_in_a_project_come_with_it() -> None:
+    user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
+    rights = [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": False}]
+    seen = openshift("4.21.3", V1, rights=rights, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}})
+    assert "rights/lacking" in findings(user, seen)
+    assert "rights/lacking" not in findings(user, {**seen, "namespaces": {"llm-d": None}})
+    assert "rights/lacking" in findings({**user, "llm_d_request_project": False}, {**seen, "namespaces": {"llm-d": None}})
+
+
+def test_all_findings_come_at_once_and_say_what_found_needed_how() -> None:
+    facts = {**copy.deepcopy(HEALTHY), "version": "v1.27.1", "pods": [busy(4)], "secrets": {"llm-d/hf": None}}
+    lines = report(judge(facts, plan(FILE)["preflight"]))
+    assert len(lines) == 3
+    assert "kubernetes/version: Kubernetes is too old. Found: v1.27.1. Needed: 1.29 or newer." in lines[0]
+    assert "There is room for 0 of 2 replicas of llama. Found: free: gpu-1 0 of 4." in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("facts", "name", "flavour"),
+    [
+        ({"version": "v1.33.5-gke.1201000"}, "gke", "gke"),
+        ({"version": "v1.33.5-eks-113cf36"}, "eks", "eks"),
+        ({"version": "v1.33.2", "nodes": [{"metadata": {"name": "aks-1", "labels": {"kubernetes.azure.com/cluster": "MC_x"}}}]}, "aks", "aks"),
+        ({"version": "v1.32.4+rke2r1"}, "kubernetes", "rke2"),
+        ({"version": "v1.32.4+k3s1"}, "kubernetes", "k3s"),
+        (
+            {"version": "v1.34.0", "nodes": [{"metadata": {"name": "kind-control-plane"}, "spec": {"providerID": "kind://docker/kind/kind-control-plane"}}]},
+            "kubernetes",
+            "kind",
+        ),
+        ({"version": "v1.34.4", "nodes": [{"metadata": {"name": "local"}}]}, "kubernetes", "local"),
+        (
+            {"version": "v1.33.6", "groups": {"config.openshift.io": ["v1"]}, "cluster_version": {"status": {"desired": {"version": "4.20.1"}}}},
+            "openshift",
+            "openshift",
+        ),
+    ],
+)
+def test_a_platform_is_known_by_what_it_shows(facts: Facts, name: str, flavour: str) -> None:
+    assert (detect(facts)["name"], detect(facts)["flavour"]) == (name, flavour)
+
+
+def test_what_was_seen_is_told_in_short() -> None:
+    storage = {"fast": {"metadata": {}}, "standard": {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}}
+    amd = {"metadata": {"name": "amd-1", "labels": {}}, "status": {"allocatable": {"amd.com/gpu": "8"}}}
+    facts = {**copy.deepcopy(HEALTHY), "pods": [busy(3)], "nodes": [NODE, {**NODE, "metadata": {**NODE["metadata"], "name": "gpu-2"}}, amd]}
+    needs = plan(FILE)["preflight"]
+    assert summary({**facts, "storage_classes": storage}, needs, detect(facts)) == {
+        "user": "admin",
+        "nodes": 3,
+        "accelerators": {"NVIDIA-L40S": "5 of 8", "amd.com/gpu": "8 of 8"},
+        "groups": {"gateway.networking.k8s.io": ["v1", "v1beta1"], "inference.networking.k8s.io": ["v1"]},
+        "crds": {name: entry for name, entry in HEALTHY["crds"].items() if entry["version"]},
+        "gateway_classes": ["istio"],
+        "controllers": {"istio-system/istiod": "1.29.2"},
+        "default_storage_class": "standard",
+        "load_balancer": True,
+    }
+    assert summary(facts, plan({**FILE, "llm_d_model_services": []})["preflight"], detect(facts))["accelerators"] is None, "not all pods were looked at"
+    unread = summary({"version": "v1.34.4", "groups": {}, "rights": []}, needs, detect({"version": "v1.34.4"}))
+    assert [unread[key] for key in ("nodes", "accelerators", "load_balancer", "default_storage_class")] == [None] * 4
+
+
+def test_quantities() -> None:
+    assert [amount(text) for text in ("47810m", "4", "1Ki", "2G", "", None)] == [amount("47.81"), 4, 1024, 2 * 10**9, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("toleration", "right"),
+    [
+        ({"operator": "Exists"}, True),
+        ({"key": GPU, "operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"key": GPU, "value": "x"}, False),
+        ({"key": GPU, "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "other", "operator": "Exists"}, False),
+    ],
+)
+def test_tolerations(toleration: Facts, right: bool) -> None:
+    assert tolerated({"key": GPU, "effect": "NoSchedule"}, [toleration]) is right
+
+
+def test_no_proxy_names_hosts_and_their_children() -> None:
+    assert exempt("api.example.com", "localhost,.example.com") and exempt("a", "*") and not exempt("api.example.org", "example.com,")

@@ -1,0 +1,158 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every engine is known by its pages, and the scheduler's numbers are found in its metrics, or named with what their absence breaks."""
+
+from __future__ import annotations
+
+import engine_servers as pages
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text
+from ansible_collections.llm_d.inference.plugins.module_utils.inference import health
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client, UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.releases import engines
+from hypothesis import given
+from hypothesis import strategies as st
+from local_servers import serve
+
+
+def look(url, **options):
+    return health.look(Client(UrlTransport(url)), health.Wanted(**{"level": "metrics", "model": pages.MODEL, "request_timeout": 2.0, **options}))
+
+
+@pytest.mark.parametrize(
+    "name, engine, version, block",
+    [
+        ("vllm", "vllm", "0.33.0", 16),
+        ("sglang", "sglang", "0.5.4", 64),
+        ("tensorrt_llm", "tensorrt_llm", "1.2.0", 32),
+        ("triton_openai", "triton", None, 64),
+        ("triton", "triton", "2.60.0", 64),
+    ],
+)
+@pytest.mark.parametrize("given_engine", [False, True])
+def test_each_engine_is_detected_and_climbs_the_whole_ladder(name, engine, version, block, given_engine):
+    with serve(pages.engine(name)) as url:
+        found = look(url, engine=engine if given_engine else "auto")
+    assert found.healthy, found.failed
+    assert (found.engine, found.version, found.reached) == (engine, version, "metrics")
+    assert found.metrics["block_size"].value == block and found.notes == []
+    assert all(reading.ok for reading in found.metrics.values())
+
+
+def test_an_unknown_engine_is_known_by_its_metrics():
+    with serve(pages.engine("vllm", **{"/v1/models": (200, "application/json", pages.listed("acme"))})) as url:
+        assert look(url).engine == "vllm"
+
+
+@pytest.mark.parametrize(
+    "metric, breaks",
+    [
+        ("vllm:num_requests_waiting", "queue scorer"),
+        ("vllm:num_requests_running", "running requests"),
+        ("vllm:kv_cache_usage_perc", "KV cache scorer"),
+    ],
+)
+def test_a_missing_metric_is_named_with_what_it_breaks(metric, breaks):
+    page = "".join(line for line in pages.VLLM.splitlines(True) if metric not in line)
+    with serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page)})) as url:
+        found = look(url)
+    assert found.reached == "serving" and found.failed.name == "metrics" and found.failed.kind == "metrics"
+    assert f"{metric} is not exported by vLLM" in found.failed.evidence and breaks in found.failed.evidence and found.failed.remedy
+
+
+def test_what_is_not_required_is_a_note():
+    page = "".join(line for line in pages.VLLM.splitlines(True) if "cache_config" not in line and "lora" not in line)
+    with serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page)})) as url:
+        found = look(url)
+        refused = look(url, signals=("block_size",))
+    assert found.healthy and len(found.notes) == 2 and "prefix scorer cannot tune itself" in found.notes[0]
+    assert not refused.healthy
+
+
+@pytest.mark.parametrize("name, title, metric", [("vllm", "vLLM", "vllm:lora_requests_info"), ("sglang", "SGLang", "lora")])
+def test_adapters_are_asked_for_only_where_the_scheduler_reads_them(name, title, metric):
+    """Without --enable-lora vLLM says nothing of adapters, and others never do: that is odd only where a scorer counts on it."""
+    page = "".join(line for line in (pages.VLLM if name == "vllm" else pages.SGLANG).splitlines(True) if "lora" not in line)
+    with serve(pages.engine(name, **{"/metrics": (200, pages.TEXT, page)})) as url:
+        plain, wanted = look(url), look(url, signals=(*engines.REQUIRED, "lora"))
+    assert plain.healthy and plain.notes == [] and not wanted.healthy
+    assert f"{metric} is not exported by {title}: the LoRA affinity scorer" in wanted.failed.evidence and "--enable-lora" in wanted.failed.remedy
+
+
+def test_adapters_are_counted_and_what_else_is_missing_comes_first():
+    page = "".join(line for line in pages.VLLM.splitlines(True) if "waiting{" not in line)
+    with serve(pages.engine("vllm")) as url, serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page.replace("max_lora", "max"))})) as worse:
+        found, less = look(url, signals=("lora",)), look(worse, signals=(*engines.REQUIRED, "lora"))
+    assert found.healthy and found.metrics["lora"].value == 4 and "vllm:lora_requests_info 4" in found.checks[-1].evidence
+    assert "lora_requests_info" in less.failed.evidence and less.failed.remedy == "leave out --disable-log-stats"
+
+
+def test_the_old_name_of_a_metric_is_told():
+    with serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, pages.VLLM.replace("kv_cache_usage", "gpu_cache_usage"))})) as url:
+        found = look(url)
+    assert found.healthy and found.metrics["kv_cache"].metric == "vllm:gpu_cache_usage_perc" and "old name of vllm:kv_cache_usage_perc" in found.notes[0]
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])
+def test_what_is_no_number_counts_as_missing(value):
+    page = pages.VLLM.replace('kv_cache_usage_perc{engine="0",model_name="acme/tiny"} 0.125', f'kv_cache_usage_perc{{engine="0"}} {value}')
+    with serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page)})) as url:
+        assert "kv_cache_usage_perc is not exported" in look(url).failed.evidence
+
+
+@pytest.mark.parametrize(
+    "name, page, said, remedy",
+    [
+        ("sglang", (404, "text/plain", "Not Found"), "404", "--enable-metrics"),
+        ("vllm", (200, pages.TEXT, ""), "no metrics on that page", "--disable-log-stats"),
+        ("vllm", (200, "text/html", "<html>Sign in</html>"), "Sign in", ""),
+        ("vllm", (200, pages.TEXT, "go_goroutines 7\n"), "vllm:num_requests_waiting is not exported", "--disable-log-stats"),
+        ("vllm", (401, "text/plain", "who are you"), "401", "key"),
+    ],
+)
+def test_a_page_without_metrics(name, page, said, remedy):
+    with serve(pages.engine(name, **{"/metrics": page})) as url:
+        found = look(url)
+    assert said in found.failed.evidence and remedy in found.failed.remedy and found.failed.remedy
+
+
+def test_json_statistics_are_no_metrics():
+    with serve(pages.engine("tensorrt_llm", **{"/prometheus/metrics": None})) as url:
+        found = look(url)
+    assert "no metrics on that page (application/json)" in found.failed.evidence and "return_perf_metrics" in found.failed.remedy
+
+
+def test_metrics_on_another_port():
+    with serve(pages.engine("triton_openai", **{"/metrics": None})) as url, serve(pages.engine("triton")) as other:
+        found = health.look(Client(UrlTransport(url)), health.Wanted("metrics", pages.MODEL), pages=Client(UrlTransport(other)))
+    assert found.healthy and found.metrics["waiting"].value == 1 and found.metrics["running"].value == 2
+
+
+@pytest.mark.parametrize(
+    "path, answer, kind",
+    [
+        ("generate", (200, "application/json", '{"error":"CUDA out of memory"}'), "error_in_answer"),
+        ("generate", (200, "application/json", "[]"), "bad_json"),
+        ("generate_stream", (200, "text/event-stream", 'data: {"error":"executor died"}\n\n'), "error_in_stream"),
+        ("generate_stream", (200, "text/event-stream", ""), "truncated"),
+        ("generate_stream", (500, "application/json", '{"error":"unload"}'), "status"),
+    ],
+)
+def test_triton_that_does_not_serve(path, answer, kind):
+    with serve(pages.engine("triton", **{f"/v2/models/{pages.MODEL}/{path}": answer})) as url:
+        found = look(url)
+    assert found.reached == "ready" and found.failed.kind == kind and found.failed.remedy
+
+
+def test_without_completions_none_is_sent():
+    with serve(pages.engine("vllm", **{"/v1/completions": (500, "text/plain", "must not be asked")})) as url:
+        found = look(url, completions=False)
+    assert found.healthy and [check.name for check in found.checks] == ["health", "models", "metrics"]
+
+
+@given(st.sampled_from(sorted(engines.ENGINES)), st.text())
+def test_reading_never_raises(engine, page):
+    readings = engines.read(engine, prometheus_text.parse(page))
+    assert set(readings) | {"lora"} == set(engines.SIGNALS)
+    engines.lacking(engine, readings, engines.SIGNALS)

@@ -1,0 +1,167 @@
+"""Completing and judging one value: defaults at any depth, strict types, every problem at once."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import FORMATS, REDACTED, Field, complete, suggest
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
+
+ENGINE = Field(
+    "dict",
+    "Engine.",
+    default={},
+    options={
+        "port": Field("int", "Port.", default=8000, minimum=1024, maximum=65535),
+        "env": Field("map", "Environment.", default={}, keys="env_name", elements=Field("str", "Value.", secret=True)),
+        "simulator": Field("dict", "Simulator.", options={"seed": Field("int", "Seed.")}),
+    },
+)
+SERVICE = Field(
+    "dict",
+    "Service.",
+    options={
+        "name": Field("str", "Name.", required=True, format="dns_label"),
+        "replicas": Field("int", "Replicas.", default=1, minimum=0),
+        "weight": Field("float", "Weight.", default=0.5),
+        "install": Field("bool", "Install.", default=True),
+        "engine": ENGINE,
+        "hostnames": Field("list", "Hosts.", default=[], elements=Field("str", "Host.", format="hostname")),
+        "memory": Field("quantity", "Memory."),
+    },
+)
+
+
+def problems(value: object) -> dict[str, str]:
+    """Path to text of every problem of a service."""
+    return {problem.path: f"{problem.reason} {problem.fix}" for problem in complete(value, SERVICE, "s")[1]}
+
+
+def test_defaults_are_completed_at_any_depth() -> None:
+    value, found = complete({"name": "a", "engine": {"simulator": {}}}, SERVICE, "s")
+    assert not found
+    assert value == {
+        "name": "a",
+        "replicas": 1,
+        "weight": 0.5,
+        "install": True,
+        "hostnames": [],
+        "memory": None,
+        "engine": {"port": 8000, "env": {}, "simulator": {"seed": None}},
+    }
+
+
+def test_a_default_is_never_shared() -> None:
+    first, second = (complete({"name": "a"}, SERVICE, "s")[0] for _count in range(2))
+    first["hostnames"].append("x")
+    assert second["hostnames"] == []
+
+
+def test_an_option_without_a_value_counts_as_left_out() -> None:
+    value, found = complete({"name": "a", "replicas": None, "engine": None}, SERVICE, "s")
+    assert not found
+    assert value["replicas"] == 1 and value["engine"]["port"] == 8000
+
+
+def test_all_problems_come_at_once() -> None:
+    assert set(problems({"name": "A_b", "replicas": -1, "engine": {"port": 1, "prot": 2}, "hostnames": ["ok", "Not ok"]})) == {
+        "s.name",
+        "s.replicas",
+        "s.engine.port",
+        "s.engine.prot",
+        "s.hostnames[1]",
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "words"),
+    [
+        ({"name": "a", "replicas": "4"}, "s.replicas", "without quotes: 4"),
+        ({"name": "a", "replicas": True}, "s.replicas", "is true/false, not a whole number"),
+        ({"name": "a", "replicas": 1.5}, "s.replicas", "is a number, not a whole number"),
+        ({"name": "a", "install": "yes"}, "s.install", "Write true or false, without quotes"),
+        ({"name": "a", "install": 1}, "s.install", "is a whole number, not true or false"),
+        ({"name": 8}, "s.name", 'Write it in quotes: "8"'),
+        ({}, "s.name", "is missing."),
+        ({"name": "a", "engine": []}, "s.engine", "is a list, not a mapping"),
+        ({"name": "a", "hostnames": "h"}, "s.hostnames", "Write it as a list: [h]."),
+        ({"name": "a", "hostnames": {"h": 1}}, "s.hostnames", "Put '- ' in front of each element."),
+        ({"name": "a", "hostnames": [None]}, "s.hostnames[0]", "is empty."),
+        ({"name": "a", "port": 1}, "s.port", "Write it under engine."),
+        ({"name": "a", "seed": 1}, "s.seed", "Write it under engine.simulator."),
+        ({"name": "a", "zzz": 1}, "s.zzz", "Allowed here: engine, hostnames, install, memory, name, replicas, weight."),
+        ({"name": "a", "replcas": 1}, "s.replcas", "Did you mean 'replicas'?"),
+        ({"name": "a", "memory": "5 GB"}, "s.memory", "Kubernetes quantity"),
+        ({"name": "a", "engine": {"env": {"1X": "v"}}}, "s.engine.env.1X", "not starting with a digit"),
+        ({"name": "a", "engine": {"env": {5: "v"}}}, "s.engine.env.5", 'Write it in quotes: "5".'),
+    ],
+)
+def test_each_mistake_says_what_to_write(value: object, path: str, words: str) -> None:
+    found = problems(value)
+    assert list(found) == [path]
+    assert words in found[path]
+
+
+def test_a_whole_number_is_a_number_and_a_quantity() -> None:
+    value, found = complete({"name": "a", "weight": 2, "memory": 2}, SERVICE, "s")
+    assert not found
+    assert value["weight"] == 2 and value["memory"] == "2"
+
+
+def test_a_secret_is_never_shown() -> None:
+    found = complete({"name": "a", "engine": {"env": {"TOKEN": 31337}}}, SERVICE, "s")[1]
+    assert [problem.value for problem in found] == [REDACTED]
+    assert "31337" not in str(found[0])
+
+
+def test_a_planned_choice_is_told_from_an_unknown_one() -> None:
+    field = Field("str", "Provider.", choices=("envoy_gateway",), planned=("istio",))
+    assert "planned, but not supported yet" in str(complete("istio", field, "p")[1][0])
+    assert "Did you mean 'envoy_gateway'?" in str(complete("envoy", field, "p")[1][0])
+
+
+def test_a_suggestion_looks_past_case_and_dashes() -> None:
+    assert suggest("Max-Model-Len", ["max_model_len", "block_size"]) == "max_model_len"
+    assert suggest("frobnicate", ["max_model_len"]) is None
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_the_example_of_a_format_has_that_format(name: str) -> None:
+    assert FORMATS[name].pattern.match(FORMATS[name].example)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("dns_label", "a" * 64),
+        ("dns_label", "-a"),
+        ("dns_label", "a.b"),
+        ("dns_label", "a\n"),
+        ("quantity", "1 Gi"),
+        ("duration", "5"),
+        ("url_path", "llama"),
+        ("url_path", "/a//b"),
+        ("image", "vllm"),
+        ("image_prefix", "host/"),
+        ("model_uri", "meta-llama/x"),
+        ("model_uri", "hf://x"),
+        ("gateway_duration", "1.5s"),
+        ("hostname", "a.*.b"),
+        ("label_value", "a b"),
+    ],
+)
+def test_a_wrong_text_is_refused(name: str, text: str) -> None:
+    assert not FORMATS[name].pattern.match(text)
+
+
+def test_every_default_and_example_of_the_schema_is_valid() -> None:
+    def walk(field: Field, path: str) -> None:
+        for text in (field.default, field.example):
+            if text is not None:
+                assert complete(text, field, path)[1] == [], path
+        for name, inner in (field.options or {}).items():
+            walk(inner, f"{path}.{name}")
+        if field.elements:
+            walk(field.elements, f"{path}[]")
+
+    for name, field in VARIABLES.items():
+        walk(field, name)

@@ -1,0 +1,461 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The probe against a gateway that schedules, and against ones that do not: what is seen, and what is claimed of it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import time
+import types
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client, UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_claims
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_counters import Counters, Servers
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_probe import Limits, Prober
+from engine_servers import ApiServer, pod
+from local_servers import JSON, InferenceGateway, serve, whole
+
+NAMES = {
+    "requests": "inference_objective_request_total",
+    "scheduler_attempts": "inference_extension_scheduler_attempts_total",
+    "ready_endpoints": "inference_pool_ready_pods",
+    "plugin_duration": "inference_extension_plugin_duration_seconds",
+}
+LIMITS = Limits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3, refresh=0.3, indexing=0.0, edge=0.1)
+
+
+def probe(gateway, counters=True, names=None, limits=LIMITS, **service):
+    with serve(gateway) as url:
+        service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "promises": ["sticky", "spread"], **service}
+        reader = Counters(lambda: [UrlTransport(url)], "/metrics", names or NAMES) if counters else None
+        return Prober(service, Client(UrlTransport(url)), reader, limits).run()
+
+
+def judged(gateway, **options):
+    """{claim: (ok, evidence, remedy)} of one probe."""
+    found, skipped = routing_claims.judge_service(probe(gateway, **options))
+    assert all(entry["ok"] or entry["remedy"] for entry in found)
+    return (
+        {entry["id"].split("/")[1]: (entry["ok"], entry["evidence"], entry["remedy"]) for entry in found},
+        {entry["id"].split("/")[1]: entry["why"] for entry in skipped},
+    )
+
+
+def test_a_gateway_that_schedules():
+    gateway = InferenceGateway()
+    seen = probe(gateway)
+    assert seen["sent"] == 10 and seen["scheduled"] == 10 and seen["failures"] == []
+    assert len(gateway.prompts) == 12  # two of them were for health, before the counting
+    assert seen["counters"]["moved"] == {"requests": 10, "scheduler_attempts": 10} and seen["counters"]["sent"] == 10
+    assert list(seen["sticky"]["servers"].values()) == [6] and len(seen["spread"]["servers"]) == 2
+    found, skipped = routing_claims.judge_service(seen)
+    assert [(entry["id"], entry["ok"]) for entry in found] == [
+        ("llama-8b/serving", True),
+        ("llama-8b/scheduled", True),
+        ("llama-8b/counted", True),
+        ("llama-8b/sticky", True),
+        ("llama-8b/cached", True),
+        ("llama-8b/spread", True),
+    ]
+    assert [entry["id"] for entry in skipped] == ["llama-8b/obeyed"] and all(entry["remedy"] == "" for entry in found)
+
+
+def test_a_second_run_is_as_good_as_the_first():
+    gateway = InferenceGateway()
+    for dummy in range(2):
+        assert all(entry["ok"] for entry in routing_claims.judge_service(probe(gateway))[0])
+    prompts = [prompt for prompt in gateway.prompts if not prompt.startswith("Count")]
+    assert len({prompt[:64] for prompt in prompts}) == 2 * (1 + 4)
+
+
+def test_prefixes_are_long_enough_for_several_blocks_and_short_enough_for_the_model():
+    gateway = InferenceGateway()
+    probe(gateway)
+    words = [len(prompt.split()) for prompt in gateway.prompts if not prompt.startswith("Count")]
+    assert min(words) > 4 * 16 and max(words) < 1024 // 2
+
+
+def test_without_stickiness():
+    found, skipped = judged(InferenceGateway(sticky=False))
+    assert found["sticky"][0] is False and "pod-a (3), pod-b (3)" in found["sticky"][1]
+    assert found["counted"][0] and found["spread"][0]
+
+
+def test_without_spread_the_number_of_requests_is_bounded():
+    gateway = InferenceGateway(one_server=True)
+    found, skipped = judged(gateway)
+    assert found["spread"][0] is False and "24 requests" in found["spread"][1] and "knows 2 ready endpoints" in found["spread"][1]
+    assert len(gateway.prompts) == 2 + 6 + 24
+    assert found["sticky"][0]
+
+
+@pytest.mark.parametrize("replicas, servers, why", [(1, 2, "one replica"), (0, 2, "no replicas"), (None, 1, "one replica")])
+def test_with_one_server_there_is_nothing_to_prove(replicas, servers, why):
+    gateway = InferenceGateway(servers=["pod-a", "pod-b"][:servers])
+    found, skipped = judged(gateway, replicas=replicas)
+    assert why in skipped["sticky"] and why in skipped["spread"] and set(found) == {"serving", "scheduled", "counted", "cached"}
+
+
+def test_nobody_knows_the_number_of_servers():
+    assert "not known" in judged(InferenceGateway(), replicas=None, names={key: NAMES[key] for key in ("requests", "scheduler_attempts")})[1]["spread"]
+
+
+def test_what_the_policy_does_not_promise_is_not_claimed():
+    gateway = InferenceGateway(sticky=False)
+    found, skipped = judged(gateway, promises=["spread"])
+    assert "does not promise" in skipped["sticky"] and found["spread"][0] and not {"roam", "follow", "split", "avoid", "cached"} & {*found, *skipped}
+    assert len(gateway.prompts) == 2 + 4
+
+
+def test_requests_that_go_past_the_picker():
+    found, skipped = judged(InferenceGateway(scheduler_header=False, counting=0))
+    assert found["scheduled"][0] is False and found["scheduled"][1].startswith("0 of 10")
+    assert found["counted"][0] is False and "requests by 0" in found["counted"][1] and "may lead around it" in found["counted"][2]
+
+
+def test_other_traffic_at_the_same_time():
+    found, skipped = judged(InferenceGateway(counting=2))
+    assert found["counted"][0] is False and "requests by 20" in found["counted"][1] and "other clients" in found["counted"][2]
+
+
+def test_a_picker_that_restarted():
+    class Restarted(InferenceGateway):
+        def complete(self, request):
+            if len(self.prompts) == 5:
+                self.counted, self.attempts = 0, dict.fromkeys(self.attempts, 0)
+            return super().complete(request)
+
+    found, skipped = judged(Restarted())
+    assert found["counted"][0] is False and "requests by -" in found["counted"][1] and "restarted" in found["counted"][2]
+
+
+def test_a_gateway_that_still_asks_the_picker_before():
+    class Late(InferenceGateway):
+        """The requests of health and two more are decided by an endpoint picker that nobody reads."""
+
+        def complete(self, request):
+            counted, attempts = self.counted, dict(self.attempts)
+            answer = super().complete(request)
+            if len(self.prompts) <= 4:
+                self.counted, self.attempts = counted, attempts
+            return answer
+
+    gateway = Late()
+    assert all(ok for ok, _evidence, _remedy in judged(gateway, limits=dataclasses.replace(LIMITS, settle=5.0))[0].values())
+    assert gateway.prompts.count("Who picks?") == 3
+
+
+def test_a_picker_that_is_never_asked_is_not_waited_for_without_end():
+    class Past(InferenceGateway):
+        def complete(self, request):
+            answer = super().complete(request)
+            self.counted, self.attempts = 7, dict.fromkeys(self.attempts, 7)
+            return answer
+
+    found, skipped = judged(Past(), limits=dataclasses.replace(LIMITS, gap=0.05))
+    assert found["counted"][0] is False and "requests by 0" in found["counted"][1]
+
+
+def test_metric_names_of_another_release():
+    found, skipped = judged(InferenceGateway(), names={**NAMES, "requests": "llm_d_epp_request_total"})
+    assert found["counted"][0] is False and "no such series" in found["counted"][1] and "llm_d_release" in found["counted"][2]
+
+
+def test_a_series_that_starts_with_the_first_request():
+    class Fresh(InferenceGateway):
+        def metrics(self):
+            return super().metrics() if self.prompts[2:] else "process_start_time_seconds 1\n"
+
+    gateway = Fresh()
+    gateway.counted, gateway.attempts = -2, {"pod-a": -1, "pod-b": -1}
+    assert judged(gateway)[0]["counted"][0]
+
+
+@pytest.mark.parametrize("knobs, said", [({"metrics_status": 401}, "401"), ({"metrics_status": 500}, "500")])
+def test_metrics_that_cannot_be_read(knobs, said):
+    found, skipped = judged(InferenceGateway(**knobs))
+    assert found["counted"][0] is False and said in found["counted"][1] and "--metrics-endpoint-auth=false" in found["counted"][2]
+    assert found["sticky"][0]
+
+
+def test_no_metrics_given():
+    assert "not read" in judged(InferenceGateway(), counters=False)[0]["counted"][1]
+
+
+def test_servers_that_do_not_say_who_they_are_are_known_by_the_pickers_counters():
+    seen = probe(InferenceGateway(pod_header=False, pod_label=True))
+    assert seen["sticky"]["source"] == "scheduler_attempts per server" and list(seen["sticky"]["servers"].values()) == [6]
+    assert len(seen["spread"]["servers"]) == 2 and seen["sent"] == 10
+    assert all(entry["ok"] for entry in routing_claims.judge_service(seen)[0])
+
+
+def test_nobody_says_who_answered():
+    found, skipped = judged(InferenceGateway(pod_header=False))
+    assert found["sticky"][0] is False and "pods/proxy" in found["sticky"][2] and found["spread"][0] is False
+    assert found["counted"][0]
+
+
+def test_a_service_that_is_down_is_not_bombarded():
+    gateway = InferenceGateway(fail_after=0)
+    found, skipped = judged(gateway)
+    assert set(found) == {"serving"} and found["serving"][0] is False
+    assert "no healthy upstream" in found["serving"][1] and "looks in" in found["serving"][1] and "selector" in found["serving"][2]
+    assert set(skipped) == {"scheduled", "counted", "endpoints", "plugins", "obeyed", "sticky", "cached", "spread"}
+
+
+def test_a_request_that_fails_in_the_middle():
+    found, skipped = judged(InferenceGateway(fail_after=5))
+    assert found["serving"][0] is False and "request 4 of this proof" in found["serving"][1]
+
+
+def test_the_whole_is_bounded_in_time():
+    def hang(handler, method, path, body):
+        time.sleep(5)
+
+    start = time.monotonic()
+    seen = probe(hang, limits=Limits(request_timeout=0.2, wait=0.5))
+    assert time.monotonic() - start < 4 and seen["health"]["healthy"] is False
+
+
+RAN = [("Scorer", "queue-scorer"), ("Picker", "max-score-picker")]
+PLUGINS = {"Filter": [], "Scorer": ["queue-scorer"], "Picker": ["max-score-picker"]}
+
+
+def test_the_plugins_that_ran_are_those_of_the_plan():
+    assert judged(InferenceGateway(plugins=RAN), plugins=PLUGINS)[0]["plugins"][:2] == (
+        True,
+        "ran for these requests: scorer: queue-scorer (10); picker: max-score-picker (10)",
+    )
+    found, _skipped = judged(InferenceGateway(plugins=[("Picker", "random-picker")]), plugins=PLUGINS)
+    assert found["plugins"][0] is False and "queue-scorer did not run as scorer" in found["plugins"][1]
+    assert "random-picker ran as picker and is not in the plan" in found["plugins"][1]
+
+
+def test_plugins_that_ran_before_and_not_for_these_requests():
+    class Idle(InferenceGateway):
+        def metrics(self):
+            return super().metrics().replace(f'plugin_type="queue-scorer"}} {self.counted}', 'plugin_type="queue-scorer"} 14')
+
+    found, _skipped = judged(Idle(plugins=RAN), plugins=PLUGINS)
+    assert found["plugins"][0] is False and "queue-scorer did not run" in found["plugins"][1]
+
+
+def test_who_is_picked_answers():
+    assert judged(InferenceGateway(pod_label=True))[0]["obeyed"][0]
+    found, _skipped = judged(InferenceGateway(pod_label=True, obeys=False))
+    assert found["obeyed"][0] is False and "pod-a answered" in found["obeyed"][1] and found["counted"][0]
+
+
+def test_the_picker_knows_all_servers():
+    assert judged(InferenceGateway(), endpoints=2)[0]["endpoints"][:2] == (True, "the endpoint picker knows 2 of 2 servers")
+    found, _skipped = judged(InferenceGateway(ready=1), endpoints=2)
+    assert found["endpoints"][0] is False and "1 of 2" in found["endpoints"][1]
+
+
+def test_a_gauge_that_is_written_late_is_waited_for():
+    class Late(InferenceGateway):
+        reads = 0
+
+        def metrics(self):
+            self.reads += 1
+            self.knobs["ready"] = 0 if self.reads < 4 else 2
+            return super().metrics()
+
+    assert judged(Late(), endpoints=2, limits=Limits(gap=0.0, settle=0.2, wait=0.3, refresh=3.0))[0]["endpoints"][0]
+
+
+def test_a_cache_that_is_not_used():
+    found, _skipped = judged(InferenceGateway(caching=False))
+    assert found["cached"][0] is False and "0 of 5 requests" in found["cached"][1] and found["sticky"][0]
+    assert "--enable-prompt-tokens-details" in judged(InferenceGateway(caching=None))[1]["cached"]
+
+
+def test_a_policy_without_memory():
+    assert judged(InferenceGateway(sticky=False), promises=["spread", "roam"])[0]["roam"][0]
+    found, _skipped = judged(InferenceGateway(), promises=["spread", "roam"])
+    assert found["roam"][0] is False and "24 requests with one shared prefix" in found["roam"][1] and found["spread"][0]
+
+
+def test_several_endpoint_pickers_are_added_up():
+    gateway, other = InferenceGateway(), InferenceGateway(ready=1)
+
+    def half(handler, method, path, body):
+        if path == "/v1/completions":
+            other.counted += 1  # every second request went through the other one, which counts it instead
+            other.attempts["pod-a"] += 1
+            gateway.counted -= len(gateway.prompts) % 2
+            other.counted -= 1 - len(gateway.prompts) % 2
+        return gateway(handler, method, path, body)
+
+    with serve(half) as url, serve(other) as second:
+        service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "endpoints": 2, "promises": ["sticky", "spread"]}
+        reader = Counters(lambda: [UrlTransport(url), UrlTransport(second)], "/metrics", NAMES)
+        seen = Prober(service, Client(UrlTransport(url)), reader, LIMITS).run()
+    assert seen["pickers"] == 2 and seen["counters"]["moved"]["requests"] == seen["sent"] == 10
+    assert seen["ready_endpoints"] == 1  # that of the one that knows fewest
+
+
+def test_no_endpoint_picker_at_all():
+    with serve(InferenceGateway()) as url:
+        service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "promises": ["spread"]}
+        seen = Prober(service, Client(UrlTransport(url)), Counters(lambda: [], "/metrics", NAMES), LIMITS).run()
+    found = {entry["id"]: entry for entry in routing_claims.judge_service(seen)[0]}
+    assert found["llama-8b/counted"]["ok"] is False and "no endpoint picker is ready" in found["llama-8b/counted"]["evidence"]
+
+
+class Behind:
+    """The servers behind a gateway, asked directly. `learns`: whether the gateway hears of it."""
+
+    def __init__(self, gateway, name, learns=True, status=200, busy=1.0):
+        self.gateway, self.name, self.learns, self.status, self.busy = gateway, name, learns, status, busy
+
+    def __call__(self, handler, method, path, body):
+        if path == "/metrics":
+            served = self.gateway.attempts.get(self.name, self.gateway.cold) if self.learns else 3
+            return (
+                self.status,
+                {"Content-Type": "text/plain"},
+                (f'vllm:request_success_total{{finished_reason="length"}} {served}\nvllm:num_requests_waiting {self.gateway.waiting.get(self.name, 0)}\n'),
+            )
+        if json.loads(body).get("ignore_eos"):
+            self.gateway.keep_busy(self.name, self.busy)
+        if self.learns:
+            self.gateway.homes[json.loads(body)["prompt"][:256]] = self.name
+        return self.status, {"Content-Type": JSON}, whole()
+
+
+def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, seats=5, events_wait=0.3, **knobs):
+    """What a probe sees of a gateway and of the servers behind it, which are reached through a real API server's pages."""
+    with contextlib.ExitStack() as stack:
+        labels = {"llm-d.ai/role": role}
+        pods = [pod(name, stack.enter_context(serve(Behind(gateway, name, **knobs))), labels) for name in names]
+        monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(ApiServer(pods))))
+        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
+        url = stack.enter_context(serve(gateway))
+        servers = Servers(connect(types.SimpleNamespace(params={})), "llm-d", [{"role": role, "labels": labels, "port": "8000"}])
+        service = {
+            "name": "llama-8b",
+            "url": url,
+            "model": "acme/tiny",
+            "replicas": 2,
+            "cold_tokens": 16,
+            "max_num_seqs": seats,
+            "events_wait": events_wait,
+            "promises": promises or ["spread", "follow" if role == "decode" else "split"],
+        }
+        seen = Prober(service, Client(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers).run()
+    found, skipped = routing_claims.judge_service(seen)
+    assert all(entry["ok"] or entry["remedy"] for entry in found)
+    return {entry["id"].split("/")[1]: entry for entry in found}, seen
+
+
+def test_a_prompt_leads_to_the_server_that_was_asked_directly(monkeypatch):
+    found, seen = behind(monkeypatch, InferenceGateway(), "decode")
+    assert found["follow"]["ok"] and "6 of 6 prompts that 2 servers learnt" in found["follow"]["evidence"] and found["counted"]["ok"]
+    assert seen["follow"] == {"sent": 6, "right": 6, "servers": 2}
+
+
+class Late(InferenceGateway):
+    """KV events come to it some requests later, and not for some while in the middle; without them no prompt is known anywhere."""
+
+    def __init__(self, *deaf, **knobs):
+        super().__init__(**knobs)
+        self.deaf = deaf
+
+    def pick(self, prompt):
+        if not any(len(self.prompts) in span for span in self.deaf):
+            return super().pick(prompt)
+        self.homes.pop(prompt[:256], None)
+        return self.knobs["servers"][len(self.prompts) // 2 % 2]
+
+
+def test_prompts_stay_at_one_server_once_kv_events_come(monkeypatch):
+    """By KV events alone an endpoint picker knows a prefix: the proof waits for them before it asks anything that needs them."""
+    found, _seen = behind(monkeypatch, Late(range(20), range(30, 50)), "decode", promises=["sticky", "spread", "follow"], events_wait=10)
+    assert found["follow"]["ok"] and found["sticky"]["ok"] and found["cached"]["ok"] and found["counted"]["ok"], found
+
+
+def test_a_prompt_for_each_of_many_servers(monkeypatch):
+    names = [f"pod-{number}" for number in range(9)]
+    found, _seen = behind(monkeypatch, InferenceGateway(servers=names), "decode", names=names)
+    assert "9 of 9 prompts that 9 servers learnt" in found["follow"]["evidence"]
+
+
+def test_a_prompt_leads_to_its_server_by_the_servers_own_counters(monkeypatch):
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, pod_label=True), "decode", promises=["spread", "follow"])
+    assert found["follow"]["ok"] and found["obeyed"]["ok"], found
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, one_server=True), "decode", promises=["spread", "follow"])
+    assert not found["follow"]["ok"] and "3 of 6" in found["follow"]["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("gateway", "knobs", "said"),
+    [
+        ({"one_server": True}, {}, "3 of 6 prompts"),
+        ({"sticky": True}, {"status": 500}, "500"),
+        ({"sticky": True}, {"learns": False, "status": 403}, "403"),
+    ],
+)
+def test_prompts_that_lead_elsewhere(monkeypatch, gateway, knobs, said):
+    found, _seen = behind(monkeypatch, InferenceGateway(**gateway), "decode", **knobs)
+    assert not found["follow"]["ok"] and said in found["follow"]["evidence"]
+
+
+def test_servers_that_do_not_say_who_they_are_are_known_by_their_own_counters(monkeypatch):
+    """vLLM with an endpoint picker that does not count by server."""
+    found, seen = behind(monkeypatch, InferenceGateway(pod_header=False), "decode", promises=["sticky", "spread"])
+    assert found["sticky"]["ok"] and found["spread"]["ok"] and seen["sticky"]["source"] == "requests that servers count"
+    assert sum(seen["sticky"]["servers"].values()) == 6 and sum(seen["answered"].values()) == 10
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, sticky=False), "decode", promises=["sticky", "spread"])
+    assert not found["sticky"]["ok"] and "pod-a (3), pod-b (3)" in found["sticky"]["evidence"]
+
+
+def test_who_is_picked_answers_by_the_servers_own_counters(monkeypatch):
+    class Apart(InferenceGateway):
+        """Its servers count what they answer, its picker what it picks."""
+
+        def metrics(self):
+            return super().metrics().replace('pod_name="pod-a"', 'pod_name="pod-x"')
+
+    found, _seen = behind(monkeypatch, InferenceGateway(pod_header=False, pod_label=True), "decode", promises=["sticky", "spread"])
+    assert found["obeyed"]["ok"] and "pod-a (" in found["obeyed"]["evidence"]
+    found, _seen = behind(monkeypatch, Apart(pod_header=False, pod_label=True), "decode", promises=["sticky", "spread"])
+    assert not found["obeyed"]["ok"] and "pod-a answered" in found["obeyed"]["evidence"] and "was picked 0 times" in found["obeyed"]["evidence"]
+
+
+def test_new_prompts_stay_away_from_a_queue(monkeypatch):
+    found, seen = behind(monkeypatch, InferenceGateway(sticky=False), "decode", promises=["spread", "avoid"], busy=3.0)
+    assert found["avoid"]["ok"] and found["avoid"]["evidence"] == "0 of 24 new prompts went to pod-a while requests waited there; pod-b (24)"
+    assert seen["avoid"]["waiting"] >= 1 and found["counted"]["ok"]  # what a server is asked directly is not counted
+    found, _seen = behind(monkeypatch, InferenceGateway(sticky=False, blind=True), "decode", promises=["spread", "avoid"])
+    assert not found["avoid"]["ok"] and " new prompts went to pod-a while" in found["avoid"]["evidence"]
+
+
+@pytest.mark.parametrize(("seats", "busy"), [(256, 1.0), (None, 1.0), (5, 0.0)])
+def test_a_queue_that_cannot_be_made(monkeypatch, seats, busy):
+    gateway = InferenceGateway(sticky=False, blind=True)
+    found, seen = behind(monkeypatch, gateway, "decode", promises=["spread", "avoid"], seats=seats, busy=busy)
+    assert "avoid" not in found and seen["sent"] in (4, 20) and all(entry["ok"] for entry in found.values())
+
+
+def test_new_prompts_are_prefilled_elsewhere(monkeypatch):
+    found, seen = behind(monkeypatch, InferenceGateway(), "prefill", names=["prefill-a"])
+    assert found["split"]["ok"] and found["split"]["evidence"].startswith("4 of 4 new prompts") and seen["split"] == {"sent": 4, "prefilled": 4}
+
+
+@pytest.mark.parametrize(
+    ("names", "knobs", "said"),
+    [
+        (["prefill-a"], {"learns": False}, "0 of 4 new prompts"),
+        ([], {}, "0 of 4 new prompts"),
+        (["prefill-a"], {"status": 500}, "500"),
+    ],
+)
+def test_new_prompts_that_are_not(monkeypatch, names, knobs, said):
+    found, _seen = behind(monkeypatch, InferenceGateway(), "prefill", names=names, **knobs)
+    assert not found["split"]["ok"] and said in found["split"]["evidence"]

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page of a verdict: all of it is there, in its groups, nothing of it is markup, and nothing is fetched."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.claims import claim
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.verdict_page import page
+
+CLAIMS = [
+    claim("platform/kubernetes", True, "Kubernetes v1.34.4", "", 0.1),
+    claim("sim/sticky", False, "went to <b>a</b> & b", "look at the 'prefix' scorer", 0.75),
+    claim("sim/performance", True, "9 of 10", "", 3.0),
+]
+ENDPOINT = {"name": "sim", "url": "http://10.216.7.20", "model": "acme/tiny", "host_header": None}
+
+
+def made(claims=None, skipped=({"id": "sim/obeyed", "why": "not counted"},)):
+    return page(verdict.verdict(CLAIMS if claims is None else claims, skipped, [ENDPOINT], {"release": "scheduler-0.7", "kubernetes": None}, "now"))
+
+
+class Reader(html.parser.HTMLParser):
+    """Text, headings and what is referred to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.words, self.headings, self.links, self.tags = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href")]
+
+    def handle_data(self, data):
+        (self.headings if self.tags[-1] == "h2" else self.words).append(data.strip())
+
+
+def test_every_claim_with_evidence_remedy_and_time():
+    read = Reader(made())
+    for said in ("Kubernetes v1.34.4", "went to <b>a</b> & b", "look at the 'prefix' scorer", "0.75 s", "sim/obeyed", "not counted", "scheduler-0.7"):
+        assert said in read.words
+    assert read.words.count("went to <b>a</b> & b") == 2  # first of all, and in its group
+    assert [each for each in read.headings if each] == [
+        "What does not hold",
+        "Platform",
+        "Routing policy",
+        "Performance",
+        "Not checked",
+        "Plots of the load",
+        "Ask it yourself",
+        "What was looked at",
+    ]
+    assert "NOT OK" in read.words and "1 of 3 claims do not hold." in read.words
+
+
+def test_nothing_is_fetched():
+    text = made()
+    read = Reader(text)
+    assert read.links == ["performance/sim/report.html"] and not {"script", "img", "link", "iframe"} & set(read.tags)
+    assert not re.search(r"url\(|@import", text)
+
+
+@pytest.mark.parametrize(("claims", "said"), [([], "Nothing was looked at."), ([CLAIMS[0]], "All 1 claims hold.")])
+def test_without_failures(claims, said):
+    text = made(claims, [])
+    assert said in text and "What does not hold" not in text and "Not checked" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("platform/rights", "platform"),
+        ("objects/deployment/sim", "objects"),
+        ("gateway/programmed", "gateway"),
+        ("sim/route", "gateway"),
+        ("sim/pool", "scheduler"),
+        ("sim/plugins", "scheduler"),
+        ("sim/prefill-servers", "servers"),
+        ("sim/prefill-blocks", "caches"),
+        ("sim/split", "prefill and decode"),
+        ("sim/follow", "routing policy"),
+        ("sim/scaling", "scaling"),
+        ("sim/scraped", "scraping"),
+        ("sim/rights", "security"),
+        ("security/proven", "security"),
+    ],
+)
+def test_groups(name, group):
+    assert verdict.group_of(name) == group

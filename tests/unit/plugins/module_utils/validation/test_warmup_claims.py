@@ -1,0 +1,112 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an answer says of a server's prefix cache, and when the claim that caches are warm holds."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.inference import warm_answers
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.warmup_claims import judge
+
+WANTED = [{"name": "tiny"}]
+
+
+def row(state, **more):
+    numbers = {"warm": (100, 96), "warmed": (100, 16), "short": (9, 0), "unknown": (100, None), "failed": (None, None)}[state]
+    tokens, cached = numbers
+    return {"prompt": "prompts[0] (400 characters)", "state": state, "tokens": tokens, "cached": cached, "evidence": f"seen {state}", "remedy": "", **more}
+
+
+def service(*servers, wrong=""):
+    found = [{"server": f"Pod llm-d/{index}", "prompts": list(prompts)} for index, prompts in enumerate(servers)]
+    return {"name": "tiny", "wrong": wrong, "remedy": "mend it" if wrong else "", "servers": found}
+
+
+def judged(*servers, wrong=""):
+    return judge({"services": [service(*servers, wrong=wrong)], "seconds": 0.4}, WANTED)
+
+
+@pytest.mark.parametrize("tokens, block, count", [(0, 16, 0), (16, 16, 0), (17, 16, 16), (32, 16, 16), (33, 16, 32), (129, 64, 128), (128, 64, 64)])
+def test_whole_blocks_before_the_last_token_can_be_kept(tokens, block, count):
+    assert warm_answers.reusable(tokens, block) == count
+
+
+@pytest.mark.parametrize(
+    "tokens, cached, state",
+    [
+        (40, 32, "warm"),
+        (32, 16, "warm"),
+        (32, 32, "warm"),
+        (40, 16, "warmed"),
+        (40, 0, "warmed"),
+        (16, 0, "short"),
+        (16, None, "short"),
+        (40, None, "unknown"),
+        (None, None, "unknown"),
+        (None, 32, "unknown"),
+    ],
+)
+def test_states(tokens, cached, state):
+    assert warm_answers.state(tokens, cached, 16) == state
+
+
+def test_prompts_have_names_that_do_not_show_them():
+    found = warm_answers.names(["abc", "abc"], {"z": "last", "a": "first"})
+    assert list(found.items()) == [
+        ("prompts[0] (3 characters)", "abc"),
+        ("prompts[1] (3 characters)", "abc"),
+        ("config_map a (5 characters)", "first"),
+        ("config_map z (4 characters)", "last"),
+    ]
+
+
+def test_the_claim_holds_with_all_prompts_from_the_cache_of_every_server():
+    (found,), skipped = judged([row("warm"), row("warm")], [row("warm"), row("warm")])
+    assert found == {"id": "tiny/warm", "ok": True, "evidence": "2 servers took 2 prompts from the cache: 384 of 400 tokens", "remedy": "", "seconds": 0.4}
+    assert skipped == [] and verdict.group_of(found["id"]) == "caches"
+
+
+@pytest.mark.parametrize(
+    "bad, remedy",
+    [(row("warmed"), "site.yml"), (row("failed", remedy="look at the server's log"), "look at the server's log"), (row("short", remedy="longer"), "longer")],
+)
+def test_the_claim_fails_with_one_prompt_at_one_server(bad, remedy):
+    (found,), skipped = judged([row("warm"), row("warm")], [row("warm"), bad], [row("unknown"), row("unknown")])
+    assert found["ok"] is False and found["evidence"] == f"Pod llm-d/1: seen {bad['state']}" and remedy in found["remedy"] and skipped == []
+    (found,), _skipped = judged([bad, bad])
+    assert found["evidence"].endswith("and 1 more like that")
+
+
+def test_what_is_wrong_with_the_service_comes_first():
+    (found,), _skipped = judged([row("warm")], wrong="1 of 2 servers are there")
+    assert found["ok"] is False and found["evidence"] == "1 of 2 servers are there" and found["remedy"] == "mend it"
+
+
+def test_servers_that_do_not_tell_are_not_claimed():
+    found, skipped = judged([row("warm")], [row("unknown")])
+    assert found == [] and skipped[0]["id"] == "tiny/warm" and "--enable-prompt-tokens-details" in skipped[0]["why"]
+
+
+@pytest.mark.parametrize("result", [None, {}, {"failed": True, "msg": "no library"}, {"services": []}, {"skipped": True}])
+def test_a_look_that_did_not_take_place_is_a_failed_claim(result):
+    (found,), _skipped = judge(result, WANTED)
+    assert found["id"] == "tiny/warm" and found["ok"] is False and found["remedy"]
+    assert judge(result, []) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "states, wrong, warm, warnings",
+    [
+        (["warm", "warmed"], "", True, 0),
+        (["warm", "short"], "", False, 1),
+        (["unknown", "unknown"], "", False, 1),
+        (["warm", "failed"], "", False, 1),
+        (["warm"], "1 of 2 servers are there", False, 1),
+        ([], "", False, 0),
+    ],
+)
+def test_warm_and_what_is_warned_of(states, wrong, warm, warnings):
+    found = service([row(state) for state in states], wrong=wrong)
+    assert warm_answers.is_warm(found) is warm and len(warm_answers.warnings(found)) == warnings

@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a plan to the claims: the module with the very options that the role gives it, against a gateway, pickers and servers on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.filter.validation_targets import validation_targets
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan as make_plan
+from ansible_collections.llm_d.inference.plugins.modules import routing_proof
+from engine_servers import ApiServer, pod
+from local_servers import JSON, InferenceGateway, serve, whole
+
+
+def target(preset, **scheduler):
+    """What the role gives for one service of two servers."""
+    service = {
+        "name": "sim",
+        "model": {"served_name": "acme/tiny"},
+        "replicas": 2,
+        "engine": {"type": "simulator"},
+        "scheduler": {"preset": preset, **scheduler},
+    }
+    (found,) = validation_targets(make_plan({"llm_d_model_services": [service], "llm_d_charts": {"envoy_gateway": "/charts"}}))["services"]
+    return found
+
+
+@pytest.fixture(name="prove")
+def proof(call, monkeypatch):
+    def prove(service, gateway, pickers=1):
+        def server(name):
+            def answer(_handler, _method, path, body):
+                if path == "/metrics":
+                    page = f"vllm:request_success_total {gateway.cold}\nvllm:num_requests_waiting {gateway.waiting.get(name, 0)}\n"
+                    return 200, {"Content-Type": "text/plain"}, page
+                if json.loads(body).get("ignore_eos"):
+                    gateway.keep_busy(name, 2.0)
+                gateway.homes[json.loads(body)["prompt"][:256]] = name
+                return 200, {"Content-Type": JSON}, whole()
+
+            return answer
+
+        with contextlib.ExitStack() as stack:
+            url = stack.enter_context(serve(gateway))
+            pods = [pod(f"sim-epp-{index}", url, service["metrics"]["labels"]) for index in range(pickers)]
+            for group in service["servers"]["groups"]:
+                names = gateway.knobs["servers"] if group["role"] == "decode" else [f"sim-{group['role']}-a"]
+                pods += [pod(name, stack.enter_context(serve(server(name))), group["labels"]) for name in names]
+            monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(ApiServer(pods))))
+            monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
+            found = call(routing_proof, services=[{**service, "url": url}], wait=1, settle=0.2)
+        return {entry["id"].split("/")[1]: entry for entry in found["claims"]}, found
+
+    return prove
+
+
+def ran(service):
+    return [(point, name) for part in (service["plugins"], service["sometimes"]) for point, names in part.items() for name in names]
+
+
+@pytest.mark.parametrize(
+    ("preset", "own"),
+    [
+        ("balanced", {"sticky", "cached"}),
+        ("queue", {"avoid"}),
+        ("round_robin", {"roam"}),
+        ("precise_prefix", {"sticky", "cached", "follow"}),
+        ("disaggregated", {"sticky", "cached", "split"}),
+    ],
+)
+def test_each_preset_is_proven_by_what_it_promises(prove, preset, own):
+    service = target(preset)
+    gateway = InferenceGateway(plugins=ran(service), sticky=preset not in ("round_robin", "queue"), pod_label=True, ready=service["endpoints"])
+    claims, found = prove(service, gateway)
+    assert found.get("ok") is True, found.get("msg")
+    assert set(claims) == {"serving", "scheduled", "counted", "endpoints", "plugins", "obeyed", "spread"} | own
+    assert [entry["id"] for entry in found["not_checked"]] == ([] if "sticky" in own else ["sim/sticky"])
+
+
+def test_a_preset_is_not_proven_by_what_another_one_does(prove):
+    service = target("round_robin")
+    claims, found = prove(service, InferenceGateway(plugins=ran(target("balanced"))))
+    assert found["failed"] is True and {name for name, entry in claims.items() if not entry["ok"]} == {"plugins", "roam"}
+
+
+def test_all_endpoint_pickers_are_read(prove):
+    service = target("balanced", replicas=2)
+    claims, found = prove(service, InferenceGateway(plugins=ran(service)), pickers=2)
+    # the two pages are the same one here, so that each request counts twice
+    assert found["observations"][0]["pickers"] == 2 and "requests by 20" in claims["counted"]["evidence"]

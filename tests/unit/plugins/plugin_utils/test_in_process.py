@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A module run in the worker must behave as one that was sent off: same result, same check mode, same environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+PLAY = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Write
+      llm_d.inference.files:
+        files: [{path: %(path)s, content: "one\\n"}]
+      environment: {LLM_D_TEST: "1"}
+      register: written
+    - name: Fail
+      llm_d.inference.files:
+        links: [%(path)s.link]
+      register: failed
+      ignore_errors: true
+    - name: Show
+      ansible.builtin.debug:
+        msg: "{{ {'written': written, 'failed': failed} | to_json }}"
+"""
+
+
+def play(root, tmp_path, interpreter: str, *options: str) -> dict:
+    """Run the play with an interpreter; return what its modules answered."""
+    (tmp_path / "play.yml").write_text(PLAY % {"path": tmp_path / "file"}, encoding="utf-8")
+    (tmp_path / "hosts").write_text(f'localhost ansible_connection=local ansible_python_interpreter="{interpreter}"\n', encoding="utf-8")
+    command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml"), *options]
+    environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    line = next(line for line in done.stdout.splitlines() if '"msg": ' in line and "written" in line)
+    return json.loads(json.loads("{" + line.strip().rstrip(",") + "}")["msg"])
+
+
+@pytest.mark.parametrize("options", [(), ("--check",), ("--diff",)])
+def test_in_the_worker_and_sent_off_are_the_same(root, tmp_path, options):
+    """A link to the interpreter under another name is sent off; the interpreter itself is not."""
+    (tmp_path / "python").symlink_to(sys.executable)
+    answers = []
+    for interpreter in ("{{ ansible_playbook_python }}", str(tmp_path / "python")):
+        (tmp_path / "file").unlink(missing_ok=True)
+        answers.append(play(root, tmp_path, interpreter, *options))
+    here, sent = answers
+    assert here == sent
+    assert here["written"]["changed"] is True
+    assert here["failed"]["failed"] is True and "link_target" in here["failed"]["msg"]
+    assert (tmp_path / "file").exists() is ("--check" not in options)

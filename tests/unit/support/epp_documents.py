@@ -1,0 +1,117 @@
+"""EndpointPickerConfig documents to judge: right ones of each kind, and the means to make wrong ones."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import plugins as catalogue
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS, OLD_API
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import LINES
+
+Document = dict[str, t.Any]
+S07, GIE15, S08, R09, R10 = LINES
+
+
+def document(line: str, *plugins: t.Any, gates: t.Sequence[str] = (), profile: t.Sequence[t.Any] | None = None, **sections: t.Any) -> Document:
+    """A document from plugin types (or mappings); without `profile` one of all scorers, filters and pickers, every scorer with weight 1."""
+    entries = [{"type": item} if isinstance(item, str) else item for item in plugins]
+    references: list[t.Any] = []
+    for entry in entries:
+        found = catalogue.find(entry["type"], line)
+        if found is not None and {"scorer", "filter", "picker"} & set(found.roles) and "saturation" not in found.roles:
+            references.append({"pluginRef": entry.get("name", entry["type"]), **({"weight": 1} if "scorer" in found.roles else {})})
+    made: Document = {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": "EndpointPickerConfig"}
+    if gates:
+        made["featureGates"] = list(gates)
+    chosen = references if profile is None else [item if isinstance(item, dict) else {"pluginRef": item} for item in profile]
+    return {**made, "plugins": entries, "schedulingProfiles": [{"name": "default", "plugins": chosen}], **sections}
+
+
+def pd(line: str = S07, decider: t.Any = None, handler: t.Any = None, before: bool = True, **more: t.Any) -> Document:
+    """A prefill/decode document that is right, unless the arguments make it wrong."""
+    decider = decider or {"type": "prefix-based-pd-decider", "parameters": {"nonCachedTokens": 16}}
+    handler = handler or {"type": "disagg-profile-handler", "parameters": {"deciders": {"prefill": decider["type"]}}}
+    last = [decider, handler] if before else [handler, decider]
+    headers = [{"type": "disagg-headers-handler"}] if LINE_FACTS[line].header_handler else []
+    made: Document = {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": "EndpointPickerConfig"}
+    if LINE_FACTS[line].data_by_gate:
+        made["featureGates"] = ["prepareDataPlugins"]
+    made["plugins"] = [
+        *headers,
+        *({"type": name} for name in ("queue-scorer", "prefix-cache-scorer", "prefill-filter", "decode-filter", "max-score-picker")),
+        *last,
+    ]
+    made["schedulingProfiles"] = [
+        {
+            "name": stage,
+            "plugins": [
+                {"pluginRef": f"{stage}-filter"},
+                {"pluginRef": "queue-scorer", "weight": 1},
+                {"pluginRef": "prefix-cache-scorer", "weight": 2},
+                {"pluginRef": "max-score-picker"},
+            ],
+        }
+        for stage in ("prefill", "decode")
+    ]
+    return {**made, **more}
+
+
+def precise(**changes: t.Any) -> dict[str, t.Any]:
+    """A right precise-prefix-cache-scorer of scheduler-0.7; `changes` by dotted place with __ for the dots, None removes."""
+    parameters: dict[str, t.Any] = {
+        "tokenProcessorConfig": {"blockSize": 64, "hashSeed": "42"},
+        "indexerConfig": {"tokenizersPoolConfig": {"modelName": "m", "workersCount": 5, "uds": {"socketFile": "/tmp/t/s"}}},
+        "kvEventsConfig": {"discoverPods": True},
+    }
+    for place, value in changes.items():
+        *way, last = place.split("__")
+        target = parameters
+        for key in way:
+            target = target.setdefault(key, {})
+        if value is None:
+            target.pop(last, None)
+        else:
+            target[last] = value
+    return {"type": "precise-prefix-cache-scorer", "parameters": parameters}
+
+
+QUEUE = ("queue-scorer", "max-score-picker")
+
+
+RIGHT: dict[str, tuple[str, Document]] = {
+    **{f"queue {line}": (line, document(line, *QUEUE)) for line in LINES},
+    **{f"prefill/decode {line}": (line, pd(line)) for line in LINES if line != GIE15},
+    "no profile at all": (S07, {key: value for key, value in document(S07, *QUEUE).items() if key != "schedulingProfiles"}),
+    "old API in the router": (R09, {**document(R09, *QUEUE), "apiVersion": OLD_API}),
+    "one declared picker, none named": (S07, document(S07, "queue-scorer", "random-picker", profile=[{"pluginRef": "queue-scorer"}])),
+    "decider after handler in 0.10": (R10, pd(R10, before=False)),
+    "data with its gate": (
+        S07,
+        document(
+            S07,
+            *QUEUE,
+            "metrics-data-source",
+            "model-server-protocol-metrics",
+            gates=["dataLayer"],
+            data={"sources": [{"pluginRef": "metrics-data-source", "extractors": [{"pluginRef": "model-server-protocol-metrics"}]}]},
+        ),
+    ),
+    "gate by value in 0.10": (R10, document(R10, *QUEUE, gates=["flowControl=true"], flowControl={"maxBytes": "1Gi"})),
+    "undeclared parser in the router": (R09, document(R09, *QUEUE, requestHandler={"parsers": [{"pluginRef": "vertexai-parser"}]})),
+    "context length as a filter": (S07, document(S07, {"type": "context-length-aware", "parameters": {"enableFiltering": True}}, "max-score-picker")),
+    "detector as a filter": (
+        GIE15,
+        document(GIE15, *QUEUE, "utilization-detector", profile=["utilization-detector", {"pluginRef": "queue-scorer"}, "max-score-picker"]),
+    ),
+    "precise": (S07, document(S07, precise(), "max-score-picker")),
+    "cold requests by precise": (
+        S07,
+        document(
+            S07,
+            precise(),
+            {"type": "no-hit-lru-scorer", "parameters": {"prefixPluginName": "precise-prefix-cache-scorer", "prefixPluginType": "precise-prefix-cache-scorer"}},
+            "max-score-picker",
+        ),
+    ),
+    "old handler with its default decider": (S07, pd(handler={"type": "pd-profile-handler"})),
+}

@@ -1,0 +1,97 @@
+"""What is generated from the schema and the specs is not stale, and says what the schema says."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import typing as t
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+SIM: dict[str, t.Any] = {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "engine": {"type": "simulator"}}
+
+
+def load(root: Path) -> t.Any:
+    """tools/generate.py of a checkout, as a module."""
+    spec = importlib.util.spec_from_file_location("generate", root / "tools/generate.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_nothing_is_stale(root: Path) -> None:
+    stale = [str(path.relative_to(root)) for path in load(root).stale()]
+    assert not stale, f"run `make generate`: {stale}"
+
+
+def test_a_changed_spec_makes_its_readme_stale(root: Path, tmp_path: Path) -> None:
+    for part in ("tools", "plugins", "docs"):
+        shutil.copytree(root / part, tmp_path / part)
+    shutil.copytree(root / "roles/gaie_scheduler", tmp_path / "roles/gaie_scheduler")
+    shutil.copytree(root / "roles/model_service", tmp_path / "roles/model_service")
+    assert load(tmp_path).stale() == []
+    spec = tmp_path / "roles/gaie_scheduler/meta/argument_specs.yml"
+    spec.write_text(spec.read_text(encoding="utf-8").replace("least rights", "all rights"), encoding="utf-8")
+    assert [path.name for path in load(tmp_path).stale()] == ["README.md"]
+
+
+@pytest.fixture(name="schema")
+def _schema(root: Path) -> jsonschema.Draft202012Validator:
+    schema = json.loads((root / "docs/user-file.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_editors_take_our_own_files(root: Path, schema: jsonschema.Draft202012Validator) -> None:
+    files = list(root.glob("inventories/*/group_vars/all/llm_d.yml"))
+    assert files
+    for path in files:
+        schema.validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        {**SIM, "replicas": -1},
+        {**SIM, "replcas": 1},
+        {**SIM, "scheduler": {"preset": "balancd"}},
+        {**SIM, "name": "Sim_1"},
+        {"name": "sim"},
+        {**SIM, "replicas": "four"},
+        {**SIM, "engine": {"type": "simulator", "simulator": {"seed": "x"}}},
+    ],
+)
+def test_editors_refuse_what_the_plan_refuses(schema: jsonschema.Draft202012Validator, service: dict[str, t.Any]) -> None:
+    assert not schema.is_valid({"llm_d_model_services": [service]})
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"llm_d_model_services": [{**SIM, "replicas": "{{ wanted }}"}]},
+        {"llm_d_model_services": "{{ services }}"},
+        {"llm_d_model_services": [{**SIM, "scheduler": None}]},
+        {"my_own": 1, "llm_d_wait_timeout": 60},
+    ],
+)
+def test_editors_take_templates_empty_options_and_other_variables(schema: jsonschema.Draft202012Validator, variables: dict[str, t.Any]) -> None:
+    schema.validate(variables)
+
+
+def test_editors_refuse_a_misspelt_variable(schema: jsonschema.Draft202012Validator) -> None:
+    assert not schema.is_valid({"llm_d_gatway": {}})
+
+
+def test_the_argument_spec_holds_every_option(root: Path) -> None:
+    from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import SERVICE
+
+    spec = yaml.safe_load((root / "roles/model_service/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    options = spec["argument_specs"]["main"]["options"]["llm_d_model_services"]["options"]
+    assert list(options) == list(SERVICE.options or {})
+    assert options["engine"]["options"]["simulator"]["options"]["kv_cache_size"]["type"] == "int"
+    assert options["scheduler"]["options"]["preset"]["choices"]
