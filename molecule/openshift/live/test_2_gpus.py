@@ -1,4 +1,7 @@
-"""The GPU operator by the Operator Lifecycle Manager: installed, verified, shared otherwise, broken, removed. Nothing here skips a wait."""
+"""The GPU operator by the Operator Lifecycle Manager: installed, verified, shared otherwise, broken, removed. Nothing here skips a wait.
+
+Each test goes on from what the one before has left; those that are marked `rest` can be left out.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +55,7 @@ def test_each_pool_shares_its_gpus_in_its_own_way(api: Api, play: t.Callable[...
     assert again.ok and again.unchanged, again.text[-3000:]
 
 
+@pytest.mark.rest
 def test_an_adopted_operator_is_verified_and_left_as_it_is(api: Api, play: t.Callable[..., t.Any]) -> None:
     adopted = play(PLAY, **wanted(A100, H100, L40S, install=False))
     assert adopted.ok and adopted.unchanged, adopted.text[-3000:]
@@ -60,6 +64,7 @@ def test_an_adopted_operator_is_verified_and_left_as_it_is(api: Api, play: t.Cal
     assert otherwise.unchanged and allocatable(api, "gpu-l40s") == {"gpu": 12}, "it is told, and nobody fights over it"
 
 
+@pytest.mark.rest
 def test_another_way_to_share_takes_the_old_one_back(api: Api, play: t.Callable[..., t.Any]) -> None:
     pools = ({**A100, **WHOLE}, {**H100, **WHOLE}, {**L40S, "sharing": "mps", "replicas": 2})
     done = play(PLAY, **wanted(*pools))
@@ -69,11 +74,13 @@ def test_another_way_to_share_takes_the_old_one_back(api: Api, play: t.Callable[
     assert again.ok and again.unchanged, again.text[-3000:]
 
 
+@pytest.mark.rest
 def test_a_number_that_no_node_has_is_told(play: t.Callable[..., t.Any]) -> None:
     done = play(PLAY, gpu_operator_timeout=6, **wanted({**L40S, "gpus_per_node": 8}))
     assert not done.ok and "node gpu-l40s: allocatable nvidia.com/gpu is 12, not 24" in done.text, done.text[-3000:]
 
 
+@pytest.mark.rest
 def test_a_driver_that_does_not_come_up_is_told(api: Api, play: t.Callable[..., t.Any]) -> None:
     api.merge("/api/v1/nodes/gpu-l40s", {"metadata": {"labels": {gpus.BROKEN: "true"}}})
     try:
@@ -83,6 +90,7 @@ def test_a_driver_that_does_not_come_up_is_told(api: Api, play: t.Callable[..., 
     assert not done.ok and "DriverNotReady" in done.text and "the first start builds or pulls it" in done.text, done.text[-3000:]
 
 
+@pytest.mark.rest
 def test_a_test_pod_that_fails_is_told(api: Api, play: t.Callable[..., t.Any]) -> None:
     api.merge("/api/v1/nodes/gpu-l40s", {"metadata": {"labels": {gpus.FAILING: "true"}}})
     try:
@@ -94,6 +102,7 @@ def test_a_test_pod_that_fails_is_told(api: Api, play: t.Callable[..., t.Any]) -
     assert unchecked.ok, unchecked.text[-3000:]
 
 
+@pytest.mark.rest
 def test_a_node_without_metrics_is_told(api: Api, play: t.Callable[..., t.Any]) -> None:
     pod = "/api/v1/namespaces/nvidia-gpu-operator/pods/nvidia-dcgm-exporter-gpu-l40s"
     api.merge(pod, {"metadata": {"labels": {"app": "lost"}}})
@@ -133,6 +142,7 @@ def test_absent_leaves_nothing_behind(api: Api, play: t.Callable[..., t.Any]) ->
         assert not {"nvidia.com/mig.config", "nvidia.com/device-plugin.config"} & labels.keys()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("channel", "words"),
     [
@@ -146,6 +156,7 @@ def test_an_operator_that_does_not_come_up_is_told(play: t.Callable[..., t.Any],
     removed(play, **wanted(channel=channel))
 
 
+@pytest.mark.rest
 def test_what_waits_for_a_person_is_installed_when_it_was_named(api: Api, play: t.Callable[..., t.Any]) -> None:
     done = play(PLAY, **wanted(L40S, approval="Manual"))
     assert not done.ok and all(f"write {name} under llm_d_gpus.approved" in done.text for name in CSV), done.text[-3000:]

@@ -45,6 +45,11 @@ class Stack:
         """Addresses of the ready endpoint pickers, by pod name."""
         return self._pods(f"app.kubernetes.io/instance={service}-epp")
 
+    def ending(self, service: str) -> list[str]:
+        """The endpoint pickers that have been told to end and have not yet, by pod name."""
+        pods = self.core.list_namespaced_pod(NAMESPACE, label_selector=f"app.kubernetes.io/instance={service}-epp").items
+        return [pod.metadata.name for pod in pods if pod.metadata.deletion_timestamp]
+
     def _pods(self, selector: str) -> dict[str, str]:
         pods = self.core.list_namespaced_pod(NAMESPACE, label_selector=selector).items
         return {

@@ -6,6 +6,7 @@ import json
 import os
 import time
 
+import pytest
 from stack import MODELS, Stack, call, until
 from steady_load import SteadyLoad
 
@@ -13,6 +14,8 @@ RATE = 50.0
 # Neighbours differ, so that each switch is one. To and from precise prefix and prefill servers, model servers are replaced as well.
 ROUND = ("queue", "round_robin", "prefix_aware", "precise_prefix", "balanced", "disaggregated", "precise_prefix", "disaggregated", "default", "balanced")
 PRESETS = tuple(sorted(set(ROUND)))
+# One that changes the endpoint picker alone, one that brings prefill servers, and one that takes them away again.
+SHORT = ("queue", "disaggregated", "balanced")
 
 
 def every_pair(names: tuple[str, ...]) -> list[str]:
@@ -25,17 +28,19 @@ def every_pair(names: tuple[str, ...]) -> list[str]:
     return walk + list(reversed(names[:-1]))
 
 
-def test_a_switch_under_load_loses_nothing(stack: Stack) -> None:
-    """Ten switches; with LLM_D_SWITCHES=all the 42 between any two presets, which take a quarter of an hour."""
+@pytest.mark.parametrize("presets", [pytest.param(SHORT, id="short"), pytest.param(ROUND, id="long", marks=pytest.mark.rest)])
+def test_a_switch_under_load_loses_nothing(stack: Stack, presets: tuple[str, ...]) -> None:
+    """Three switches or ten; with LLM_D_SWITCHES=all the 42 between any two presets, which take a quarter of an hour."""
     stamps = []
     with SteadyLoad(stack.url("sim"), MODELS["sim"], RATE) as load:
         time.sleep(3)
         begin = time.monotonic()
-        for preset in every_pair(PRESETS) if os.environ.get("LLM_D_SWITCHES") == "all" else ROUND:
+        for preset in every_pair(PRESETS) if os.environ.get("LLM_D_SWITCHES") == "all" else presets:
             stamps.append((preset, round(time.monotonic() - begin + 3, 1)))
             done = stack.switch("sim", {"preset": preset})
             assert done.returncode == 0, done.stdout + done.stderr
-        time.sleep(36)  # the last of the old endpoint pickers drains and ends, under load as well
+        # The last of the old endpoint pickers drains and ends, under load as well.
+        until(lambda: not stack.ending("sim"), 60, "no old endpoint picker is left")
     print(load.report, stamps)
     assert load.report.lost == []
     assert set(load.report.statuses) == {200}
@@ -43,6 +48,7 @@ def test_a_switch_under_load_loses_nothing(stack: Stack) -> None:
     assert set(stack.servers("sim")) <= set(load.report.pods)
 
 
+@pytest.mark.rest
 def test_a_long_answer_survives_a_switch(stack: Stack) -> None:
     """What is promised is 60 seconds from the switch on; a busy host's simulator takes longer for its tokens than it should."""
     with SteadyLoad(stack.url("sim"), MODELS["sim"], 1.0, timeout=120, long_every=1, long_tokens=7000) as load:
@@ -69,6 +75,7 @@ def test_what_the_endpoint_picker_refuses_is_taken_back(stack: Stack) -> None:
     assert stack.ask("sim", "still there")
 
 
+@pytest.mark.rest
 def test_a_mistake_touches_nothing(stack: Stack) -> None:
     before = stack.core.read_namespaced_config_map("sim-epp", "llm-d").metadata.resource_version
     done = stack.switch("sim", {"scorers": {"quue": 1}})
@@ -77,6 +84,7 @@ def test_a_mistake_touches_nothing(stack: Stack) -> None:
     assert stack.core.read_namespaced_config_map("sim-epp", "llm-d").metadata.resource_version == before
 
 
+@pytest.mark.rest
 def test_two_endpoint_pickers_share_the_requests(stack: Stack) -> None:
     with SteadyLoad(stack.url("sim"), MODELS["sim"], 20.0) as load:
         done = stack.switch("sim", {"replicas": 2})

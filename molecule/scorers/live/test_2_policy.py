@@ -14,6 +14,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build i
 from stack import MODELS, SERIES, Stack, call, until
 
 PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "default", "precise_prefix", "disaggregated")
+# What `make test` tries: the plugins of these are most of those that there are.
+BRIEFLY = ("precise_prefix", "disaggregated")
 GIE = "gateway-api-inference-extension/epp"
 
 
@@ -23,8 +25,8 @@ def switched(stack: Stack, preset: str, release: str) -> None:
     stack.obeyed("sim")
 
 
-@pytest.mark.parametrize("release", ["gie-1.5", "scheduler-0.7"])
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("release", [pytest.param("gie-1.5", marks=pytest.mark.rest), "scheduler-0.7"])
+@pytest.mark.parametrize("preset", [pytest.param(name, marks=() if name in BRIEFLY else pytest.mark.rest) for name in PRESETS])
 def test_exactly_the_intended_plugins_ran(stack: Stack, preset: str, release: str) -> None:
     if release == "gie-1.5" and call(f"http://127.0.0.1:5215/v2/{GIE}/tags/list")[0] != 200:
         pytest.skip("the local registry has no endpoint picker of gie-1.5")
@@ -40,6 +42,7 @@ def test_exactly_the_intended_plugins_ran(stack: Stack, preset: str, release: st
     assert all(count >= 20 for (point, _kind), count in runs.items() if point in observed.POINTS)
 
 
+@pytest.mark.rest
 def test_round_robin_spreads_evenly(stack: Stack) -> None:
     switched(stack, "round_robin", "scheduler-0.7")
     counts = collections.Counter(stack.ask("sim", "always the same prompt, of many words, which no cache attracts " * 4) for _number in range(200))
@@ -48,6 +51,7 @@ def test_round_robin_spreads_evenly(stack: Stack) -> None:
     assert all(25 <= count <= 75 for count in counts.values()), counts  # 50 each, four standard deviations
 
 
+@pytest.mark.rest
 def test_queue_avoids_the_busy_server(stack: Stack) -> None:
     switched(stack, "queue", "scheduler-0.7")
     servers = stack.servers("sim")
@@ -79,6 +83,7 @@ def waiting(address: str) -> float:
     return prometheus_text.total(samples, "vllm:num_requests_waiting") or 0.0
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("preset", ["balanced", "prefix_aware"])
 def test_prefix_sticks(stack: Stack, preset: str) -> None:
     switched(stack, preset, "scheduler-0.7")
@@ -112,6 +117,7 @@ def test_precise_prefix_follows_kv_events(stack: Stack) -> None:
     assert all(followed(turn) for turn in range(1, 6))
 
 
+@pytest.mark.rest
 def test_disaggregation_prefills_long_cold_prompts_elsewhere(stack: Stack) -> None:
     switched(stack, "disaggregated", "scheduler-0.7")
     (prefill,) = stack.servers("sim", "prefill").values()

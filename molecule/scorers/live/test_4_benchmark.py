@@ -88,6 +88,7 @@ def test_a_job_gives_the_same_report_as_this_host_and_leaves_nothing(stack: Stac
     assert len(rows) == sum(stage["requests"] for stage in second["stages"]) and {row["server"] for row in rows} <= pods
 
 
+@pytest.mark.rest
 def test_a_missed_objective_fails_and_is_reported(stack: Stack, tmp_path: Path) -> None:
     done = play(tmp_path, {"slo": {"ttft_from_schedule_p50_ms": 0.01}, "concurrency": [1], "rates": [], "services": None})
     assert done.returncode != 0
@@ -109,6 +110,7 @@ def answered(stack: Stack) -> dict[str, float]:
     return {name: prometheus_text.total(prometheus_text.parse(page), "vllm:request_success_total") or 0.0 for name, page in pages.items()}
 
 
+@pytest.mark.rest
 def test_quick_asks_each_server(stack: Stack, tmp_path: Path) -> None:
     before = answered(stack)
     done = play(tmp_path, {"quick": True, "slo": {}})
@@ -118,6 +120,7 @@ def test_quick_asks_each_server(stack: Stack, tmp_path: Path) -> None:
     assert not (tmp_path / "benchmark").exists()
 
 
+@pytest.mark.rest
 def test_quick_names_the_server_that_fails(stack: Stack, tmp_path: Path) -> None:
     name, address = sorted(stack.servers("sim").items())[0]
     admin = f"http://{address}:8000/admin/config"
@@ -130,12 +133,14 @@ def test_quick_names_the_server_that_fails(stack: Stack, tmp_path: Path) -> None
     assert not (tmp_path / "benchmark").exists()
 
 
+@pytest.mark.rest
 def test_an_image_that_is_not_there_is_named(stack: Stack, image: str, tmp_path: Path) -> None:
     done = play(tmp_path, {"job": {"image": image.replace(NAME, "llm-d-local/no-such-python:1"), "resources": RESOURCES}})
     assert done.returncode != 0 and "the Job's pod does not run" in done.stdout, done.stdout
     assert left(stack) == []
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_play_takes_its_job_along(stack: Stack, image: str, tmp_path: Path, number: int) -> None:
     given = plays.command(*benchmark(tmp_path, {"seconds": 120, "job": {"image": image, "resources": RESOURCES}}))

@@ -172,6 +172,7 @@ def test_each_claim_fails_when_it_is_broken(stack: Stack, tmp_path: Path) -> Non
     ("preset", "promise", "other"),
     [("round_robin", "roam", "balanced"), ("queue", "avoid", "round_robin"), ("precise_prefix", "follow", "balanced"), ("disaggregated", "split", "balanced")],
 )
+@pytest.mark.rest
 def test_what_a_preset_promises(stack: Stack, tmp_path: Path, preset: str, promise: str, other: str) -> None:
     """A stack with another preset does not do what this one promises; with this preset, it does."""
     more = {"llm_d_scheduler_overrides": {"sim": {"preset": preset}}}
@@ -200,12 +201,14 @@ def instead(argument: str) -> t.Callable[[dict[str, t.Any]], dict[str, t.Any]]:
     return change
 
 
+@pytest.mark.rest
 def test_servers_with_other_blocks(tmp_path: Path) -> None:
     with container("sim-decode", instead("--block-size=64")):
         code, claims, shown = validate(tmp_path)
     assert code != 0 and "sim/blocks" in failed(claims) and "blocks of 64 tokens" in claims["sim/blocks"]["evidence"], shown
 
 
+@pytest.mark.rest
 def test_servers_without_a_cache(tmp_path: Path) -> None:
     """The simulator says so of every request: it took no token from a cache."""
     with container("sim-decode", instead("--enable-kvcache=false")):
@@ -214,17 +217,20 @@ def test_servers_without_a_cache(tmp_path: Path) -> None:
     assert re.match(r"0 of \d+ requests after the first found", claims["sim/cached"]["evidence"]), claims["sim/cached"]
 
 
+@pytest.mark.rest
 def test_an_endpoint_picker_that_does_not_start(tmp_path: Path) -> None:
     with container("table-epp", lambda own: {"image": own["image"] + "-none"}, wait=False):
         code, claims, shown = validate(tmp_path)
     assert code != 0 and "table/picker" in failed(claims) and claims["table/serving"]["ok"] and claims["sim/picker"]["ok"], shown
 
 
+@pytest.mark.rest
 def test_an_endpoint_picker_that_is_planned_and_not_there(tmp_path: Path) -> None:
     code, claims, shown = validate(tmp_path, llm_d_scheduler_overrides={"table": {"replicas": 2}})
     assert code != 0 and failed(claims) == {"table/scraped"} and "1 of 2 endpoint pickers" in claims["table/scraped"]["evidence"], shown
 
 
+@pytest.mark.rest
 def test_an_autoscaler_without_metrics(tmp_path: Path) -> None:
     """There is no server of metrics here. Until its first look at them an autoscaler has no conditions, which is a failure as well."""
     api, target = client.AutoscalingV2Api(), {"apiVersion": "apps/v1", "kind": "Deployment", "name": "table-decode"}
@@ -247,6 +253,7 @@ def test_an_autoscaler_without_metrics(tmp_path: Path) -> None:
     assert code != 0 and failed(claims) == {"table/scaling"} and "by-cpu does not scale table-decode" in claims["table/scaling"]["evidence"], shown
 
 
+@pytest.mark.rest
 def test_a_route_to_nowhere(tmp_path: Path) -> None:
     def nowhere(route: dict[str, t.Any]) -> None:
         route["spec"]["parentRefs"][0]["name"] = "nowhere"
@@ -256,6 +263,7 @@ def test_a_route_to_nowhere(tmp_path: Path) -> None:
     assert code != 0 and {"table/route", "table/serving"} <= failed(claims) and claims["sim/route"]["ok"], shown
 
 
+@pytest.mark.rest
 def test_requests_that_go_past_the_endpoint_picker(stack: Stack, tmp_path: Path) -> None:
     """Without the policy that has the gateway ask it; the route's Service answers all the same."""
 
@@ -272,6 +280,7 @@ def test_requests_that_go_past_the_endpoint_picker(stack: Stack, tmp_path: Path)
     assert claims["sim/scheduled"]["evidence"].startswith("0 of ") and claims["sim/serving"]["ok"] and claims["table/scheduled"]["ok"], shown
 
 
+@pytest.mark.rest
 def test_a_gateway_of_another_class(tmp_path: Path) -> None:
     """Which no controller takes up. It stands beside the one that works: that one would come back with another address."""
     api, place = client.CustomObjectsApi(), ("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways")
@@ -295,6 +304,7 @@ def test_a_gateway_of_another_class(tmp_path: Path) -> None:
     assert f"Gateway {NAMESPACE}/another: " in claims["gateway/programmed"]["evidence"] and "it has no address" in claims["gateway/programmed"]["evidence"]
 
 
+@pytest.mark.rest
 def test_a_pool_that_is_gone(tmp_path: Path) -> None:
     with custom("inference.networking.k8s.io", "v1", "inferencepools", "table", None):
         code, claims, shown = validate(tmp_path)
@@ -302,12 +312,14 @@ def test_a_pool_that_is_gone(tmp_path: Path) -> None:
     until(lambda: rolled("table-epp"), 120, "the endpoint picker has its pool again")
 
 
+@pytest.mark.rest
 def test_another_gateway_than_the_file_says(tmp_path: Path) -> None:
     code, claims, shown = validate(tmp_path, llm_d_gateway={"provider": "agentgateway", "service_type": "ClusterIP"}, llm_d_charts={"agentgateway": "/nowhere"})
     assert code != 0 and {"platform/definitions", "platform/controller"} <= failed(claims) and claims["platform/kubernetes"]["ok"], shown
     assert "agentgateway" in claims["platform/definitions"]["evidence"]
 
 
+@pytest.mark.rest
 def test_a_server_that_was_not_picked_answers(stack: Stack, tmp_path: Path) -> None:
     """Asked of a release that counts attempts by server."""
     if call(f"http://127.0.0.1:5215/v2/{GIE}/tags/list")[0] != 200:

@@ -90,7 +90,7 @@ def make_config_map(stack: Stack) -> c.Iterator[None]:
     stack.core.delete_namespaced_config_map(CONFIG_MAP, NAMESPACE)
 
 
-@pytest.mark.parametrize("api", ["chat_completions", "completions"])
+@pytest.mark.parametrize("api", ["chat_completions", pytest.param("completions", marks=pytest.mark.rest)])
 def test_the_first_run_warms_and_the_second_changes_nothing(stack: Stack, config_map: None, api: str) -> None:
     warmup = {"prompts": [PROMPT], "config_map": CONFIG_MAP, "api": api}
     code, changes, shown = run("scorers", warmup, "-v")
@@ -105,6 +105,7 @@ def test_the_first_run_warms_and_the_second_changes_nothing(stack: Stack, config
     assert code == 0 and changes == 0, shown
 
 
+@pytest.mark.rest
 def test_a_server_that_was_restarted_is_warmed_again_and_the_claim_tells(stack: Stack, tmp_path: Path) -> None:
     warmup = {"prompts": [PROMPT]}
     assert run("scorers", warmup)[:2] == (0, 1)
@@ -121,6 +122,7 @@ def test_a_server_that_was_restarted_is_warmed_again_and_the_claim_tells(stack: 
     assert claim(tmp_path, warmup)["ok"]
 
 
+@pytest.mark.rest
 def test_prefill_servers_are_warmed_as_well(stack: Stack, tmp_path: Path) -> None:
     warmup = {"prompts": [PROMPT]}
     code, changes, shown = run("scorers", warmup, llm_d_scheduler_overrides={"sim": {"preset": "disaggregated"}})
@@ -131,6 +133,7 @@ def test_prefill_servers_are_warmed_as_well(stack: Stack, tmp_path: Path) -> Non
             assert taken > tokens - 48, role
 
 
+@pytest.mark.rest
 def test_what_cannot_be_kept_does_not_stop_the_run_and_fails_the_claim(stack: Stack, tmp_path: Path) -> None:
     """A prompt of few tokens although of many bytes, and a ConfigMap that is not there."""
     short = {"prompts": [PROMPT, "incomprehensibilities"], "api": "completions"}
@@ -145,6 +148,7 @@ def test_what_cannot_be_kept_does_not_stop_the_run_and_fails_the_claim(stack: St
     assert not found["ok"] and "there is no ConfigMap" in found["evidence"] and "create configmap" in found["remedy"]
 
 
+@pytest.mark.rest
 def test_a_cache_that_is_too_small_never_holds(stack: Stack, tmp_path: Path) -> None:
     """1,400 blocks of 16 tokens, and prompts of more than that: the last ones push out the first."""
     big = {"prompts": [f"{number} " + "a b c d e f g h i j k l m n o p " * 400 for number in range(5)], "api": "completions"}
@@ -153,6 +157,7 @@ def test_a_cache_that_is_too_small_never_holds(stack: Stack, tmp_path: Path) -> 
     assert not claim(tmp_path, big)["ok"]
 
 
+@pytest.mark.rest
 def test_check_mode_sends_nothing(stack: Stack) -> None:
     code, changes, shown = run("scorers", {"prompts": [PROMPT]}, "--check")
     assert code == 0 and changes == 0, shown
