@@ -1,0 +1,57 @@
+"""Which versions are supported is said in several places; they say the same."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import typing as t
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections import kubernetes
+from packaging.specifiers import SpecifierSet
+
+
+def minor(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version."""
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
+@pytest.fixture(name="nox", scope="module")
+def noxfile(root: Path) -> dict[str, t.Any]:
+    """The constants of noxfile.py; nox itself is not among the requirements."""
+    found = ast.parse((root / "noxfile.py").read_text(encoding="utf-8")).body
+    pairs = [(node.targets[0], node.value) for node in found if isinstance(node, ast.Assign)]
+    return {target.id: ast.literal_eval(value) for target, value in pairs if isinstance(target, ast.Name)}
+
+
+def test_the_matrix_is_what_users_are_told(root: Path, nox: dict[str, t.Any]) -> None:
+    told = re.search(r"ansible-core (\S+) to (\S+) on Python (\S+) to ([\d.]+\d)", (root / "README.md").read_text(encoding="utf-8"))
+    assert told
+    cores, pythons = (sorted({pair[at] for pair in nox["MATRIX"]}, key=minor) for at in (0, 1))
+    assert told.groups() == (cores[0], cores[-1], pythons[0], pythons[-1])
+    assert set(cores) == set(nox["ANSIBLE"])
+
+
+def test_ansible_refuses_what_is_older(root: Path, nox: dict[str, t.Any]) -> None:
+    wanted = yaml.safe_load((root / "meta/runtime.yml").read_text(encoding="utf-8"))["requires_ansible"]
+    cores = sorted((pair[0] for pair in nox["MATRIX"]), key=minor)
+    assert wanted == f">={cores[0]}.0"
+    assert all(SpecifierSet(wanted).contains(f"{core}.0") for core in cores)
+
+
+def test_the_pinned_versions_are_in_the_matrix(root: Path, nox: dict[str, t.Any]) -> None:
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)$", (root / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE))
+    core = ".".join(pinned["ansible-core"].split(".")[:2])
+    assert nox["ANSIBLE"][core] == pinned["ansible"]
+    assert min(minor(pair[1]) for pair in nox["MATRIX"]) == (3, 11), "the Makefile takes 3.11 and newer"
+    assert minor(metadata.version("ansible-core")) in {minor(pair[0]) for pair in nox["MATRIX"]}
+
+
+def test_the_collection_that_ours_builds_upon_is_one_that_galaxy_allows(root: Path) -> None:
+    wanted = yaml.safe_load((root / "galaxy.yml").read_text(encoding="utf-8"))["dependencies"]["kubernetes.core"]
+    manifest = json.loads((Path(list(kubernetes.__path__)[0]) / "core/MANIFEST.json").read_text(encoding="utf-8"))
+    assert SpecifierSet(wanted).contains(manifest["collection_info"]["version"])
