@@ -115,6 +115,16 @@ def test_what_does_not_fit_is_named_and_the_next_tried(checkout: Checkout) -> No
     assert checkout.run("--minutes", "0", "long")[0] == 0, "nothing was found wrong"
 
 
+@pytest.mark.parametrize(("expected", "status"), [(0.03, 0), (0.0001, 1)])
+def test_one_that_does_not_end_in_time_is_interrupted_and_cleans_up(checkout: Checkout, expected: float, status: int) -> None:
+    """It is a failure only if it took much longer than it takes."""
+    table = {"shared": [], "tiers": {"slow": {"command": "trap 'echo cleaned up' EXIT; sleep 60 & wait", "minutes": expected, "paths": ["x"]}}}
+    checkout.write("tests/tiers.yml", yaml.safe_dump(table))
+    code, said, summary = checkout.run("--minutes", "0.05")
+    assert code == status and names(summary, "CUT OFF") == ["slow"] and "cleaned up" in said, said
+    assert "slow" not in (checkout.folder / "tests/green.yml").read_text(encoding="utf-8")
+
+
 def test_what_passed_is_noted_with_the_commit_that_it_passed_at(checkout: Checkout) -> None:
     first = checkout.git("rev-parse", "HEAD")
     checkout.run("own", "bad")
