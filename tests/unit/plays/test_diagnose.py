@@ -45,6 +45,7 @@ def run_playbook(root, tmp_path):
             "HOME": str(tmp_path),
             "LC_ALL": "C.UTF-8",
             "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_PIPELINING": "1",
             "no_proxy": "*",
             "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"),
             "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
