@@ -54,7 +54,12 @@ class InProcess(ActionBase):
             self._update_module_args(name, arguments, variables)
             arguments["_ansible_tmpdir"] = folder
             answer = {"rc": 0, "stdout": call_main(name, arguments), "stderr": ""}
-        return self._parse_returned_data(answer, PROFILE)
+        result = self._parse_returned_data(answer, PROFILE)
+        if isinstance(result, dict):
+            return result
+        # ansible-core 2.21 parses into an object, and its own _execute_module returns that as a dictionary.
+        result.remove_internal_keys()
+        return result.as_result_dict(for_round_trip=True)
 
     def _runs_here(self, variables: dict[str, t.Any]) -> bool:
         """Tell whether a module sent off would come back to this very interpreter as this very user."""
