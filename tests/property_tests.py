@@ -20,5 +20,5 @@ def load_profiles() -> None:
 
 
 def examples(number: int, **more: t.Any) -> settings:
-    """Settings of one test: so many examples in the default profile, in another in proportion to that profile's own number."""
+    """Settings of one test: `number` examples in the default profile, and in another profile in proportion to that profile's own number."""
     return settings(max_examples=max(1, number * settings().max_examples // EXAMPLES), **more)
