@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from plugins.module_utils.schema.fields import FORMATS, Field  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
-from tools import manifests, tables  # noqa: E402
+from tools import import_graph, manifests, tables  # noqa: E402
 
 BANNER = "Written by tools/generate.py. Do not edit."
 SPEC_TYPES = {"map": "dict", "quantity": "str", "any": "raw"}
@@ -239,6 +239,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs/user-file.md": user_file(),
         ROOT / "docs/user-file.schema.json": json_schema(),
         **{ROOT / f"docs/{name}.md": f"<!-- {BANNER} -->\n{text}" for name, text in _tables().items()},
+        ROOT / "docs/architecture.md": f"<!-- {BANNER} -->\n{import_graph.page()}",
         **manifests.generated(),
     }
     for path in sorted({spec, *ROOT.glob("roles/*/meta/argument_specs.yml")}):
