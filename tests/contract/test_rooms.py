@@ -129,10 +129,11 @@ def test_no_role_takes_the_defaults_of_the_users_play_away() -> None:
 
 def test_contributing_says_the_same() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (row,) = re.findall(r"^\| other roles \|.*$", text, re.MULTILINE)
-    named = set(re.findall(r"`(\w+)`", row))
-    for module in READ_ONLY | set().union(*STEPS.values()):
-        assert module.removeprefix(OURS) in named, module
+    (found,) = re.findall(r"^Modules that talk to a cluster .*?\n\n- (.*?)\n- (.*?)\n\n", text, re.MULTILINE | re.DOTALL)
+    assert {f"{OURS}{name}" for name in re.findall(r"`(\w+)`", found[0])} == READ_ONLY
+    for role, modules in STEPS.items():
+        parts = [part for part in found[1].split(";") if role in part]
+        assert {f"{OURS}{name}" for part in parts for name in re.findall(r"`(\w+)`", part)} == modules, role
 
 
 def test_yaml_builds_no_data_with_a_loop_of_jinja() -> None:
