@@ -39,7 +39,7 @@ options:
 EXAMPLES = r"""
 - name: Choose what to prune
   ansible.builtin.set_fact:
-    prune: "{{ plan.leftovers.controllers | llm_d.inference.prunable_controllers(namespaces=['istio-system'], used=[], made=[]) }}"
+    prune: "{{ controllers | llm_d.inference.prunable_controllers(namespaces=['istio-system'], used=[], made=[]) }}"
 """
 
 RETURN = r"""
