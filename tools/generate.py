@@ -32,14 +32,14 @@ MODEL_SERVICE = {
     "short_description": "Model servers of each model service, their Service and their route",
     "description": [
         "Creates, for each model service, its model servers, a Service over them, and the HTTPRoute by which the gateway finds them.",
-        "It returns when every server answers on its health endpoint and the gateway has accepted the route.",
+        "It returns when every server is ready and the gateway has accepted the route.",
         "All facts come from the plan, which derives them from your C(llm_d_*) variables. See C(docs/user-file.md).",
     ],
 }
 MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
     "model_service_plan": {"description": ["What to deploy.", "Left out, it is C(lookup('llm_d.inference.plan'))."], "type": "dict"},
     "model_service_state": {
-        "description": ["Whether the model servers shall exist.", "Left out, it is O(llm_d_state)."],
+        "description": ["Wanted state of the model servers.", "Left out, it is O(llm_d_state)."],
         "type": "str",
         "choices": ["present", "absent"],
     },
