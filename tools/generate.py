@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from plugins.module_utils.schema.fields import FORMATS, Field  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
-from tools import tables  # noqa: E402
+from tools import import_graph, manifests, tables  # noqa: E402
 
 BANNER = "Written by tools/generate.py. Do not edit."
 SPEC_TYPES = {"map": "dict", "quantity": "str", "any": "raw"}
@@ -32,14 +32,14 @@ MODEL_SERVICE = {
     "short_description": "Model servers of each model service, their Service and their route",
     "description": [
         "Creates, for each model service, its model servers, a Service over them, and the HTTPRoute by which the gateway finds them.",
-        "It returns when every server answers on its health endpoint and the gateway has accepted the route.",
+        "It returns when every server is ready and the gateway has accepted the route.",
         "All facts come from the plan, which derives them from your C(llm_d_*) variables. See C(docs/user-file.md).",
     ],
 }
 MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
     "model_service_plan": {"description": ["What to deploy.", "Left out, it is C(lookup('llm_d.inference.plan'))."], "type": "dict"},
     "model_service_state": {
-        "description": ["Whether the model servers shall exist.", "Left out, it is O(llm_d_state)."],
+        "description": ["Wanted state of the model servers.", "Left out, it is O(llm_d_state)."],
         "type": "str",
         "choices": ["present", "absent"],
     },
@@ -239,6 +239,8 @@ def generated() -> dict[Path, str]:
         ROOT / "docs/user-file.md": user_file(),
         ROOT / "docs/user-file.schema.json": json_schema(),
         **{ROOT / f"docs/{name}.md": f"<!-- {BANNER} -->\n{text}" for name, text in _tables().items()},
+        ROOT / "docs/architecture.md": f"<!-- {BANNER} -->\n{import_graph.page()}",
+        **manifests.generated(),
     }
     for path in sorted({spec, *ROOT.glob("roles/*/meta/argument_specs.yml")}):
         text = files[spec] if path == spec else path.read_text(encoding="utf-8")

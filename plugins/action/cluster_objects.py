@@ -15,7 +15,6 @@ from ..module_utils.k8s.apply_results import TAKEN, Change, batches, changes, ch
 from ..module_utils.k8s.errors import explain, one_line
 from ..module_utils.k8s.readiness.judge import waitable
 from ..module_utils.k8s.secret_checksums import annotated, read_by
-from ..modules import cluster_snapshot, secret_checksums
 from ..plugin_utils.in_process import InProcess
 
 MODULE = "kubernetes.core.k8s"

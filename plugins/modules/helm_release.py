@@ -17,6 +17,7 @@ description:
   - Waits until the mark is gone. One that is older than O(timeout) is taken for one that was left, and the release is marked as C(failed), which is what
     Helm itself writes when it is interrupted in order. From there it can be upgraded or uninstalled.
   - Reads and writes the Secrets that Helm keeps its records in by default.
+  - Says which steps bring the release to its wanted state. It does not take them, which is left to M(kubernetes.core.helm).
 options:
   release_name:
     description: Name of the release.
@@ -26,6 +27,22 @@ options:
     description: Namespace of the release.
     type: str
     required: true
+  release_state:
+    description: The wanted state.
+    type: str
+    choices: [absent, present]
+    default: present
+  chart_ref:
+    description: The chart of the wanted release. Where it is a folder on the host of the task, its C(Chart.yaml) says the version.
+    type: str
+  chart_version:
+    description: Version of the chart of the wanted release, where O(chart_ref) is not a folder.
+    type: str
+    default: ""
+  release_values:
+    description: Values of the wanted release, without the chart's own.
+    type: dict
+    default: {}
   timeout:
     description: Seconds that a Helm may be at work.
     type: int
@@ -52,6 +69,18 @@ EXAMPLES = r"""
   llm_d.inference.helm_release:
     release_name: envoy-gateway
     release_namespace: envoy-gateway-system
+    chart_ref: oci://docker.io/envoyproxy/gateway-helm
+    chart_version: v1.9.1
+  register: found
+
+- name: Install or upgrade it, where that is needed
+  kubernetes.core.helm:
+    release_name: envoy-gateway
+    release_namespace: envoy-gateway-system
+    chart_ref: oci://docker.io/envoyproxy/gateway-helm
+    chart_version: v1.9.1
+    force: "{{ found.steps.force }}"
+  when: found.steps.install
 """
 
 RETURN = r"""
@@ -81,8 +110,26 @@ values:
   type: dict
   sample:
     deployment: {replicas: 1}
+steps:
+  description: The steps to the wanted state, in this order.
+  returned: success
+  type: dict
+  contains:
+    uninstall:
+      description: Whether to uninstall the release. Also a first installation that failed, before it is installed again.
+      type: bool
+      sample: false
+    install:
+      description: Whether to install or upgrade the release, since chart version, values or state differ.
+      type: bool
+      sample: true
+    force:
+      description: Whether to upgrade with C(force), since a later revision failed.
+      type: bool
+      sample: false
 """
 
+import os
 import time
 import typing as t
 
@@ -90,6 +137,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.objects import dig
 from ..module_utils.k8s import helm_records as records
+from ..module_utils.k8s import helm_state
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
 
@@ -113,9 +161,26 @@ class Release:
     def facts(self, record: dict[str, t.Any] | None) -> dict[str, t.Any]:
         """What the module returns of a record."""
         try:
-            return records.facts(record)
+            found = records.facts(record)
         except ValueError as error:
             raise self._unreadable(record, error) from error
+        return {**found, "steps": self.steps(found)}
+
+    def steps(self, found: dict[str, t.Any]) -> helm_state.Steps:
+        """The steps from this state to the wanted one."""
+        if self.params["release_state"] == "absent":
+            return helm_state.steps_to_absent(found)
+        return helm_state.steps_to_present(found, self._wanted_version(), self.params["release_values"])
+
+    def _wanted_version(self) -> str:
+        path = os.path.join(self.params["chart_ref"] or "", "Chart.yaml")
+        if not self.params["chart_ref"] or not os.path.isfile(path):
+            return self.params["chart_version"]
+        try:
+            with open(path, encoding="utf-8") as file:
+                return helm_state.version_in(file.read())
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"{self.title}: the version of the chart {self.params['chart_ref']} cannot be read ({error})") from error
 
     def settle(self, record: dict[str, t.Any]) -> bool:
         """Mark the release as failed; False when someone else has just written it."""
@@ -166,6 +231,10 @@ def main() -> None:
             **auth_spec(),
             "release_name": {"type": "str", "required": True},
             "release_namespace": {"type": "str", "required": True},
+            "release_state": {"type": "str", "choices": ["absent", "present"], "default": "present"},
+            "chart_ref": {"type": "str"},
+            "chart_version": {"type": "str", "default": ""},
+            "release_values": {"type": "dict", "default": {}},
             "timeout": {"type": "int", "default": 300},
             "progress_path": {"type": "path"},
         },

@@ -40,9 +40,9 @@ def test_the_inventories_of_the_readme_are_there() -> None:
 
 
 def test_the_objects_are_those_of_every_template_that_a_role_applies() -> None:
-    """What the roles look up to apply it, and no more: `leftovers` is what they delete, the local cluster's are files."""
-    text = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("roles/*/*/*.yml"))
-    applied = {name for name in re.findall(r"llm_d\.inference\.definitions', '([\w.]+)'", text) if not name.startswith("leftovers")}
+    """What role_facts renders, and no more: `prune` is what the roles delete, the local cluster's templates are files."""
+    text = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("roles/*/tasks/main.yml"))
+    applied = {name for name in re.findall(r": ([\w.]+\.yml\.j2)$", text, re.MULTILINE) if not name.startswith("prune")}
     assert applied == {template.rpartition("/")[2] for template in TEMPLATES}
 
 

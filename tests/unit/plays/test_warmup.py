@@ -22,7 +22,6 @@ PLAY = """
   tasks:
     - ansible.builtin.include_role:
         name: llm_d.inference.model_service
-        tasks_from: present
       vars:
         # no objects, so that no cluster is needed
         model_service_plan: "{{ {'llm_d_charts': {'envoy_gateway': '/c'}} | llm_d.inference.service_plan | combine({'warmups': warmups}) }}"

@@ -167,7 +167,7 @@ def test_the_account_is_ours_or_one_that_is_there() -> None:
 
 
 def test_our_account_goes_when_another_is_named() -> None:
-    gone = [render(ROLES / "model_service/templates/leftovers.yml.j2", plan(file_of(service))) for service in (VLLM, {**VLLM, "service_account": "other"})]
+    gone = [render(ROLES / "model_service/templates/prune.yml.j2", plan(file_of(service))) for service in (VLLM, {**VLLM, "service_account": "other"})]
     named = [[(item["apiVersion"], item["kind"], item["metadata"]) for item in found] for found in gone]
     assert ("v1", "ServiceAccount", {"name": "a", "namespace": "llm-d"}) in named[1] and not [item for item in named[0] if item[1] == "ServiceAccount"]
 

@@ -36,7 +36,7 @@ def test_a_changed_spec_makes_its_readme_stale(root: Path, tmp_path: Path) -> No
     shutil.copytree(root / "roles/model_service", tmp_path / "roles/model_service")
     assert load(tmp_path).stale() == []
     spec = tmp_path / "roles/gaie_scheduler/meta/argument_specs.yml"
-    spec.write_text(spec.read_text(encoding="utf-8").replace("least rights", "all rights"), encoding="utf-8")
+    spec.write_text(spec.read_text(encoding="utf-8").replace("fewest permissions", "most permissions"), encoding="utf-8")
     assert [path.name for path in load(tmp_path).stale()] == ["README.md"]
 
 

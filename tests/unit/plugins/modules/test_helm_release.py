@@ -136,3 +136,21 @@ def test_a_record_that_cannot_be_read_is_named(settle):
     broken["data"]["release"] = base64.b64encode(b"no such thing").decode()
     found, _told = settle(Server(broken))
     assert found["failed"] and "sh.helm.release.v1.eg.v1" in found["msg"] and "delete that Secret" in found["msg"]
+
+
+def test_the_steps_to_the_wanted_state(settle, tmp_path):
+    """The version of a chart in a folder is that of its Chart.yaml, whatever else is said."""
+    (tmp_path / "Chart.yaml").write_text("name: gateway-helm\nversion: v1.1.0\n", encoding="utf-8")
+    wanted = {"chart_ref": str(tmp_path), "chart_version": "v9.9.9", "release_values": {"replicas": 1}}
+    nothing = {"uninstall": False, "install": False, "force": False}
+    assert settle(Server(record(1, "deployed")), **wanted)[0]["steps"] == nothing
+    assert settle(Server(record(1, "deployed")), **{**wanted, "chart_ref": "oci://registry/gateway-helm"})[0]["steps"] == {**nothing, "install": True}
+    assert settle(Server(record(1, "failed", 900)), **wanted)[0]["steps"] == {**nothing, "uninstall": True, "install": True}
+    assert settle(Server(), release_state="absent")[0]["steps"] == nothing
+    assert settle(Server(record(1, "deployed")), release_state="absent", check=True)[0]["steps"] == {**nothing, "uninstall": True}
+
+
+def test_a_chart_whose_version_cannot_be_read_is_named(settle, tmp_path):
+    (tmp_path / "Chart.yaml").write_text("name: gateway-helm\n", encoding="utf-8")
+    found, _told = settle(Server(record(1, "deployed")), chart_ref=str(tmp_path))
+    assert found["failed"] and str(tmp_path) in found["msg"] and "no version" in found["msg"]

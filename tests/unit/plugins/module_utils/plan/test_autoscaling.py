@@ -12,7 +12,7 @@ from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import
 
 Facts = dict[str, t.Any]
 SERVERS = Path(__file__).resolve().parents[5] / "roles/model_service/templates/servers.yml.j2"
-LEFT = SERVERS.parent / "leftovers_autoscalers.yml.j2"
+LEFT = SERVERS.parent / "prune_autoscalers.yml.j2"
 SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
 LLAMA: Facts = {"name": "llama", "model": {"uri": "hf://org/llama"}}
 HPA: Facts = {"provider": "hpa", "min": 2, "max": 6, "metrics": {"queue": 5}}

@@ -118,9 +118,9 @@ def test_the_claim_stays_unless_it_is_given_up() -> None:
     """The tasks of absent delete what these templates print, and the claim is in the second one only."""
     kept, given_up = (file_of("hf://o/m", storage={**CLAIMED, "delete_claim": value}) for value in (False, True))
     for made in (kept, given_up):
-        assert not [item for template in ("servers", "leftovers") for item in objects(template, made) if item["kind"] == "PersistentVolumeClaim"]
-    assert objects("leftovers_claims", kept) == []
-    assert [(item["kind"], item["metadata"]["name"]) for item in objects("leftovers_claims", given_up)] == [("PersistentVolumeClaim", "a-weights")]
+        assert not [item for template in ("servers", "prune") for item in objects(template, made) if item["kind"] == "PersistentVolumeClaim"]
+    assert objects("prune_claims", kept) == []
+    assert [(item["kind"], item["metadata"]["name"]) for item in objects("prune_claims", given_up)] == [("PersistentVolumeClaim", "a-weights")]
 
 
 REFUSED: list[tuple[str, Facts, str, str]] = [

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Computes the facts of a role on the controller, once."""
+
+from __future__ import annotations
+
+import typing as t
+
+import yaml
+from ansible.errors import AnsibleActionFail, AnsibleLookupError
+from ansible.plugins.action import ActionBase
+from jinja2 import TemplateError
+
+from ..filter.benchmark_runs import benchmark_runs
+from ..filter.validation_targets import validation_targets
+from ..plugin_utils.definitions import render
+from ..plugin_utils.user_file import plain, planned
+
+Facts = dict[str, t.Any]
+DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {"runs": benchmark_runs, "targets": validation_targets}
+
+
+class ActionModule(ActionBase):
+    """Plan, state, connection and object definitions of a role as plain data, so that no later task computes them again."""
+
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: Facts | None = None) -> Facts:
+        """Connects to nothing and changes nothing."""
+        result = super().run(tmp, task_vars)
+        _checked, options = self.validate_argument_spec(
+            argument_spec={
+                "role": {"type": "str", "required": True},
+                "definitions": {"type": "dict", "default": {}},
+                "derive": {"type": "list", "elements": "str", "choices": sorted(DERIVED), "default": []},
+            },
+        )
+        variables, role = task_vars or {}, options["role"]
+        try:
+            plan = self._given(variables, f"{role}_plan") or planned(variables, self._templar.template)
+        except AnsibleLookupError as error:
+            return {**result, "failed": True, "msg": str(error)}
+        made = {name: self._rendered(templates, plan) for name, templates in options["definitions"].items()}
+        derived = {name: DERIVED[name](plan) for name in options["derive"]}
+        # The plan may hold the key of an API: callbacks do not show it. A failure above is shown.
+        return {
+            **result,
+            "changed": False,
+            "_ansible_no_log": True,
+            "plan": plan,
+            "state": self._given(variables, f"{role}_state") or plan["state"],
+            "connection": {name: value for name, value in plan["connection"].items() if value},
+            **made,
+            **derived,
+        }
+
+    def _given(self, variables: Facts, name: str) -> t.Any:
+        """The value of a role variable as plain data; None where it is left out."""
+        return plain(self._templar.template(variables[name])) if name in variables else None
+
+    def _rendered(self, templates: t.Any, plan: Facts) -> list[Facts]:
+        """The definitions of one template or of several, in order."""
+        found: list[Facts] = []
+        for name in [templates] if isinstance(templates, str) else templates:
+            try:
+                found += render(self._find_needle("templates", name), plan)
+            except (TemplateError, yaml.YAMLError, ValueError) as error:
+                raise AnsibleActionFail(f"{name}: {error}") from error
+        return found

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: role_facts
+author:
+  - llm_d.inference contributors (@llm-d)
+short_description: Compute the plan, the state and the object definitions of a role once
+version_added: 0.1.0
+description:
+  - Internal to the roles of this collection. The first task of each role calls it and registers the result, which all later tasks read.
+  - A variable is evaluated again at every use, and a large value passes through Ansible's templating each time. A registered result is neither.
+  - Runs on the controller, connects to nothing and changes nothing.
+  - Callbacks do not show the result, since the plan may hold the key of an API.
+options:
+  role:
+    description:
+      - Short name of the role, the prefix of its variables.
+      - The plan is the value of the role variable C(<role>_plan). Where that is empty, it is derived from the C(llm_d_*) variables.
+    type: str
+    required: true
+  definitions:
+    description:
+      - Names of results, each with a template of the role or a list of them. Each result is the list of the object definitions that they render.
+      - Templates are plain Jinja. They see the C(plan) and the filter C(to_json), which has to be the whole value of a key or list item.
+        Whatever a template asks for that the plan does not have is an error.
+    type: dict
+    default: {}
+  derive:
+    description:
+      - V(targets) adds the result of P(llm_d.inference.validation_targets#filter).
+      - V(runs) adds the result of P(llm_d.inference.benchmark_runs#filter).
+    type: list
+    elements: str
+    choices: [runs, targets]
+    default: []
+notes:
+  - Works as an action plugin, since only the controller knows the variables and the templates.
+seealso:
+  - plugin: llm_d.inference.plan
+    plugin_type: lookup
+    description: The plan alone.
+extends_documentation_fragment:
+  - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes
+"""
+
+EXAMPLES = r"""
+- name: Compute what to deploy
+  llm_d.inference.role_facts:
+    role: gateway_provider
+    definitions:
+      objects: gateway.yml.j2
+  register: __gateway_provider_facts
+"""
+
+RETURN = r"""
+plan:
+  description: The plan.
+  returned: success
+  type: dict
+  sample:
+    instance: llm-d
+    namespace: llm-d
+    state: present
+state:
+  description: The value of the role variable C(<role>_state), or the state of the plan.
+  returned: success
+  type: str
+  sample: present
+connection:
+  description: The connection options of the plan that are set, for C(module_defaults).
+  returned: success
+  type: dict
+  sample:
+    kubeconfig: /home/me/.kube/config
+"""

@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""role_facts computes what a role works with, in a real play."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+USER = {
+    "llm_d_charts": {"envoy_gateway": "/c"},
+    "llm_d_kubeconfig": "kube/config",
+    "llm_d_benchmark": {"api_key": "sk-of-the-test"},
+    "llm_d_model_services": [{"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}],
+}
+TEMPLATE = "{% for service in plan.services %}\n---\nkind: Thing\nmetadata: {name: {{ service.name }}}\nspec: {{ service.labels | to_json }}\n{% endfor %}\n"
+
+
+@pytest.fixture(name="facts")
+def _facts(root, tmp_path):
+    def run(arguments: dict, *options: str, user: dict | None = None, **variables) -> tuple[subprocess.CompletedProcess, dict]:
+        """The play and what its task registered."""
+        (tmp_path / "templates").mkdir(exist_ok=True)
+        (tmp_path / "templates/things.yml.j2").write_text(TEMPLATE, encoding="utf-8")
+        (tmp_path / "templates/bad.yml.j2").write_text("a: {{ plan.nothing }}\n", encoding="utf-8")
+        out = tmp_path / "out.json"
+        out.unlink(missing_ok=True)
+        tasks = [
+            {"llm_d.inference.role_facts": arguments, "register": "facts"},
+            {"ansible.builtin.copy": {"dest": str(out), "content": "{{ facts | to_json }}", "mode": "0600"}, "no_log": True},
+        ]
+        play = {"hosts": "all", "gather_facts": False, "vars": {**(USER if user is None else user), **variables}, "tasks": tasks}
+        (tmp_path / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "LC_ALL": "C.UTF-8",
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"),
+        }
+        command = [
+            str(Path(sys.executable).parent / "ansible-playbook"),
+            "-i",
+            "localhost,",
+            "-c",
+            "local",
+            "play.yml",
+            "-e",
+            f"ansible_python_interpreter={sys.executable}",
+            *options,
+        ]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        return done, json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+
+    return run
+
+
+def test_plan_state_connection_definitions_and_what_is_derived(facts, tmp_path):
+    arguments = {"role": "gateway_provider", "definitions": {"one": "things.yml.j2", "two": ["things.yml.j2", "things.yml.j2"]}, "derive": ["targets", "runs"]}
+    done, found = facts(arguments, "-vvv")
+    assert done.returncode == 0 and "sk-of-the-test" not in done.stdout + done.stderr, done.stdout + done.stderr
+    assert found["plan"]["namespace"] == "llm-d" and found["plan"]["benchmark"]["api_key"] == "sk-of-the-test" and found["state"] == "present"
+    assert found["connection"] == {"kubeconfig": str(tmp_path / "kube/config")}, "no context is set, so none is passed"
+    (thing,) = found["one"]
+    assert found["two"] == [thing, thing] and thing["kind"] == "Thing" and thing["spec"] == found["plan"]["services"][0]["labels"]
+    assert {"services", "objects", "gateway"} <= set(found["targets"]) and [run["name"] for run in found["runs"]] == ["sim"]
+
+
+def test_a_plan_and_a_state_that_are_given(facts):
+    """As another role gives them; an empty plan is one that is left out."""
+    given = "{{ {'llm_d_namespace': 'other', 'llm_d_charts': {'envoy_gateway': '/c'}} | llm_d.inference.service_plan }}"
+    done, found = facts({"role": "x"}, x_plan=given, x_state="verify")
+    assert done.returncode == 0, done.stdout
+    assert found["plan"]["namespace"] == "other" and found["state"] == "verify" and found["connection"] == {}
+    assert facts({"role": "x"}, x_plan=None)[1]["plan"]["namespace"] == "llm-d"
+
+
+def test_mistakes_are_shown(facts):
+    done, found = facts({"role": "x"}, user={**USER, "llm_d_release": "no-such"})
+    assert done.returncode == 2 and not found and "llm_d_release" in done.stdout and "no-such" in done.stdout
+
+
+def test_what_a_template_lacks_is_shown(facts):
+    for name, word in (("bad.yml.j2", "has no attribute 'nothing'"), ("none.yml.j2", "none.yml.j2")):
+        done, found = facts({"role": "x", "definitions": {"objects": name}})
+        assert done.returncode == 2 and not found and word in " ".join((done.stdout + done.stderr).split()), done.stdout
+
+
+def test_what_looks_like_a_template_in_a_value_stays_as_it_is(facts):
+    odd = [{**USER["llm_d_model_services"][0], "engine": {"type": "simulator", "env": {"ODD": "{{ '{{' }} x }}"}}}]
+    done, found = facts({"role": "x", "definitions": {"objects": "things.yml.j2"}}, llm_d_model_services=odd)
+    assert done.returncode == 0 and "{{ x }}" in json.dumps(found["plan"]), done.stdout

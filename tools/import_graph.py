@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/architecture.md: the packages of plugins/module_utils and what each imports, read from the sources."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULE_UTILS = ROOT / "plugins/module_utils"
+
+
+def imports() -> dict[str, set[str]]:
+    """For each package, the packages that it imports from."""
+    found: dict[str, set[str]] = {path.name: set() for path in sorted(MODULE_UTILS.iterdir()) if path.is_dir() and path.name != "__pycache__"}
+    for path in sorted(MODULE_UTILS.rglob("*.py")):
+        parts = path.relative_to(MODULE_UTILS).parts
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level == len(parts):
+                for package in [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]:
+                    if package != parts[0]:
+                        found[parts[0]].add(package)
+    return found
+
+
+def order(graph: dict[str, set[str]]) -> list[str]:
+    """The packages from the bottom up, each after all that it imports from. Raises ValueError for a cycle."""
+    placed: list[str] = []
+    while len(placed) < len(graph):
+        free = [name for name in graph if name not in placed and graph[name] <= set(placed)]
+        if not free:
+            raise ValueError(f"the packages {sorted(set(graph) - set(placed))} import each other in a cycle")
+        placed += free
+    return placed
+
+
+def direct(graph: dict[str, set[str]]) -> list[tuple[str, str]]:
+    """The arrows that no longer way implies, which is what a reader can take in at a glance."""
+    reach: dict[str, set[str]] = {}
+    for name in order(graph):
+        reach[name] = graph[name].union(*(reach[other] for other in graph[name]))
+    return [(name, other) for name in graph for other in sorted(graph[name]) if not any(other in reach[between] for between in graph[name] if between != other)]
+
+
+def page() -> str:
+    """The text of docs/architecture.md, without its banner."""
+    graph = imports()
+    placed = order(graph)
+    lines = [
+        "# Packages and their imports", "",
+        "Read from the imports of `plugins/module_utils`. An arrow leads from a package to one that it imports from;",
+        "arrows that a longer way implies are left out.",
+        "`tests/contract/test_architecture.py` fails where an arrow leads up. What each package holds: [CONTRIBUTING.md](../CONTRIBUTING.md).", "",
+        "```mermaid", "flowchart TD", *(f"    {name} --> {other}" for name, other in direct(graph)), "```", "",
+        "| package | imports from |", "|---|---|",
+    ]  # fmt: skip
+    lines += [f"| `{name}` | {', '.join(sorted(graph[name], key=placed.index)) or 'nothing of ours'} |" for name in reversed(placed)]
+    return "\n".join(lines) + "\n"

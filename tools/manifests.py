@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every inventory renders, so that a reviewer sees what a change does to a cluster: tests/golden/manifests/<inventory>.yml."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from pathlib import Path
+
+import yaml
+
+from plugins.module_utils.k8s.apply_results import conceal
+from plugins.module_utils.plan.build import plan, secret_definitions
+from plugins.plugin_utils.definitions import render
+
+Facts = dict[str, t.Any]
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "tests/golden/manifests"
+# In the order in which the roles of site.yml apply them.
+TEMPLATES = (
+    "prerequisites/templates/namespaces.yml.j2",
+    "gpu_operator/templates/operator.yml.j2",
+    "gpu_operator/templates/policy.yml.j2",
+    "gateway_provider/templates/gateway.yml.j2",
+    "gaie_scheduler/templates/scheduler.yml.j2",
+    "model_service/templates/claims.yml.j2",
+    "model_service/templates/servers.yml.j2",
+)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Sequences indented, no aliases, texts of several lines as blocks."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: t.Any) -> bool:
+        return True
+
+
+_Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None))
+
+
+def names() -> list[str]:
+    """The inventories that are shipped."""
+    return sorted(path.name for path in (ROOT / "inventories").iterdir())
+
+
+def user_file(name: str) -> Facts:
+    """The variables of an inventory. `local` names variables of role local_cluster, which stand here by their defaults."""
+    found: Facts = {}
+    defaults = yaml.safe_load((ROOT / "roles/local_cluster/defaults/main.yml").read_text(encoding="utf-8"))
+    for path in sorted((ROOT / f"inventories/{name}/group_vars/all").glob("*.yml")):
+        text = path.read_text(encoding="utf-8")
+        while re.search(r"\{\{ (local_cluster_\w+) \}\}", text):
+            text = re.sub(r"\{\{ (local_cluster_\w+) \}\}", lambda match: str(defaults[match.group(1)]), text)
+        found |= yaml.safe_load(text) or {}
+    return found
+
+
+def case(name: str) -> tuple[Facts, list[Facts]]:
+    """(plan, objects) of an inventory."""
+    user = {key: value for key, value in user_file(name).items() if key.startswith("llm_d_")}
+    planned = plan(user)
+    return planned, [*(item for template in TEMPLATES for item in render(ROOT / "roles" / template, planned)), *secret_definitions(user)]
+
+
+def generated() -> dict[Path, str]:
+    """The text of each golden file."""
+    texts = {}
+    for name in names():
+        documents = yaml.dump_all((conceal(item) for item in case(name)[1]), Dumper=_Dumper, sort_keys=False, width=150, explicit_start=True)
+        texts[GOLDEN / f"{name}.yml"] = f"# Written by tools/generate.py from inventories/{name}. Do not edit.\n{documents}"
+    return texts
