@@ -10,7 +10,7 @@ import typing as t
 from plugins.module_utils.diagnosis.catalog import CATALOGUE, LAYERS
 from plugins.module_utils.epp.catalog.presets import PRESETS, ROUND_ROBIN_NOTE
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
-from plugins.module_utils.releases.lines import ACCELERATORS, ENGINES, LEADER_WORKER_SET, MINIMUM, RELEASES
+from plugins.module_utils.releases.lines import ACCELERATORS, LEADER_WORKER_SET, MINIMUM, RELEASES, ENGINE_DEFAULTS
 from plugins.module_utils.schema.variables import VARIABLES
 
 AREAS = {
@@ -108,7 +108,7 @@ def versions() -> str:
         "",
     ]
     lines += ["## Engines (`engine.type`)", ""]
-    lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINES.items()])
+    lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINE_DEFAULTS.items()])
     lines += ["## Accelerators (`accelerator.vendor`)", ""]
     lines += table(
         ["vendor", "resource", "node label of the product"],

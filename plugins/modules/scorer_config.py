@@ -273,7 +273,7 @@ def bring(cluster: Cluster, target: Target, built: build.Built, timeout: float, 
     """Bring a running endpoint picker to a configuration, or back to the one it had. Returns what the module returns."""
     rollout = Rollout(cluster, target)
     before = rollout.read()
-    missing = scorer_answer.lacking(built.requires, rollout.deployment)
+    missing = scorer_answer.missing_in_deployment(built.requires, rollout.deployment)
     if missing:
         return failure(
             f"the endpoint picker {target} lacks what this configuration needs: {', '.join(missing)}; write the scheduler block into the user's file "

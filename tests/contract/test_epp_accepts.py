@@ -323,7 +323,7 @@ def documents(draw: st.DrawFn, line: str) -> Document:
     chosen = [draw(st.sampled_from(scorers)), *draw(st.lists(st.sampled_from(types), max_size=2)), draw(st.sampled_from(catalogue.types_of(line, "picker")))]
     plugins, references = [], []
     for kind in chosen:
-        found = catalogue.find(kind, line)
+        found = catalogue.find_plugin(kind, line)
         assert found is not None
         given_parameters = parameters(draw, found.params, line) if found.params and draw(st.booleans()) else {}
         plugins.append({"type": kind, **({"parameters": given_parameters} if given_parameters else {})})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .catalog.plugins import find
+from .catalog.plugins import find_plugin
 from .catalog.release_lines import LINE_FACTS
 from .catalog.types import Line, Param, Plugin
 
@@ -54,7 +54,7 @@ class Profile:
 
 
 @dataclasses.dataclass(frozen=True)
-class View:
+class ParsedConfig:
     """The document, its release line, and everything in it by name."""
 
     document: dict[str, t.Any]
@@ -97,14 +97,7 @@ def entries(value: t.Any, key: str, kind: type) -> list[t.Any]:
     return [item for item in found if isinstance(item, kind)] if isinstance(found, list) else []
 
 
-def dig(value: t.Any, *keys: str) -> t.Any:
-    """A value at a depth, or None."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def view(document: dict[str, t.Any], release: str) -> View:
+def parse_config(document: dict[str, t.Any], release: str) -> ParsedConfig:
     """Read a document as `release` would read it."""
     line = LINE_FACTS[release]
     plugins: list[Declared] = []
@@ -116,7 +109,7 @@ def view(document: dict[str, t.Any], release: str) -> View:
                 Declared(
                     str(entry.get("name") or kind or ""),
                     str(kind or ""),
-                    find(str(kind), release),
+                    find_plugin(str(kind), release),
                     parameters if isinstance(parameters, dict) else {},
                     f"plugins[{index}]",
                     index,
@@ -128,17 +121,17 @@ def view(document: dict[str, t.Any], release: str) -> View:
         for index, entry in enumerate(document.get("schedulingProfiles") or [] if isinstance(document.get("schedulingProfiles"), list) else [])
         if isinstance(entry, dict)
     )
-    return View(document, line, tuple(plugins), profiles or (_implicit(plugins),))
+    return ParsedConfig(document, line, tuple(plugins), profiles or (_implicit(plugins),))
 
 
 def _profile(entry: dict[str, t.Any], index: int, by_name: dict[str, Declared]) -> Profile:
     path = f"schedulingProfiles[{index}]"
-    references = []
+    parameter_references = []
     for position, item in enumerate(entry.get("plugins") or [] if isinstance(entry.get("plugins"), list) else []):
         if isinstance(item, dict):
             name = str(item.get("pluginRef") or "")
-            references.append(Reference(name, item.get("weight"), by_name.get(name), f"{path}.plugins[{position}]"))
-    return Profile(str(entry.get("name") or ""), tuple(references), path)
+            parameter_references.append(Reference(name, item.get("weight"), by_name.get(name), f"{path}.plugins[{position}]"))
+    return Profile(str(entry.get("name") or ""), tuple(parameter_references), path)
 
 
 def _implicit(plugins: t.Iterable[Declared]) -> Profile:
@@ -147,7 +140,7 @@ def _implicit(plugins: t.Iterable[Declared]) -> Profile:
     return Profile("default", tuple(Reference(item.name, None, item, item.path) for item in members), "plugins", implicit=True)
 
 
-def references(value: t.Any, params: t.Iterable[Param], line: str, path: str) -> t.Iterator[tuple[str, t.Any, str]]:
+def parameter_references(value: t.Any, params: t.Iterable[Param], line: str, path: str) -> t.Iterator[tuple[str, t.Any, str]]:
     """Every (role, name, path) that a tree of parameters refers to."""
     for param in params:
         if line not in param.lines or not isinstance(value, dict) or param.name not in value:
@@ -156,7 +149,7 @@ def references(value: t.Any, params: t.Iterable[Param], line: str, path: str) ->
         if param.refers and isinstance(found, str) and found:
             yield param.refers, found, where
         elif param.kind == "object":
-            yield from references(found, param.fields, line, where)
+            yield from parameter_references(found, param.fields, line, where)
         elif param.kind == "objects" and isinstance(found, list):
             for index, item in enumerate(found):
-                yield from references(item, param.fields, line, f"{where}[{index}]")
+                yield from parameter_references(item, param.fields, line, f"{where}[{index}]")

@@ -13,14 +13,14 @@ import typing as t
 
 from ..common.prometheus_text import Sample, parse
 from ..common.text import shorten
-from .document import view
+from .document import parse_config
 from .rules.profiles import picker_of
 
 LOADED = "loaded configuration from file/text successfully"
 RAW = "Loaded raw configuration"
 REFUSED = "Failed to parse configuration"
 # Plugins that a decision calls, by the metric's extension point.
-POINTS = {"Filter": "filter", "Scorer": "scorer", "Picker": "picker"}
+EXTENSION_POINTS = {"Filter": "filter", "Scorer": "scorer", "Picker": "picker"}
 
 # GIE 1.4 writes {NAME/TYPE, Parameters: JSON}, GIE 1.5 {Name: NAME, Type: TYPE, Parameters: JSON}; NAME may be missing.
 _PLUGIN = re.compile(r"\{(?:([^{}/\s\"]*)/|(?:Name: ([^,{}]+), )?Type: )([A-Za-z0-9._-]+)(, Parameters: )?")
@@ -28,7 +28,7 @@ _PROFILE = re.compile(r"\{Name: ([^,{}]+), Plugins: \[|\{PluginRef: ([^,{}]+)(?:
 
 
 @dataclasses.dataclass(frozen=True)
-class Shape:
+class ConfigSummary:
     """What tells two configurations apart: plugins as (name, type, parameters as JSON), profiles as (name, ((plugin, weight or None), ...))."""
 
     plugins: tuple[tuple[str, str, str], ...]
@@ -36,26 +36,26 @@ class Shape:
 
 
 @dataclasses.dataclass(frozen=True)
-class Said:
-    """What one run of an endpoint picker has said: whether it loaded its configuration, which (None: it does not tell), or why not."""
+class LoadResult:
+    """What one run of an endpoint picker has result: whether it loaded its configuration, which (None: it does not tell), or why not."""
 
     loaded: bool
     line: str
-    shape: Shape | None
+    summary: ConfigSummary | None
     error: str
 
 
-def read_log(log: str) -> Said:
+def read_log(log: str) -> LoadResult:
     """The words of a log about the configuration, as JSON lines or as plain text. The last load counts."""
-    loaded, line, shape, error = False, "", None, ""
+    loaded, line, summary, error = False, "", None, ""
     for text in log.splitlines():
         if LOADED in text:
             loaded, line = True, shorten(text)
         elif RAW in text:
-            shape = shape_of_text(str(_entry(text).get("config") or text))
+            summary = summary_from_log(str(_entry(text).get("config") or text))
         elif REFUSED in text:
             error = _error(text)
-    return Said(loaded, line, shape, error or ("" if loaded else _panic(log)))
+    return LoadResult(loaded, line, summary, error or ("" if loaded else _panic(log)))
 
 
 def _error(text: str) -> str:
@@ -77,7 +77,7 @@ def _entry(text: str) -> dict[str, t.Any]:
     return found if isinstance(found, dict) else {}
 
 
-def shape_of_text(text: str) -> Shape | None:
+def summary_from_log(text: str) -> ConfigSummary | None:
     """The configuration in the endpoint picker's own print-out; None when this release writes it in a way that is not known."""
     before, _mark, after = text.partition("SchedulingProfiles: [")
     plugins = []
@@ -101,10 +101,10 @@ def shape_of_text(text: str) -> Shape | None:
             profiles.append((found.group(1), []))
         elif profiles:
             profiles[-1][1].append((found.group(2), float(found.group(3)) if found.group(3) else None))
-    return Shape(tuple(plugins), tuple((name, tuple(items)) for name, items in profiles)) if plugins else None
+    return ConfigSummary(tuple(plugins), tuple((name, tuple(items)) for name, items in profiles)) if plugins else None
 
 
-def shape_of(document: c.Mapping[str, t.Any]) -> Shape:
+def summarize(document: c.Mapping[str, t.Any]) -> ConfigSummary:
     """The same of a document."""
     plugins = tuple(
         (str(item.get("name") or item.get("type")), str(item.get("type")), _canonical(item.get("parameters") or {})) for item in document.get("plugins") or []
@@ -116,19 +116,19 @@ def shape_of(document: c.Mapping[str, t.Any]) -> Shape:
         )
         for profile in document.get("schedulingProfiles") or []
     )
-    return Shape(plugins, profiles)
+    return ConfigSummary(plugins, profiles)
 
 
 def _canonical(value: t.Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def differs(said: Said, document: c.Mapping[str, t.Any]) -> str:
+def difference(result: LoadResult, document: c.Mapping[str, t.Any]) -> str:
     """Why what was loaded is not this document; empty when it is, or when the log does not tell."""
-    wanted = shape_of(document)
-    if said.shape is None or said.shape == wanted:
+    wanted = summarize(document)
+    if result.summary is None or result.summary == wanted:
         return ""
-    for what, had, want in (("plugins", said.shape.plugins, wanted.plugins), ("profiles", said.shape.profiles, wanted.profiles)):
+    for what, had, want in (("plugins", result.summary.plugins, wanted.plugins), ("profiles", result.summary.profiles, wanted.profiles)):
         if had != want:
             return f"it has loaded the {what} {_words(had)} and not {_words(want)}"
     return ""
@@ -144,24 +144,24 @@ def _words(items: tuple[t.Any, ...]) -> str:
     return ", ".join(parts) or "none"
 
 
-def intended(document: c.Mapping[str, t.Any], line: str) -> dict[str, set[str]]:
+def expected_plugins(document: c.Mapping[str, t.Any], line: str) -> dict[str, set[str]]:
     """The plugins that a decision of this document calls, by name and extension point. Those of profiles that run only sometimes count as well."""
-    seen = view(dict(document), line)
-    found: dict[str, set[str]] = {point: set() for point in POINTS}
-    for profile in seen.profiles:
-        for point, role in POINTS.items():
+    config = parse_config(dict(document), line)
+    found: dict[str, set[str]] = {point: set() for point in EXTENSION_POINTS}
+    for profile in config.profiles:
+        for point, role in EXTENSION_POINTS.items():
             found[point] |= {item.declared.name for item in profile.of(role) if item.declared is not None}
         if not profile.of("picker"):
-            found["Picker"].add(picker_of(profile, seen))  # the release's own, which has its type's name
+            found["Picker"].add(picker_of(profile, config))  # the release's own, which has its type's name
     return found
 
 
 def plugin_runs(page: str, series: str) -> dict[tuple[str, str], float]:
     """How often each plugin was called, by (extension point, name), from a page of metrics. `series` without its `_count`."""
-    return runs_of(parse(page), series)
+    return plugin_runs_of(parse(page), series)
 
 
-def runs_of(samples: c.Iterable[Sample], series: str) -> dict[tuple[str, str], float]:
+def plugin_runs_of(samples: c.Iterable[Sample], series: str) -> dict[tuple[str, str], float]:
     """The same of samples.
 
     By name, since some plugins report a type other than the one they are declared with (`decode-filter` says `by-label`).
@@ -174,10 +174,10 @@ def runs_of(samples: c.Iterable[Sample], series: str) -> dict[tuple[str, str], f
     return runs
 
 
-def compare_runs(document: c.Mapping[str, t.Any], line: str, runs: c.Mapping[tuple[str, str], float]) -> list[str]:
+def unexpected_runs(document: c.Mapping[str, t.Any], line: str, runs: c.Mapping[tuple[str, str], float]) -> list[str]:
     """Plugins that ran and were not intended, or were intended and did not run, in words; empty when they agree exactly."""
     wrong = []
-    for point, wanted in intended(document, line).items():
+    for point, wanted in expected_plugins(document, line).items():
         ran = {kind for (where, kind), count in runs.items() if where == point and count > 0}
         wrong += [f"{kind} ran as {point.lower()} and was not intended" for kind in sorted(ran - wanted)]
         wrong += [f"{kind} did not run as {point.lower()}" for kind in sorted(wanted - ran)]

@@ -30,12 +30,12 @@ SERVED, FIRST_TOKEN = "vllm:request_success_total", "vllm:time_to_first_token_se
 
 
 @dataclasses.dataclass(frozen=True)
-class Source:
+class MetricSource:
     """Where a signal stands: a metric, perhaps one label value of it, or the number in a label (`read`)."""
 
     metric: str
     where: tuple[tuple[str, str], ...] = ()
-    read: str = ""
+    label: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,43 +51,43 @@ class Engine:
     marks: tuple[str, ...]
     owners: tuple[str, ...]
     flag: str
-    signals: c.Mapping[str, tuple[Source, ...]]
+    signals: c.Mapping[str, tuple[MetricSource, ...]]
 
 
-def _vllm_signals() -> dict[str, tuple[Source, ...]]:
+def _vllm_signals() -> dict[str, tuple[MetricSource, ...]]:
     info = "vllm:cache_config_info"
     return {
-        "waiting": (Source("vllm:num_requests_waiting"),),
-        "running": (Source("vllm:num_requests_running"),),
+        "waiting": (MetricSource("vllm:num_requests_waiting"),),
+        "running": (MetricSource("vllm:num_requests_running"),),
         # the second: until 0.10, and hidden in 0.11
-        "kv_cache": (Source("vllm:kv_cache_usage_perc"), Source("vllm:gpu_cache_usage_perc")),
-        "block_size": (Source(info, read="block_size"),),
-        "blocks": (Source(info, read="num_gpu_blocks"),),
-        "lora": (Source("vllm:lora_requests_info", read="max_lora"),),  # its value is the time of its last change
+        "kv_cache": (MetricSource("vllm:kv_cache_usage_perc"), MetricSource("vllm:gpu_cache_usage_perc")),
+        "block_size": (MetricSource(info, label="block_size"),),
+        "blocks": (MetricSource(info, label="num_gpu_blocks"),),
+        "lora": (MetricSource("vllm:lora_requests_info", label="max_lora"),),  # its value is the time of its last change
     }
 
 
 _NV_REQUESTS, _NV_BLOCKS = "nv_trt_llm_request_metrics", "nv_trt_llm_kv_cache_block_metrics"
 _SGLANG = {
-    "waiting": (Source("sglang:num_queue_reqs"), Source("sglang_num_queue_reqs")),
-    "running": (Source("sglang:num_running_reqs"), Source("sglang_num_running_reqs")),
-    "kv_cache": (Source("sglang:token_usage"), Source("sglang_token_usage")),
-    "block_size": (Source("sglang:cache_config_info", read="page_size"), Source("sglang_cache_config_info", read="page_size")),
-    "blocks": (Source("sglang:cache_config_info", read="num_pages"), Source("sglang_cache_config_info", read="num_pages")),
+    "waiting": (MetricSource("sglang:num_queue_reqs"), MetricSource("sglang_num_queue_reqs")),
+    "running": (MetricSource("sglang:num_running_reqs"), MetricSource("sglang_num_running_reqs")),
+    "kv_cache": (MetricSource("sglang:token_usage"), MetricSource("sglang_token_usage")),
+    "block_size": (MetricSource("sglang:cache_config_info", label="page_size"), MetricSource("sglang_cache_config_info", label="page_size")),
+    "blocks": (MetricSource("sglang:cache_config_info", label="num_pages"), MetricSource("sglang_cache_config_info", label="num_pages")),
 }
 _TRTLLM = {
-    "waiting": (Source("trtllm_num_requests_waiting"),),
-    "running": (Source("trtllm_num_requests_running"),),
-    "kv_cache": (Source("trtllm_kv_cache_utilization"),),
-    "block_size": (Source("trtllm_kv_cache_tokens_per_block"),),
-    "blocks": (Source("trtllm_kv_cache_max_blocks"),),
+    "waiting": (MetricSource("trtllm_num_requests_waiting"),),
+    "running": (MetricSource("trtllm_num_requests_running"),),
+    "kv_cache": (MetricSource("trtllm_kv_cache_utilization"),),
+    "block_size": (MetricSource("trtllm_kv_cache_tokens_per_block"),),
+    "blocks": (MetricSource("trtllm_kv_cache_max_blocks"),),
 }
 _TRITON = {
-    "waiting": (Source(_NV_REQUESTS, (("request_type", "waiting"),)),),
-    "running": (Source(_NV_REQUESTS, (("request_type", "scheduled"),)),),
-    "kv_cache": (Source(_NV_BLOCKS, (("kv_cache_block_type", "fraction"),)),),
-    "block_size": (Source(_NV_BLOCKS, (("kv_cache_block_type", "tokens_per"),)),),
-    "blocks": (Source(_NV_BLOCKS, (("kv_cache_block_type", "max"),)),),
+    "waiting": (MetricSource(_NV_REQUESTS, (("request_type", "waiting"),)),),
+    "running": (MetricSource(_NV_REQUESTS, (("request_type", "scheduled"),)),),
+    "kv_cache": (MetricSource(_NV_BLOCKS, (("kv_cache_block_type", "fraction"),)),),
+    "block_size": (MetricSource(_NV_BLOCKS, (("kv_cache_block_type", "tokens_per"),)),),
+    "blocks": (MetricSource(_NV_BLOCKS, (("kv_cache_block_type", "max"),)),),
 }
 ENGINES = {
     engine.name: engine
@@ -150,37 +150,37 @@ class Reading:
         return self.value is not None
 
 
-def by_owner(owner: str) -> str:
+def engine_by_owner(owner: str) -> str:
     """The engine that signs its models so in `/v1/models`; empty for a name that is not known."""
     owner = owner.strip().lower()
     return next((name for name, engine in ENGINES.items() if owner in engine.owners), "")
 
 
-def by_metrics(samples: c.Iterable[Sample]) -> str:
+def engine_by_metrics(samples: c.Iterable[Sample]) -> str:
     """The engine that exports such metrics (the simulator's are vLLM's); empty when none does."""
     names = {sample.name for sample in samples}
     return next((name for name, engine in ENGINES.items() if any(metric.startswith(engine.marks) for metric in names)), "")
 
 
-def read(engine: str, samples: c.Sequence[Sample]) -> dict[str, Reading]:
+def read_signals(engine: str, samples: c.Sequence[Sample]) -> dict[str, Reading]:
     """Every signal of the engine, from the first of its metrics that is there."""
     return {signal: _reading(signal, sources, samples) for signal, sources in ENGINES[engine].signals.items()}
 
 
-def _reading(signal: str, sources: c.Sequence[Source], samples: c.Sequence[Sample]) -> Reading:
+def _reading(signal: str, sources: c.Sequence[MetricSource], samples: c.Sequence[Sample]) -> Reading:
     for source in sources:
         if any(sample.name == source.metric for sample in samples):
             return Reading(signal, source.metric, _value(source, samples))
     return Reading(signal, sources[0].metric, None)
 
 
-def _value(source: Source, samples: c.Sequence[Sample]) -> float | None:
-    if not source.read:
+def _value(source: MetricSource, samples: c.Sequence[Sample]) -> float | None:
+    if not source.label:
         return prometheus.total(samples, source.metric, dict(source.where))
     for sample in samples:
         if sample.name == source.metric:
             try:
-                number = float(sample.labels.get(source.read, ""))
+                number = float(sample.labels.get(source.label, ""))
             except ValueError:
                 continue
             if math.isfinite(number):
@@ -188,7 +188,7 @@ def _value(source: Source, samples: c.Sequence[Sample]) -> float | None:
     return None
 
 
-def lacking(engine: str, readings: c.Mapping[str, Reading], wanted: c.Iterable[str] = REQUIRED) -> list[str]:
+def missing_signals(engine: str, readings: c.Mapping[str, Reading], wanted: c.Iterable[str] = REQUIRED) -> list[str]:
     """What is missing and what that breaks, one line for each signal."""
     return [
         f"{readings[signal].metric if signal in readings else signal} is not exported by {ENGINES[engine].title}: {SIGNALS[signal]}"
@@ -206,7 +206,7 @@ def _missing(readings: c.Mapping[str, Reading], wanted: c.Iterable[str]) -> list
     return [signal for signal in wanted if signal not in readings or not readings[signal].ok]
 
 
-def renamed(engine: str, readings: c.Mapping[str, Reading]) -> list[str]:
+def old_metric_names(engine: str, readings: c.Mapping[str, Reading]) -> list[str]:
     """Signals that are there under an old name: an endpoint picker of today reads the new one."""
     return [
         f"{reading.metric} is the old name of {ENGINES[engine].signals[signal][0].metric}: an endpoint picker that reads the new name sees nothing, so "

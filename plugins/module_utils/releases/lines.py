@@ -101,7 +101,7 @@ RELEASES: dict[str, dict[str, t.Any]] = {
     ),
 }
 
-ENGINES: dict[str, dict[str, t.Any]] = {
+ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
     "vllm": {
         "image": "vllm/vllm-openai:v0.11.0",
         "vendor": "nvidia",

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..releases.lines import ENGINES
+from ..releases.lines import ENGINE_DEFAULTS
 from .fields import Field
 
 MODEL = {
@@ -44,7 +44,9 @@ _SIMULATOR = {
 }
 
 ENGINE = {
-    "type": Field("str", "What serves the model: C(vllm), or C(simulator), which answers like vLLM without a GPU.", default="vllm", choices=tuple(ENGINES)),
+    "type": Field(
+        "str", "What serves the model: C(vllm), or C(simulator), which answers like vLLM without a GPU.", default="vllm", choices=tuple(ENGINE_DEFAULTS)
+    ),
     "image": Field("str", "Image of the model server, used as written. Left out, the tested one of this collection.", format="image"),
     "port": Field("int", "Port of the model server, of its Service and of the InferencePool.", default=8000, minimum=1024, maximum=65535),
     "max_model_len": Field("int", "Longest prompt plus answer in tokens. Left out, the model's own limit (simulator: 32768).", minimum=1),

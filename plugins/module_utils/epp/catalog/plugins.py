@@ -149,7 +149,7 @@ for _plugin in PLUGINS:
         _INDEX_BY_TYPE.setdefault(_plugin.type, {})[_line] = _plugin
 
 
-def find(plugin_type: str, line: str) -> Plugin | None:
+def find_plugin(plugin_type: str, line: str) -> Plugin | None:
     """The description of a plugin type in a release line, or None when the line does not have it."""
     return _INDEX_BY_TYPE.get(plugin_type, {}).get(line)
 
@@ -169,6 +169,6 @@ def defaults_of(line: str) -> list[str]:
     return sorted(name for name, by_line in _INDEX_BY_TYPE.items() if line in by_line and by_line[line].default)
 
 
-def plain(word: t.Any) -> str:
+def normalize(word: t.Any) -> str:
     """A name without capitals, hyphens and underscores, to compare spellings."""
     return str(word).replace("-", "").replace("_", "").lower()

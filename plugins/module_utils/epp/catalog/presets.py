@@ -35,7 +35,7 @@ PRESETS: dict[str, dict[str, t.Any]] = {
 ROUND_ROBIN_NOTE = "No release has a round-robin picker: the random picker gives every server the same share over time, without taking turns."
 
 # How our short words for precise prefix matching become nested upstream parameters. `default` None: left out unless written.
-PRECISE_WORDS: dict[str, dict[str, t.Any]] = {
+PRECISE_OPTIONS: dict[str, dict[str, t.Any]] = {
     "block_size": {"path": "tokenProcessorConfig.blockSize", "default": 16},
     "hash_seed": {"path": "tokenProcessorConfig.hashSeed", "default": "42"},
     "model": {"path": "indexerConfig.tokenizersPoolConfig.modelName", "default": None},
@@ -77,19 +77,19 @@ COMPANIONS: dict[str, tuple[str, ...]] = {
 }
 # Written even when the user leaves them out: the release's real default is not the documented one. active-request-scorer of scheduler 0.7
 # and 0.8 reads a missing maxBusyScore as 0, so that every server with a request in flight would score the same 0.
-FIRM_DEFAULTS: dict[str, dict[str, t.Any]] = {"active-request-scorer": {"maxBusyScore": 1.0}}
-FIRM_LINES = frozenset({S07, S08})
+WRITTEN_DEFAULTS: dict[str, dict[str, t.Any]] = {"active-request-scorer": {"maxBusyScore": 1.0}}
+WRITTEN_DEFAULT_LINES = frozenset({S07, S08})
 INDEX_HOME = "approx-prefix-cache-producer"
 INDEX_MOVED_LINES = ALL - {S07}
 
-FRIENDLY_SATURATION = {
+SATURATION_OPTIONS = {
     "queue_depth": "queueDepthThreshold",
     "kv_cache_utilization": "kvCacheUtilThreshold",
     "staleness": "metricsStalenessThreshold",
     "headroom": "headroom",
 }
-FRIENDLY_FLOW = {"max_bytes": "maxBytes", "max_requests": "maxRequests", "request_ttl": "defaultRequestTTL", "eviction": "enableEviction"}
-FRIENDLY_BAND = {"priority": "priority", "max_bytes": "maxBytes", "max_requests": "maxRequests"}
+FLOW_OPTIONS = {"max_bytes": "maxBytes", "max_requests": "maxRequests", "request_ttl": "defaultRequestTTL", "eviction": "enableEviction"}
+BAND_OPTIONS = {"priority": "priority", "max_bytes": "maxBytes", "max_requests": "maxRequests"}
 
 # What users should hear about a scorer whatever the release (second part: the lines it is true for).
 SCORER_NOTES: dict[str, tuple[tuple[frozenset[str], str], ...]] = {

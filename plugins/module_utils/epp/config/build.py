@@ -14,16 +14,17 @@ import typing as t
 
 from ...common.yaml_text import to_yaml
 from ...schema.fields import Problem, show, suggest
-from ..catalog import plugins as catalogue
+from ..catalog import plugins as catalog
 from ..catalog import presets
 from ..catalog.release_lines import KIND, LINE_FACTS
-from ..document import view
+from ..document import parse_config
 from ..rules import check
-from . import features as pieces
 from .draft import Draft
-from .kv_cache_metric import kv_cache_metric
+from .features import flow_control, kv_cache_metric, saturation
+from .prefix_scorers import declare_scorer
+from .profiles_by_role import disaggregate
 from .requirements import requirements
-from .resolve import Findings, Part, block, named_parts, preset, resolve, scorers
+from .resolve import Findings, Part, known_options, resolve_alias, resolve_list, resolve_preset, resolve_scorers
 
 __all__ = ["Built", "Problem", "build"]
 EMPTY_REQUIRES: dict[str, t.Any] = {
@@ -63,7 +64,7 @@ def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str
         found.refuse("release", release, f"there is no release line {show(release)}.", f"Did you mean {near}?" if near else f"Known: {', '.join(LINE_FACTS)}.")
         return Built({}, "", copy.deepcopy(EMPTY_REQUIRES), [], found.problems)
     around = {} if context is None else context
-    asked = block(scheduler, found)
+    asked = known_options(scheduler, found)
     if any(asked.get(key) for key in ("plugins", "profiles", "document")):
         draft, document = _raw(asked, release, found)
     else:
@@ -74,7 +75,7 @@ def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str
     if problems:
         return Built({}, "", copy.deepcopy(EMPTY_REQUIRES), found.notes, problems)
     document = copy.deepcopy(document)
-    requires = requirements(view(document, release), around, asked)
+    requires = requirements(parse_config(document, release), around, asked)
     notes = list(dict.fromkeys([*found.notes, *check.notes(document, release)]))
     return Built(document, to_yaml(document), requires, notes, [])
 
@@ -91,15 +92,15 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
     """The document of a preset and of what is written next to it."""
     draft = Draft(line)
     shaped = asked.keys() & {"scorers", "disaggregation", "picker", "filters"}
-    base = preset(asked.get("preset") or (None if shaped else "default"), line, found)
-    parts = scorers(asked.get("scorers") or {}, base["scorers"], line, "scorers", found)
+    base = resolve_preset(asked.get("preset") or (None if shaped else "default"), line, found)
+    parts = resolve_scorers(asked.get("scorers") or {}, base["scorers"], line, "scorers", found)
     if not parts and found.problems:  # stand in for what was refused, so that its absence is not refused as well
-        parts = scorers({}, presets.PRESETS["default"]["scorers"], line, "scorers", found)
+        parts = resolve_scorers({}, presets.PRESETS["default"]["scorers"], line, "scorers", found)
     picker = _picker(asked, base, parts, line, found)
-    filters = named_parts(asked.get("filters") or [], catalogue.FILTER_ALIASES, "filter", line, "filters", found)
+    filters = resolve_list(asked.get("filters") or [], catalog.FILTER_ALIASES, "filter", line, "filters", found)
     disaggregation = asked.get("disaggregation", base.get("disaggregation"))
-    if disaggregation is not None and "disagg-profile-handler" in catalogue.types_of(line):
-        pieces.disaggregate(draft, disaggregation, parts, [draft.declare_part(item) for item in filters], picker, context, found)
+    if disaggregation is not None and "disagg-profile-handler" in catalog.types_of(line):
+        disaggregate(draft, disaggregation, parts, [draft.declare_part(item) for item in filters], picker, context, found)
     else:
         _single(draft, asked, parts, filters, picker, context, found)
         if disaggregation is not None and not found.problems:
@@ -107,11 +108,11 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
                 "disaggregation",
                 disaggregation,
                 f"{line} knows no separate prefill and decode servers.",
-                f"Leave it out, or use a release that has them: {', '.join(catalogue.lines_of('disagg-profile-handler'))}.",
+                f"Leave it out, or use a release that has them: {', '.join(catalog.lines_of('disagg-profile-handler'))}.",
             )
-    pieces.saturation(draft, asked.get("saturation") or {}, found)
+    saturation(draft, asked.get("saturation") or {}, found)
     if asked.get("flow_control") is not None:
-        pieces.flow_control(draft, asked["flow_control"], found)
+        flow_control(draft, asked["flow_control"], found)
     if asked.get("kv_cache_metric"):
         kv_cache_metric(draft, asked["kv_cache_metric"], found)
     _gates(draft, asked, found)
@@ -122,7 +123,7 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
 def _picker(asked: dict[str, t.Any], base: dict[str, t.Any], parts: list[Part], line: str, found: Findings) -> Part:
     """The picker: the one asked for, else the preset's; a preset without scores that was given scorers looks at them."""
     word = asked.get("picker") or ("max_score" if parts and base["picker"] == "random" else base["picker"])
-    resolved = resolve(word, catalogue.PICKER_ALIASES, "picker", line, "picker", found) or ("max_score", catalogue.PICKER_ALIASES["max_score"])
+    resolved = resolve_alias(word, catalog.PICKER_ALIASES, "picker", line, "picker", found) or ("max_score", catalog.PICKER_ALIASES["max_score"])
     path = "picker" if asked.get("picker") else "picker_parameters" if asked.get("picker_parameters") else "preset"
     if asked.get("picker") and resolved[0] == "random" and parts:
         found.notes.append("The random picker never looks at scores: the scorers run for nothing.")
@@ -133,15 +134,15 @@ def _single(
     draft: Draft, asked: dict[str, t.Any], parts: list[Part], filters: list[Part], picker: Part, context: t.Mapping[str, t.Any], found: Findings
 ) -> None:
     """One profile, run by the single-profile handler or by the one that was asked for."""
-    references = [(pieces.declare_scorer(draft, part, context, "", found), part) for part in parts]
+    references = [(declare_scorer(draft, part, context, "", found), part) for part in parts]
     for item in filters:
         for companion in presets.COMPANIONS.get(item.alias, ()):
-            if draft.line in catalogue.lines_of(companion):
+            if draft.line in catalog.lines_of(companion):
                 draft.declare(companion, origin=item.path)
     names = [draft.declare_part(item) for item in filters]
     chosen = draft.declare_part(picker)
     word = asked.get("profile_handler") or "single"
-    resolved = resolve(word, catalogue.HANDLER_ALIASES, "handler", draft.line, "profile_handler", found) or ("single", catalogue.HANDLER_ALIASES["single"])
+    resolved = resolve_alias(word, catalog.HANDLER_ALIASES, "handler", draft.line, "profile_handler", found) or ("single", catalog.HANDLER_ALIASES["single"])
     if resolved[0] in ("disaggregated", "pd"):
         found.refuse(
             "profile_handler",
@@ -149,7 +150,7 @@ def _single(
             "it runs prefill and decode profiles, which are not there.",
             "Write preset: disaggregated, or disaggregation: true next to your scorers.",
         )
-        resolved = ("single", catalogue.HANDLER_ALIASES["single"])
+        resolved = ("single", catalog.HANDLER_ALIASES["single"])
     path = "profile_handler_parameters" if asked.get("profile_handler_parameters") else "profile_handler"
     draft.declare_part(Part(resolved[0], resolved[1], path, 1, dict(asked.get("profile_handler_parameters") or {})))
     origin = "scorers" if asked.get("scorers") is not None or not asked.get("preset") else "preset"
@@ -187,9 +188,9 @@ def _raw(asked: dict[str, t.Any], line: str, found: Findings) -> tuple[Draft, di
     plugins, profiles = (copy.deepcopy(list(asked.get(key) or [])) for key in ("plugins", "profiles"))
     draft = Draft(line, plugins=plugins, profiles=profiles, own=max(len(plugins), 1))
     if all(isinstance(item, dict) and "type" in item for item in plugins):  # else nothing can be declared next to them, and the rules say why
-        pieces.saturation(draft, asked.get("saturation") or {}, found)
+        saturation(draft, asked.get("saturation") or {}, found)
         if asked.get("flow_control") is not None:
-            pieces.flow_control(draft, asked["flow_control"], found)
+            flow_control(draft, asked["flow_control"], found)
     _gates(draft, asked, found)
     document = draft.document()
     if not profiles:

@@ -9,8 +9,8 @@ import dataclasses
 import re
 import typing as t
 
-from ..catalog.plugins import SAME_PARAMS, find, plain
-from ..catalog.presets import FIRM_DEFAULTS, FIRM_LINES
+from ..catalog.plugins import SAME_PARAMS, find_plugin, normalize
+from ..catalog.presets import WRITTEN_DEFAULT_LINES, WRITTEN_DEFAULTS
 from ..catalog.release_lines import KIND, LINE_FACTS
 from .resolve import Part
 
@@ -39,7 +39,7 @@ class Draft:
     ) -> str:
         """Declare a plugin and return the name to refer to it by; the same plugin twice is declared once."""
         entry: dict[str, t.Any] = {"type": kind}
-        firm = FIRM_DEFAULTS.get(kind, {}) if self.line in FIRM_LINES else {}
+        firm = WRITTEN_DEFAULTS.get(kind, {}) if self.line in WRITTEN_DEFAULT_LINES else {}
         given = {**(parameters or {}), **{key: value for key, value in firm.items() if key not in (parameters or {})}}
         if given:
             entry["parameters"] = given
@@ -57,7 +57,7 @@ class Draft:
 
     def declare_part(self, part: Part, name: str = "") -> str:
         """Declare a part under its upstream parameter names."""
-        parameters, words = upstream(part.parameters, part.type, self.line)
+        parameters, words = to_upstream(part.parameters, part.type, self.line)
         return self.declare(part.type, parameters, part.path, name, words)
 
     def profile(self, name: str, filters: t.Sequence[str], scorers: t.Sequence[tuple[str, Part]], picker: str, origin: str) -> None:
@@ -117,21 +117,21 @@ class Draft:
         return f"{whole}.{dotted}"
 
 
-def upstream(given: t.Mapping[str, t.Any], kind: str, line: str) -> tuple[dict[str, t.Any], dict[str, str]]:
+def to_upstream(given: t.Mapping[str, t.Any], kind: str, line: str) -> tuple[dict[str, t.Any], dict[str, str]]:
     """(parameters under upstream names, upstream name to the user's word). Capitals and underscores do not matter; unknown names stay."""
-    plugin = find(kind, line)
-    known = {plain(param.name): param.name for param in (plugin.params if plugin is not None else ()) if line in param.lines}
+    plugin = find_plugin(kind, line)
+    known = {normalize(param.name): param.name for param in (plugin.params if plugin is not None else ()) if line in param.lines}
     parameters: dict[str, t.Any] = {}
     words: dict[str, str] = {}
     for word, value in given.items():
-        name = SAME_PARAMS.get((kind, plain(word))) or known.get(plain(word), word)
+        name = SAME_PARAMS.get((kind, normalize(word))) or known.get(normalize(word), word)
         parameters[name] = value
         words[name] = word
     order = [*known.values(), *sorted(parameters.keys() - set(known.values()))]  # not the order of writing: the same wish, the same text
     return {name: parameters[name] for name in order if name in parameters}, words
 
 
-def put(target: dict[str, t.Any], dotted: str, value: t.Any) -> None:
+def set_path(target: dict[str, t.Any], dotted: str, value: t.Any) -> None:
     """Set a value at a dotted place, making the mappings on the way."""
     *way, last = dotted.split(".")
     for key in way:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ...common.objects import dig
 from ..catalog import presets
-from ..document import Declared, View, dig
+from ..document import Declared, ParsedConfig
 from ..rules.check import EXPERIMENTAL, experimental
 from ..rules.disaggregation import pd_settings
 
@@ -17,7 +18,7 @@ Requires = dict[str, t.Any]
 POD_IP = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
 
-def requirements(seen: View, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> Requires:
+def requirements(config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> Requires:
     """Everything a document asks of the rest of the deployment.
 
     vllm: args, env and ports of the model server (of the context's engine); an env entry replaces one of the same name.
@@ -31,21 +32,21 @@ def requirements(seen: View, context: t.Mapping[str, t.Any], asked: t.Mapping[st
         "pod_labels": {},
         "role_labels": {},
         "roles": [],
-        "feature_gates": list(seen.document.get("featureGates") or []),
+        "feature_gates": list(config.document.get("featureGates") or []),
     }
-    if experimental(seen):
+    if experimental(config):
         needs["epp"]["args"].append(f"{EXPERIMENTAL}=true")
-    for item in seen.makes("precise"):
-        _precise(needs, item, seen, context)
-    _roles(needs, seen, context, asked)
+    for item in config.makes("precise"):
+        _precise(needs, item, config, context)
+    _roles(needs, config, context, asked)
     return needs
 
 
-def _precise(needs: Requires, item: Declared, seen: View, context: t.Mapping[str, t.Any]) -> None:
+def _precise(needs: Requires, item: Declared, config: ParsedConfig, context: t.Mapping[str, t.Any]) -> None:
     sizes = dig(item.parameters, "tokenProcessorConfig") or {}
     events = dig(item.parameters, "kvEventsConfig") or {}
     model = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig", "modelName") or next(
-        (producer.parameters.get("modelName") for producer in seen.of_type("token-producer", "tokenizer")), None
+        (producer.parameters.get("modelName") for producer in config.of_type("token-producer", "tokenizer")), None
     )
     size, seed, port = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", "")), context.get("port") or 8000
     bind = str(events.get("zmqEndpoint") or "")
@@ -69,15 +70,15 @@ def _precise(needs: Requires, item: Declared, seen: View, context: t.Mapping[str
         publisher = {"enable_kv_cache_events": True, "publisher": "zmq", "endpoint": target, "topic": f"kv@$(POD_IP):{port}@{model}"}
         server["args"].append(f"--kv-events-config={json.dumps(publisher, separators=(',', ':'))}")
         server["env"] += [{"name": "PYTHONHASHSEED", "value": seed}, dict(POD_IP)]
-    needs["sidecars"].append(_tokenizer(item, seen, model))
+    needs["sidecars"].append(_tokenizer(item, config, model))
 
 
-def _tokenizer(item: Declared, seen: View, model: t.Any) -> Requires:
+def _tokenizer(item: Declared, config: ParsedConfig, model: t.Any) -> Requires:
     """Who turns prompts into the tokens that the servers see: a socket service up to 0.8, a render service for the router."""
-    if not seen.line.strict:
+    if not config.line.strict:
         socket = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig", "uds", "socketFile")
         return {"name": "tokenizer", "on": "epp", "kind": "uds", "model": model, "socket": socket, "shared_dir": str(socket or "").rpartition("/")[0]}
-    url = next((dig(producer.parameters, "vllm", "url") for producer in seen.of_type("token-producer")), None) or presets.PRECISE_EVENTS["render_url"]
+    url = next((dig(producer.parameters, "vllm", "url") for producer in config.of_type("token-producer")), None) or presets.PRECISE_EVENTS["render_url"]
     number = str(url).rpartition(":")[2].partition("/")[0]
     return {
         "name": "vllm-render",
@@ -91,8 +92,8 @@ def _tokenizer(item: Declared, seen: View, model: t.Any) -> Requires:
     }
 
 
-def _roles(needs: Requires, seen: View, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> None:
-    settings = pd_settings(seen)
+def _roles(needs: Requires, config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> None:
+    settings = pd_settings(config)
     if settings is None:
         return
     stages = [stage for stage in ("encode", "prefill") if stage in settings[2]]
@@ -100,7 +101,7 @@ def _roles(needs: Requires, seen: View, context: t.Mapping[str, t.Any], asked: t
     needs["role_labels"] = {role: {presets.ROLE_LABEL: role} for role in needs["roles"]}
     if not stages:
         return
-    line, port = seen.line.name, context.get("port") or 8000
+    line, port = config.line.name, context.get("port") or 8000
     connector = dig(dict(asked), "disaggregation", "connector") or presets.CONNECTORS[line][0]
     needs["sidecars"].append(
         {

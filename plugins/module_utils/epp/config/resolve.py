@@ -9,11 +9,12 @@ import dataclasses
 import typing as t
 
 from ...schema.fields import Problem, show, suggest
-from ..catalog.plugins import OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, plain, types_of
+from ..catalog.plugins import OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, normalize, types_of
 from ..catalog.presets import PRESETS
 from ..catalog.types import LINES
 from ..rules.references import unknown_type
 
+Context = t.Mapping[str, t.Any]
 KEYS = (
     "preset",
     "scorers",
@@ -75,7 +76,7 @@ class Findings:
         self.problems.append(Problem(path, value, reason, fix))
 
 
-def block(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str, t.Any]:
+def known_options(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str, t.Any]:
     """The known, well-typed keys of the block; None counts as left out. Everything else is refused."""
     kept: dict[str, t.Any] = {}
     for key, value in scheduler.items():
@@ -105,12 +106,12 @@ def block(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str, t.Any]
     return kept
 
 
-def preset(name: str | None, line: str, found: Findings) -> dict[str, t.Any]:
+def resolve_preset(name: str | None, line: str, found: Findings) -> dict[str, t.Any]:
     """The preset of a name; an empty one when it is left out or refused."""
     empty: dict[str, t.Any] = {"scorers": {}, "picker": "max_score"}
     if name is None:
         return empty
-    key = next((known for known in PRESETS if plain(known) == plain(name)), None)
+    key = next((known for known in PRESETS if normalize(known) == normalize(name)), None)
     if key is None:
         near = suggest(name, PRESETS)
         found.refuse("preset", name, f"there is no preset {show(name)}.", f"Did you mean {near}?" if near else f"Presets: {', '.join(PRESETS)}.")
@@ -125,17 +126,17 @@ def preset(name: str | None, line: str, found: Findings) -> dict[str, t.Any]:
 
 def alias_of(word: t.Any, aliases: t.Mapping[str, str], line: str) -> str | None:
     """The alias that a word means: the alias itself, the upstream type, or an older spelling of either; None when it means none."""
-    bare = plain(word)
+    bare = normalize(word)
     for suffix in ("scorer", "filter", "picker", "handler", "policy", "decider"):
         bare = bare.removesuffix(suffix)
     for alias, kind in aliases.items():
-        names = {plain(alias), plain(kind)}
+        names = {normalize(alias), normalize(kind)}
         for suffix in ("scorer", "filter", "picker", "profilehandler", "handler", "policy", "decider"):
-            names.add(plain(kind).removesuffix(suffix))
+            names.add(normalize(kind).removesuffix(suffix))
         older = OLDER_TYPES.get(kind)
         if older is not None and line in older[0]:
-            names.add(plain(older[1]))
-        if plain(word) in names or bare in names:
+            names.add(normalize(older[1]))
+        if normalize(word) in names or bare in names:
             return alias
     other = OTHER_SPELLINGS.get(bare)
     return other if other in aliases else None
@@ -148,7 +149,7 @@ def type_here(alias: str, aliases: t.Mapping[str, str], line: str) -> str:
     return older[1] if older is not None and line in older[0] else kind
 
 
-def resolve(word: t.Any, aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> tuple[str, str] | None:
+def resolve_alias(word: t.Any, aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> tuple[str, str] | None:
     """(alias, type) of a word, or None with a problem noted."""
     alias = alias_of(word, aliases, line)
     kind = type_here(alias, aliases, line) if alias is not None else str(word)
@@ -177,14 +178,14 @@ def resolve(word: t.Any, aliases: t.Mapping[str, str], role: str, line: str, pat
     return None
 
 
-def scorers(asked: t.Mapping[t.Any, t.Any], base: t.Mapping[str, t.Any], line: str, path: str, found: Findings) -> list[Part]:
+def resolve_scorers(asked: t.Mapping[t.Any, t.Any], base: t.Mapping[str, t.Any], line: str, path: str, found: Findings) -> list[Part]:
     """The scorers that run, in order: the preset's first, with the weights that were asked for; weight 0 takes one out."""
     parts: dict[str, Part] = {}
     for alias, weight in base.items():
         parts[alias] = Part(alias, type_here(alias, SCORER_ALIASES, line), "preset", weight)
     for word, value in asked.items():
         where = f"{path}.{word}"
-        resolved = resolve(word, SCORER_ALIASES, "scorer", line, where, found)
+        resolved = resolve_alias(word, SCORER_ALIASES, "scorer", line, where, found)
         if resolved is None:
             continue
         alias, kind = resolved
@@ -232,7 +233,7 @@ def _weight_ok(value: t.Any, path: str, found: Findings) -> bool:
     return True
 
 
-def named_parts(asked: list[t.Any], aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> list[Part]:
+def resolve_list(asked: list[t.Any], aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> list[Part]:
     """Parts from a list of names, or of one-key mappings {name: parameters}."""
     parts: list[Part] = []
     for index, item in enumerate(asked):
@@ -247,7 +248,7 @@ def named_parts(asked: list[t.Any], aliases: t.Mapping[str, str], role: str, lin
                 where, item, f"{show(item)} is neither a name nor a mapping of one name to its parameters.", f"Write a name, such as {next(iter(aliases))}."
             )
             continue
-        resolved = resolve(word, aliases, role, line, where, found)
+        resolved = resolve_alias(word, aliases, role, line, where, found)
         if resolved is not None:
             parts.append(Part(resolved[0], resolved[1], inner, 1, {str(key): value for key, value in (parameters or {}).items()}))
     return parts

@@ -12,12 +12,12 @@ import typing as t
 from ...common.objects import dicts, dig
 from ...schema.fields import Problem
 from ..config.build import Built
-from . import decision as epp_explain
+from . import decision
 
 
 def answer(built: Built, release: str, servers: t.Any, request: t.Any) -> dict[str, t.Any]:
     """Document, text, requirements, notes, problems and, for a table of servers, a worked decision; all of it plain data."""
-    explained = epp_explain.explain_built(built, release, servers, request or {}) if servers and not built.problems else None
+    explained = decision.explain_built(built, release, servers, request or {}) if servers and not built.problems else None
     problems = [*built.problems, *(explained.problems if explained is not None else ())]
     return {
         "document": built.document,
@@ -34,7 +34,7 @@ def refusal(problems: c.Iterable[c.Mapping[str, t.Any]]) -> str:
     return "The scheduler configuration has mistakes:\n" + "\n".join(f"  {Problem(**problem)}" for problem in problems)
 
 
-def _explanation(explained: epp_explain.Explanation) -> dict[str, t.Any]:
+def _explanation(explained: decision.Explanation) -> dict[str, t.Any]:
     return {
         "winners": explained.winners,
         "probabilities": dict(explained.probabilities),
@@ -44,7 +44,7 @@ def _explanation(explained: epp_explain.Explanation) -> dict[str, t.Any]:
     }
 
 
-def lacking(requires: c.Mapping[str, t.Any], deployment: t.Any) -> list[str]:
+def missing_in_deployment(requires: c.Mapping[str, t.Any], deployment: t.Any) -> list[str]:
     """What a configuration needs of the endpoint picker's Deployment and the Deployment does not have, in words."""
     pod = dig(deployment, "spec", "template", "spec")
     containers = [*dicts(dig(pod, "containers")), *dicts(dig(pod, "initContainers"))]

@@ -8,12 +8,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...common.objects import dig
 from ...schema.fields import Problem, show, suggest
 from ..config.build import Built, build
-from ..document import Declared, Profile, View, dig, view
+from ..document import Declared, ParsedConfig, Profile, parse_config
 from ..rules.disaggregation import pd_settings
 from ..rules.profiles import picker_of
-from . import scores as epp_scores
+from . import scores
 from .scores import REQUEST_KEYS, SERVER_KEYS, Case, Server, alias, prompt_tokens
 
 ROLE_LABEL = "llm-d.ai/role"
@@ -98,21 +99,21 @@ def explain_built(built: Built, release: str, servers: t.Sequence[t.Mapping[str,
     problems = [*built.problems, *_input_problems(servers, request or {})]
     if problems:
         return Explanation((), {}, "\n".join(str(problem) for problem in problems), tuple(built.notes), tuple(problems))
-    seen, asked = view(built.document, release), dict(request or {})
+    config, asked = parse_config(built.document, release), dict(request or {})
     known = [_complete(server, servers) for server in servers]
-    settings = pd_settings(seen)
+    settings = pd_settings(config)
     notes: list[str] = []
-    primary = next((profile for profile in seen.profiles if settings is not None and profile.name == settings[1]["decode"]), seen.profiles[0])
-    decisions = [_decide(primary, seen, known, asked, notes)]
+    primary = next((profile for profile in config.profiles if settings is not None and profile.name == settings[1]["decode"]), config.profiles[0])
+    decisions = [_decide(primary, config, known, asked, notes)]
     probabilities = {row.server: row.probability for row in decisions[0].rows}
-    words = [_words(decisions[0], seen)]
+    words = [_words(decisions[0], config)]
     if settings is not None and decisions[0].rows:
         for stage in [name for name in ("encode", "prefill") if name in settings[2]]:
-            made, why = _stage(stage, seen, settings, decisions[0], known, asked, notes)
+            made, why = _stage(stage, config, settings, decisions[0], known, asked, notes)
             words.append(why)
             if made is not None:
                 decisions.append(made)
-                words.append(_words(made, seen))
+                words.append(_words(made, config))
     words += [f"Note: {note}" for note in dict.fromkeys(notes)]
     return Explanation(tuple(decisions), probabilities, "\n\n".join(words) + "\n", tuple(dict.fromkeys([*built.notes, *notes])), ())
 
@@ -176,7 +177,7 @@ def _complete(server: t.Mapping[str, t.Any], servers: t.Sequence[t.Mapping[str, 
     return {**server, "labels": labels, "total_blocks": server.get("total_blocks", blocks)}
 
 
-def _decide(profile: Profile, seen: View, servers: list[Server], request: dict[str, t.Any], notes: list[str]) -> Decision:
+def _decide(profile: Profile, config: ParsedConfig, servers: list[Server], request: dict[str, t.Any], notes: list[str]) -> Decision:
     """Filters in order, then every scorer, then the picker."""
     left, removed = list(servers), {}
     for item in profile.of("filter"):
@@ -185,14 +186,14 @@ def _decide(profile: Profile, seen: View, servers: list[Server], request: dict[s
         left = kept
         if not left:
             break
-    picker = picker_of(profile, seen)
+    picker = picker_of(profile, config)
     if not left:
         return Decision(profile.name, picker, (), removed, "no server is left, and the request fails")
     columns = []
     for item in profile.of("scorer"):
         if item.declared is not None:
             weight = 1.0 if item.weight is None else item.weight
-            columns.append((alias(item.declared, seen), weight, epp_scores.score(Case(item.declared, left, servers, request, seen.line.name))))
+            columns.append((alias(item.declared, config), weight, scores.score(Case(item.declared, left, servers, request, config.line.name))))
     unknown = sorted({name for name, _weight, scores in columns if any(value is None for value, _how in scores)})
     if unknown:
         notes.append(f"{', '.join(unknown)} count as 0 here: they need data this table does not have. Give their scores under `scores`.")
@@ -202,7 +203,7 @@ def _decide(profile: Profile, seen: View, servers: list[Server], request: dict[s
     return Decision(profile.name, picker, tuple(sorted(rows, key=lambda row: (-row.total, row.server))), removed)
 
 
-def _row(server: Server, found: list[tuple[str, float, epp_scores.Score]]) -> Row:
+def _row(server: Server, found: list[tuple[str, float, scores.Score]]) -> Row:
     """The total is the plain sum of score times weight, in the order of the profile; weights are not normalised."""
     total, shares = 0.0, []
     for name, weight, (value, how) in found:
@@ -262,11 +263,11 @@ def _selected(labels: t.Mapping[str, str], selector: t.Mapping[str, t.Any]) -> b
 
 
 def _stage(
-    stage: str, seen: View, settings: t.Any, first: Decision, servers: list[Server], request: dict[str, t.Any], notes: list[str]
+    stage: str, config: ParsedConfig, settings: t.Any, first: Decision, servers: list[Server], request: dict[str, t.Any], notes: list[str]
 ) -> tuple[Decision | None, str]:
     """Whether a prefill (or encode) server takes part, by the decider's own rule, and which."""
     _handler, profiles, deciders = settings
-    decider = seen.named(deciders[stage])
+    decider = config.named(deciders[stage])
     if decider is None or decider.type == "always-disagg-pd-decider":
         needed, why = True, f"{deciders[stage]} always uses a {stage} server."
     elif decider.type == "always-disagg-multimodal-decider":
@@ -274,10 +275,10 @@ def _stage(
         why = f"The request {'brings' if needed else 'brings no'} images, sound or video: {'an' if needed else 'no'} encode server takes part."
     else:
         needed, why = _worth_it(decider, first, servers, request)
-    profile = next((item for item in seen.profiles if item.name == profiles[stage]), None)
+    profile = next((item for item in config.profiles if item.name == profiles[stage]), None)
     if not needed or profile is None:
         return None, why
-    return _decide(profile, seen, servers, request, notes), why
+    return _decide(profile, config, servers, request, notes), why
 
 
 def _worth_it(decider: Declared, first: Decision, servers: list[Server], request: dict[str, t.Any]) -> tuple[bool, str]:
@@ -304,7 +305,7 @@ def _worth_it(decider: Declared, first: Decision, servers: list[Server], request
     )
 
 
-def _words(decision: Decision, seen: View) -> str:
+def _words(decision: Decision, config: ParsedConfig) -> str:
     """The decision as a short table and a sentence."""
     head = f"Profile {decision.profile}: {decision.picker} {PICKER_WORDS.get(decision.picker, '')}."
     lines = [head] + [f"{name} is out: {kind} removes it." for name, kind in decision.removed.items()]
@@ -314,14 +315,14 @@ def _words(decision: Decision, seen: View) -> str:
     table = [titles] + [[row.server, *(_cell(share) for share in row.shares), f"{row.total:.3f}", f"{row.probability:.0%}"] for row in decision.rows]
     widths = [max(len(line[column]) for line in table) for column in range(len(titles))]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
-    return "\n".join([*lines, *_because(decision, seen)])
+    return "\n".join([*lines, *_because(decision, config)])
 
 
 def _cell(share: Share) -> str:
     return "?" if share.score is None else f"{share.score:.3f} -> {share.share:.3f}"
 
 
-def _because(decision: Decision, seen: View) -> list[str]:
+def _because(decision: Decision, config: ParsedConfig) -> list[str]:
     """Who wins, by what, in one sentence, and each scorer's formula for the winner."""
     winners = decision.winners
     best = next(row for row in decision.rows if row.server == winners[0])
@@ -341,5 +342,5 @@ def _because(decision: Decision, seen: View) -> list[str]:
     return [first] + [
         f"  {best.server}, {share.scorer}: {share.formula} = {share.score:.3f}, times {share.weight:g} = {share.share:.3f}"
         for share in best.shares
-        if share.score is not None and dig(seen.document, "kind")
+        if share.score is not None and dig(config.document, "kind")
     ]

@@ -11,10 +11,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...common.objects import dig
 from ..catalog.plugins import SCORER_ALIASES
 from ..catalog.release_lines import LINE_FACTS
 from ..catalog.types import S07, S08
-from ..document import Declared, View, dig
+from ..document import Declared, ParsedConfig
 
 Server = dict[str, t.Any]
 Score = tuple[t.Optional[float], str]
@@ -277,9 +278,9 @@ def _clamped(found: Score) -> Score:
     return (value, how) if value is None else (min(1.0, max(0.0, value)), how)
 
 
-def alias(item: Declared, seen: View | None) -> str:
+def alias(item: Declared, config: ParsedConfig | None) -> str:
     """Our short name of a declared scorer: its alias, or precise_prefix for a prefix scorer that reads the precise producer."""
-    producer = seen.named(item.parameters.get("prefixMatchInfoProducerName")) if seen is not None else None
+    producer = config.named(item.parameters.get("prefixMatchInfoProducerName")) if config is not None else None
     if producer is not None and producer.type == "precise-prefix-cache-producer":
         return "precise_prefix"
     return next((name for name, kind in SCORER_ALIASES.items() if kind == item.type), item.name)

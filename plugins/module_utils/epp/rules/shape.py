@@ -10,7 +10,7 @@ import re
 import typing as t
 
 from ...schema.fields import Problem, show, suggest
-from ..catalog.plugins import NESTED_MOVES, PARAM_MOVES, plain
+from ..catalog.plugins import NESTED_MOVES, PARAM_MOVES, normalize
 from ..catalog.release_lines import FIELD_MOVES
 from ..catalog.types import LINES, Line, Move, Param
 
@@ -144,7 +144,7 @@ def _unknown(key: t.Any, value: t.Any, params: t.Sequence[Param], path: str, own
     if elsewhere:
         return Problem(path, value, reason, f"Leave it out, or use a release that has it: {', '.join(elsewhere)}.")
     known = [param.name for param in params if owner.line.name in param.lines and not param.retired]
-    near = next((name for name in known if plain(name) == plain(key)), None) or suggest(key, known)
+    near = next((name for name in known if normalize(name) == normalize(key)), None) or suggest(key, known)
     if near is not None:
         return Problem(path, value, reason, f"Did you mean {near}?")
     return Problem(path, value, reason, f"Allowed here: {', '.join(sorted(known))}." if known else "Leave it out.")
@@ -158,6 +158,10 @@ def _moved(key: t.Any, owner: Owner) -> Move | None:
         if owner.line.name in lines:
             return move
     return next(
-        (move for kind, lines, move in PARAM_MOVES if kind == owner.type and owner.line.name in lines and plain(move.old) == plain(key) and not owner.dotted),
+        (
+            move
+            for kind, lines, move in PARAM_MOVES
+            if kind == owner.type and owner.line.name in lines and normalize(move.old) == normalize(key) and not owner.dotted
+        ),
         None,
     )

@@ -11,7 +11,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import release_lines
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS, OLD_API
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import LINES, Param
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.document import view
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.document import parse_config
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules.shape import Owner, check_tree
 from epp_cases import WRONG
@@ -222,11 +222,11 @@ def test_moves_lead_somewhere() -> None:
     """What is said to replace a type exists in that line, and what is said to be gone is gone."""
     for lines, move in catalogue.TYPE_MOVES:
         for line in lines:
-            assert catalogue.find(move.old, line) is None, (move.old, line)
-            assert catalogue.find(move.new, line) or move.how, (move.new, line)
+            assert catalogue.find_plugin(move.old, line) is None, (move.old, line)
+            assert catalogue.find_plugin(move.new, line) or move.how, (move.new, line)
     for kind, lines, move in catalogue.PARAM_MOVES:
         for line in lines & set(catalogue.lines_of(kind)):
-            found_plugin = catalogue.find(kind, line)
+            found_plugin = catalogue.find_plugin(kind, line)
             assert found_plugin is not None and move.old not in [param.name for param in found_plugin.params if line in param.lines and not param.retired], (
                 kind,
                 move.old,
@@ -238,7 +238,7 @@ def test_moves_lead_somewhere() -> None:
 def test_every_parameter_can_be_written(line: str) -> None:
     """Each parameter of each type of a line, with a value in range, has the right shape."""
     for kind in catalogue.types_of(line):
-        plugin = catalogue.find(kind, line)
+        plugin = catalogue.find_plugin(kind, line)
         assert plugin is not None
         for param in plugin.params:
             if line in param.lines and not param.retired:
@@ -262,5 +262,5 @@ def value(param: Param, line: str) -> t.Any:
 
 
 def test_the_view_survives_what_is_missing() -> None:
-    seen = view({}, S07)
+    seen = parse_config({}, S07)
     assert seen.plugins == () and [profile.implicit for profile in seen.profiles] == [True] and seen.named(None) is None

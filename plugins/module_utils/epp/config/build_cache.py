@@ -10,10 +10,10 @@ import typing as t
 
 from .build import Built, build
 
-Words = t.Mapping[str, t.Any]
+Facts = t.Mapping[str, t.Any]
 
 
-class Builds:
+class BuildCache:
     """Configurations that were built, by what they depend on: the block, the release line, and those facts of the context that were looked at.
 
     Most presets look at few of them, so a thousand services that are scheduled alike need one build. The results are read, never changed.
@@ -23,26 +23,26 @@ class Builds:
         self._looked: dict[str, tuple[str, ...]] = {}
         self._built: dict[tuple[str, str], Built] = {}
 
-    def build(self, deciding: Words, release: str, context: Words) -> Built:
+    def build(self, deciding: Facts, release: str, context: Facts) -> Built:
         """What scorers.build gives for the same."""
         asked = json.dumps([deciding, release], default=str)
         found = self._built.get((asked, self._values(asked, context)))
         if found is None:
             # plain data: what Ansible notes on its values must not reach the plan by way of this memory
-            watched = Watched(json.loads(json.dumps(context, default=str)))
+            watched = TrackedMapping(json.loads(json.dumps(context, default=str)))
             found = build(json.loads(asked)[0], release, watched)
             self._looked[asked] = tuple(sorted({*self._looked.get(asked, ()), *watched.looked}))
             self._built[asked, self._values(asked, context)] = found
         return found
 
-    def _values(self, asked: str, context: Words) -> str:
+    def _values(self, asked: str, context: Facts) -> str:
         return json.dumps([context.get(name) for name in self._looked.get(asked, ())], default=str)
 
 
-class Watched(t.Mapping[str, t.Any]):
+class TrackedMapping(t.Mapping[str, t.Any]):
     """What is known of a service, and the names of those that somebody looked at."""
 
-    def __init__(self, words: Words):
+    def __init__(self, words: Facts):
         self._words = words
         self.looked: set[str] = set()
 
