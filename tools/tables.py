@@ -10,7 +10,7 @@ import typing as t
 from plugins.module_utils.diagnosis.catalog import CATALOGUE, LAYERS
 from plugins.module_utils.epp.catalog.presets import PRESETS, ROUND_ROBIN_NOTE
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
-from plugins.module_utils.releases.lines import ACCELERATORS, LEADER_WORKER_SET, MINIMUM, RELEASES, ENGINE_DEFAULTS
+from plugins.module_utils.releases.lines import ACCELERATORS, ENGINE_DEFAULTS, LEADER_WORKER_SET, MINIMUM, RELEASES
 from plugins.module_utils.schema.variables import VARIABLES
 
 AREAS = {

@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..common.objects import Facts
 from .document import ParsedConfig, Profile, parse_config
 from .observed import EXTENSION_POINTS, expected_plugins
 from .rules.disaggregation import pd_settings
 from .rules.profiles import picker_of
-
-Facts = dict[str, t.Any]
 
 PRECISE = ("precise-prefix-cache-scorer", "precise-prefix-cache-producer")
 # Scorers of what servers export about their load, and those of them that look at waiting requests.

@@ -219,6 +219,7 @@ def old_metric_names(engine: str, readings: c.Mapping[str, Reading]) -> list[str
 def version_in(page: c.Mapping[str, t.Any]) -> str | None:
     """The version in the JSON of any engine's version page."""
     for key in ("version", "sglang_version"):
-        if isinstance(page.get(key), str) and page[key]:
-            return page[key]
+        version = page.get(key)
+        if isinstance(version, str) and version:
+            return version
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-Facts = dict[str, t.Any]
+from ..common.objects import Facts
 
 GATEWAY_API: Facts = {
     "version": "1.6.1",

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import typing as t
-
-Facts = dict[str, t.Any]
+from ..common.objects import Facts
 
 COMPUTE_SLICES, MEMORY_SLICES = 7, 8
 
@@ -15,7 +13,7 @@ COMPUTE_SLICES, MEMORY_SLICES = 7, 8
 def _profiles(memory: int, *sizes: int) -> dict[str, int]:
     """MIG profiles of a product of seven slices, with how many of each one GPU has. `sizes` in GB: 1g, double 1g, 2g, 3g, 4g, 7g."""
     names = (f"1g.{sizes[0]}gb", f"1g.{sizes[1]}gb", f"2g.{sizes[2]}gb", f"3g.{sizes[3]}gb", f"4g.{sizes[4]}gb", f"7g.{memory}gb")
-    return dict(zip(names, (7, 4, 3, 2, 1, 1)))
+    return dict(zip(names, (7, 4, 3, 2, 1, 1), strict=True))
 
 
 _80 = _profiles(80, 10, 20, 20, 40, 40)

@@ -130,7 +130,7 @@ def complete(value: t.Any, field: Field, path: str) -> Result:
         return _absent(field, path)
     if field.type == "any":
         return value, []
-    if not isinstance(value, _CLASSES[field.type]) or (isinstance(value, bool) and field.type != "bool"):
+    if not _has_type(value, field.type):
         return value, [_wrong_type(value, field, path)]
     if field.type == "dict":
         return _complete_dict(value, field, path)
@@ -142,6 +142,10 @@ def complete(value: t.Any, field: Field, path: str) -> Result:
         value = str(value)
         field = dataclasses.replace(field, format="quantity")
     return value, _check_scalar(value, field, path)
+
+
+def _has_type(value: t.Any, kind: Kind) -> bool:
+    return isinstance(value, _CLASSES[kind]) and (kind == "bool" or not isinstance(value, bool))
 
 
 def show(value: t.Any, field: Field | None = None) -> str:

@@ -48,7 +48,8 @@ PRECISE_OPTIONS: dict[str, dict[str, t.Any]] = {
     "speculative_ttl": {"path": "speculativeTTL", "default": None},
 }
 # Words about the way of the KV events; `kv_events` is discover (the endpoint picker dials each server) or bind (the servers dial it).
-PRECISE_EVENTS = {"kv_events": ("discover", "bind"), "kv_events_port": 5557, "render_url": "http://localhost:8082"}
+KV_EVENT_MODES = ("discover", "bind")
+PRECISE_EVENTS = {"kv_events_port": 5557, "render_url": "http://localhost:8082"}
 PRECISE_TOKENIZER_ONLY = frozenset({"tokenizer_workers", "tokenizer_socket"})  # words of the socket tokenizer, which the router does not have
 
 ROLE_LABEL = "llm-d.ai/role"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .scorers import INFLIGHT_NAME, MATCH_NAME, PREDICTION_NAME, SESSION, TOPOLOGY_NAME, UNIT
+from .scorers import INFLIGHT_NAME, MATCH_NAME, PREDICTION_NAME, SESSION, TOPOLOGY_NAME, fraction
 from .types import ALL, LLMD, NEWEST, ON_15, ROUTER, SCHEDULER, SINCE_15, Param, Plugin
 
 _SELECTOR = (
@@ -20,7 +20,6 @@ _SELECTOR = (
         ),
     ),
 )
-
 
 FILTERS: tuple[Plugin, ...] = (
     Plugin("decode-filter", ("filter",), LLMD, blind=True),
@@ -41,8 +40,8 @@ FILTERS: tuple[Plugin, ...] = (
         ("filter",),
         ON_15,
         (
-            Param("affinityThreshold", "float", 0.8, **UNIT),
-            Param("explorationProbability", "float", 0.01, **UNIT),
+            fraction("affinityThreshold", 0.8),
+            fraction("explorationProbability", 0.01),
             Param("maxTTFTPenaltyMs", "float", 5000, low=0),
         ),
         needs=("prefix", "latency"),
@@ -52,8 +51,8 @@ FILTERS: tuple[Plugin, ...] = (
         ("filter",),
         ROUTER,
         (
-            Param("affinityThreshold", "float", 0.8, **UNIT),
-            Param("explorationProbability", "float", 0, **UNIT),
+            fraction("affinityThreshold", 0.8),
+            fraction("explorationProbability", 0),
             Param("maxTTFTPenaltyMs", "float", 18000, low=0),
             Param("ttftSource", "str", "prefillThroughput", choices=("prefillThroughput", "latencyPredictor")),
             Param("peakPrefillThroughput", "float", 15928, above=0),
@@ -63,7 +62,7 @@ FILTERS: tuple[Plugin, ...] = (
         ),
         needs=("prefix",),
     ),
-    Plugin("slo-headroom-tier-filter", ("filter",), SINCE_15, (Param("epsilonExploreNeg", "float", 0.01, **UNIT), PREDICTION_NAME), needs=("latency",)),
+    Plugin("slo-headroom-tier-filter", ("filter",), SINCE_15, (fraction("epsilonExploreNeg", 0.01), PREDICTION_NAME), needs=("latency",)),
     Plugin("session-affinity-filter", ("filter",), ROUTER, SESSION, alpha=NEWEST),
     Plugin(
         "endpoint-attribute-filter",
@@ -129,18 +128,13 @@ FILTERS: tuple[Plugin, ...] = (
     Plugin("header-based-testing-filter", ("filter",), ALL, blind=True),
 )
 
-
 _HOW_MANY = (Param("maxNumOfEndpoints", "int", 1, low=1),)
-
 
 PICKERS: tuple[Plugin, ...] = tuple(Plugin(name, ("picker",), ALL, _HOW_MANY) for name in ("max-score-picker", "random-picker", "weighted-random-picker"))
 
-
 _PROFILES = ("decode", "prefill", "encode")
 
-
 _MOVED_LIMIT = "It counted characters until scheduler 0.5 and is not read since: write nonCachedTokens, in tokens, at the prefix-based-pd-decider."
-
 
 _FLAT = (
     Param("decodeProfile", "str"),
@@ -150,7 +144,6 @@ _FLAT = (
     Param("prefillDeciderPluginName", "str", refers="decider"),
     Param("encodeDeciderPluginName", "str", refers="decider"),
 )
-
 
 HANDLERS: tuple[Plugin, ...] = (
     Plugin("single-profile-handler", ("handler",), ALL, blind=True, default=True),

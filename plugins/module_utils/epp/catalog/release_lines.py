@@ -150,7 +150,7 @@ FORBIDDEN_FLAGS: dict[str, str] = {
     "lora-info-metric": "loraSpec",
     "cache-info-metric": "cacheInfoSpec",
 }
-METRICS_EXTRACTOR: dict[str, str] = {S07: "model-server-protocol-metrics"} | {line: "core-metrics-extractor" for line in (*ON_15, *ROUTER)}
+METRICS_EXTRACTOR: dict[str, str] = {S07: "model-server-protocol-metrics"} | dict.fromkeys((*ON_15, *ROUTER), "core-metrics-extractor")
 BOOLEAN_FLAGS = frozenset(
     {
         "disable-endpoint-subset-filter",

@@ -9,8 +9,7 @@ import json
 import typing as t
 
 from .build import Built, build
-
-Facts = t.Mapping[str, t.Any]
+from .resolve import Context
 
 
 class BuildCache:
@@ -23,7 +22,7 @@ class BuildCache:
         self._looked: dict[str, tuple[str, ...]] = {}
         self._built: dict[tuple[str, str], Built] = {}
 
-    def build(self, deciding: Facts, release: str, context: Facts) -> Built:
+    def build(self, deciding: Context, release: str, context: Context) -> Built:
         """What scorers.build gives for the same."""
         asked = json.dumps([deciding, release], default=str)
         found = self._built.get((asked, self._values(asked, context)))
@@ -35,14 +34,14 @@ class BuildCache:
             self._built[asked, self._values(asked, context)] = found
         return found
 
-    def _values(self, asked: str, context: Facts) -> str:
+    def _values(self, asked: str, context: Context) -> str:
         return json.dumps([context.get(name) for name in self._looked.get(asked, ())], default=str)
 
 
 class TrackedMapping(t.Mapping[str, t.Any]):
     """What is known of a service, and the names of those that somebody looked at."""
 
-    def __init__(self, words: Facts):
+    def __init__(self, words: Context):
         self._words = words
         self.looked: set[str] = set()
 

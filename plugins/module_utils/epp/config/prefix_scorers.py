@@ -99,8 +99,7 @@ def _precise_parameters(settled: t.Mapping[str, t.Any], router: bool) -> tuple[d
 
 
 def _check_words(part: Part, settled: t.Mapping[str, t.Any], router: bool, found: Findings) -> None:
-    modes = presets.PRECISE_EVENTS["kv_events"]
-    if settled["kv_events"] not in modes:
+    if settled["kv_events"] not in presets.KV_EVENT_MODES:
         found.refuse(
             f"{part.path}.kv_events",
             settled["kv_events"],

@@ -11,14 +11,14 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...common.objects import dig
+from ...common.objects import dig, mapping
 from ..catalog.plugins import SCORER_ALIASES
 from ..catalog.release_lines import LINE_FACTS
 from ..catalog.types import S07, S08
 from ..document import Declared, ParsedConfig
 
 Server = dict[str, t.Any]
-Score = tuple[t.Optional[float], str]
+Score = tuple[float | None, str]
 
 SERVER_KEYS: dict[str, str] = {
     "name": "its name",
@@ -268,7 +268,7 @@ def score(case: Case) -> list[Score]:
 
 
 def _by_hand(server: Server, case: Case) -> Score | None:
-    given = server.get("scores") if isinstance(server.get("scores"), dict) else {}
+    given = mapping(server.get("scores"))
     value = next((given[name] for name in (alias(case.item, None), case.item.name, case.item.type) if name in given), None)
     return (float(value), "given") if value is not None else None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...common.objects import dig
+from ...common.objects import dig, mapping
 from ...schema.fields import Problem
 from ..document import Declared, ParsedConfig, entries
 
@@ -20,7 +20,7 @@ def precise_prefix(config: ParsedConfig) -> list[Problem]:
         pool = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig")
         if item.type == "precise-prefix-cache-scorer" and not config.line.strict:
             problems += _tokenizers(pool, f"{path}.indexerConfig.tokenizersPoolConfig")
-        events = item.parameters.get("kvEventsConfig") if isinstance(item.parameters.get("kvEventsConfig"), dict) else {}
+        events = mapping(item.parameters.get("kvEventsConfig"))
         if events.get("zmqEndpoint") and events.get("discoverPods", True):
             problems.append(
                 Problem(

@@ -70,7 +70,7 @@ def check_value(value: t.Any, param: Param, path: str, owner: Owner) -> list[Pro
     if param.kind == "free":
         return []
     kinds, words = _KINDS[param.kind]
-    if not isinstance(value, kinds) or (isinstance(value, bool) and param.kind != "bool"):
+    if not _is_a(value, kinds):
         return [Problem(path, value, f"{show(value)} is not {words}.", f"Write {_expected(param)}.")]
     if param.kind == "object":
         return check_tree(value, param.fields, path, owner)
@@ -81,6 +81,11 @@ def check_value(value: t.Any, param: Param, path: str, owner: Owner) -> list[Pro
     if param.kind == "map" and not all(isinstance(item, str) for pair in value.items() for item in pair):
         return [Problem(path, value, "not every key and value is a text.", "Put them in quotes.")]
     return _check_scalar(value, param, path)
+
+
+def _is_a(value: t.Any, kinds: tuple[type, ...]) -> bool:
+    """isinstance, with booleans not counted as integers."""
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
 def _check_list(value: list[t.Any], param: Param, path: str, owner: Owner) -> list[Problem]:
