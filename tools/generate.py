@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from plugins.module_utils.schema.fields import FORMATS, Field  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
-from tools import tables  # noqa: E402
+from tools import endpoint_picker, tables  # noqa: E402
 
 BANNER = "Written by tools/generate.py. Do not edit."
 SPEC_TYPES = {"map": "dict", "quantity": "str", "any": "raw"}
@@ -248,7 +248,14 @@ def generated() -> dict[Path, str]:
 
 def _tables() -> dict[str, str]:
     rows = yaml.safe_load((ROOT / "docs/coverage.yml").read_text(encoding="utf-8"))
-    return {"coverage": tables.coverage(rows), "versions": tables.versions(), "presets": tables.presets(), "troubleshooting": tables.troubleshooting()}
+    return {
+        "coverage": tables.coverage(rows),
+        "endpoint-picker": endpoint_picker.page(),
+        "endpoint-picker-parameters": endpoint_picker.parameters(),
+        "versions": tables.versions(),
+        "presets": tables.presets(),
+        "troubleshooting": tables.troubleshooting(),
+    }
 
 
 def stale() -> list[Path]:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Data producers, data sources, extractors and discovery of each release line (epp.md 3.5 and 3.6). Data only."""
+"""Data producers, data sources, extractors and discovery of each release line. Data only."""
 
 from __future__ import annotations
 

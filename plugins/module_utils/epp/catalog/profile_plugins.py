@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every filter, picker, profile handler and decider of each release line, with its parameters (epp.md 3.2 to 3.4). Data only."""
+"""Every filter, picker, profile handler and decider of each release line, with its parameters. Data only."""
 
 from __future__ import annotations
 

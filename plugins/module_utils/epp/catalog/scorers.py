@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every scorer of each release line, with its parameters (epp.md 3.1). Data only."""
+"""Every scorer of each release line, with its parameters. What they score: docs/endpoint-picker.md. Data only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COMPOSITE = tuple(Param(f"composite{name}Weight", "float", 1, low=0) for name i
 _CHARACTERS = "blockSize counts characters and is no longer read: write blockSizeTokens, in tokens (about a quarter of the characters)."
 
 
-# The approximate prefix index: on scheduler-0.7 inside the scorer, from 1.5 on in a producer of its own.
+# The approximate prefix index: in the scorer on scheduler-0.7, in a separate producer since 1.5.
 PREFIX_INDEX = (
     Param("autoTune", "bool", True),
     Param("blockSizeTokens", "int", 16, low=1),

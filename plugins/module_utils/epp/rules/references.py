@@ -16,7 +16,7 @@ from ..catalog.release_lines import DOCUMENT, GATE_MOVES, METRICS_EXTRACTOR
 from ..document import PROFILE_ROLES, Declared, ParsedConfig, entries, parameter_references
 from .shape import Owner, check_tree
 
-_ROLE_WORDS = {
+ROLE_NAMES = {
     "scorer": "a scorer",
     "filter": "a filter",
     "picker": "a picker",
@@ -125,7 +125,7 @@ def unreferenced(config: ParsedConfig) -> list[Problem]:
             continue
         if item.plugin.default and item.name == item.type:
             continue  # the endpoint picker looks for it under this name
-        what = "/".join(_ROLE_WORDS.get(role, role) for role in item.plugin.roles)
+        what = "/".join(ROLE_NAMES.get(role, role) for role in item.plugin.roles)
         where = "any profile" if roles & PROFILE_ROLES else "anything"
         problems.append(
             Problem(item.path, item.name, f"{item.name} is {what} that is not named by {where}: it is made and never used.", _where_to_name(roles, config))
@@ -164,7 +164,7 @@ def referred(config: ParsedConfig) -> list[Problem]:
                         path,
                         name,
                         "no plugin has this name.",
-                        f"Did you mean {near}?" if near else f"Declare {_ROLE_WORDS.get(role, role)} of this name under plugins.",
+                        f"Did you mean {near}?" if near else f"Declare {ROLE_NAMES.get(role, role)} of this name under plugins.",
                     )
                 )
         elif target.plugin is not None and role not in target.plugin.roles:
@@ -172,7 +172,7 @@ def referred(config: ParsedConfig) -> list[Problem]:
                 Problem(
                     path,
                     name,
-                    f"{target.type} is not {_ROLE_WORDS.get(role, role)}.",
+                    f"{target.type} is not {ROLE_NAMES.get(role, role)}.",
                     f"Name one that is: {', '.join(item.name for item in config.of(role)) or ', '.join(types_of(config.line.name, role))}.",
                 )
             )

@@ -259,7 +259,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
     ("chart missing", {"llm_d_charts": {}}, "llm_d_charts.envoy_gateway", "Write the folder, archive or oci:// reference of chart gateway-helm 1.9.1"),
     ("instance is no label", {"llm_d_instance": "My LLMs"}, "llm_d_instance", "'My LLMs' is not lower-case letters"),
     ("image without a tag", {"llm_d_images": {"epp": "llm-d/epp"}}, "llm_d_images.epp", "an image with its tag or digest"),
-    ("registry with a slash at its end", {"llm_d_image_registry": "registry/"}, "llm_d_image_registry", "no '/' at its end"),
+    ("registry with a slash at its end", {"llm_d_image_registry": "registry/"}, "llm_d_image_registry", "without a trailing '/'"),
 ]
 
 
