@@ -147,7 +147,8 @@ Failed waits and `vllm_health` of a pod use the same catalog.
 
 Measured on the local cluster (`tests/run-molecule diagnosis`): a running stack was broken in 40 ways, one at a time, from a picker without permissions to
 errors within a stream. The cause was the first finding 38 times and the second otherwise, within 13 seconds; the whole playbook, including evidence files,
-took 13 seconds in the median and 27 at most, on 2 cores with other load (load average 8). Each finding was gone after the repair; a stack under full load had none.
+took 13 seconds in the median and 27 at most, on 2 cores with other load (load average 8). Each finding was gone after the repair; a stack under full
+load had none.
 
 - *cause*: very probably why requests fail; *suspect*: may be; *symptom*: follows from another finding; *note*: unusual, but not a failure by itself.
 - A single server: `llm_d.inference.vllm_health_info` with `pod`, or all of them with `replicas`; `level: metrics` shows what the scheduler reads.

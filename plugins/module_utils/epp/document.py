@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An EndpointPickerConfig seen as plugins, profiles and references, whatever state it is in. Pure; never raises for a bad document."""
+"""Parses an EndpointPickerConfig, valid or not, into plugins, profiles and references. Pure; never raises for a malformed document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROFILE_ROLES = frozenset({"scorer", "filter", "picker"})
 
 @dataclasses.dataclass(frozen=True)
 class Declared:
-    """One entry of `plugins`. `plugin` is None when the line does not know the type; `path` is its place in the document."""
+    """One entry of `plugins`. `plugin` is None if the line does not have the type; `path` is its place in the document."""
 
     name: str
     type: str
@@ -32,7 +32,7 @@ class Declared:
 
 @dataclasses.dataclass(frozen=True)
 class Reference:
-    """One entry of a profile's `plugins`; `declared` is None when nothing has that name. `weight` is None when left out."""
+    """One entry of a profile's `plugins`. `declared` is None if no plugin has that name; `weight` is None if omitted."""
 
     name: str
     weight: t.Any
@@ -42,7 +42,7 @@ class Reference:
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """One scheduling profile."""
+    """One scheduling profile. `implicit`: the EPP creates it, because the document has none."""
 
     name: str
     plugins: tuple[Reference, ...]
@@ -55,7 +55,7 @@ class Profile:
 
 @dataclasses.dataclass(frozen=True)
 class ParsedConfig:
-    """The document, its release line, and everything in it by name."""
+    """A document as its release line reads it."""
 
     document: dict[str, t.Any]
     line: Line
@@ -72,7 +72,7 @@ class ParsedConfig:
         return [item for item in self.plugins if item.type in types]
 
     def gate(self, name: str) -> bool:
-        """Whether a feature gate is on by the document's own words (name=false counts as off)."""
+        """Whether the document enables a feature gate (name=false disables it)."""
         state = False
         for gate in entries(self.document, "featureGates", str):
             word, found, value = gate.partition("=")
@@ -81,7 +81,7 @@ class ParsedConfig:
         return state
 
     def section(self, *names: str) -> dict[str, t.Any]:
-        """A nested section; {} when it is absent or not a mapping."""
+        """A nested section; {} if it is absent or not a mapping."""
         found: t.Any = self.document
         for name in names:
             found = found.get(name) if isinstance(found, dict) else None
@@ -98,7 +98,7 @@ def entries(value: t.Any, key: str, kind: type) -> list[t.Any]:
 
 
 def parse_config(document: dict[str, t.Any], release: str) -> ParsedConfig:
-    """Read a document as `release` would read it."""
+    """Parse a document as the release line reads it."""
     line = LINE_FACTS[release]
     plugins: list[Declared] = []
     for index, entry in enumerate(document.get("plugins") or [] if isinstance(document.get("plugins"), list) else []):
@@ -135,13 +135,13 @@ def _profile(entry: dict[str, t.Any], index: int, by_name: dict[str, Declared]) 
 
 
 def _implicit(plugins: t.Iterable[Declared]) -> Profile:
-    """Without profiles the endpoint picker makes one of every filter, scorer and picker that is declared."""
+    """The profile that the EPP creates for a document without profiles: every declared filter, scorer and picker."""
     members = [item for item in plugins if item.plugin is not None and PROFILE_ROLES & set(item.plugin.roles)]
     return Profile("default", tuple(Reference(item.name, None, item, item.path) for item in members), "plugins", implicit=True)
 
 
 def parameter_references(value: t.Any, params: t.Iterable[Param], line: str, path: str) -> t.Iterator[tuple[str, t.Any, str]]:
-    """Every (role, name, path) that a tree of parameters refers to."""
+    """(role, name, path) of every plugin that a tree of parameters refers to."""
     for param in params:
         if line not in param.lines or not isinstance(value, dict) or param.name not in value:
             continue

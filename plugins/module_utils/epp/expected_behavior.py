@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a configuration of an endpoint picker promises of requests to idle servers, and which plugins they must pass. Pure."""
+"""The behavior to expect from a configuration when the servers are idle, and the plugins that requests run through. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .rules.disaggregation import pd_settings
 from .rules.profiles import picker_of
 
 PRECISE = ("precise-prefix-cache-scorer", "precise-prefix-cache-producer")
-# Scorers of what servers export about their load, and those of them that look at waiting requests.
+# Scorers of scraped load metrics, and those of them that read waiting requests.
 _LOAD = re.compile(r"queue|load-aware|kv-cache-util|running-req")
 _WAITING = ("queue-scorer", "load-aware-scorer")
 
@@ -23,16 +23,16 @@ _WAITING = ("queue-scorer", "load-aware-scorer")
 def expected_behavior(document: t.Mapping[str, t.Any], line: str) -> Facts:
     """{promises, plugins, sometimes, cold_tokens} of an EndpointPickerConfig of a release line.
 
-    promises: `spread`: requests with different prefixes reach several servers; `sticky`: those with one stay at one; `roam`: not even those do;
-    `follow`: a prefix that a server learnt behind the endpoint picker's back leads to it; `split`: a new prompt of more than `cold_tokens` tokens is
-    prefilled by a prefill server; `avoid`: new prompts stay away from a server where others wait.
-    plugins: by extension point, those that every request passes; sometimes: those of profiles that run for some requests.
+    promises: `spread`: requests with different prefixes reach several servers; `sticky`: requests with one prefix stay on one server; `roam`: they do
+    not; `follow`: requests follow a prefix that a server cached without the endpoint picker's involvement; `split`: a new prompt of more than
+    `cold_tokens` tokens is prefilled by a prefill server; `avoid`: new prompts avoid a server with waiting requests.
+    plugins: by extension point, the plugins that every request runs through; sometimes: those of profiles that run for some requests only.
     """
     config = parse_config(dict(document), line)
     stages = pd_settings(config)
     every = expected_plugins(document, line)
     found: Facts = {"promises": ["spread"], "plugins": {point: [] for point in EXTENSION_POINTS}, "cold_tokens": 0}
-    if stages or len(config.profiles) == 1:  # else a handler that is not known here chooses among the profiles
+    if stages or len(config.profiles) == 1:  # otherwise a handler that is not modeled here chooses the profile
         deciding = _deciding(config, stages[1]["decode"] if stages else "")
         found["promises"] += _scheduling(deciding, config)
         found["plugins"] = {point: sorted(names) for point, names in (expected_plugins(_alone(document, deciding), line) if stages else every).items()}
@@ -57,10 +57,10 @@ def _scheduling(profile: Profile, config: ParsedConfig) -> list[str]:
 
 
 def _deciding(config: ParsedConfig, name: str) -> Profile:
-    """The profile that picks the server which answers."""
+    """The profile that picks the server that responds."""
     return next((profile for profile in config.profiles if profile.name == name), config.profiles[0])
 
 
 def _alone(document: t.Mapping[str, t.Any], profile: Profile) -> Facts:
-    """The document with this profile only."""
+    """The document reduced to one profile."""
     return {**document, "schedulingProfiles": [entry for entry in document["schedulingProfiles"] if entry.get("name") == profile.name]}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The words in which the endpoint picker's plugins and parameters are described. Shapes only; the facts are in the catalog."""
+"""Types of the catalog: release lines, plugins, parameters, renames. Shapes only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configurations for many services, each built once. Pure, but for its memory."""
+"""A cache of built configurations, so that services with the same scheduling share one build. Pure but for the cache itself."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from .resolve import Context
 
 
 class BuildCache:
-    """Configurations that were built, by what they depend on: the block, the release line, and those facts of the context that were looked at.
+    """Built configurations by scheduler block, release line, and those values of the context that the build has read.
 
-    Most presets look at few of them, so a thousand services that are scheduled alike need one build. The results are read, never changed.
+    Most presets read few of them, so a thousand services with the same scheduling need one build. Results are shared: do not change them.
     """
 
     def __init__(self) -> None:
-        self._looked: dict[str, tuple[str, ...]] = {}
+        self._read_keys: dict[str, tuple[str, ...]] = {}
         self._built: dict[tuple[str, str], Built] = {}
 
-    def build(self, deciding: Context, release: str, context: Context) -> Built:
-        """What scorers.build gives for the same."""
-        asked = json.dumps([deciding, release], default=str)
-        found = self._built.get((asked, self._values(asked, context)))
+    def build(self, scheduler: Context, release: str, context: Context) -> Built:
+        """The result of build.build for these arguments."""
+        asked = json.dumps([scheduler, release], default=str)
+        found = self._built.get((asked, self._key(asked, context)))
         if found is None:
-            # plain data: what Ansible notes on its values must not reach the plan by way of this memory
-            watched = TrackedMapping(json.loads(json.dumps(context, default=str)))
-            found = build(json.loads(asked)[0], release, watched)
-            self._looked[asked] = tuple(sorted({*self._looked.get(asked, ()), *watched.looked}))
-            self._built[asked, self._values(asked, context)] = found
+            # Plain data: tags that Ansible puts on values must not reach other services through the cache.
+            tracked = TrackedMapping(json.loads(json.dumps(context, default=str)))
+            found = build(json.loads(asked)[0], release, tracked)
+            self._read_keys[asked] = tuple(sorted({*self._read_keys.get(asked, ()), *tracked.read}))
+            self._built[asked, self._key(asked, context)] = found
         return found
 
-    def _values(self, asked: str, context: Context) -> str:
-        return json.dumps([context.get(name) for name in self._looked.get(asked, ())], default=str)
+    def _key(self, asked: str, context: Context) -> str:
+        return json.dumps([context.get(name) for name in self._read_keys.get(asked, ())], default=str)
 
 
 class TrackedMapping(t.Mapping[str, t.Any]):
-    """What is known of a service, and the names of those that somebody looked at."""
+    """A mapping that records the keys that were read, in `read`."""
 
-    def __init__(self, words: Context):
-        self._words = words
-        self.looked: set[str] = set()
+    def __init__(self, values: Context):
+        self._values = values
+        self.read: set[str] = set()
 
     def __getitem__(self, name: str) -> t.Any:
-        self.looked.add(name)
-        return self._words[name]
+        self.read.add(name)
+        return self._values[name]
 
     def __iter__(self) -> t.Iterator[str]:
-        self.looked.update(self._words)
-        return iter(self._words)
+        self.read.update(self._values)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        self.looked.update(self._words)
-        return len(self._words)
+        self.read.update(self._values)
+        return len(self._values)

@@ -30,7 +30,7 @@ _VLLM = {
 
 
 def saturation(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> None:
-    """When a server counts as full: a section of its own up to 0.7, a plugin since 1.5."""
+    """Saturation thresholds: a section of the document up to scheduler-0.7, a plugin since 1.5."""
     known = presets.SATURATION_OPTIONS
     for key in asked.keys() - known.keys():
         near = suggest(key, known)
@@ -51,7 +51,7 @@ def saturation(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> N
 
 
 def flow_control(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> None:
-    """Queues by priority inside the endpoint picker."""
+    """Flow control: queues by priority in the endpoint picker."""
     words = {
         **presets.FLOW_OPTIONS,
         "default_band": "defaultPriorityBand",
@@ -101,7 +101,7 @@ def _band(draft: Draft, asked: t.Any, path: str, found: Findings) -> dict[str, t
 
 
 def kv_cache_metric(draft: Draft, metric: str, found: Findings) -> None:
-    """Have the endpoint picker read this metric, beside what it reads anyway."""
+    """Read KV-cache usage from this metric; all other metrics keep their names."""
     if not _SPEC.match(metric):
         fix = "Write a name such as vllm:gpu_cache_usage_perc, or with labels: name{label=value}."
         found.refuse(OPTION, metric, f"{show(metric)} is not a metric.", fix)
@@ -110,7 +110,7 @@ def kv_cache_metric(draft: Draft, metric: str, found: Findings) -> None:
     parameters = {"engineConfigs": [{"name": "vllm", **_VLLM, "kvUsageSpec": metric}]}
     sources = draft.sections.setdefault(line.data_section, {}).setdefault("sources", [])
     wired = next((source for source in sources if source["pluginRef"] == _SOURCE), None)
-    if wired:  # by the precise prefix index, which names the metrics for the same reason
+    if wired:  # declared by the precise prefix index
         next(plugin for plugin in draft.plugins if plugin["type"] == METRICS_EXTRACTOR[draft.line])["parameters"] = parameters
         return
     draft.declare(_SOURCE, origin=OPTION)

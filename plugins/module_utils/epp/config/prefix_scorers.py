@@ -22,7 +22,7 @@ PRECISE_PRODUCER = "precise-prefix-cache-producer"
 
 
 def declare_scorer(draft: Draft, part: Part, context: Context, name: str, found: Findings) -> str:
-    """Declare a scorer with whatever this release needs next to it; return the name that profiles refer to."""
+    """Declare a scorer and the plugins that it needs in this release line; returns the name for profiles."""
     for companion in presets.COMPANIONS.get(part.alias, ()):
         if draft.line in catalog.lines_of(companion):
             draft.declare(companion, origin=part.path)
@@ -34,7 +34,7 @@ def declare_scorer(draft: Draft, part: Part, context: Context, name: str, found:
 
 
 def _prefix_with_producer(draft: Draft, part: Part, name: str) -> str:
-    """From 1.5 on the index has a plugin of its own: what the user writes at the scorer goes there."""
+    """Since 1.5 the prefix index is a separate plugin: parameters of the index that the user sets at the scorer go there."""
     index = {word: value for word, value in part.parameters.items() if catalog.normalize(word) in _INDEX_WORDS}
     if index:
         parameters, words = to_upstream(index, presets.INDEX_HOME, draft.line)
@@ -45,7 +45,7 @@ def _prefix_with_producer(draft: Draft, part: Part, name: str) -> str:
 
 
 def precise_words(part: Part, context: Context) -> dict[str, t.Any]:
-    """The words about precise prefix matching, completed from the context (engine, block_size, hash_seed, model)."""
+    """The options of precise prefix matching, completed from the context (engine, block_size, hash_seed, model)."""
     settled = {word: facts["default"] for word, facts in presets.PRECISE_OPTIONS.items()}
     settled.update({word: context[word] for word in ("block_size", "hash_seed", "model") if context.get(word) is not None})
     settled["kv_events"] = "bind" if context.get("engine") == "simulator" else "discover"
@@ -55,7 +55,7 @@ def precise_words(part: Part, context: Context) -> dict[str, t.Any]:
 
 
 def _precise(draft: Draft, part: Part, context: Context, name: str, found: Findings) -> str:
-    """Precise prefix matching: a scorer with an index of its own up to 0.8, a producer and a plain prefix scorer in the router."""
+    """Precise prefix matching: a scorer with its own index up to scheduler-0.8, a producer and a prefix scorer that reads it in the router."""
     settled = precise_words(part, context)
     router = LINE_FACTS[draft.line].strict
     _check_words(part, settled, router, found)
@@ -81,7 +81,7 @@ def _precise(draft: Draft, part: Part, context: Context, name: str, found: Findi
 
 
 def _precise_parameters(settled: t.Mapping[str, t.Any], router: bool) -> tuple[dict[str, t.Any], dict[str, str]]:
-    """Our words as nested upstream parameters, and upstream place to word."""
+    """(nested upstream parameters, upstream path to option)."""
     parameters: dict[str, t.Any] = {}
     words = {"indexerConfig.tokenizersPoolConfig.modelName": "model", "kvEventsConfig.podDiscoveryConfig.socketPort": "kv_events_port"}
     words.update({"kvEventsConfig.zmqEndpoint": "kv_events", "kvEventsConfig.discoverPods": "kv_events"})
@@ -103,8 +103,8 @@ def _check_words(part: Part, settled: t.Mapping[str, t.Any], router: bool, found
         found.refuse(
             f"{part.path}.kv_events",
             settled["kv_events"],
-            f"{show(settled['kv_events'])} is not a way for KV events.",
-            "Write discover (the endpoint picker dials each server: vLLM) or bind (the servers dial it: the simulator).",
+            f"{show(settled['kv_events'])} is not a transport of KV events.",
+            "Write discover (the endpoint picker connects to each server: vLLM) or bind (the servers connect to it: the simulator).",
         )
     port = settled["kv_events_port"]
     if isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535:
@@ -112,19 +112,19 @@ def _check_words(part: Part, settled: t.Mapping[str, t.Any], router: bool, found
     if settled["model"] is None:
         where = f"{part.path}.model" if part.path != "preset" else "scorers.precise_prefix.model"
         found.refuse(
-            where, None, "is missing: the tokenizer must know the model, else the endpoint picker refuses to start.", "Write the name that the servers serve."
+            where, None, "is missing: without the model of the tokenizer the endpoint picker refuses to start.", "Write the name that the servers serve."
         )
     for word in sorted(presets.PRECISE_TOKENIZER_ONLY & set(part.parameters) if router else ()):
         found.refuse(
             f"{part.path}.{word}",
             part.parameters[word],
-            "the router takes tokens from a render service, not from a socket.",
-            "Leave it out; render_url says where that service is.",
+            "the router gets tokens from a render service, not from a socket.",
+            "Leave it out; render_url is the address of that service.",
         )
 
 
 def _wire(draft: Draft, name: str, events: str) -> str:
-    """Tell the index which servers there are, where the data layer does that; name the metrics too, since the section replaces the default."""
+    """Feed the index with endpoint notifications where it discovers servers through the data layer. The section replaces the default, so it repeats the metrics."""
     if events == "discover" and draft.line not in ("scheduler-0.7",):
         draft.declare("metrics-data-source")
         draft.declare("core-metrics-extractor")

@@ -22,15 +22,15 @@ PD_KEYS = ("decider", "non_cached_tokens", "prompt_tokens", "prefill", "decode",
 def disaggregate(
     draft: Draft, asked: t.Mapping[str, t.Any], base: list[Part], filters: t.Sequence[str], picker: Part, context: Context, found: Findings
 ) -> None:
-    """Two profiles, prefill and decode (three with encode), a decider for each extra stage, and the handler that runs them."""
+    """Add the profiles prefill and decode (and encode), a decider for each stage but decode, and the handler that runs them."""
     line = LINE_FACTS[draft.line]
     for key in asked:
         if key == "threshold":
             found.refuse(
                 "disaggregation.threshold",
                 asked[key],
-                "it counted characters until scheduler 0.5 and is not read since.",
-                "Write non_cached_tokens: the least number of uncached tokens worth a prefill server (about a quarter of the characters).",
+                "it counted characters until scheduler 0.5; no later release reads it.",
+                "Write non_cached_tokens: the minimum number of uncached tokens for which a prefill server is used (about a quarter of the characters).",
             )
         elif key not in PD_KEYS:
             near = suggest(key, PD_KEYS)
@@ -40,7 +40,7 @@ def disaggregate(
     if line.header_handler:
         draft.declare("disagg-headers-handler", origin="disaggregation")
     if not line.strict and alias_of(asked.get("decider", "prefix"), catalog.DECIDER_ALIASES, draft.line) == "prefix":
-        # The decider reads how much is cached from the precise scorer, which publishes that only while it indexes speculatively.
+        # The decider reads the cached tokens from the precise scorer, which publishes them only with speculative indexing.
         base = [dataclasses.replace(part, parameters={"speculative": True, **part.parameters}) if part.alias == "precise_prefix" else part for part in base]
     stages = (["encode"] if asked.get("encode") else []) + ["prefill", "decode"]
     for stage in stages:
@@ -62,7 +62,7 @@ def disaggregate(
 
 
 def _stage(draft: Draft, stage: str, own: t.Any, base: list[Part], filters: t.Sequence[str], picker: Part, context: Context, found: Findings) -> None:
-    """One profile: the role's filter, the user's filters, its scorers and its picker. `own`: {scorers, picker} of this stage alone."""
+    """Add one profile: the filter of the role, the user's filters, scorers and picker. `own`: {scorers, picker} of this stage only."""
     path = f"disaggregation.{stage}"
     settings = own if isinstance(own, dict) else {}
     if own is not None and not isinstance(own, (dict, bool)):
@@ -81,7 +81,7 @@ def _stage(draft: Draft, stage: str, own: t.Any, base: list[Part], filters: t.Se
 
 
 def _decider(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> str:
-    """The plugin that says whether a request is worth a prefill server. prefix: by its uncached tokens; always."""
+    """Declare the decider for prefill: prefix (by the number of uncached tokens) or always; returns its name."""
     word = asked.get("decider", "prefix")
     alias = alias_of(word, catalog.DECIDER_ALIASES, draft.line)
     if alias is None:
@@ -91,7 +91,7 @@ def _decider(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> str
     if alias == "always":
         for key in ("non_cached_tokens", "prompt_tokens"):
             if asked.get(key) is not None:
-                found.refuse(f"disaggregation.{key}", asked[key], "the decider always looks at nothing.", f"Leave {key} out, or write decider: prefix.")
+                found.refuse(f"disaggregation.{key}", asked[key], "the decider always reads no thresholds.", f"Leave {key} out, or write decider: prefix.")
         return draft.declare(kind, origin="disaggregation.decider")
     parameters = {"nonCachedTokens": asked.get("non_cached_tokens", presets.NON_CACHED_TOKENS)}
     if asked.get("prompt_tokens") is not None:

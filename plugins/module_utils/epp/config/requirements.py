@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a scheduler configuration needs outside of itself: server flags, sidecars, endpoint-picker flags, labels. Pure."""
+"""What a configuration requires of the rest of the deployment: flags, environment, ports, sidecars, labels. Pure."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ POD_IP = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podI
 
 
 def requirements(config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> Requires:
-    """Everything a document asks of the rest of the deployment.
+    """What a document requires of the rest of the deployment.
 
     vllm: args, env and ports of the model server (of the context's engine); an env entry replaces one of the same name.
-    epp: args, env, ports, publish_not_ready (its Service). sidecars: name, on ("epp" or a role), and what to run.
-    pod_labels: on every server; role_labels: per role; roles: the kinds of server there must be.
+    epp: args, env, ports, publish_not_ready (of its Service). sidecars: name, on ("epp" or a role), and what to run.
+    pod_labels: of every server; role_labels: by role; roles: the roles that need servers.
     """
     needs: Requires = {
         "vllm": {"args": [], "env": [], "ports": []},
@@ -53,7 +53,7 @@ def _precise(needs: Requires, item: Declared, config: ParsedConfig, context: t.M
     if bind:
         number = int(bind.rpartition(":")[2]) if bind.rpartition(":")[2].isdigit() else presets.PRECISE_EVENTS["kv_events_port"]
         needs["epp"]["ports"].append({"name": "kv-events", "port": number})
-        needs["epp"]["publish_not_ready"] = True  # servers dial before the endpoint picker is ready, and ZeroMQ needs the address then
+        needs["epp"]["publish_not_ready"] = True  # servers resolve and connect to it before the endpoint picker is ready
     else:
         number = dig(events, "podDiscoveryConfig", "socketPort") or presets.PRECISE_EVENTS["kv_events_port"]
         needs["vllm"]["ports"].append({"name": "kv-events", "port": number})
@@ -64,7 +64,7 @@ def _precise(needs: Requires, item: Declared, config: ParsedConfig, context: t.M
         server["args"].append(f"--block-size={size}")
     if context.get("engine") == "simulator":
         server["args"] += ["--enable-kvcache=true", f"--hash-seed={seed}", f"--zmq-endpoint={target}", "--event-batch-size=1"]
-        # The simulator names itself in its events by POD_IP; scores are looked up by address:port.
+        # The simulator identifies itself in its events by POD_IP; the endpoint picker looks scores up by address:port.
         server["env"] += [{"name": "SERVER_IP", "valueFrom": POD_IP["valueFrom"]}, {"name": "POD_IP", "value": f"$(SERVER_IP):{port}"}]
     else:
         publisher = {"enable_kv_cache_events": True, "publisher": "zmq", "endpoint": target, "topic": f"kv@$(POD_IP):{port}@{model}"}
@@ -74,7 +74,7 @@ def _precise(needs: Requires, item: Declared, config: ParsedConfig, context: t.M
 
 
 def _tokenizer(item: Declared, config: ParsedConfig, model: t.Any) -> Requires:
-    """Who turns prompts into the tokens that the servers see: a socket service up to 0.8, a render service for the router."""
+    """The tokenizer sidecar: a socket service up to scheduler-0.8, a render service for the router."""
     if not config.line.strict:
         socket = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig", "uds", "socketFile")
         return {"name": "tokenizer", "on": "epp", "kind": "uds", "model": model, "socket": socket, "shared_dir": str(socket or "").rpartition("/")[0]}
