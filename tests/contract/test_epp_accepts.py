@@ -271,9 +271,9 @@ SILENT: dict[str, tuple[str, Document, str]] = {
         "in tokens",
     ),
     "threshold that is replaced": ("scheduler-0.7", changed("queue", lambda d: d.update(saturationDetector={"kvCacheUtilThreshold": 1.0})), "too large"),
-    "scraping switched off": ("gie-1.5", changed("queue", lambda d: d.update(dataLayer={"sources": []}), "gie-1.5"), "switches scraping off"),
+    "scraping switched off": ("gie-1.5", changed("queue", lambda d: d.update(dataLayer={"sources": []}), "gie-1.5"), "disables scraping"),
     "flow control without its gate": ("scheduler-0.7", changed("queue", lambda d: d.update(flowControl={"maxBytes": 5})), "ignored silently"),
-    "negative weight": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"][0].update(weight=-1)), "turns the scorer round"),
+    "negative weight": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"][0].update(weight=-1)), "inverts the scorer"),
 }
 
 

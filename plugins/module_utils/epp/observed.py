@@ -37,7 +37,7 @@ class ConfigSummary:
 
 @dataclasses.dataclass(frozen=True)
 class LoadResult:
-    """What one run of an endpoint picker has result: whether it loaded its configuration, which (None: it does not tell), or why not."""
+    """What one run of an endpoint picker has said: whether it loaded its configuration, which (None: it does not tell), or why not."""
 
     loaded: bool
     line: str

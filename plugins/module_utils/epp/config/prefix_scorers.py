@@ -124,7 +124,10 @@ def _check_words(part: Part, settled: t.Mapping[str, t.Any], router: bool, found
 
 
 def _wire(draft: Draft, name: str, events: str) -> str:
-    """Feed the index with endpoint notifications where it discovers servers through the data layer. The section replaces the default, so it repeats the metrics."""
+    """Feed the index with endpoint notifications if it discovers servers through the data layer; returns its name.
+
+    The section replaces the default one, so it names the metrics source again.
+    """
     if events == "discover" and draft.line not in ("scheduler-0.7",):
         draft.declare("metrics-data-source")
         draft.declare("core-metrics-extractor")

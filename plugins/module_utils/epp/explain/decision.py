@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A worked decision: given servers in some state, what the endpoint picker would choose under a scheduler configuration, and why. Pure."""
+"""Works out a decision: which of the given servers the endpoint picker would choose under a configuration, and why. Pure."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from . import scores
 from .scores import REQUEST_KEYS, SERVER_KEYS, Case, Server, alias, prompt_tokens
 
 ROLE_LABEL = "llm-d.ai/role"
-# Which role labels each stage takes; None is a server without the label.
+# Values of the role label that each filter keeps; None is a server without the label.
 ROLES: dict[str, frozenset[str | None]] = {
     "decode-filter": frozenset({None, "decode", "prefill-decode", "both", "encode-prefill-decode"}),
     "prefill-filter": frozenset({"prefill", "encode-prefill", "prefill-decode", "both", "encode-prefill-decode"}),
     "encode-filter": frozenset({"encode", "encode-prefill", "encode-prefill-decode"}),
 }
 PICKER_WORDS = {
-    "max-score-picker": "takes the highest total; equal totals are drawn by lot",
-    "weighted-random-picker": "draws by lot, with chances in proportion to the totals",
-    "random-picker": "draws by lot, every server with the same chance; it never looks at scores",
+    "max-score-picker": "takes the highest total; equal totals are drawn at random",
+    "weighted-random-picker": "draws at random, with probabilities proportional to the totals",
+    "random-picker": "draws at random, with the same probability for every server; it ignores scores",
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """What one scorer says of one server: `score` 0..1 (None: not worked out), its weight, `share` of the total, the formula in numbers."""
+    """One scorer's part in the total of a server. score: 0..1, None if it cannot be computed here; share: score * weight; formula: in numbers."""
 
     scorer: str
     score: float | None
@@ -44,7 +44,7 @@ class Share:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One candidate: its shares, their sum, the probability that the picker takes it."""
+    """One candidate: its shares, their sum, and the probability that the picker chooses it."""
 
     server: str
     shares: tuple[Share, ...]
@@ -54,7 +54,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """One profile at work. `removed`: server to the filter that took it out. `rows` best first."""
+    """The decision of one profile. removed: server to the filter that removed it; rows: best first; why: why no server is left."""
 
     profile: str
     picker: str
@@ -69,7 +69,7 @@ class Decision:
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """The decisions in the order in which they are made, who gets the request with which probability, and all that in words."""
+    """The decisions in order, the probability of each server to get the request, and a text that explains them."""
 
     decisions: tuple[Decision, ...]
     probabilities: dict[str, float]
@@ -79,7 +79,7 @@ class Explanation:
 
     @property
     def winners(self) -> list[str]:
-        """The servers that can get the request, most likely first; several when they tie or the picker draws by lot."""
+        """The servers that can get the request, most likely first; several if they tie or the picker draws at random."""
         return sorted((name for name, chance in self.probabilities.items() if chance > 0), key=lambda name: (-self.probabilities[name], name))
 
 
@@ -90,12 +90,12 @@ def explain(
     request: t.Mapping[str, t.Any] | None = None,
     context: t.Mapping[str, t.Any] | None = None,
 ) -> Explanation:
-    """Work out one decision. `servers` and `request` have the keys of SERVER_KEYS and REQUEST_KEYS; a server needs only a name."""
+    """Work out one decision. `servers` and `request` have the keys of SERVER_KEYS and REQUEST_KEYS; only the name of a server is required."""
     return explain_built(build(scheduler, release, context), release, servers, request)
 
 
 def explain_built(built: Built, release: str, servers: t.Sequence[t.Mapping[str, t.Any]], request: t.Mapping[str, t.Any] | None = None) -> Explanation:
-    """The same for a configuration that is already built."""
+    """The same for a built configuration."""
     problems = [*built.problems, *_input_problems(servers, request or {})]
     if problems:
         return Explanation((), {}, "\n".join(str(problem) for problem in problems), tuple(built.notes), tuple(problems))
@@ -129,7 +129,7 @@ def _input_problems(servers: t.Any, request: t.Mapping[str, t.Any]) -> list[Prob
             problems.append(Problem(path, server, f"{show(server)} is not a mapping.", "Write at least its name."))
             continue
         if not isinstance(server.get("name"), str) or server["name"] in names:
-            problems.append(Problem(f"{path}.name", server.get("name"), "every server needs a name of its own.", "Write a text."))
+            problems.append(Problem(f"{path}.name", server.get("name"), "every server needs a unique name.", "Write a string."))
         names.append(server.get("name"))
         problems += _key_problems(server, SERVER_KEYS, path)
     return problems + _key_problems(request, REQUEST_KEYS, "request")
@@ -169,7 +169,7 @@ _NUMBERS = frozenset(
 
 
 def _complete(server: t.Mapping[str, t.Any], servers: t.Sequence[t.Mapping[str, t.Any]]) -> Server:
-    """A server with its role as a label; the prompt has as many blocks as any server says."""
+    """A server with its role as a label, and total_blocks taken from the other servers if omitted."""
     labels = {**(server.get("labels") or {})}
     if server.get("role") is not None:
         labels.setdefault(ROLE_LABEL, server["role"])
@@ -196,7 +196,7 @@ def _decide(profile: Profile, config: ParsedConfig, servers: list[Server], reque
             columns.append((alias(item.declared, config), weight, scores.score(Case(item.declared, left, servers, request, config.line.name))))
     unknown = sorted({name for name, _weight, scores in columns if any(value is None for value, _how in scores)})
     if unknown:
-        notes.append(f"{', '.join(unknown)} count as 0 here: they need data this table does not have. Give their scores under `scores`.")
+        notes.append(f"{', '.join(unknown)} count as 0 here: they need data that is not given. Set their scores under `scores`.")
     rows = [_row(server, [(name, weight, scores[index]) for name, weight, scores in columns]) for index, server in enumerate(left)]
     chances = _chances(picker, [row.total for row in rows])
     rows = [dataclasses.replace(row, probability=chance) for row, chance in zip(rows, chances, strict=True)]
@@ -204,7 +204,7 @@ def _decide(profile: Profile, config: ParsedConfig, servers: list[Server], reque
 
 
 def _row(server: Server, found: list[tuple[str, float, scores.Score]]) -> Row:
-    """The total is the plain sum of score times weight, in the order of the profile; weights are not normalised."""
+    """The total is the sum of score * weight, in the order of the profile; weights are not normalized."""
     total, shares = 0.0, []
     for name, weight, (value, how) in found:
         share = (value or 0.0) * weight
@@ -214,7 +214,7 @@ def _row(server: Server, found: list[tuple[str, float, scores.Score]]) -> Row:
 
 
 def _chances(picker: str, totals: list[float]) -> list[float]:
-    """The probability of each candidate to be picked first."""
+    """The probability of each candidate to be chosen."""
     whole = sum(totals)
     if picker == "random-picker" or picker == "weighted-random-picker" and whole <= 0:
         return [1 / len(totals)] * len(totals)
@@ -234,7 +234,7 @@ def _filter(item: Declared, servers: list[Server], request: dict[str, t.Any], no
         return [server for server in servers if _selected(server["labels"], item.parameters)]
     if item.type == "context-length-aware":
         return _by_length(item, servers, request)
-    notes.append(f"{item.type} is not worked out here: every server passes it.")
+    notes.append(f"{item.type} is not modeled here: every server passes it.")
     return servers
 
 
@@ -251,7 +251,7 @@ def _by_length(item: Declared, servers: list[Server], request: dict[str, t.Any])
 
 
 def _selected(labels: t.Mapping[str, str], selector: t.Mapping[str, t.Any]) -> bool:
-    """A Kubernetes label selector."""
+    """Whether labels match a Kubernetes label selector."""
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     for rule in selector.get("matchExpressions") or []:
@@ -265,7 +265,7 @@ def _selected(labels: t.Mapping[str, str], selector: t.Mapping[str, t.Any]) -> b
 def _stage(
     stage: str, config: ParsedConfig, settings: t.Any, first: Decision, servers: list[Server], request: dict[str, t.Any], notes: list[str]
 ) -> tuple[Decision | None, str]:
-    """Whether a prefill (or encode) server takes part, by the decider's own rule, and which."""
+    """(decision of the prefill or encode profile, None if the decider does not use it; why)."""
     _handler, profiles, deciders = settings
     decider = config.named(deciders[stage])
     if decider is None or decider.type == "always-disagg-pd-decider":
@@ -282,12 +282,12 @@ def _stage(
 
 
 def _worth_it(decider: Declared, first: Decision, servers: list[Server], request: dict[str, t.Any]) -> tuple[bool, str]:
-    """prefix-based-pd-decider: enough tokens of the prompt are not in the cache of the chosen decode server."""
+    """prefix-based-pd-decider: whether enough tokens of the prompt are not cached on the chosen decode server, and why."""
     least, length, size = int(decider.parameters.get("nonCachedTokens", 0)), prompt_tokens(request), int(request.get("block_size") or 16)
     if least == 0:
         return False, "nonCachedTokens is 0: a prefill server never takes part."
     if length is None:
-        return False, "Whether a prefill server takes part depends on the length of the prompt: say request.prompt_tokens."
+        return False, "Whether a prefill server takes part depends on the length of the prompt: set request.prompt_tokens."
     shortest = int(decider.parameters.get("promptTokens", 0))
     if length < shortest:
         return False, f"The prompt has {length} tokens, fewer than promptTokens ({shortest}): no prefill server takes part."
@@ -306,7 +306,7 @@ def _worth_it(decider: Declared, first: Decision, servers: list[Server], request
 
 
 def _words(decision: Decision, config: ParsedConfig) -> str:
-    """The decision as a short table and a sentence."""
+    """A decision as text: a table and a sentence."""
     head = f"Profile {decision.profile}: {decision.picker} {PICKER_WORDS.get(decision.picker, '')}."
     lines = [head] + [f"{name} is out: {kind} removes it." for name, kind in decision.removed.items()]
     if not decision.rows:
@@ -323,7 +323,7 @@ def _cell(share: Share) -> str:
 
 
 def _because(decision: Decision, config: ParsedConfig) -> list[str]:
-    """Who wins, by what, in one sentence, and each scorer's formula for the winner."""
+    """The winner in one sentence, and the formula of each scorer for it."""
     winners = decision.winners
     best = next(row for row in decision.rows if row.server == winners[0])
     if decision.picker == "max-score-picker" and len(winners) > 1:
@@ -335,7 +335,7 @@ def _because(decision: Decision, config: ParsedConfig) -> list[str]:
         best = max(decision.rows, key=lambda row: row.probability)
         alike = len({row.probability for row in decision.rows}) == 1
         first = (
-            f"Each of the {len(decision.rows)} servers has the chance {best.probability:.3f}."
+            f"Each of the {len(decision.rows)} servers has the probability {best.probability:.3f}."
             if alike
             else f"{best.server} is the most likely, with {best.probability:.3f}."
         )

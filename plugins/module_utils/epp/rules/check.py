@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All that is wrong with an EndpointPickerConfig for a release line (epp.md section 14), all at once, and what is worth a word of warning. Pure."""
+"""Validates an EndpointPickerConfig for a release line: all problems at once, and notes on what is deprecated or overridden. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RULES = (*references.RULES, *profiles.RULES, *disaggregation.RULES, *semantics.R
 
 
 def check(document: t.Any, release: str, context: t.Mapping[str, t.Any] | None = None) -> list[Problem]:
-    """Every mistake of `document` for `release`; paths are places in the document.
+    """Every problem of a document in a release line; paths are paths in the document.
 
     `context` (all optional): server_args (list), server_env (name to value), epp_args (list), engine ("vllm" or "simulator").
     """
@@ -33,7 +33,7 @@ def check(document: t.Any, release: str, context: t.Mapping[str, t.Any] | None =
 
 
 def notes(document: dict[str, t.Any], release: str) -> list[str]:
-    """What works but deserves a word: deprecated forms, experimental plugins, values the endpoint picker overrides."""
+    """Notes on a valid document: deprecated forms, experimental plugins, values that the endpoint picker overrides."""
     config = parse_config(document, release)
     found = [text for lines, field, text in FIELD_NOTES if release in lines and document.get(field) is not None]
     if document.get("apiVersion") == OLD_API and NEW_API in config.line.api_versions:
@@ -56,12 +56,12 @@ def notes(document: dict[str, t.Any], release: str) -> list[str]:
 
 
 def experimental(config: ParsedConfig) -> list[t.Any]:
-    """The declared plugins that need the flag for experimental plugins."""
+    """The declared plugins that require --allow-experimental-plugins."""
     return [item for item in config.plugins if item.plugin is not None and config.line.name in item.plugin.alpha]
 
 
 def _flags(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Problem]:
-    """The endpoint picker's own flags: those that stop it, and booleans that say the opposite of what was meant."""
+    """Problems of the endpoint picker's flags: flags that stop it, and booleans without '=', which are always true."""
     arguments = [str(item) for item in context.get("epp_args") or []]
     problems: list[Problem] = []
     for index, argument in enumerate(arguments):
@@ -92,7 +92,7 @@ def _says_false(argument: str, following: list[str]) -> bool:
 
 
 def _server(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Problem]:
-    """What precise prefix matching must have in common with the model server."""
+    """Settings of precise prefix matching that must agree with the model server."""
     found = config.makes("precise")
     if not found or all(context.get(name) is None for name in ("server_args", "server_env", "engine")):
         return []
@@ -102,21 +102,23 @@ def _server(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Proble
     size, seed = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", ""))
     problems: list[Problem] = []
     if flags.get("block-size") and flags["block-size"] != str(size):
-        reason = f"the model server runs with --block-size={flags['block-size']}: no block would ever match."
+        reason = f"the model server runs with --block-size={flags['block-size']}: no block ever matches."
         problems.append(Problem(f"{path}.tokenProcessorConfig.blockSize", size, reason, "Write the same number on both sides."))
-    theirs = (context.get("server_env") or {}).get("PYTHONHASHSEED", flags.get("hash-seed"))
-    if theirs is not None and str(theirs) != seed:
-        reason = f"the model server hashes with seed {theirs}: no block would ever match."
+    server_seed = (context.get("server_env") or {}).get("PYTHONHASHSEED", flags.get("hash-seed"))
+    if server_seed is not None and str(server_seed) != seed:
+        reason = f"the model server hashes with seed {server_seed}: no block ever matches."
         problems.append(Problem(f"{path}.tokenProcessorConfig.hashSeed", seed, reason, "Write the same text on both sides."))
     if context.get("engine") == "simulator" and not dig(item.parameters, "kvEventsConfig", "zmqEndpoint"):
-        reason = "the simulator always dials: with discovery the endpoint picker dials the simulator too, and no event ever arrives."
+        reason = (
+            "the simulator connects to the endpoint picker: with discovery the endpoint picker connects to the simulator as well, and no event ever arrives."
+        )
         fix = 'Write zmqEndpoint: "tcp://0.0.0.0:5557" and discoverPods: false.'
         problems.append(Problem(f"{path}.kvEventsConfig.zmqEndpoint", None, reason, fix))
     return problems + _topic(flags.get("kv-events-config"), path) + _publishes(flags, context, path)
 
 
 def _topic(text: str | None, path: str) -> list[Problem]:
-    """Scores are looked up by address:port; a topic with the bare address is indexed, matched, and then every server scores 0."""
+    """Scores are looked up by address:port: with the address alone in the topic, blocks are indexed, but every server scores 0."""
     try:
         topic = str(dig(json.loads(text or "{}"), "topic") or "")
     except ValueError:
@@ -127,7 +129,7 @@ def _topic(text: str | None, path: str) -> list[Problem]:
             Problem(
                 f"{path}.kvEventsConfig.topicFilter",
                 topic,
-                f"the model server publishes as {pod}, without a port: every server would score 0, in silence.",
+                f"the model server publishes as {pod}, without a port: every server would silently score 0.",
                 "Write the topic kv@ADDRESS:PORT@MODEL in the model server's --kv-events-config.",
             )
         ]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether prefill/decode disaggregation in a document really happens: profiles, deciders, headers (epp.md section 10). Pure."""
+"""Rules for prefill/decode disaggregation: profiles, deciders and headers, without which it silently never happens. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FLAT = ("decodeProfile", "prefillProfile", "encodeProfile", "deciderPluginName"
 
 
 def pd_settings(config: ParsedConfig) -> tuple[Declared, dict[str, str], dict[str, str]] | None:
-    """The prefill/decode handler, its profile names and its deciders by stage; None when there is no such handler."""
+    """(handler, profile names by stage, deciders by stage) of prefill/decode disaggregation; None without such a handler."""
     handler = next(iter(config.of_type(*_PD_HANDLERS)), None)
     if handler is None:
         return None
@@ -30,7 +30,7 @@ def pd_settings(config: ParsedConfig) -> tuple[Declared, dict[str, str], dict[st
 
 
 def disaggregation(config: ParsedConfig) -> list[Problem]:
-    """Prefill/decode: profiles, deciders and the header that carries the choice."""
+    """Profiles, deciders and header writers of disaggregation."""
     settings = pd_settings(config)
     if settings is None:
         return [
@@ -48,17 +48,17 @@ def disaggregation(config: ParsedConfig) -> list[Problem]:
 
 
 def _forms(handler: Declared) -> list[Problem]:
-    """The flat parameters of old and the nested ones of today exclude each other."""
+    """The older flat parameters and the nested ones exclude each other."""
     nested = [key for key in ("profiles", "deciders") if handler.parameters.get(key)]
     flat = [key for key in _FLAT if handler.parameters.get(key)]
     if handler.type != "disagg-profile-handler" or not nested or not flat:
         return []
-    reason = "old flat parameters and profiles/deciders do not mix: the endpoint picker refuses to start."
+    reason = "flat parameters and profiles/deciders exclude each other: the endpoint picker refuses to start."
     return [Problem(f"{handler.path}.parameters", flat, reason, f"Write {', '.join(flat)} under profiles and deciders.")]
 
 
 def _profiles(config: ParsedConfig, handler: Declared, profiles: dict[str, str], deciders: dict[str, str]) -> list[Problem]:
-    """Every stage has its profile, and every extra profile a decider that can run it."""
+    """Every stage has its profile, and every profile but decode has a decider."""
     names = [profile.name for profile in config.profiles]
     problems: list[Problem] = []
     if profiles["decode"] not in names:
@@ -76,7 +76,7 @@ def _profiles(config: ParsedConfig, handler: Declared, profiles: dict[str, str],
 
 
 def _stages(config: ParsedConfig, profiles: dict[str, str]) -> list[Problem]:
-    """A stage that filters nothing would choose among servers of every role."""
+    """A stage without a filter chooses among servers of every role."""
     return [
         Problem(
             profile.path,
@@ -91,7 +91,7 @@ def _stages(config: ParsedConfig, profiles: dict[str, str]) -> list[Problem]:
 
 
 def _headers(config: ParsedConfig, profiles: dict[str, str], deciders: dict[str, str]) -> list[Problem]:
-    """Before router 0.9 a plugin of its own must write the header, else disaggregation silently never happens."""
+    """Before router 0.9 a separate plugin must write the header, else disaggregation silently never happens."""
     writers = config.of("headers")
     if not config.line.header_handler or not deciders:
         return []
@@ -100,7 +100,7 @@ def _headers(config: ParsedConfig, profiles: dict[str, str], deciders: dict[str,
             Problem(
                 "plugins",
                 None,
-                f"{config.line.name} needs a plugin that tells the decode server which server prefills; without it nothing is ever disaggregated.",
+                f"{config.line.name} needs a plugin that tells the decode server which server prefills; without it no request is disaggregated.",
                 "Declare disagg-headers-handler.",
             )
         ]
@@ -120,7 +120,7 @@ def _headers(config: ParsedConfig, profiles: dict[str, str], deciders: dict[str,
 
 
 def _decider(config: ParsedConfig, handler: Declared, deciders: dict[str, str]) -> list[Problem]:
-    """The decider by prefix needs a threshold above 0, the data to compare it with, and on some lines a gate for that data."""
+    """prefix-based-pd-decider needs a threshold above 0, prefix data, and in some lines a feature gate for that data."""
     target = config.named(deciders.get("prefill"))
     if "prefill" in deciders and target is None and handler.type == "pd-profile-handler" and "deciderPluginName" not in handler.parameters:
         reason = "it needs a decider, by default prefix-based-pd-decider, and none is declared."
@@ -130,7 +130,7 @@ def _decider(config: ParsedConfig, handler: Declared, deciders: dict[str, str]) 
     problems = []
     if target.parameters.get("nonCachedTokens", 0) == 0:
         reason = "0, the default, means never since scheduler 0.7 (it meant always in 0.6)."
-        fix = "Write the least number of uncached tokens worth a prefill server, such as 16; to disaggregate always use always-disagg-pd-decider."
+        fix = "Write the minimum number of uncached tokens to use a prefill server, such as 16; to disaggregate always, use always-disagg-pd-decider."
         problems.append(Problem(f"{target.path}.parameters.nonCachedTokens", 0, reason, fix))
     if config.line.data_by_gate and not config.gate("prepareDataPlugins"):
         reason = "without the gate prepareDataPlugins the decider finds no prefix data and never disaggregates."
@@ -143,7 +143,7 @@ def _decider(config: ParsedConfig, handler: Declared, deciders: dict[str, str]) 
 
 def _prefix_data(config: ParsedConfig) -> bool:
     if config.line.strict or config.makes("prefix") or config.of_type("prefix-cache-scorer"):
-        return True  # the router makes the missing producer itself
+        return True  # the router creates the missing producer
     return any(item.parameters.get("speculativeIndexing") is True for item in config.makes("precise"))
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the scheduling profiles of a document can run and mean something: names, pickers, handlers, weights. Pure."""
+"""Rules for scheduling profiles: names, pickers, handlers, weights. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..document import PROFILE_ROLES, ParsedConfig, Profile
 
 
 def profile_names(config: ParsedConfig) -> list[Problem]:
-    """Profiles have a name of their own, and everything they name exists and has a place in a profile."""
+    """Profile names are unique; every plugin that a profile names exists and is a filter, scorer or picker."""
     problems: list[Problem] = []
     seen: set[str] = set()
     for profile in config.profiles:
         if profile.name in seen:
-            problems.append(Problem(f"{profile.path}.name", profile.name, "two profiles have this name.", "Give each profile a name of its own."))
+            problems.append(Problem(f"{profile.path}.name", profile.name, "two profiles have this name.", "Give each profile a unique name."))
         seen.add(profile.name)
         for item in profile.plugins:
             where = f"{item.path}.pluginRef"
@@ -26,11 +26,13 @@ def profile_names(config: ParsedConfig) -> list[Problem]:
                 problems.append(Problem(where, item.name, "no plugin has this name.", f"Did you mean {near}?" if near else "Declare it under plugins."))
             elif item.declared is not None and item.declared.plugin is not None and not PROFILE_ROLES & set(item.declared.plugin.roles):
                 problems.append(
-                    Problem(where, item.name, f"{item.declared.type} is neither filter, scorer nor picker: in a profile it does nothing.", "Remove it here.")
+                    Problem(
+                        where, item.name, f"{item.declared.type} is neither a filter, a scorer nor a picker: in a profile it has no effect.", "Remove it here."
+                    )
                 )
         names = [item.name for item in profile.plugins]
         problems += [
-            Problem(f"{item.path}.pluginRef", item.name, "it stands twice in this profile and would count twice.", "Remove one.")
+            Problem(f"{item.path}.pluginRef", item.name, "it is twice in this profile and would count twice.", "Remove one.")
             for index, item in enumerate(profile.plugins)
             if item.name and item.name in names[:index]
         ]
@@ -38,7 +40,7 @@ def profile_names(config: ParsedConfig) -> list[Problem]:
 
 
 def pickers(config: ParsedConfig) -> list[Problem]:
-    """One picker in a profile, and no guessing which."""
+    """Each profile has at most one picker, and names it if several are declared."""
     problems: list[Problem] = []
     declared = config.of("picker")
     for profile in config.profiles:
@@ -62,7 +64,7 @@ def pickers(config: ParsedConfig) -> list[Problem]:
 
 
 def handlers(config: ParsedConfig) -> list[Problem]:
-    """One profile handler, able to run the profiles there are."""
+    """There is one profile handler, and it can run the number of profiles."""
     found = config.of("handler")
     problems = [
         Problem(item.path, item.name, f"a second profile handler ({found[0].name} is the first); the endpoint picker takes one.", "Keep one.")
@@ -93,17 +95,17 @@ def handlers(config: ParsedConfig) -> list[Problem]:
 
 
 def weights(config: ParsedConfig) -> list[Problem]:
-    """Weights are numbers of a kind the line reads, on scorers, and not all zero where the picker looks at scores."""
+    """Weights are on scorers, are not negative, are whole numbers if the line requires that, and are not all 0 if the picker reads scores."""
     problems: list[Problem] = []
     for profile in config.profiles:
         for item in profile.plugins:
             weight, where = item.weight, f"{item.path}.weight"
             if isinstance(weight, bool) or not isinstance(weight, (int, float)):
-                continue  # absent, or already refused by its shape
+                continue  # absent, or already reported by its shape
             if item.declared is not None and item.declared.plugin is not None and not item.declared.has("scorer"):
-                problems.append(Problem(where, weight, f"{item.declared.type} is no scorer: its weight is ignored silently.", "Remove the weight."))
+                problems.append(Problem(where, weight, f"{item.declared.type} is not a scorer: its weight is ignored silently.", "Remove the weight."))
             elif weight < 0:
-                problems.append(Problem(where, weight, "a negative weight turns the scorer round: the worst server would win.", "Write 0 or more."))
+                problems.append(Problem(where, weight, "a negative weight inverts the scorer: the worst server would win.", "Write 0 or more."))
             elif config.line.integer_weights and weight != int(weight):
                 problems.append(
                     Problem(

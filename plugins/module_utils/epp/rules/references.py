@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the parts of a document fit together: types, names, references, gates, data layer. Pure.
+"""Rules for how the parts of a document fit together: types, names, references, feature gates, data layer. Pure.
 
-Every rule takes a View and returns problems whose paths are places in the document.
+Each rule takes a ParsedConfig and returns problems with paths in the document.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROLE_NAMES = {
 
 
 def document_shape(config: ParsedConfig) -> list[Problem]:
-    """Fields of the document: names, types, the right API version."""
+    """Fields of the document: names, types, API version."""
     problems = check_tree(config.document, DOCUMENT, "", Owner(config.line))
     version = config.document.get("apiVersion")
     if isinstance(version, str) and version not in config.line.api_versions:
@@ -45,7 +45,7 @@ def document_shape(config: ParsedConfig) -> list[Problem]:
 
 
 def plugin_types(config: ParsedConfig) -> list[Problem]:
-    """Every type known here, every name once."""
+    """The release line has every type, and names are unique."""
     problems: list[Problem] = []
     seen: dict[str, str] = {}
     for item in config.plugins:
@@ -65,7 +65,7 @@ def plugin_types(config: ParsedConfig) -> list[Problem]:
 
 
 def unknown_type(kind: str, line: str, path: str, role: str | None = None) -> Problem:
-    """Refuse a plugin type: say what it became, where it exists, or what it was meant to be."""
+    """The problem for an unknown plugin type. It names what replaced the type, the lines that have it, or the closest type."""
     move = next((move for lines, move in TYPE_MOVES if line in lines and move.old == kind), None)
     if move is not None:
         reason = f"{line} has no plugin type {kind}."
@@ -81,7 +81,7 @@ def unknown_type(kind: str, line: str, path: str, role: str | None = None) -> Pr
 
 
 def plugin_parameters(config: ParsedConfig) -> list[Problem]:
-    """Parameters: known to the type in this line, of the right type and range."""
+    """Parameters: the plugin has them in this line, and they have the right type and range."""
     problems: list[Problem] = []
     for item in config.plugins:
         if item.plugin is None:
@@ -89,7 +89,7 @@ def plugin_parameters(config: ParsedConfig) -> list[Problem]:
         raw = config.document["plugins"][item.index].get("parameters")
         path = f"{item.path}.parameters"
         if raw is not None and not isinstance(raw, dict):
-            problems.append(Problem(path, raw, f"{show(raw)} is not a mapping (key: value).", "Write one parameter a line, or leave it out."))
+            problems.append(Problem(path, raw, f"{show(raw)} is not a mapping (key: value).", "Write one parameter per line, or leave it out."))
         elif item.plugin.blind:
             problems += [
                 Problem(f"{path}.{key}", value, f"{item.type} takes no parameters: it would be ignored silently.", "Leave it out.")
@@ -110,12 +110,12 @@ def _single(item: Declared, path: str) -> list[Problem]:
 
 
 def unreferenced(config: ParsedConfig) -> list[Problem]:
-    """With explicit profiles, what no profile and no section names is made and never used."""
+    """Every plugin is named by a profile, a section or a parameter; otherwise it is created and never used."""
     named = {item.name for profile in config.profiles for item in profile.plugins}
     if any(not profile.of("picker") for profile in config.profiles):
         named |= {item.name for item in config.of("picker")}  # a profile without a picker takes the one that is declared
     by_section = {name for _role, name, _path in _all_references(config)}
-    by_section |= {"prefix-based-pd-decider"} if config.of_type("pd-profile-handler") else set()  # what that handler takes when it names none
+    by_section |= {"prefix-based-pd-decider"} if config.of_type("pd-profile-handler") else set()  # the default of that handler
     problems: list[Problem] = []
     for item in config.plugins:
         if item.plugin is None or item.name in named or item.name in by_section:
@@ -124,11 +124,11 @@ def unreferenced(config: ParsedConfig) -> list[Problem]:
         if roles & {"handler", "headers", "producer", "admission", "reporter", "request", "test", "eviction"}:
             continue
         if item.plugin.default and item.name == item.type:
-            continue  # the endpoint picker looks for it under this name
+            continue  # the endpoint picker looks it up under this name
         what = "/".join(ROLE_NAMES.get(role, role) for role in item.plugin.roles)
         where = "any profile" if roles & PROFILE_ROLES else "anything"
         problems.append(
-            Problem(item.path, item.name, f"{item.name} is {what} that is not named by {where}: it is made and never used.", _where_to_name(roles, config))
+            Problem(item.path, item.name, f"{item.name} is {what} that is not named by {where}: it is created and never used.", _where_to_name(roles, config))
         )
     return problems
 
@@ -144,7 +144,7 @@ def _where_to_name(roles: set[str], config: ParsedConfig) -> str:
 
 
 def _all_references(config: ParsedConfig) -> t.Iterator[tuple[str, t.Any, str]]:
-    """Every name that the document or a plugin's parameters refer to, and the role it must have."""
+    """(role, name, path) of every plugin that the document or the parameters of a plugin refer to."""
     yield from parameter_references(config.document, DOCUMENT, config.line.name, "")
     for item in config.plugins:
         if item.plugin is not None:
@@ -152,7 +152,7 @@ def _all_references(config: ParsedConfig) -> t.Iterator[tuple[str, t.Any, str]]:
 
 
 def referred(config: ParsedConfig) -> list[Problem]:
-    """What sections and parameters refer to exists and is of the right kind."""
+    """Plugins that sections and parameters refer to exist and have the right role."""
     problems: list[Problem] = []
     for role, name, path in _all_references(config):
         target = config.named(name)
@@ -180,20 +180,20 @@ def referred(config: ParsedConfig) -> list[Problem]:
 
 
 def _by_itself(role: str, name: t.Any, config: ParsedConfig) -> bool:
-    """Whether the endpoint picker starts a plugin of this name of its own accord."""
+    """Whether the endpoint picker creates a plugin of this name by itself."""
     if role == "parser":
         return name in types_of(config.line.name, role) if config.line.strict else name == "openai-parser"
     return role in ("fairness", "ordering", "usage_limit", "saturation", "producer") and name in defaults_of(config.line.name)
 
 
 def gates(config: ParsedConfig) -> list[Problem]:
-    """Feature gates: an unknown name stops the endpoint picker."""
+    """Feature gates: the line has them (an unknown one stops the endpoint picker), and flowControl has its gate."""
     problems: list[Problem] = []
     for index, gate in enumerate(entries(config.document, "featureGates", str)):
         name, given, value = gate.partition("=")
         where = f"featureGates[{index}]"
         if given and not config.line.gate_values:
-            problems.append(Problem(where, gate, f"{config.line.name} reads gate names only.", f"Write {name}, or leave it out to switch it off."))
+            problems.append(Problem(where, gate, f"{config.line.name} reads gate names only.", f"Write {name}, or leave it out to disable it."))
         elif given and value.strip().lower() not in ("1", "0", "t", "f", "true", "false"):
             problems.append(Problem(where, gate, f"{show(value)} is neither true nor false.", f"Write {name}=true or {name}=false."))
         if name not in config.line.gates:
@@ -214,15 +214,15 @@ def gates(config: ParsedConfig) -> list[Problem]:
 
 
 def data_layer(config: ParsedConfig) -> list[Problem]:
-    """The data section and its gate go together, and never take the metrics away from scorers that live on them."""
+    """The data section and its feature gate agree, and metrics stay available to the scorers that read them."""
     sources = entries(config.section(config.line.data_section), "sources", dict)
     if config.line.data_section == "data":
         return _data_gate(config, sources)
-    hungry = [item.name for item in config.plugins if item.plugin is not None and "metrics" in item.plugin.needs]
+    readers = [item.name for item in config.plugins if item.plugin is not None and "metrics" in item.plugin.needs]
     off = _metrics_off(config, [source.get("pluginRef") for source in sources])
-    if not off or not hungry:
+    if not off or not readers:
         return []
-    reason = f"{off}: {', '.join(hungry)} would see zeros for every server."
+    reason = f"{off}: {', '.join(readers)} would see zeros for every server."
     fix = "Add the source metrics-data-source with the extractor core-metrics-extractor."
     return [Problem("dataLayer", config.document.get("dataLayer"), reason, fix)]
 
@@ -248,14 +248,14 @@ def _metrics_off(config: ParsedConfig, used: list[t.Any]) -> str:
     if any(item is not None and item.type == "metrics-data-source" for item in targets):
         return ""
     if config.line.clears_metrics and config.document.get("dataLayer") is not None and not config.gate("enableLegacyMetrics"):
-        return f"a dataLayer section without metrics-data-source switches scraping off in {config.line.name}"
+        return f"a dataLayer section without metrics-data-source disables scraping in {config.line.name}"
     if config.section("dataLayer").get("injectDefaults") is False:
-        return "injectDefaults: false without metrics-data-source switches scraping off"
+        return "injectDefaults: false without metrics-data-source disables scraping"
     return ""
 
 
 def order(config: ParsedConfig) -> list[Problem]:
-    """Until router 0.10 a decider must be declared before the handler that names it."""
+    """Before router 0.10 a decider must be declared before the handler that names it."""
     if not config.line.ordered:
         return []
     problems = []

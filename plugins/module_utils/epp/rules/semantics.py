@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a document means what its author wants: precise prefix, prefix indexes, silent traps. Pure."""
+"""Rules for settings that are valid but silently do not work: precise prefix matching, prefix indexes, parameters that belong together. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..document import Declared, ParsedConfig, entries
 
 
 def precise_prefix(config: ParsedConfig) -> list[Problem]:
-    """The silent traps of precise prefix matching (run for real, see the shared notes on the local cluster)."""
+    """Settings of precise prefix matching with which no KV event arrives or no block matches (docs/endpoint-picker.md)."""
     problems: list[Problem] = []
     for item in config.makes("precise"):
         path = f"{item.path}.parameters"
@@ -26,7 +26,7 @@ def precise_prefix(config: ParsedConfig) -> list[Problem]:
                 Problem(
                     f"{path}.kvEventsConfig.discoverPods",
                     events.get("discoverPods"),
-                    "with zmqEndpoint the servers dial the endpoint picker; discovery, on by default, makes it dial the servers as well and retry for ever.",
+                    "with zmqEndpoint the servers connect to the endpoint picker; with discovery, the default, it also connects to them and retries forever.",
                     "Write discoverPods: false, or remove zmqEndpoint.",
                 )
             )
@@ -36,7 +36,7 @@ def precise_prefix(config: ParsedConfig) -> list[Problem]:
                     f"{path}.kvEventsConfig",
                     events,
                     "neither discovery nor zmqEndpoint: no KV event ever arrives and every server scores 0.",
-                    'Write discoverPods: true for vLLM, or zmqEndpoint: "tcp://0.0.0.0:5557" for servers that dial.',
+                    'Write discoverPods: true for vLLM, or zmqEndpoint: "tcp://0.0.0.0:5557" for servers that connect to it.',
                 )
             )
         if item.parameters.get("speculativeIndexing") is True and config.line.data_by_gate and not config.gate("prepareDataPlugins"):
@@ -48,16 +48,16 @@ def precise_prefix(config: ParsedConfig) -> list[Problem]:
 
 
 def _tokenizers(pool: t.Any, path: str) -> list[Problem]:
-    """Zero workers hang every request without an error; no socket means no tokenizer."""
+    """Without workers every request hangs without an error; without a socket there is no tokenizer."""
     if not isinstance(pool, dict):
-        return []  # already missing by its shape
+        return []  # already reported as missing
     problems = []
     if "workersCount" not in pool:
         problems.append(
             Problem(
                 f"{path}.workersCount",
                 None,
-                "left out it is 0 workers: every request hangs until the proxy gives up, without an error in any log.",
+                "if omitted, there are 0 workers: every request hangs until the proxy times out, without an error in any log.",
                 "Write workersCount: 5.",
             )
         )
@@ -66,7 +66,7 @@ def _tokenizers(pool: t.Any, path: str) -> list[Problem]:
             Problem(
                 f"{path}.uds.socketFile",
                 None,
-                "without a socket the tokenizer sidecar cannot be reached.",
+                "without a socket the tokenizer sidecar is unreachable.",
                 "Write the path of the socket that the tokenizer sidecar serves.",
             )
         )
@@ -88,7 +88,7 @@ def _both_sizes(item: Declared, path: str) -> list[Problem]:
 
 
 def _two_indexes(config: ParsedConfig) -> list[Problem]:
-    """On scheduler-0.8 both prefix scorers write the same datum of a server: the later one wins."""
+    """In scheduler-0.8 both prefix scorers write the same attribute of a server, and the later one wins."""
     both = config.of_type("precise-prefix-cache-scorer"), config.of_type("prefix-cache-scorer")
     if config.line.strict or config.line.data_by_gate or not all(both):
         return []
@@ -103,7 +103,7 @@ def _two_indexes(config: ParsedConfig) -> list[Problem]:
 
 
 def _precise_wiring(config: ParsedConfig) -> list[Problem]:
-    """In the router the producer dials nobody until endpoint-notification-source tells it of the servers."""
+    """In the router the producer connects to no server until endpoint-notification-source reports them."""
     problems = []
     for item in config.of_type("precise-prefix-cache-producer"):
         wired = any(
@@ -116,7 +116,7 @@ def _precise_wiring(config: ParsedConfig) -> list[Problem]:
                 Problem(
                     item.path,
                     item.name,
-                    "nothing tells it which servers there are, so it never hears a KV event.",
+                    "nothing tells it which servers there are, so it never receives a KV event.",
                     f"Add the source endpoint-notification-source with the extractor {item.name} to dataLayer.sources.",
                 )
             )
@@ -132,18 +132,18 @@ def _precise_wiring(config: ParsedConfig) -> list[Problem]:
         readers = [scorer for scorer in config.of_type("prefix-cache-scorer") if scorer.parameters.get("prefixMatchInfoProducerName") == item.name]
         if not readers:
             problems.append(
-                Problem(item.path, item.name, "no scorer reads what it finds.", f"Declare prefix-cache-scorer with prefixMatchInfoProducerName: {item.name}.")
+                Problem(item.path, item.name, "no scorer reads its result.", f"Declare prefix-cache-scorer with prefixMatchInfoProducerName: {item.name}.")
             )
     return problems
 
 
 def cold_requests(config: ParsedConfig) -> list[Problem]:
-    """no-hit-lru must read the prefix scorer that is there; otherwise every request counts as cold."""
+    """no-hit-lru-scorer must name the declared prefix scorer; otherwise every request counts as cold."""
     problems = []
     for item in config.of_type("no-hit-lru-scorer"):
         if not config.makes("prefix") and not config.makes("precise") and not config.of_type("prefix-cache-scorer") and not config.line.strict:
             problems.append(
-                Problem(item.path, item.name, "no prefix scorer tells it which requests are cold: it would treat all of them so.", "Add a prefix scorer.")
+                Problem(item.path, item.name, "no prefix scorer tells it which requests are cold: every request would count as cold.", "Add a prefix scorer.")
             )
         if not config.line.data_by_gate:
             continue
@@ -171,7 +171,7 @@ def cold_requests(config: ParsedConfig) -> list[Problem]:
 
 
 def parameters_together(config: ParsedConfig) -> list[Problem]:
-    """Parameters that only make sense with, or without, each other."""
+    """Parameters that require or exclude each other."""
     problems: list[Problem] = []
     for item in config.plugins:
         path, given = f"{item.path}.parameters", item.parameters
@@ -189,7 +189,7 @@ def parameters_together(config: ParsedConfig) -> list[Problem]:
         if item.type == "token-producer" and ("estimate" in given) and ({"vllm", "modelName"} & set(given)):
             problems.append(Problem(path, sorted(given), "it has one backend: estimate, or vllm with modelName.", "Keep one of the two."))
         if item.type in ("token-producer",) and "vllm" in given and not given.get("modelName"):
-            problems.append(Problem(f"{path}.modelName", None, "the vllm backend must know the model.", "Write the name that the servers serve."))
+            problems.append(Problem(f"{path}.modelName", None, "the vllm backend requires the model.", "Write the name that the servers serve."))
         span = dig(given, "algorithm", "normalization", "fixedRange")
         if isinstance(span, dict) and all(isinstance(span.get(end), (int, float)) for end in ("min", "max")) and span["min"] >= span["max"]:
             problems.append(Problem(f"{path}.algorithm.normalization.fixedRange", span, "min must be less than max.", "Write a smaller min or a larger max."))
@@ -199,7 +199,7 @@ def parameters_together(config: ParsedConfig) -> list[Problem]:
 
 
 def priority_bands(config: ParsedConfig) -> list[Problem]:
-    """Bands of flow control: each priority once."""
+    """Each priority has at most one band of flow control."""
     problems: list[Problem] = []
     seen: set[t.Any] = set()
     for index, band in enumerate(entries(config.section("flowControl"), "priorityBands", dict)):
@@ -213,7 +213,7 @@ def priority_bands(config: ParsedConfig) -> list[Problem]:
 
 
 def latency_scorer_gate(config: ParsedConfig) -> list[Problem]:
-    """predicted-latency-scorer of GIE 1.4 works on data that only the gate makes."""
+    """predicted-latency-scorer of GIE 1.4 reads data that is produced only with the feature gate."""
     if not config.line.data_by_gate or config.gate("prepareDataPlugins"):
         return []
     return [
@@ -225,7 +225,7 @@ def latency_scorer_gate(config: ParsedConfig) -> list[Problem]:
 
 
 def missing_producers(config: ParsedConfig) -> list[Problem]:
-    """On 1.5 nobody makes a producer but the prefix one; in the router a missing default is made by itself."""
+    """In 1.5 only the prefix producer is created by itself; the router creates every missing default."""
     if config.line.strict or config.line.data_by_gate:
         return []
     makers = {"inflight": "inflight-load-producer", "latency": "predicted-latency-producer"}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a document and its plugins' parameters have the shape their release line reads: names, types, ranges. Pure."""
+"""Rules for the shape of a document and of parameters in a release line: names, types, ranges. Pure."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"),
     "float": ((int, float), "a number"),
     "bool": ((bool,), "true or false"),
-    "str": ((str,), "a text in quotes"),
-    "strs": ((list,), "a list of texts"),
+    "str": ((str,), "a string in quotes"),
+    "strs": ((list,), "a list of strings"),
     "duration": ((str,), 'a duration in quotes, such as "200ms"'),
     "nanoseconds": ((int,), "a whole number of nanoseconds"),
     "quantity": ((int, str), 'a quantity, such as 1000 or "1Gi"'),
     "object": ((dict,), "a mapping (key: value)"),
     "objects": ((list,), "a list of mappings"),
-    "map": ((dict,), "a mapping of texts"),
+    "map": ((dict,), "a mapping of strings"),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Owner:
-    """Whose tree is read: a plugin type, or "" for the document. `dotted` is the place inside that tree."""
+    """The owner of a tree of parameters: a plugin type, or "" for the document. `dotted` is the path in that tree."""
 
     line: Line
     type: str = ""
@@ -48,7 +48,7 @@ class Owner:
 
 
 def check_tree(value: t.Any, params: t.Sequence[Param], path: str, owner: Owner) -> list[Problem]:
-    """All that is wrong with the keys and values of one mapping."""
+    """All problems of the keys and values of a mapping."""
     here = {param.name: param for param in params if owner.line.name in param.lines}
     problems: list[Problem] = []
     for key, item in value.items():
@@ -66,7 +66,7 @@ def check_tree(value: t.Any, params: t.Sequence[Param], path: str, owner: Owner)
 
 
 def check_value(value: t.Any, param: Param, path: str, owner: Owner) -> list[Problem]:
-    """All that is wrong with one value."""
+    """All problems of a value."""
     if param.kind == "free":
         return []
     kinds, words = _KINDS[param.kind]
@@ -77,9 +77,9 @@ def check_value(value: t.Any, param: Param, path: str, owner: Owner) -> list[Pro
     if param.kind == "objects":
         return _check_list(value, param, path, owner)
     if param.kind == "strs" and not all(isinstance(item, str) for item in value):
-        return [Problem(path, value, "not every element is a text.", "Put each element in quotes.")]
+        return [Problem(path, value, "not every element is a string.", "Put each element in quotes.")]
     if param.kind == "map" and not all(isinstance(item, str) for pair in value.items() for item in pair):
-        return [Problem(path, value, "not every key and value is a text.", "Put them in quotes.")]
+        return [Problem(path, value, "not every key and value is a string.", "Put them in quotes.")]
     return _check_scalar(value, param, path)
 
 
@@ -106,7 +106,7 @@ def _check_scalar(value: t.Any, param: Param, path: str) -> list[Problem]:
     elif param.kind == "quantity" and not _QUANTITY.match(str(value)):
         wrong = "is not a quantity"
     elif param.choices and value not in param.choices:
-        wrong = "is not one of the values it may have"
+        wrong = "is not one of the allowed values"
     elif param.required and value == "":
         wrong = "is empty"
     elif param.kind in ("int", "float", "nanoseconds"):

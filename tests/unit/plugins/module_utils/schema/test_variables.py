@@ -74,13 +74,13 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "another block size in the scorer",
         sim(scheduler={"scorers": {"precise_prefix": {"block_size": 64}}}),
         f"{S0}.scheduler.scorers.precise_prefix.block_size",
-        "the model server runs with --block-size=16: no block would ever match",
+        "the model server runs with --block-size=16: no block ever matches",
     ),
     (
         "another hash seed in the environment",
         vllm(engine={"env": {"PYTHONHASHSEED": "7"}}, scheduler={"scorers": {"precise_prefix": {"hash_seed": "42"}}}),
         f"{S0}.scheduler.scorers.precise_prefix.hash_seed",
-        "the model server hashes with seed 7: no block would ever match",
+        "the model server hashes with seed 7: no block ever matches",
     ),
     (
         "a hash seed of chance",

@@ -42,7 +42,7 @@ def test_refused(line: str, made: Document, path: str, words: str) -> None:
         ({"server_args": ["--block-size=16"]}, "plugins[0].parameters.tokenProcessorConfig.blockSize", "--block-size=16"),
         ({"server_args": ["--block-size", "128"]}, "plugins[0].parameters.tokenProcessorConfig.blockSize", "same number on both sides"),
         ({"server_env": {"PYTHONHASHSEED": "0"}}, "plugins[0].parameters.tokenProcessorConfig.hashSeed", "seed 0"),
-        ({"engine": "simulator"}, "plugins[0].parameters.kvEventsConfig.zmqEndpoint", "always dials"),
+        ({"engine": "simulator"}, "plugins[0].parameters.kvEventsConfig.zmqEndpoint", "connects to the simulator as well"),
         ({"engine": "vllm", "server_args": ["--block-size=64"]}, "plugins[0].parameters.kvEventsConfig", "publishes no KV events"),
         ({"server_args": ['--kv-events-config={"topic":"kv@10.0.0.1@m"}']}, "plugins[0].parameters.kvEventsConfig.topicFilter", "without a port"),
         ({"server_args": ["--kv-events-config={"]}, "plugins[0].parameters.kvEventsConfig", "not JSON"),
