@@ -191,7 +191,7 @@ The endpoint picker (EPP) chooses a model server for each request. Its plugins, 
 (`llm_d_release`); this page lists what the collection knows of each line and checks a configuration against. It is generated from
 `plugins/module_utils/epp/catalog`, whose facts come from the source code of kubernetes-sigs/gateway-api-inference-extension (1.4.0, 1.5.0),
 llm-d/llm-d-inference-scheduler (0.7.1, 0.8.0) and llm-d/llm-d-router (0.9.0, 0.10.0). scheduler-0.7 is built on the inference extension 1.4,
-scheduler-0.8 on 1.5; the router is a fork of its own."""
+scheduler-0.8 on 1.5; the router is a separate fork."""
 
 _DECISION = """\
 A profile runs its filters in order, then all scorers, then the picker. Each score is clamped to 0..1. The total of a server is the sum of
@@ -209,7 +209,7 @@ _RULES = """\
 - A scorer without a `weight` has weight 1. Weights of filters and pickers are ignored. Weights may be fractions.
 - Several profiles require a handler that runs several; more than one handler stops the endpoint picker.
 - Up to router-0.9, a decider must be declared before the handler that names it.
-- In gie-1.5 and scheduler-0.8 a `dataLayer` section without `metrics-data-source` turns scraping off: scorers of load then see 0 for every server.
+- In gie-1.5 and scheduler-0.8 a `dataLayer` section without `metrics-data-source` disables scraping: scorers of load then see 0 for every server.
 - The router creates a missing producer by itself; the other lines do not.
 - A boolean flag needs its `=`: `--flag false` sets the flag to true."""
 
@@ -304,8 +304,8 @@ def _parameters(params: t.Iterable[Param], lines: t.Collection[str], prefix: str
 
 def _values(param: Param) -> str:
     """What a parameter accepts beyond its type."""
-    if param.retired:
-        return f"Refused. {param.retired}"
+    if param.obsolete:
+        return f"Refused. {param.obsolete}"
     limits = ((">=", param.low), (">", param.above), ("<=", param.high), ("<", param.below))
     bounds = [f"{sign} {bound:g}" for sign, bound in limits if bound is not None]
     names = [f"name of {ROLE_NAMES[param.refers]}"] if param.refers else []

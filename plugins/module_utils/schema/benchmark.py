@@ -28,7 +28,7 @@ BENCHMARK: dict[str, Field] = {
     ),
     "rates": Field(
         "list",
-        ("Request rates in requests per second, one stage for each, after the stages of O(llm_d_benchmark.concurrency). If both are omitted, C([1, 2, 4, 8])."),
+        "Request rates in requests per second, one stage for each, after the stages of O(llm_d_benchmark.concurrency). If both are omitted, C([1, 2, 4, 8]).",
         default=[],
         elements=Field("float", "Requests per second.", minimum=0.001, example=8),
     ),

@@ -59,7 +59,7 @@ GATEWAY = {
     "namespace": Field("str", "Namespace of the Gateway. If omitted, O(llm_d_namespace).", format="dns_label"),
     "routes_namespace": Field(
         "str",
-        ("Namespace of the HTTPRoutes. If omitted, O(llm_d_namespace). For another namespace, ReferenceGrants allow the routes to refer to our backends."),
+        "Namespace of the HTTPRoutes. If omitted, O(llm_d_namespace). For another namespace, ReferenceGrants allow the routes to refer to our backends.",
         format="dns_label",
     ),
     "class_name": Field("str", "Name of the GatewayClass. If omitted, the provider's usual one.", format="dns_subdomain"),

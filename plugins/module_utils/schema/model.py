@@ -131,7 +131,7 @@ WARMUP = {
     ),
     "config_map": Field(
         "str",
-        ("Name of a ConfigMap in the namespace whose values are additional prompts, as C(kubectl create configmap NAME --from-file=FOLDER) creates it."),
+        "Name of a ConfigMap in the namespace whose values are additional prompts, as C(kubectl create configmap NAME --from-file=FOLDER) creates it.",
         format="dns_subdomain",
         example="llama-8b-prompts",
     ),

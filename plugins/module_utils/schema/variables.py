@@ -106,7 +106,7 @@ _SCHEDULER = {
     "verbosity": Field("int", "Log level of the endpoint picker: 2 is normal, 4 is debug, 5 is trace.", default=2, minimum=0, maximum=10),
     "failure_mode": Field(
         "str",
-        ("What the gateway does with requests when no endpoint picker responds. If omitted, C(FailOpen) if the gateway supports it, else C(FailClose)."),
+        "What the gateway does with requests when no endpoint picker responds. If omitted, C(FailOpen) if the gateway supports it, else C(FailClose).",
         choices=("FailOpen", "FailClose"),
     ),
     "drain_seconds": Field(

@@ -105,17 +105,17 @@ TYPE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (SCHEDULER, Move("token-producer", "tokenizer", "router 0.9")),
     (SCHEDULER, Move("precise-prefix-cache-producer", "precise-prefix-cache-scorer", "router 0.9")),
     (frozenset({S07}), Move("approx-prefix-cache-producer", "prefix-cache-scorer", "1.5", "Here its parameters belong to prefix-cache-scorer.")),
-    (frozenset({S07}), Move("utilization-detector", "saturationDetector", "1.5", "Here the thresholds stand in the section saturationDetector itself.")),
+    (frozenset({S07}), Move("utilization-detector", "saturationDetector", "1.5", "Here the thresholds are fields of the section saturationDetector.")),
 )
 
 _METERS = "It counted characters; write blockSizeTokens, in tokens."
 _INDEX = "These are parameters of approx-prefix-cache-producer: declare that plugin with them."
-_MODE = "No release of these knows a mode: preset prefix_aware scores approximately, preset precise_prefix follows KV events."
+_MODE = "No release has a mode: preset prefix_aware matches approximately, preset precise_prefix follows KV events."
 
 # Parameters that are removed, renamed or moved: (type, lines, what to write instead). Names are compared without capitals and underscores.
 PARAM_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     ("prefix-cache-scorer", ALL, Move("hashBlockSize", "blockSizeTokens", "GIE 1.4", _METERS)),
-    ("prefix-cache-scorer", ALL, Move("cacheHitBonus", "", "", "No release reads it: weigh the scorer instead.")),
+    ("prefix-cache-scorer", ALL, Move("cacheHitBonus", "", "", "No release reads it: set the weight of the scorer instead.")),
     ("prefix-cache-scorer", ALL, Move("mode", "", "", _MODE)),
     ("prefix-cache-scorer", ROUTER, Move("autoTune", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
     ("prefix-cache-scorer", ROUTER, Move("blockSizeTokens", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
@@ -134,7 +134,7 @@ NESTED_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     (
         "indexerConfig.tokenProcessorConfig",
         LLMD,
-        Move("tokenProcessorConfig", "tokenProcessorConfig", "scheduler 0.5", "It stands at the top of the plugin's parameters, not inside indexerConfig."),
+        Move("tokenProcessorConfig", "tokenProcessorConfig", "scheduler 0.5", "It is at the top of the plugin's parameters, not inside indexerConfig."),
     ),
 )
 # Older names of the same parameter, resolved silently: (type, normalized name) to the parameter.

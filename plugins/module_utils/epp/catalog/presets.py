@@ -20,7 +20,7 @@ PRESETS: dict[str, dict[str, t.Any]] = {
         "picker": "max_score",
         "lines": LLMD,
         "like": "prefix_aware",
-        "why": "Matching prefixes by KV events is llm-d's own; this endpoint picker only estimates them.",
+        "why": "Only llm-d matches prefixes by KV events; this endpoint picker estimates matches.",
     },
     "disaggregated": {
         "scorers": {"queue": 1, "prefix": 2},
@@ -28,11 +28,11 @@ PRESETS: dict[str, dict[str, t.Any]] = {
         "lines": LLMD,
         "like": "prefix_aware",
         "disaggregation": {},
-        "why": "Separate prefill and decode servers are llm-d's own; this endpoint picker knows no roles.",
+        "why": "Only llm-d has separate prefill and decode servers; this endpoint picker has no roles.",
     },
     "default": {"scorers": {"queue": 2, "kv_cache": 2, "prefix": 3}, "picker": "max_score", "lines": ALL},
 }
-ROUND_ROBIN_NOTE = "No release has a round-robin picker: the random picker gives every server the same share over time, without taking turns."
+ROUND_ROBIN_NOTE = "No release has a round-robin picker: the random picker gives every server the same share over time, but does not take turns."
 
 # Options of precise prefix matching to upstream parameters. A default of None: omitted unless set.
 PRECISE_OPTIONS: dict[str, dict[str, t.Any]] = {
@@ -98,7 +98,7 @@ SCORER_NOTES: dict[str, tuple[tuple[frozenset[str], str], ...]] = {
         (
             frozenset({S07}),
             (
-                "session_affinity: this release adds its token after the response headers have left, so clients never see it; they must send "
+                "session_affinity: this release adds its token after the response headers were sent, so clients never receive it; they must send "
                 "x-session-token themselves: base64 of NAMESPACE/POD."
             ),
         ),
@@ -110,7 +110,7 @@ SCORER_NOTES: dict[str, tuple[tuple[frozenset[str], str], ...]] = {
         (
             frozenset({S07, S08}),
             (
-                "precise_prefix: scores are stretched between the shortest and the longest match, so the server with the shortest match "
+                "precise_prefix: scores are scaled between the shortest and the longest match, so the server with the shortest match "
                 "gets 0, like one without any."
             ),
         ),

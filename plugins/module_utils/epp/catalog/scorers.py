@@ -30,7 +30,7 @@ _CHARACTERS = "blockSize counts characters and is no longer read: write blockSiz
 PREFIX_INDEX = (
     Param("autoTune", "bool", True),
     Param("blockSizeTokens", "int", 16, low=1),
-    Param("blockSize", "int", retired=_CHARACTERS),
+    Param("blockSize", "int", obsolete=_CHARACTERS),
     Param("maxPrefixBlocksToMatch", "int", 256, low=1),
     Param("maxPrefixTokensToMatch", "int", 0, low=0, lines=SINCE_15),
     Param("lruCapacityPerServer", "int", 31250, low=1),
@@ -45,12 +45,12 @@ _TOKENIZERS = Param(
         Param("modelName", "str", required=True),
         Param("workersCount", "int", 5, low=1),
         Param("uds", "object", fields=(Param("socketFile", "str"), Param("useTCP", "bool"), Param("modelTokenizerMap", "map"))),
-        Param("hf", "free", retired="The tokenizer runs in a sidecar since scheduler 0.5: write uds.socketFile."),
-        Param("local", "free", retired="The tokenizer runs in a sidecar since scheduler 0.5: write uds.socketFile."),
+        Param("hf", "free", obsolete="The tokenizer runs in a sidecar since scheduler 0.5: write uds.socketFile."),
+        Param("local", "free", obsolete="The tokenizer runs in a sidecar since scheduler 0.5: write uds.socketFile."),
     ),
 )
 
-_NO_TOKENIZERS = Param("tokenizersPoolConfig", "free", lines=ROUTER, retired="The router takes tokens from a token-producer: declare one and leave this out.")
+_NO_TOKENIZERS = Param("tokenizersPoolConfig", "free", lines=ROUTER, obsolete="The router gets tokens from a token-producer: declare one and leave this out.")
 
 _REDIS = (Param("address", "str"), Param("backendType", "str", lines=LLMD - NEWEST), Param("enableRDMA", "bool", lines=LLMD - NEWEST))
 

@@ -29,7 +29,7 @@ class Param:
     """One parameter: its upstream name, the values it accepts, the release lines that have it.
 
     `low`/`high` are inclusive, `above`/`below` exclusive. `refers` is the role of the plugin that the value must name.
-    `retired` says why it must not be set although the release accepts the name.
+    `obsolete` says why it must not be set although the release accepts the name.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Param:
     fields: tuple[Param, ...] = ()
     lines: frozenset[str] = ALL
     refers: str = ""
-    retired: str = ""
+    obsolete: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

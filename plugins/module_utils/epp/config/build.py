@@ -126,7 +126,7 @@ def _picker(asked: dict[str, t.Any], base: dict[str, t.Any], parts: list[Part], 
     resolved = resolve_alias(word, catalog.PICKER_ALIASES, "picker", line, "picker", found) or ("max_score", catalog.PICKER_ALIASES["max_score"])
     path = "picker" if asked.get("picker") else "picker_parameters" if asked.get("picker_parameters") else "preset"
     if asked.get("picker") and resolved[0] == "random" and parts:
-        found.notes.append("The random picker never looks at scores: the scorers run for nothing.")
+        found.notes.append("The random picker ignores scores: the scorers have no effect.")
     return Part(resolved[0], resolved[1], "picker_parameters" if asked.get("picker_parameters") else path, 1, dict(asked.get("picker_parameters") or {}))
 
 

@@ -308,7 +308,7 @@ def _worth_it(decider: Declared, first: Decision, servers: list[Server], request
 def _words(decision: Decision, config: ParsedConfig) -> str:
     """A decision as text: a table and a sentence."""
     head = f"Profile {decision.profile}: {decision.picker} {PICKER_WORDS.get(decision.picker, '')}."
-    lines = [head] + [f"{name} is out: {kind} removes it." for name, kind in decision.removed.items()]
+    lines = [head] + [f"{kind} removes {name}." for name, kind in decision.removed.items()]
     if not decision.rows:
         return "\n".join([*lines, f"Nobody wins: {decision.why}."])
     titles = ["server", *(f"{share.scorer} x{share.weight:g}" for share in decision.rows[0].shares), "total", "chance"]

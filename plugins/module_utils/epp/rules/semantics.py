@@ -233,7 +233,7 @@ def missing_producers(config: ParsedConfig) -> list[Problem]:
         Problem(
             item.path,
             item.name,
-            f"{item.type} needs {makers[data]}, which is not declared: it would see the same for every server.",
+            f"{item.type} needs {makers[data]}, which is not declared: every server would score the same.",
             f"Declare {makers[data]}.",
         )
         for item in config.plugins

@@ -55,8 +55,8 @@ def check_tree(value: t.Any, params: t.Sequence[Param], path: str, owner: Owner)
         where = f"{path}.{key}" if path else str(key)
         if key not in here:
             problems.append(_unknown(key, item, params, where, owner))
-        elif here[key].retired:
-            problems.append(Problem(where, item, f"{owner.line.name} no longer takes it.", here[key].retired))
+        elif here[key].obsolete:
+            problems.append(Problem(where, item, f"{owner.line.name} no longer takes it.", here[key].obsolete))
         else:
             problems += check_value(item, here[key], where, owner.inside(str(key)))
     for name, param in here.items():
@@ -148,7 +148,7 @@ def _unknown(key: t.Any, value: t.Any, params: t.Sequence[Param], path: str, own
     elsewhere = [line for line in LINES if any(param.name == key and line in param.lines for param in params)]
     if elsewhere:
         return Problem(path, value, reason, f"Leave it out, or use a release that has it: {', '.join(elsewhere)}.")
-    known = [param.name for param in params if owner.line.name in param.lines and not param.retired]
+    known = [param.name for param in params if owner.line.name in param.lines and not param.obsolete]
     near = next((name for name in known if normalize(name) == normalize(key)), None) or suggest(key, known)
     if near is not None:
         return Problem(path, value, reason, f"Did you mean {near}?")

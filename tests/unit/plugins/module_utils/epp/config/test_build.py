@@ -415,7 +415,7 @@ def blocks(draw: st.DrawFn) -> tuple[dict[str, t.Any], str]:
     scorers: dict[str, t.Any] = {}
     for alias in draw(st.lists(st.sampled_from(usable), unique=True, max_size=3)):
         found = catalogue.find_plugin(catalogue.SCORER_ALIASES[alias], line)
-        params = [param for param in (found.params if found else ()) if line in param.lines and param.kind in SIMPLE and not param.retired]
+        params = [param for param in (found.params if found else ()) if line in param.lines and param.kind in SIMPLE and not param.obsolete]
         chosen = draw(st.lists(st.sampled_from(params), unique=True)) if params else []
         scorers[alias] = {"weight": draw(st.sampled_from([1, 2, 0.5, 10])), **{param.name: draw(parameter(param)) for param in chosen}}
     block: dict[str, t.Any] = {"preset": preset, "scorers": scorers, "picker": draw(st.sampled_from([None, "max_score", "weighted_random"]))}

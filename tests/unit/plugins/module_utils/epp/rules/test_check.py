@@ -227,7 +227,7 @@ def test_moves_lead_somewhere() -> None:
     for kind, lines, move in catalogue.PARAM_MOVES:
         for line in lines & set(catalogue.lines_of(kind)):
             found_plugin = catalogue.find_plugin(kind, line)
-            assert found_plugin is not None and move.old not in [param.name for param in found_plugin.params if line in param.lines and not param.retired], (
+            assert found_plugin is not None and move.old not in [param.name for param in found_plugin.params if line in param.lines and not param.obsolete], (
                 kind,
                 move.old,
                 line,
@@ -241,7 +241,7 @@ def test_every_parameter_can_be_written(line: str) -> None:
         plugin = catalogue.find_plugin(kind, line)
         assert plugin is not None
         for param in plugin.params:
-            if line in param.lines and not param.retired:
+            if line in param.lines and not param.obsolete:
                 others = {other.name: value(other, line) for other in plugin.params if other.required and line in other.lines}
                 given = {**others, param.name: value(param, line)}
                 assert check_tree(given, plugin.params, "", Owner(LINE_FACTS[line], kind)) == [], (kind, given)
