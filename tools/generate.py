@@ -2,9 +2,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what follows from plugins/module_utils (schema, versions, presets), the argument specs and docs/coverage.yml: specs, READMEs, docs, the JSON Schema.
+"""Generate argument specs, role READMEs, docs and the JSON Schema from plugins/module_utils, the argument specs and docs/coverage.yml.
 
-`tools/generate.py` writes; `tools/generate.py --check` only says what is stale and exits 1.
+`tools/generate.py` writes them; `tools/generate.py --check` lists what is stale and exits 1.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ sys.path.insert(0, str(ROOT))
 
 from plugins.module_utils.schema.fields import FORMATS, Field  # noqa: E402
 from plugins.module_utils.schema.variables import VARIABLES  # noqa: E402
-from tools import import_graph, manifests, tables  # noqa: E402
+from tools import endpoint_picker, import_graph, manifests, tables  # noqa: E402
 
 BANNER = "Written by tools/generate.py. Do not edit."
 SPEC_TYPES = {"map": "dict", "quantity": "str", "any": "raw"}
 JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "map": "object", "list": "array"}
 MODEL_SERVICE = {
-    "short_description": "Model servers of each model service, their Service and their route",
+    "short_description": "Deploy the model servers of each model service, with their Service and HTTPRoute",
     "description": [
-        "Creates, for each model service, its model servers, a Service over them, and the HTTPRoute by which the gateway finds them.",
-        "It returns when every server is ready and the gateway has accepted the route.",
-        "All facts come from the plan, which derives them from your C(llm_d_*) variables. See C(docs/user-file.md).",
+        "Creates for each model service its model servers, a Service for them, and the HTTPRoute that leads to them.",
+        "It returns when every server is healthy and the gateway has accepted the route.",
+        "All settings come from the plan, which derives them from your C(llm_d_*) variables. See C(docs/user-file.md).",
     ],
 }
 MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
-    "model_service_plan": {"description": ["What to deploy.", "Left out, it is C(lookup('llm_d.inference.plan'))."], "type": "dict"},
+    "model_service_plan": {"description": ["What to deploy.", "If omitted, C(lookup('llm_d.inference.plan'))."], "type": "dict"},
     "model_service_state": {
-        "description": ["Wanted state of the model servers.", "Left out, it is O(llm_d_state)."],
+        "description": ["Desired state of the model servers.", "If omitted, O(llm_d_state)."],
         "type": "str",
         "choices": ["present", "absent"],
     },
@@ -47,7 +47,7 @@ MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML as yamllint wants it: sequences indented, no aliases."""
+    """YAML that passes yamllint: sequences indented, no aliases."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
@@ -76,7 +76,7 @@ def option(field: Field) -> dict[str, t.Any]:
 
 
 def secretless(name: str, spec: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Ansible takes names such as token_secret for secrets; ours hold the name of a Secret."""
+    """Set no_log for options that Ansible takes for secrets by their name, such as token_secret: ours hold the name of a Secret."""
     return {**spec, "no_log": False} if re.search("secret|token|key", name) else spec
 
 
@@ -88,7 +88,7 @@ def argument_spec() -> str:
 
 
 def json_schema() -> str:
-    """JSON Schema (draft 2020-12) of the user's file, for editors. Jinja expressions stay allowed everywhere."""
+    """JSON Schema (draft 2020-12) of the user's file, for editors. Jinja expressions are allowed everywhere."""
     document = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$comment": BANNER,
@@ -123,7 +123,7 @@ def _json_field(field: Field) -> dict[str, t.Any]:
     described: dict[str, t.Any] = {"description": plain(field.description)}
     if field.default is not None:
         described["default"] = field.default
-    # An option without a value counts as left out.
+    # An option without a value counts as omitted.
     choices = [schema, {"$ref": "#/$defs/template"}] + ([] if field.required else [{"type": "null"}])
     return {**described, **(schema if field.type == "any" else {"anyOf": choices})}
 
@@ -153,10 +153,10 @@ def user_file() -> str:
 
 def _intro() -> str:
     return (
-        "You write variables whose names begin with `llm_d_`, in `inventories/<cluster>/group_vars/all/`. Everything has a production default; a model\n"
-        "needs `name` and `model`. A key that is not listed here is a mistake, and `ansible-playbook site.yml` says so, with all other mistakes, before\n"
-        "it touches anything.\n\n"
-        "Editors that know JSON Schema complete and check the file by `docs/user-file.schema.json`: put\n"
+        "Set the variables in `inventories/<cluster>/group_vars/all/`; their names begin with `llm_d_`. Every option has a default for production use,\n"
+        "except `name` and `model` of a model service. `ansible-playbook site.yml` reports unknown keys and all other mistakes at once, before it\n"
+        "changes anything.\n\n"
+        "Editors with support for JSON Schema can complete and check the file with `docs/user-file.schema.json`: put\n"
         "`# yaml-language-server: $schema=../../../../docs/user-file.schema.json` on its first line."
     )
 
@@ -185,8 +185,8 @@ def _limits(field: Field) -> str:
     if field.minimum is not None and field.maximum is not None:
         return f"From {field.minimum:g} to {field.maximum:g}."
     if field.minimum is not None:
-        return f"From {field.minimum:g} on."
-    return f"Such as `{field.example}`." if field.example is not None else ""
+        return f"At least {field.minimum:g}."
+    return f"Example: `{field.example}`." if field.example is not None else ""
 
 
 def _facts(field: Field) -> str:
@@ -232,7 +232,7 @@ def _spec_rows(options: dict[str, t.Any], prefix: str) -> list[str]:
 
 
 def generated() -> dict[Path, str]:
-    """Every generated file and what it should hold."""
+    """The expected content of every generated file."""
     spec = ROOT / "roles/model_service/meta/argument_specs.yml"
     files = {
         spec: argument_spec(),
@@ -250,11 +250,18 @@ def generated() -> dict[Path, str]:
 
 def _tables() -> dict[str, str]:
     rows = yaml.safe_load((ROOT / "docs/coverage.yml").read_text(encoding="utf-8"))
-    return {"coverage": tables.coverage(rows), "versions": tables.versions(), "presets": tables.presets(), "troubleshooting": tables.troubleshooting()}
+    return {
+        "coverage": tables.coverage(rows),
+        "endpoint-picker": endpoint_picker.page(),
+        "endpoint-picker-parameters": endpoint_picker.parameters(),
+        "versions": tables.versions(),
+        "presets": tables.presets(),
+        "troubleshooting": tables.troubleshooting(),
+    }
 
 
 def stale() -> list[Path]:
-    """The generated files that are missing or differ from what they should hold."""
+    """The generated files that are missing or differ from their expected content."""
     return [path for path, text in generated().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 

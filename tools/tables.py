@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tables for people: what is covered, which versions belong together, what a preset means. Text in, text out."""
+"""Generated pages: coverage, versions, presets, troubleshooting. Data in, Markdown out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typing as t
 from plugins.module_utils.diagnosis.catalog import CATALOGUE, LAYERS
 from plugins.module_utils.epp.catalog.presets import PRESETS, ROUND_ROBIN_NOTE
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
-from plugins.module_utils.releases.lines import ACCELERATORS, ENGINES, LEADER_WORKER_SET, MINIMUM, RELEASES
+from plugins.module_utils.releases.lines import ACCELERATORS, ENGINE_DEFAULTS, LEADER_WORKER_SET, MINIMUM, RELEASES
 from plugins.module_utils.schema.variables import VARIABLES
 
 AREAS = {
@@ -25,9 +25,9 @@ AREAS = {
 
 
 _LEADERS = (
-    "`scheduler.replicas` above 1 means that all of them answer, in every line. The collection never turns leader election on and refuses the flag: with it\n"
-    "only the leader is ready, so the new endpoint picker of a rollout would wait for the old one to go, the old one for the new one to be ready, and a\n"
-    "change without a lost request could not be had; and after a leader died, requests would fail until its lease ran out."
+    "With `scheduler.replicas` above 1, all endpoint pickers are active, in every line. The collection never enables leader election and refuses the flag:\n"
+    "only the leader would be ready, so a rollout could not complete without an interruption (the new endpoint picker waits for the old one to stop, the\n"
+    "old one for the new one to be ready), and after the leader fails, requests would fail until its lease expires."
 )
 
 
@@ -43,13 +43,13 @@ def code(text: str | None) -> str:
 
 def coverage(rows: t.Sequence[dict[str, t.Any]]) -> str:
     """docs/coverage.md from the rows of docs/coverage.yml."""
-    lines = ["# Coverage", "", "What the systems that this collection replaces can do, and what of it is shown to work here today.", ""]
+    lines = ["# Coverage", "", "Features of the systems that this collection replaces, and the tests that show them working here.", ""]
     lines += [f"**{_sum(rows)}.** The source is [coverage.yml](coverage.yml).", ""]
     for area, title in AREAS.items():
         mine = [row for row in rows if row["id"].startswith(area)]
         cells = [[row["id"], row["feature"], row["state"], "<br>".join(map(_proof, row.get("shown_by", []))), row.get("note", "")] for row in mine]
         lines += [f"## {area}: {title}", "", f"{_sum(mine)}.", "", *table(["id", "feature", "state", "shown by", "missing"], cells)]
-    return _text(lines)
+    return text_of(lines)
 
 
 def _sum(rows: t.Sequence[dict[str, t.Any]]) -> str:
@@ -64,7 +64,7 @@ def _proof(proof: str) -> str:
 
 
 def versions() -> str:
-    """docs/versions.md from module_utils/versions.py."""
+    """docs/versions.md from module_utils/releases."""
     default = VARIABLES["llm_d_release"].default
     releases = [
         [
@@ -80,9 +80,9 @@ def versions() -> str:
     lines = ["# Versions", "", "Images are repository and tag; `llm_d_image_registry` goes in front.", "", "## Release lines (`llm_d_release`)", ""]
     lines += table(["release", "endpoint picker", "routing sidecar", "inference extension", "API of its configuration", "API of the pool"], releases)
     lines += [_LEADERS, ""]
-    lines += ["## Gateway providers (`llm_d_gateway.provider`)", "", f"All of them stand on Gateway API {GATEWAY_API['version']}.", ""]
+    lines += ["## Gateway providers (`llm_d_gateway.provider`)", "", f"All of them use Gateway API {GATEWAY_API['version']}.", ""]
     lines += table(
-        ["provider", "version", "oldest", "class", "controller", "proxy", "routes to", "asks over TLS", "without an endpoint picker"],
+        ["provider", "version", "oldest", "class", "controller", "proxy", "routes to", "TLS to the endpoint picker", "failure modes"],
         [
             [
                 code(name),
@@ -99,65 +99,71 @@ def versions() -> str:
         ],
     )
     groups = LEADER_WORKER_SET
-    lines += [f"Model servers that span several nodes stand on LeaderWorkerSet {groups['version']}; {groups['minimum']} is the oldest that will do.", ""]
+    lines += [
+        f"Model servers that span several nodes require LeaderWorkerSet; version {groups['version']} is installed, {groups['minimum']} is the minimum.",
+        "",
+    ]
     libraries = ", ".join(f"{code(name)} {oldest}" for name, oldest in MINIMUM["libraries"].items())
-    lines += ["## The oldest that will do", ""]
+    lines += ["## Minimum versions", ""]
     lines += [
         f"Kubernetes {MINIMUM['kubernetes']}, Gateway API {GATEWAY_API['minimum']}, inference extension {INFERENCE_EXTENSION_MINIMUM}; on the control host Helm"
-        f" {MINIMUM['helm']} and the Python libraries {libraries}. `playbooks/preflight.yml` tells what is older.",
+        f" {MINIMUM['helm']} and the Python libraries {libraries}. `playbooks/preflight.yml` reports older versions.",
         "",
     ]
     lines += ["## Engines (`engine.type`)", ""]
-    lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINES.items()])
+    lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINE_DEFAULTS.items()])
     lines += ["## Accelerators (`accelerator.vendor`)", ""]
     lines += table(
-        ["vendor", "resource", "node label of the product"],
+        ["vendor", "resource", "node label for the product"],
         [[code(name), code(facts["resource"]), code(facts["product_label"])] for name, facts in ACCELERATORS.items()],
     )
-    return _text(lines)
+    return text_of(lines)
 
 
 def presets() -> str:
-    """docs/presets.md from module_utils/epp_presets.py."""
+    """docs/presets.md from module_utils/epp/catalog/presets.py."""
     rows = []
     for name, facts in PRESETS.items():
         weights = ", ".join(f"{code(scorer)} {weight:g}" for scorer, weight in facts["scorers"].items()) or "none"
         here = ["yes" if line in facts["lines"] else f"no: {code(facts.get('like'))}" for line in RELEASES]
         rows.append([code(name), weights, code(facts["picker"]), *here])
-    lines = ["# Presets (`scheduler.preset`)", "", "Scorers with their weights, and who picks among the scored servers."]
-    lines += ["`disaggregated` chooses prefill and decode servers by the same ones.", ""]
+    lines = ["# Presets (`scheduler.preset`)", "", "Scorers with their weights, and the picker."]
+    lines += ["`disaggregated` uses the same scorers for prefill and decode servers.", ""]
     lines += table(["preset", "scorers", "picker", *map(code, RELEASES)], rows)
-    lines += ["Where a release line lacks a preset, the table says which to write there.", "", ROUND_ROBIN_NOTE]
-    return _text(lines)
+    lines += ["Where a release line lacks a preset, the table names the one to use instead.", "", ROUND_ROBIN_NOTE, ""]
+    lines += ["The plugins behind the aliases: [endpoint-picker.md](endpoint-picker.md)."]
+    return text_of(lines)
 
 
 _DIAGNOSE = """\
-Something does not work? Ask first:
+If something does not work, start with:
 
     ansible-playbook playbooks/diagnose.yml
 
-It looks at everything that belongs to the deployment, changes nothing, and prints findings, the most probable cause first, each with what is wrong, where,
-the evidence and the remedy. `artifacts/diagnosis.json` and `diagnosis.md` hold the same, `artifacts/diagnose/` the evidence, without
+It inspects every object of the deployment, changes nothing, and prints findings, the most probable cause first, each with what is wrong, where,
+the evidence and the remedy. `artifacts/diagnosis.json` and `diagnosis.md` contain the same, `artifacts/diagnose/` the evidence, without
 secrets: objects (`*.yml`), events (`*-events.txt`), the ends of logs (`*.log`), metrics (`*-metrics.txt`), and which objects are not ready (`summary.txt`).
-Waits that fail, and `vllm_health` of a pod, draw on the same catalogue.
+Failed waits and `vllm_health` of a pod use the same catalog.
 
-Measured on the local cluster (`tests/run-molecule diagnosis`): a running stack was broken in 40 ways, one at a time, from a picker without rights to errors
-within a stream. Each was named first (38 times) or second, within 13 seconds of looking; the whole playbook, evidence files written, took 13 seconds in the
-median and 27 at most, on 2 cores with other work beside it (a load of 8). Each was gone from the findings once mended; a stack under full load gave none.
+Measured on the local cluster (`tests/run-molecule diagnosis`): a running stack was broken in 40 ways, one at a time, from a picker without permissions to
+errors within a stream. The cause was the first finding 38 times and the second otherwise, within 13 seconds; the whole playbook, including evidence files,
+took 13 seconds in the median and 27 at most, on 2 cores with other load (load average 8). Each finding was gone after the repair; a stack under full
+load had none.
 
-- *cause*: very probably why requests fail; *suspect*: may be; *symptom*: follows from something else; *note*: odd, and breaks nothing by itself.
-- One server by itself: `llm_d.inference.vllm_health_info` with `pod`, or all of them with `replicas`; `level: metrics` shows what the scheduler reads.
+- *cause*: very probably why requests fail; *suspect*: may be; *symptom*: follows from another finding; *note*: unusual, but not a failure by itself.
+- A single server: `llm_d.inference.vllm_health_info` with `pod`, or all of them with `replicas`; `level: metrics` shows what the scheduler reads.
 - The scheduler's decisions: `llm_d.inference.scorer_config` and [compare.md](compare.md)."""
 
 
 def troubleshooting() -> str:
-    """docs/troubleshooting.md from module_utils/failure_catalogue.py."""
+    """docs/troubleshooting.md from module_utils/diagnosis/catalog.py."""
     lines = ["# Troubleshooting", "", *_DIAGNOSE.splitlines(), ""]
     for layer, title in LAYERS.items():
         rows = [[code(entry.code), entry.title, entry.shows, entry.remedy] for entry in CATALOGUE.values() if entry.layer == layer]
         lines += [f"## {title}", "", *table(["code", "what", "how it shows", "what to do"], rows)]
-    return _text(lines)
+    return text_of(lines)
 
 
-def _text(lines: t.Sequence[str]) -> str:
+def text_of(lines: t.Sequence[str]) -> str:
+    """The text of a page."""
     return "\n".join(lines).rstrip() + "\n"

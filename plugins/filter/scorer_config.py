@@ -11,9 +11,9 @@ author:
 short_description: Turn a scheduler block into the configuration of an endpoint picker
 version_added: 0.1.0
 description:
-  - Takes what a user says about scheduling (a preset, scorers with weights by alias, or raw plugins and profiles) and returns the C(EndpointPickerConfig)
-    of a release line, what it requires elsewhere, and, for a table of servers, a worked decision.
-  - Every mistake is refused at once, with its path, the value, the reason and the fix.
+  - Builds the C(EndpointPickerConfig) of a release line from a scheduler block (a preset, scorers with weights by alias, or raw plugins and profiles), with
+    what it requires of the rest of the deployment, and explains a decision for a table of servers.
+  - Reports all mistakes at once, each with its path, the value, the reason and what to write instead.
 options:
   _input:
     description: The scheduler block, with C(preset), C(scorers), C(picker) and the other options of C(llm_d_model_services[].scheduler).
@@ -26,13 +26,13 @@ options:
     default: scheduler-0.7
   context:
     description:
-      - What the rest of the deployment says. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(block_size), C(hash_seed), C(port),
-        C(epp_service), and to check against C(server_args), C(server_env), C(epp_args).
+      - Settings of the rest of the deployment. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(block_size), C(hash_seed), C(port),
+        C(epp_service), and, to validate against them, C(server_args), C(server_env) and C(epp_args).
     type: dict
     default: {}
   servers:
     description:
-      - Servers to explain a decision for. Each has a C(name) and, as far as known, C(waiting), C(running), C(kv_usage), C(matched_blocks),
+      - Servers to explain a decision for. Each has a C(name) and, if known, C(waiting), C(running), C(kv_usage), C(matched_blocks),
         C(total_blocks), C(loras), C(waiting_loras), C(max_loras), C(active_requests), C(tokens_in_flight), C(last_cold), C(labels), C(role), C(scores).
     type: list
     elements: dict
@@ -63,7 +63,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The configuration and what belongs to it.
+  description: The configuration and what it requires.
   type: dict
   contains:
     document:
@@ -71,7 +71,7 @@ _value:
       type: dict
       sample: {apiVersion: inference.networking.x-k8s.io/v1alpha1, kind: EndpointPickerConfig, plugins: [{type: queue-scorer}]}
     text:
-      description: The same as YAML, in a stable order.
+      description: The configuration as YAML, in a stable order.
       type: str
       sample: "apiVersion: inference.networking.x-k8s.io/v1alpha1\nkind: EndpointPickerConfig\n"
     requires:
@@ -79,7 +79,7 @@ _value:
       type: dict
       sample: {vllm: {args: [], env: [], ports: []}, epp: {args: [], env: [], ports: [], publish_not_ready: false}, sidecars: [], roles: []}
     notes:
-      description: What works and deserves a word.
+      description: Notes on the configuration, such as deprecations.
       type: list
       elements: str
       sample: ["lora_affinity: start the servers with --enable-lora; without adapters every server scores the same."]
@@ -89,7 +89,7 @@ _value:
       elements: dict
       sample: [{path: scorers.quue, value: 1, reason: there is no scorer 'quue'., fix: "Did you mean queue?"}]
     explanation:
-      description: The worked decision; empty without O(servers).
+      description: The explained decision; empty without O(servers).
       type: dict
       sample:
         winners: [server-a]
@@ -102,22 +102,22 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.epp.config import build
-from ..module_utils.epp.explain import answer as scorer_answer
+from ..module_utils.epp.config.build import build
+from ..module_utils.epp.explain.answer import answer, refusal
 from ..plugin_utils.user_file import plain
 
 
 def scorer_config(
     scheduler: t.Any, release: str = "scheduler-0.7", context: t.Any = None, servers: t.Any = None, request: t.Any = None, fail: bool = True
 ) -> dict[str, t.Any]:
-    """The configuration of a scheduler block, and a worked decision for a table of servers."""
+    """The configuration of a scheduler block, and an explained decision for a table of servers."""
     if not isinstance(scheduler, dict):
         raise AnsibleFilterError(f"scorer_config takes a scheduler block (a dictionary), not {type(scheduler).__name__}.")
-    built = build.build(plain(scheduler), str(release), plain(context or {}))
-    answer = scorer_answer.answer(built, str(release), plain(servers), plain(request or {}))
-    if answer["problems"] and fail:
-        raise AnsibleFilterError(scorer_answer.refusal(answer["problems"]))
-    return answer
+    built = build(plain(scheduler), str(release), plain(context or {}))
+    result = answer(built, str(release), plain(servers), plain(request or {}))
+    if result["problems"] and fail:
+        raise AnsibleFilterError(refusal(result["problems"]))
+    return result
 
 
 class FilterModule:

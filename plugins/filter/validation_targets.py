@@ -41,7 +41,7 @@ import typing as t
 import yaml
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.epp.expected_behavior import policy
+from ..module_utils.epp.expected_behavior import expected_behavior
 from ..module_utils.validation import verdict as verdicts
 from ..plugin_utils.user_file import plain
 
@@ -52,7 +52,7 @@ def validation_targets(plan: t.Any) -> dict[str, t.Any]:
         raise AnsibleFilterError("validation_targets takes a plan")
     facts = plain(plan)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    policies = [policy(yaml.load(service["scheduler"]["config"], Loader=loader), facts["release"]["name"]) for service in facts["services"]]
+    policies = [expected_behavior(yaml.load(service["scheduler"]["config"], Loader=loader), facts["release"]["name"]) for service in facts["services"]]
     asked = ("name", "model", "signals", "replicas")
     return {
         "objects": verdicts.objects(facts),

@@ -53,7 +53,7 @@ problems:
     fix:
       description: What to write instead.
       type: str
-      sample: Write a whole number from 0 on.
+      sample: Write a whole number, at least 0.
 services:
   description: Names of the model services.
   returned: success

@@ -12,14 +12,14 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Turns what a user says about scheduling (a preset, scorers with weights by alias, or raw plugins and profiles) into the C(EndpointPickerConfig) of a
-    release line, refuses every mistake at once, and works out a decision for a table of servers.
-  - Without O(target) that is all, as with the filter of the same name.
-  - With O(target), the running endpoint picker gets the configuration. It is written, the Deployment rolls by its checksum, and the module returns only
-    when every pod has loaded it, as its own log says.
-  - When the new pods do not start, everything is put back to what was there, the old configuration is proven to serve, and the module fails with the
-    endpoint picker's own words. A bad configuration never replaces a good one, since the old pods serve until the new ones are ready.
-  - What M(llm_d.inference.scorer_config) applies lasts until the next run of C(playbooks/site.yml), which brings back what the user's file says.
+  - Builds the C(EndpointPickerConfig) of a release line from a preset, scorers with weights by alias, or raw plugins and profiles, reports all mistakes at
+    once, and explains a decision for a table of servers.
+  - Without O(target), nothing is applied, as with the filter of the same name.
+  - With O(target), the configuration is applied to the running endpoint picker. The checksum of the configuration triggers a rollout of the Deployment, and
+    the module returns when the log of every pod says that it has loaded the configuration.
+  - If the new pods do not start, the previous configuration is restored and verified, and the module fails with the error of the endpoint picker. The old
+    pods serve until the new ones are ready, so a bad configuration never replaces a good one.
+  - The applied configuration lasts until the next run of C(playbooks/site.yml), which restores the one of the user's file.
 options:
   release:
     description: The release line of the endpoint picker.
@@ -27,38 +27,38 @@ options:
     choices: [gie-1.5, scheduler-0.7, scheduler-0.8, router-0.9, router-0.10]
     default: scheduler-0.7
   preset:
-    description: How requests are scheduled. Left out, only what stands beside it, or V(default) where nothing does.
+    description: Scheduling preset. If omitted, only the other options apply, or V(default) without any.
     type: str
   scorers:
-    description: Scorers by alias, each with its weight or a mapping with C(weight) and parameters. A weight of 0 takes a scorer out.
+    description: Weights of scorers by alias, or mappings of C(weight) and parameters. A weight of 0 removes a scorer.
     type: dict
   picker:
-    description: Who picks among the scored servers, by alias.
+    description: Alias of the picker, which chooses among the scored servers.
     type: str
   picker_parameters:
     description: Parameters of the picker.
     type: dict
   profile_handler:
-    description: The profile handler, by alias.
+    description: Alias of the profile handler.
     type: str
   profile_handler_parameters:
     description: Parameters of the profile handler.
     type: dict
   filters:
-    description: Filters by alias, before the scorers, each a name, or a mapping of one name to its parameters.
+    description: Filters to run before the scorers, as aliases or mappings of one alias to its parameters.
     type: list
     elements: raw
   disaggregation:
-    description: Separate prefill and decode servers, V(true) or a mapping with settings.
+    description: Prefill/decode disaggregation, V(true) or a mapping of settings.
     type: raw
   saturation:
-    description: When the endpoint picker takes a server for saturated.
+    description: Thresholds above which the endpoint picker considers a server saturated.
     type: dict
   flow_control:
-    description: Queueing in the endpoint picker, where the release has it.
+    description: Flow control in the endpoint picker, if the release supports it.
     type: dict
   kv_cache_metric:
-    description: Metric by which model servers say how full their KV cache is, where it is not V(vllm:kv_cache_usage_perc).
+    description: Name of the KV-cache usage metric of the model servers, if it is not V(vllm:kv_cache_usage_perc).
     type: str
   feature_gates:
     description: Feature gates of the endpoint picker.
@@ -69,21 +69,21 @@ options:
     type: list
     elements: dict
   profiles:
-    description: For experts, the scheduling profiles over O(plugins).
+    description: For experts, the scheduling profiles, which refer to O(plugins).
     type: list
     elements: dict
   document:
-    description: For experts, the whole C(EndpointPickerConfig). It is checked like any other.
+    description: For experts, the complete C(EndpointPickerConfig). It is validated like a generated one.
     type: dict
   deployment:
     description:
-      - What the rest of the deployment says. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(block_size), C(hash_seed), C(port),
-        C(epp_service), and to check against C(server_args), C(server_env), C(epp_args).
+      - Settings of the rest of the deployment. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(block_size), C(hash_seed), C(port),
+        C(epp_service), and, to validate against them, C(server_args), C(server_env) and C(epp_args).
     type: dict
     default: {}
   servers:
     description:
-      - Servers to explain a decision for. Each has a C(name) and, as far as known, C(waiting), C(running), C(kv_usage), C(matched_blocks),
+      - Servers to explain a decision for. Each has a C(name) and, if known, C(waiting), C(running), C(kv_usage), C(matched_blocks),
         C(total_blocks), C(loras), C(waiting_loras), C(max_loras), C(active_requests), C(tokens_in_flight), C(last_cold), C(labels), C(role), C(scores).
     type: list
     elements: dict
@@ -93,7 +93,7 @@ options:
     type: dict
     default: {}
   target:
-    description: The endpoint picker that gets the configuration. Left out, nothing is applied.
+    description: The endpoint picker to configure. If omitted, nothing is applied.
     type: dict
     suboptions:
       namespace:
@@ -105,7 +105,7 @@ options:
         type: str
         required: true
       config_map:
-        description: Name of the ConfigMap with its configuration. Left out, O(target.name).
+        description: Name of the ConfigMap with its configuration. If omitted, O(target.name).
         type: str
       key:
         description: Key in the ConfigMap.
@@ -114,12 +114,12 @@ options:
   state:
     description:
       - V(present) applies the configuration.
-      - V(absent) takes a configuration of one's own away. The endpoint picker goes back to what its release does by itself, which is O(preset=default).
+      - V(absent) replaces the configuration with O(preset=default), which is what the release does without one.
     type: str
     choices: [present, absent]
     default: present
   timeout:
-    description: Seconds to wait until the endpoint picker has loaded the configuration, and again, should it have to be put back.
+    description: Seconds to wait until the endpoint picker has loaded the configuration, and again for a rollback.
     type: int
     default: 300
 extends_documentation_fragment:
@@ -129,13 +129,13 @@ requirements:
   - kubernetes >= 24.2.0
 attributes:
   check_mode:
-    description: Builds, checks, explains and compares with what is there. Writes nothing and waits for nothing.
+    description: Builds, validates and explains the configuration and compares it with the current one. Writes nothing and waits for nothing.
   diff_mode:
-    description: Shows the configuration that is there and the one that is asked for.
+    description: Shows the current and the requested configuration.
 """
 
 EXAMPLES = r"""
-- name: Check a configuration and see who would win
+- name: Validate a configuration and show which server would get a request
   llm_d.inference.scorer_config:
     preset: balanced
     scorers:
@@ -144,7 +144,7 @@ EXAMPLES = r"""
       - {name: server-a, waiting: 3, kv_usage: 0.5, matched_blocks: 10, total_blocks: 10}
       - {name: server-b, waiting: 0, kv_usage: 0.1}
 
-- name: Give a running endpoint picker other weights
+- name: Change the weights of a running endpoint picker
   llm_d.inference.scorer_config:
     release: scheduler-0.7
     preset: prefix_aware
@@ -154,7 +154,7 @@ EXAMPLES = r"""
       namespace: llm-d
       name: llama-8b-epp
 
-- name: Go back to what the release does by itself
+- name: Restore the default of the release
   llm_d.inference.scorer_config:
     state: absent
     target:
@@ -169,12 +169,12 @@ document:
   type: dict
   sample: {apiVersion: inference.networking.x-k8s.io/v1alpha1, kind: EndpointPickerConfig, plugins: [{type: queue-scorer}]}
 text:
-  description: The same as YAML, in a stable order.
+  description: The configuration as YAML, in a stable order.
   returned: success
   type: str
   sample: "apiVersion: inference.networking.x-k8s.io/v1alpha1\nkind: EndpointPickerConfig\n"
 checksum:
-  description: SHA-256 of the text, with which the pods are annotated.
+  description: SHA-256 of the text, in an annotation of the pods.
   returned: success
   type: str
   sample: 5f4dcc3b5aa765d61d8327deb882cf99b1b9c3a4d5e6f708192a3b4c5d6e7f80
@@ -184,7 +184,7 @@ requires:
   type: dict
   sample: {vllm: {args: [], env: [], ports: []}, epp: {args: [], env: [], ports: [], publish_not_ready: false}, sidecars: [], roles: []}
 notes:
-  description: What works and deserves a word.
+  description: Notes on the configuration, such as deprecations.
   returned: success
   type: list
   elements: str
@@ -196,24 +196,24 @@ problems:
   elements: dict
   sample: [{path: scorers.quue, value: 1, reason: there is no scorer 'quue'., fix: "Did you mean queue?"}]
 explanation:
-  description: The worked decision; empty without O(servers).
+  description: The explained decision; empty without O(servers).
   returned: success
   type: dict
   sample: {winners: [server-a], probabilities: {server-a: 1.0, server-b: 0.0}, text: "Profile default: max-score-picker takes the highest total"}
 pods:
-  description: The pods that have proven to run the configuration, C(by) their V(log), or by their V(readiness) where the log is gone.
+  description: The pods that run the configuration, as seen C(by) their V(log), or by their V(readiness) if the log is gone.
   returned: with O(target), not in check mode
   type: list
   elements: dict
   sample: [{pod: sim-epp-5d9c7, by: log, line: '{"msg":"loaded configuration from file/text successfully"}'}]
 rolled_back:
-  description: Whether what was there before was put back and serves.
-  returned: when the endpoint picker did not take the configuration
+  description: Whether the previous configuration was restored and serves.
+  returned: when the endpoint picker did not load the configuration
   type: bool
   sample: true
 culprit:
-  description: What the endpoint picker said about the configuration.
-  returned: when the endpoint picker did not take the configuration
+  description: The error of the endpoint picker about the configuration.
+  returned: when the endpoint picker did not load the configuration
   type: str
   sample: "failed to load the configuration - plugin instantiation failed: plugin type 'quue-scorer' is not registered"
 """
@@ -222,9 +222,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.epp.config import build
+from ..module_utils.epp.config.build import Built, build
 from ..module_utils.epp.config.resolve import KEYS
-from ..module_utils.epp.explain import answer as scorer_answer
+from ..module_utils.epp.explain.answer import answer, missing_in_deployment, refusal
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.validation.rollout import Rollout, State, Target, checksum, settle
@@ -269,15 +269,15 @@ def argument_spec() -> dict[str, t.Any]:
     }
 
 
-def bring(cluster: Cluster, target: Target, built: build.Built, timeout: float, check: bool) -> dict[str, t.Any]:
-    """Bring a running endpoint picker to a configuration, or back to the one it had. Returns what the module returns."""
+def bring(cluster: Cluster, target: Target, built: Built, timeout: float, check: bool) -> dict[str, t.Any]:
+    """Apply a configuration to a running endpoint picker, or restore the previous one; returns the result of the module."""
     rollout = Rollout(cluster, target)
     before = rollout.read()
-    missing = scorer_answer.lacking(built.requires, rollout.deployment)
+    missing = missing_in_deployment(built.requires, rollout.deployment)
     if missing:
         return failure(
-            f"the endpoint picker {target} lacks what this configuration needs: {', '.join(missing)}; write the scheduler block into the user's file "
-            "and run playbooks/scorers.yml, which brings both"
+            f"the endpoint picker {target} lacks what this configuration requires: {', '.join(missing)}; write the scheduler block into the user's file "
+            "and run playbooks/scorers.yml, which applies both"
         )
     after = State(built.text, checksum(built.text))
     result: dict[str, t.Any] = {"changed": before != after, "diff": difference(target, before, after)}
@@ -289,12 +289,12 @@ def bring(cluster: Cluster, target: Target, built: build.Built, timeout: float, 
     if not outcome.error:
         return {**result, "pods": outcome.pods}
     if before == after:
-        return {**failure(f"the endpoint picker {target} does not run the configuration that it was given: {outcome.error}"), "culprit": outcome.culprit}
+        return {**failure(f"the endpoint picker {target} does not run its configuration: {outcome.error}"), "culprit": outcome.culprit}
     return {**back(rollout, before, outcome.error, timeout), "culprit": outcome.culprit}
 
 
 def back(rollout: Rollout, before: State, why: str, timeout: float) -> dict[str, t.Any]:
-    """Put back what was there; the result of a module that has failed because of `why`."""
+    """Restore the previous configuration; returns a failed result, with `why` in its message."""
     try:
         rollout.write(before)
         outcome = settle(rollout.cluster, [(rollout.target, before.checksum or "", None)], timeout)[0]
@@ -302,9 +302,9 @@ def back(rollout: Rollout, before: State, why: str, timeout: float) -> dict[str,
     except ClusterError as exc:
         error = str(exc)
     if error:
-        return {**failure(f"{why}\nWhat was there before could not be brought back: {error}"), "changed": True, "rolled_back": False}
+        return {**failure(f"{why}\nThe previous configuration could not be restored: {error}"), "changed": True, "rolled_back": False}
     pods = ", ".join(pod["pod"] for pod in outcome.pods)
-    return {**failure(f"{why}\nThe configuration that was there before has been put back and serves ({pods})."), "rolled_back": True}
+    return {**failure(f"{why}\nThe previous configuration has been restored and serves ({pods})."), "rolled_back": True}
 
 
 def failure(message: str) -> dict[str, t.Any]:
@@ -325,24 +325,24 @@ def main() -> None:
     block = {key: params[key] for key in KEYS if params.get(key) is not None}
     if params["state"] == "absent":
         if block:
-            module.fail_json(msg=f"state absent takes the configuration away, so leave {', '.join(block)} out.", problems=[])
+            module.fail_json(msg=f"state absent removes the configuration, so leave {', '.join(block)} out.", problems=[])
         block = {"preset": "default"}
-    built = build.build(block, params["release"], params["deployment"])
-    answer = scorer_answer.answer(built, params["release"], params["servers"], params["request"])
-    if answer["problems"]:
-        module.fail_json(msg=scorer_answer.refusal(answer["problems"]), problems=answer["problems"])
-    answer["checksum"] = checksum(built.text)
+    built = build(block, params["release"], params["deployment"])
+    result = answer(built, params["release"], params["servers"], params["request"])
+    if result["problems"]:
+        module.fail_json(msg=refusal(result["problems"]), problems=result["problems"])
+    result["checksum"] = checksum(built.text)
     if params["target"] is None:
-        module.exit_json(changed=False, **answer)
+        module.exit_json(changed=False, **result)
     given = params["target"]
     target = Target(given["namespace"], given["name"], given["config_map"] or given["name"], given["key"])
     try:
-        result = bring(connect(module), target, built, params["timeout"], module.check_mode)
+        applied = bring(connect(module), target, built, params["timeout"], module.check_mode)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), problems=[])
-    if result.pop("failed", False):
-        module.fail_json(**answer, **result)
-    module.exit_json(**answer, **result)
+    if applied.pop("failed", False):
+        module.fail_json(**result, **applied)
+    module.exit_json(**result, **applied)
 
 
 if __name__ == "__main__":

@@ -272,9 +272,9 @@ SILENT: dict[str, tuple[str, Document, str]] = {
         "in tokens",
     ),
     "threshold that is replaced": ("scheduler-0.7", changed("queue", lambda d: d.update(saturationDetector={"kvCacheUtilThreshold": 1.0})), "too large"),
-    "scraping switched off": ("gie-1.5", changed("queue", lambda d: d.update(dataLayer={"sources": []}), "gie-1.5"), "switches scraping off"),
+    "scraping switched off": ("gie-1.5", changed("queue", lambda d: d.update(dataLayer={"sources": []}), "gie-1.5"), "disables scraping"),
     "flow control without its gate": ("scheduler-0.7", changed("queue", lambda d: d.update(flowControl={"maxBytes": 5})), "ignored silently"),
-    "negative weight": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"][0].update(weight=-1)), "turns the scorer round"),
+    "negative weight": ("scheduler-0.7", changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"][0].update(weight=-1)), "inverts the scorer"),
 }
 
 
@@ -324,7 +324,7 @@ def documents(draw: st.DrawFn, line: str) -> Document:
     chosen = [draw(st.sampled_from(scorers)), *draw(st.lists(st.sampled_from(types), max_size=2)), draw(st.sampled_from(catalogue.types_of(line, "picker")))]
     plugins, references = [], []
     for kind in chosen:
-        found = catalogue.find(kind, line)
+        found = catalogue.find_plugin(kind, line)
         assert found is not None
         given_parameters = parameters(draw, found.params, line) if found.params and draw(st.booleans()) else {}
         plugins.append({"type": kind, **({"parameters": given_parameters} if given_parameters else {})})

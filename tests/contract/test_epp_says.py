@@ -17,7 +17,7 @@ from contract.test_epp_accepts import BINARIES, CONTEXT, NOWHERE, binary
 PAIRS = [(line, name) for line in BINARIES for name, facts in PRESETS.items() if line in facts["lines"] and name != "precise_prefix"]
 
 
-def said(text: str, line: str, folder: Path) -> observed.Said:
+def said(text: str, line: str, folder: Path) -> observed.LoadResult:
     """The log of an endpoint picker that gets this configuration, read."""
     (folder / "kubeconfig").write_text(json.dumps(NOWHERE), encoding="utf-8")
     (folder / "config.yaml").write_text(text, encoding="utf-8")
@@ -32,11 +32,11 @@ def said(text: str, line: str, folder: Path) -> observed.Said:
 def test_it_says_that_it_loaded_this_and_nothing_else(line: str, preset: str, tmp_path: Path) -> None:
     document = build({"preset": preset}, line, CONTEXT).document
     words = said(build({"preset": preset}, line, CONTEXT).text, line, tmp_path)
-    assert words.loaded and words.shape is not None
-    assert observed.differs(words, document) == ""
+    assert words.loaded and words.summary is not None
+    assert observed.difference(words, document) == ""
     for other in ("queue", "round_robin"):
         if other != preset:
-            assert observed.differs(words, build({"preset": other}, line, CONTEXT).document)
+            assert observed.difference(words, build({"preset": other}, line, CONTEXT).document)
 
 
 @pytest.mark.parametrize("line", BINARIES)
@@ -44,9 +44,9 @@ def test_parameters_and_weights_are_read(line: str, tmp_path: Path) -> None:
     block = {"scorers": {"queue": 0.5, "prefix": {"weight": 7, "auto_tune": False, "block_size_tokens": 64}}, "picker": "weighted_random"}
     built = build(block, line, CONTEXT)
     words = said(built.text, line, tmp_path)
-    assert words.loaded and observed.differs(words, built.document) == ""
+    assert words.loaded and observed.difference(words, built.document) == ""
     block["scorers"]["prefix"]["block_size_tokens"] = 32
-    assert "64" in observed.differs(words, build(block, line, CONTEXT).document)
+    assert "64" in observed.difference(words, build(block, line, CONTEXT).document)
 
 
 @pytest.mark.parametrize("line", BINARIES)

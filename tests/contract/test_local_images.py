@@ -87,7 +87,7 @@ def inventory_wants(root):
 def test_the_registry_has_every_image_of_the_plan(images, wanted):
     _release, gateway = wanted
     pickers = [lines.RELEASES[line][image] for line in LINES for image in ("epp_image", "sidecar_image")]
-    needed = [*filter(None, pickers), lines.ENGINES["simulator"]["image"], OURS, gateway["controller_image"], gateway["proxy_image"]]
+    needed = [*filter(None, pickers), lines.ENGINE_DEFAULTS["simulator"]["image"], OURS, gateway["controller_image"], gateway["proxy_image"]]
     for image in needed:
         repository, tag = image.rsplit(":", 1)
         assert images.get(repository) == tag, f"roles/local_cluster/vars/main.yml makes {repository}:{images.get(repository)}, versions.py wants {image}"

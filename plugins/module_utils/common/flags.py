@@ -10,7 +10,7 @@ import typing as t
 
 
 def flags_of(arguments: t.Any) -> dict[str, str | None]:
-    """Flag names and values of an argument list, whether written --a=b, --a b or as one string per pair; None for a bare flag."""
+    """Flag names and values of an argument list, written as `--a=b`, as `--a b`, or as one string "--a b"; None for a flag without a value."""
     words: list[str] = []
     for argument in arguments or []:
         text = str(argument)

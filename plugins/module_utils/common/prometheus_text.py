@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Prometheus text format, read: what a model server or an endpoint picker says at `/metrics`. Pure; never raises on any text."""
+"""Parser of the Prometheus text format, as served at `/metrics`. Pure; never raises on any text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ESCAPE = re.compile(r"\\(.)")
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """One line: metric name, labels, value (may be NaN or infinite)."""
+    """One line: metric name, labels, value (NaN and infinity included)."""
 
     name: str
     labels: dict[str, str]
@@ -25,19 +25,19 @@ class Sample:
 
 
 def parse(text: str) -> list[Sample]:
-    """Every sample of a page. Lines that are none (comments, HTML, half lines) are passed over."""
+    """Every sample of a page. Other lines (comments, HTML, truncated lines) are skipped."""
     samples = (_sample(line.strip()) for line in text.split("\n"))
     return [sample for sample in samples if sample is not None]
 
 
 def total(samples: c.Iterable[Sample], name: str, where: c.Mapping[str, str] | None = None) -> float | None:
-    """The sum over the finite samples of one name whose labels contain `where`. None when there is no such sample."""
+    """The sum of the finite samples of a name whose labels include `where`; None without such a sample."""
     values = [s.value for s in _matching(samples, name, where)]
     return math.fsum(values) if values else None
 
 
 def by_label(samples: c.Iterable[Sample], name: str, label: str, where: c.Mapping[str, str] | None = None) -> dict[str, float]:
-    """The sums over the finite samples of one name, for each value of one label. Samples without the label are left out."""
+    """The sum of the finite samples of a name for each value of a label. Samples without the label are left out."""
     sums: dict[str, float] = {}
     for sample in _matching(samples, name, where):
         if sample.labels.get(label):
@@ -63,7 +63,7 @@ def _sample(line: str) -> Sample | None:
 
 
 def _labels(text: str) -> tuple[dict[str, str], str]:
-    """The labels of `{...} value` and what follows the closing brace; nothing follows when they are broken off."""
+    """The labels of `{...} value` and the text after the closing brace; the text is empty when the brace is missing."""
     labels: dict[str, str] = {}
     at = 1
     while True:

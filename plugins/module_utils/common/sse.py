@@ -1,18 +1,18 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Server-sent events: the format in which an OpenAI-compatible server streams. Pure; never raises on any bytes."""
+"""Parser of server-sent events, the format of streamed OpenAI-compatible responses. Pure; never raises on any bytes."""
 
 from __future__ import annotations
 
 import dataclasses
 
-MAX_LINE = 1 << 20  # bytes; a longer line is no event of ours, it is dropped and counted
+MAX_LINE = 1 << 20  # bytes; a longer line is dropped and counted in `SseParser.dropped`
 
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """One event: its type (empty for the default), its data (lines joined by a line feed), whether it was valid UTF-8."""
+    """One event: data (lines joined by a line feed), type (empty for the default), whether both were valid UTF-8."""
 
     data: str
     type: str = ""
@@ -20,7 +20,7 @@ class Event:
 
 
 class SseParser:
-    """Bytes in as they arrive, events out. How the bytes are cut into chunks makes no difference."""
+    """Turns received bytes into events. The result does not depend on how the bytes are cut into chunks."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -32,13 +32,13 @@ class SseParser:
 
     @property
     def idle(self) -> bool:
-        """Whether it stands between two events, so that nothing of what comes depends on what came."""
+        """Whether the parser is between two events, with no buffered state."""
         return not (self._rest or self._data or self._type or self._after_cr or self._skipping)
 
     def feed(self, chunk: bytes) -> list[Event]:
-        """The events that this chunk completed."""
+        """The events that this chunk completes."""
         if self._after_cr and chunk:
-            # a CR at the end of the last chunk ended its line already: an LF here belongs to it
+            # The CR at the end of the last chunk ended its line; a leading LF here belongs to that line end.
             chunk = chunk[1:] if chunk.startswith(b"\n") else chunk
             self._after_cr = False
         if chunk.endswith(b"\r"):
@@ -51,7 +51,7 @@ class SseParser:
         return events
 
     def close(self) -> list[Event]:
-        """What the end of the stream completes. The standard drops an unfinished event; a client that judges wants to see it."""
+        """The events that the end of the stream completes. Unlike the standard, this keeps an unfinished event, so that callers can report it."""
         events = [self._line(self._rest)] if self._rest else []
         self._rest = b""
         return [event for event in [*events, self._line(b"")] if event is not None]
@@ -83,6 +83,6 @@ class SseParser:
 
 
 def parse(body: bytes) -> list[Event]:
-    """Every event of a whole body."""
+    """Every event of a complete body."""
     parser = SseParser()
     return parser.feed(body) + parser.close()

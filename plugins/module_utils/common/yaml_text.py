@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Plain data as YAML text: keys in their own order, lists indented, the same text for the same data. Pure.
 
-Small on purpose: it needs no YAML library on the target, and its output passes yamllint as it stands.
+It needs no YAML library on the target, and its output passes yamllint.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import re
 import typing as t
 
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@-]*\Z")
-# Of a longer key a reader wants to be told before that it is one.
+# PyYAML reads a longer key only after an explicit "? ".
 _LONGEST_KEY = 1000
-# Words that YAML 1.1 readers take for something else than a text.
-_TAKEN = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null", "none"})
+# Words that YAML 1.1 reads as booleans or null.
+_RESERVED = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null", "none"})
 
 
 def to_yaml(value: t.Any) -> str:
-    """YAML of mappings, lists, texts, numbers, truth values and None."""
+    """YAML of mappings, lists, strings, numbers, booleans and None."""
     if isinstance(value, (dict, list)) and value:
         return "".join(f"{line}\n" for line in _lines(value))
     return f"{_scalar(value)}\n"
@@ -57,15 +57,15 @@ def _item(item: t.Any) -> t.Iterator[str]:
 
 def _scalar(value: t.Any) -> str:
     if isinstance(value, str):
-        plain = _PLAIN.match(value) and value.lower() not in _TAKEN
+        plain = _PLAIN.match(value) and value.lower() not in _RESERVED
         return str(value) if plain else _quoted(str(value))
     if isinstance(value, float):
         mantissa, e, exponent = repr(float(value)).partition("e")
-        return f"{mantissa if '.' in mantissa or not e else f'{mantissa}.0'}{e}{exponent}"  # YAML 1.1 wants a point before an exponent
+        return f"{mantissa if '.' in mantissa or not e else f'{mantissa}.0'}{e}{exponent}"  # YAML 1.1 requires a decimal point before an exponent
     return json.dumps(value)
 
 
 def _quoted(text: str) -> str:
-    """A text in double quotes: as in JSON, but for letters beyond 16 bits, which JSON writes as two."""
+    """A string in double quotes, as in JSON, except for characters beyond 16 bits: JSON escapes them as surrogate pairs, YAML does not."""
     parts = (f"\\U{ord(letter):08x}" if ord(letter) > 0xFFFF else json.dumps(letter)[1:-1] for letter in text)
     return f'"{"".join(parts)}"'

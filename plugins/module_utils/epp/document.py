@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An EndpointPickerConfig seen as plugins, profiles and references, whatever state it is in. Pure; never raises for a bad document."""
+"""Parses an EndpointPickerConfig, valid or not, into plugins, profiles and references. Pure; never raises for a malformed document."""
 
 from __future__ import annotations
 
 import dataclasses
 import typing as t
 
-from .catalog.plugins import find
+from .catalog.plugins import find_plugin
 from .catalog.release_lines import LINE_FACTS
 from .catalog.types import Line, Param, Plugin
 
@@ -17,7 +17,7 @@ PROFILE_ROLES = frozenset({"scorer", "filter", "picker"})
 
 @dataclasses.dataclass(frozen=True)
 class Declared:
-    """One entry of `plugins`. `plugin` is None when the line does not know the type; `path` is its place in the document."""
+    """One entry of `plugins`. `plugin` is None if the line does not have the type; `path` is its place in the document."""
 
     name: str
     type: str
@@ -32,7 +32,7 @@ class Declared:
 
 @dataclasses.dataclass(frozen=True)
 class Reference:
-    """One entry of a profile's `plugins`; `declared` is None when nothing has that name. `weight` is None when left out."""
+    """One entry of a profile's `plugins`. `declared` is None if no plugin has that name; `weight` is None if omitted."""
 
     name: str
     weight: t.Any
@@ -42,7 +42,7 @@ class Reference:
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """One scheduling profile."""
+    """One scheduling profile. `implicit`: the EPP creates it, because the document has none."""
 
     name: str
     plugins: tuple[Reference, ...]
@@ -54,8 +54,8 @@ class Profile:
 
 
 @dataclasses.dataclass(frozen=True)
-class View:
-    """The document, its release line, and everything in it by name."""
+class ParsedConfig:
+    """A document as its release line reads it."""
 
     document: dict[str, t.Any]
     line: Line
@@ -72,7 +72,7 @@ class View:
         return [item for item in self.plugins if item.type in types]
 
     def gate(self, name: str) -> bool:
-        """Whether a feature gate is on by the document's own words (name=false counts as off)."""
+        """Whether the document enables a feature gate (name=false disables it)."""
         state = False
         for gate in entries(self.document, "featureGates", str):
             word, found, value = gate.partition("=")
@@ -81,7 +81,7 @@ class View:
         return state
 
     def section(self, *names: str) -> dict[str, t.Any]:
-        """A nested section; {} when it is absent or not a mapping."""
+        """A nested section; {} if it is absent or not a mapping."""
         found: t.Any = self.document
         for name in names:
             found = found.get(name) if isinstance(found, dict) else None
@@ -97,15 +97,8 @@ def entries(value: t.Any, key: str, kind: type) -> list[t.Any]:
     return [item for item in found if isinstance(item, kind)] if isinstance(found, list) else []
 
 
-def dig(value: t.Any, *keys: str) -> t.Any:
-    """A value at a depth, or None."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def view(document: dict[str, t.Any], release: str) -> View:
-    """Read a document as `release` would read it."""
+def parse_config(document: dict[str, t.Any], release: str) -> ParsedConfig:
+    """Parse a document as the release line reads it."""
     line = LINE_FACTS[release]
     plugins: list[Declared] = []
     for index, entry in enumerate(document.get("plugins") or [] if isinstance(document.get("plugins"), list) else []):
@@ -116,7 +109,7 @@ def view(document: dict[str, t.Any], release: str) -> View:
                 Declared(
                     str(entry.get("name") or kind or ""),
                     str(kind or ""),
-                    find(str(kind), release),
+                    find_plugin(str(kind), release),
                     parameters if isinstance(parameters, dict) else {},
                     f"plugins[{index}]",
                     index,
@@ -128,27 +121,27 @@ def view(document: dict[str, t.Any], release: str) -> View:
         for index, entry in enumerate(document.get("schedulingProfiles") or [] if isinstance(document.get("schedulingProfiles"), list) else [])
         if isinstance(entry, dict)
     )
-    return View(document, line, tuple(plugins), profiles or (_implicit(plugins),))
+    return ParsedConfig(document, line, tuple(plugins), profiles or (_implicit(plugins),))
 
 
 def _profile(entry: dict[str, t.Any], index: int, by_name: dict[str, Declared]) -> Profile:
     path = f"schedulingProfiles[{index}]"
-    references = []
+    parameter_references = []
     for position, item in enumerate(entry.get("plugins") or [] if isinstance(entry.get("plugins"), list) else []):
         if isinstance(item, dict):
             name = str(item.get("pluginRef") or "")
-            references.append(Reference(name, item.get("weight"), by_name.get(name), f"{path}.plugins[{position}]"))
-    return Profile(str(entry.get("name") or ""), tuple(references), path)
+            parameter_references.append(Reference(name, item.get("weight"), by_name.get(name), f"{path}.plugins[{position}]"))
+    return Profile(str(entry.get("name") or ""), tuple(parameter_references), path)
 
 
 def _implicit(plugins: t.Iterable[Declared]) -> Profile:
-    """Without profiles the endpoint picker makes one of every filter, scorer and picker that is declared."""
+    """The profile that the EPP creates for a document without profiles: every declared filter, scorer and picker."""
     members = [item for item in plugins if item.plugin is not None and PROFILE_ROLES & set(item.plugin.roles)]
     return Profile("default", tuple(Reference(item.name, None, item, item.path) for item in members), "plugins", implicit=True)
 
 
-def references(value: t.Any, params: t.Iterable[Param], line: str, path: str) -> t.Iterator[tuple[str, t.Any, str]]:
-    """Every (role, name, path) that a tree of parameters refers to."""
+def parameter_references(value: t.Any, params: t.Iterable[Param], line: str, path: str) -> t.Iterator[tuple[str, t.Any, str]]:
+    """(role, name, path) of every plugin that a tree of parameters refers to."""
     for param in params:
         if line not in param.lines or not isinstance(value, dict) or param.name not in value:
             continue
@@ -156,7 +149,7 @@ def references(value: t.Any, params: t.Iterable[Param], line: str, path: str) ->
         if param.refers and isinstance(found, str) and found:
             yield param.refers, found, where
         elif param.kind == "object":
-            yield from references(found, param.fields, line, where)
+            yield from parameter_references(found, param.fields, line, where)
         elif param.kind == "objects" and isinstance(found, list):
             for index, item in enumerate(found):
-                yield from references(item, param.fields, line, f"{where}[{index}]")
+                yield from parameter_references(item, param.fields, line, f"{where}[{index}]")

@@ -1,52 +1,51 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a configuration of an endpoint picker promises of requests to idle servers, and which plugins they must pass. Pure."""
+"""The behavior to expect from a configuration when the servers are idle, and the plugins that requests run through. Pure."""
 
 from __future__ import annotations
 
 import re
 import typing as t
 
-from .document import Profile, View, view
-from .observed import POINTS, intended
+from ..common.objects import Facts
+from .document import ParsedConfig, Profile, parse_config
+from .observed import EXTENSION_POINTS, expected_plugins
 from .rules.disaggregation import pd_settings
 from .rules.profiles import picker_of
 
-Facts = dict[str, t.Any]
-
 PRECISE = ("precise-prefix-cache-scorer", "precise-prefix-cache-producer")
-# Scorers of what servers export about their load, and those of them that look at waiting requests.
+# Scorers of scraped load metrics, and those of them that read waiting requests.
 _LOAD = re.compile(r"queue|load-aware|kv-cache-util|running-req")
 _WAITING = ("queue-scorer", "load-aware-scorer")
 
 
-def policy(document: t.Mapping[str, t.Any], line: str) -> Facts:
+def expected_behavior(document: t.Mapping[str, t.Any], line: str) -> Facts:
     """{promises, plugins, sometimes, cold_tokens} of an EndpointPickerConfig of a release line.
 
-    promises: `spread`: requests with different prefixes reach several servers; `sticky`: those with one stay at one; `roam`: not even those do;
-    `follow`: a prefix that a server learnt behind the endpoint picker's back leads to it; `split`: a new prompt of more than `cold_tokens` tokens is
-    prefilled by a prefill server; `avoid`: new prompts stay away from a server where others wait.
-    plugins: by extension point, those that every request passes; sometimes: those of profiles that run for some requests.
+    promises: `spread`: requests with different prefixes reach several servers; `sticky`: requests with one prefix stay on one server; `roam`: they do
+    not; `follow`: requests follow a prefix that a server cached without the endpoint picker's involvement; `split`: a new prompt of more than
+    `cold_tokens` tokens is prefilled by a prefill server; `avoid`: new prompts avoid a server with waiting requests.
+    plugins: by extension point, the plugins that every request runs through; sometimes: those of profiles that run for some requests only.
     """
-    seen = view(dict(document), line)
-    stages = pd_settings(seen)
-    every = intended(document, line)
-    found: Facts = {"promises": ["spread"], "plugins": {point: [] for point in POINTS}, "cold_tokens": 0}
-    if stages or len(seen.profiles) == 1:  # else a handler that is not known here chooses among the profiles
-        deciding = _deciding(seen, stages[1]["decode"] if stages else "")
-        found["promises"] += _scheduling(deciding, seen)
-        found["plugins"] = {point: sorted(names) for point, names in (intended(_alone(document, deciding), line) if stages else every).items()}
-    decider = seen.named(stages[2].get("prefill")) if stages else None
+    config = parse_config(dict(document), line)
+    stages = pd_settings(config)
+    every = expected_plugins(document, line)
+    found: Facts = {"promises": ["spread"], "plugins": {point: [] for point in EXTENSION_POINTS}, "cold_tokens": 0}
+    if stages or len(config.profiles) == 1:  # otherwise a handler that is not modeled here chooses the profile
+        deciding = _deciding(config, stages[1]["decode"] if stages else "")
+        found["promises"] += _scheduling(deciding, config)
+        found["plugins"] = {point: sorted(names) for point, names in (expected_plugins(_alone(document, deciding), line) if stages else every).items()}
+    decider = config.named(stages[2].get("prefill")) if stages else None
     if decider is not None and decider.type in ("prefix-based-pd-decider", "always-disagg-pd-decider"):
         found["promises"].append("split")
         found["cold_tokens"] = max(decider.parameters.get(name) or 0 for name in ("nonCachedTokens", "promptTokens"))
-    return {**found, "sometimes": {point: sorted(every[point] - set(found["plugins"][point])) for point in POINTS}}
+    return {**found, "sometimes": {point: sorted(every[point] - set(found["plugins"][point])) for point in EXTENSION_POINTS}}
 
 
-def _scheduling(profile: Profile, seen: View) -> list[str]:
+def _scheduling(profile: Profile, config: ParsedConfig) -> list[str]:
     scorers = [item.declared for item in profile.of("scorer") if item.declared is not None]
-    picker = picker_of(profile, seen)
+    picker = picker_of(profile, config)
     if picker == "random-picker":
         return ["roam"]
     if picker != "max-score-picker":
@@ -57,11 +56,11 @@ def _scheduling(profile: Profile, seen: View) -> list[str]:
     return [name for name, holds in held.items() if holds]
 
 
-def _deciding(seen: View, name: str) -> Profile:
-    """The profile that picks the server which answers."""
-    return next((profile for profile in seen.profiles if profile.name == name), seen.profiles[0])
+def _deciding(config: ParsedConfig, name: str) -> Profile:
+    """The profile that picks the server that responds."""
+    return next((profile for profile in config.profiles if profile.name == name), config.profiles[0])
 
 
 def _alone(document: t.Mapping[str, t.Any], profile: Profile) -> Facts:
-    """The document with this profile only."""
+    """The document reduced to one profile."""
     return {**document, "schedulingProfiles": [entry for entry in document["schedulingProfiles"] if entry.get("name") == profile.name]}

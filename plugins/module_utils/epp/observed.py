@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an endpoint picker says of its configuration: in its log, which one it has loaded or why not; in its metrics, which plugins ran. Pure."""
+"""Reads from the logs of an endpoint picker which configuration it loaded, and from its metrics which plugins ran. Pure."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ import typing as t
 
 from ..common.prometheus_text import Sample, parse
 from ..common.text import shorten
-from .document import view
+from .document import parse_config
 from .rules.profiles import picker_of
 
 LOADED = "loaded configuration from file/text successfully"
 RAW = "Loaded raw configuration"
 REFUSED = "Failed to parse configuration"
-# Plugins that a decision calls, by the metric's extension point.
-POINTS = {"Filter": "filter", "Scorer": "scorer", "Picker": "picker"}
+# Plugins that take part in a decision: extension point in the metrics to role in the catalog.
+EXTENSION_POINTS = {"Filter": "filter", "Scorer": "scorer", "Picker": "picker"}
 
-# GIE 1.4 writes {NAME/TYPE, Parameters: JSON}, GIE 1.5 {Name: NAME, Type: TYPE, Parameters: JSON}; NAME may be missing.
+# GIE 1.4 logs {NAME/TYPE, Parameters: JSON}, GIE 1.5 {Name: NAME, Type: TYPE, Parameters: JSON}; NAME may be missing.
 _PLUGIN = re.compile(r"\{(?:([^{}/\s\"]*)/|(?:Name: ([^,{}]+), )?Type: )([A-Za-z0-9._-]+)(, Parameters: )?")
 _PROFILE = re.compile(r"\{Name: ([^,{}]+), Plugins: \[|\{PluginRef: ([^,{}]+)(?:, Weight: ([0-9.]+))?\}")
 
 
 @dataclasses.dataclass(frozen=True)
-class Shape:
-    """What tells two configurations apart: plugins as (name, type, parameters as JSON), profiles as (name, ((plugin, weight or None), ...))."""
+class ConfigSummary:
+    """The comparable part of a configuration: plugins as (name, type, parameters as JSON), profiles as (name, ((plugin, weight or None), ...))."""
 
     plugins: tuple[tuple[str, str, str], ...]
     profiles: tuple[tuple[str, tuple[tuple[str, float | None], ...]], ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Said:
+class LoadResult:
     """What one run of an endpoint picker has said: whether it loaded its configuration, which (None: it does not tell), or why not."""
 
     loaded: bool
     line: str
-    shape: Shape | None
+    summary: ConfigSummary | None
     error: str
 
 
-def read_log(log: str) -> Said:
-    """The words of a log about the configuration, as JSON lines or as plain text. The last load counts."""
-    loaded, line, shape, error = False, "", None, ""
+def read_log(log: str) -> LoadResult:
+    """What a log, in JSON lines or plain text, says about the configuration. The last load counts."""
+    loaded, line, summary, error = False, "", None, ""
     for text in log.splitlines():
         if LOADED in text:
             loaded, line = True, shorten(text)
         elif RAW in text:
-            shape = shape_of_text(str(_entry(text).get("config") or text))
+            summary = summary_from_log(str(_entry(text).get("config") or text))
         elif REFUSED in text:
             error = _error(text)
-    return Said(loaded, line, shape, error or ("" if loaded else _panic(log)))
+    return LoadResult(loaded, line, summary, error or ("" if loaded else _panic(log)))
 
 
 def _error(text: str) -> str:
@@ -64,7 +64,7 @@ def _error(text: str) -> str:
 
 
 def _panic(log: str) -> str:
-    """The last words of a process that ended without saying what it did not like."""
+    """The error of a process that exited without a message about its configuration."""
     found = [line for line in log.splitlines() if line.startswith(("panic:", "fatal error:", "Error:", "unknown flag"))]
     return shorten(found[0], 1000) if found else ""
 
@@ -77,8 +77,8 @@ def _entry(text: str) -> dict[str, t.Any]:
     return found if isinstance(found, dict) else {}
 
 
-def shape_of_text(text: str) -> Shape | None:
-    """The configuration in the endpoint picker's own print-out; None when this release writes it in a way that is not known."""
+def summary_from_log(text: str) -> ConfigSummary | None:
+    """The configuration as the endpoint picker logs it; None if the format is unknown."""
     before, _mark, after = text.partition("SchedulingProfiles: [")
     plugins = []
     at = before.find("Plugins: [")
@@ -101,11 +101,11 @@ def shape_of_text(text: str) -> Shape | None:
             profiles.append((found.group(1), []))
         elif profiles:
             profiles[-1][1].append((found.group(2), float(found.group(3)) if found.group(3) else None))
-    return Shape(tuple(plugins), tuple((name, tuple(items)) for name, items in profiles)) if plugins else None
+    return ConfigSummary(tuple(plugins), tuple((name, tuple(items)) for name, items in profiles)) if plugins else None
 
 
-def shape_of(document: c.Mapping[str, t.Any]) -> Shape:
-    """The same of a document."""
+def summarize(document: c.Mapping[str, t.Any]) -> ConfigSummary:
+    """The comparable part of a document."""
     plugins = tuple(
         (str(item.get("name") or item.get("type")), str(item.get("type")), _canonical(item.get("parameters") or {})) for item in document.get("plugins") or []
     )
@@ -116,19 +116,19 @@ def shape_of(document: c.Mapping[str, t.Any]) -> Shape:
         )
         for profile in document.get("schedulingProfiles") or []
     )
-    return Shape(plugins, profiles)
+    return ConfigSummary(plugins, profiles)
 
 
 def _canonical(value: t.Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def differs(said: Said, document: c.Mapping[str, t.Any]) -> str:
-    """Why what was loaded is not this document; empty when it is, or when the log does not tell."""
-    wanted = shape_of(document)
-    if said.shape is None or said.shape == wanted:
+def difference(result: LoadResult, document: c.Mapping[str, t.Any]) -> str:
+    """How the loaded configuration differs from a document; empty if it does not, or if the log does not have it."""
+    wanted = summarize(document)
+    if result.summary is None or result.summary == wanted:
         return ""
-    for what, had, want in (("plugins", said.shape.plugins, wanted.plugins), ("profiles", said.shape.profiles, wanted.profiles)):
+    for what, had, want in (("plugins", result.summary.plugins, wanted.plugins), ("profiles", result.summary.profiles, wanted.profiles)):
         if had != want:
             return f"it has loaded the {what} {_words(had)} and not {_words(want)}"
     return ""
@@ -144,27 +144,27 @@ def _words(items: tuple[t.Any, ...]) -> str:
     return ", ".join(parts) or "none"
 
 
-def intended(document: c.Mapping[str, t.Any], line: str) -> dict[str, set[str]]:
-    """The plugins that a decision of this document calls, by name and extension point. Those of profiles that run only sometimes count as well."""
-    seen = view(dict(document), line)
-    found: dict[str, set[str]] = {point: set() for point in POINTS}
-    for profile in seen.profiles:
-        for point, role in POINTS.items():
+def expected_plugins(document: c.Mapping[str, t.Any], line: str) -> dict[str, set[str]]:
+    """Names of the plugins that take part in decisions of a document, by extension point; those of every profile count."""
+    config = parse_config(dict(document), line)
+    found: dict[str, set[str]] = {point: set() for point in EXTENSION_POINTS}
+    for profile in config.profiles:
+        for point, role in EXTENSION_POINTS.items():
             found[point] |= {item.declared.name for item in profile.of(role) if item.declared is not None}
         if not profile.of("picker"):
-            found["Picker"].add(picker_of(profile, seen))  # the release's own, which has its type's name
+            found["Picker"].add(picker_of(profile, config))  # created by the EPP and named after its type
     return found
 
 
 def plugin_runs(page: str, series: str) -> dict[tuple[str, str], float]:
-    """How often each plugin was called, by (extension point, name), from a page of metrics. `series` without its `_count`."""
-    return runs_of(parse(page), series)
+    """Runs of each plugin by (extension point, name), from a page of metrics. `series`: name of the histogram, without `_count`."""
+    return plugin_runs_of(parse(page), series)
 
 
-def runs_of(samples: c.Iterable[Sample], series: str) -> dict[tuple[str, str], float]:
-    """The same of samples.
+def plugin_runs_of(samples: c.Iterable[Sample], series: str) -> dict[tuple[str, str], float]:
+    """The same from samples.
 
-    By name, since some plugins report a type other than the one they are declared with (`decode-filter` says `by-label`).
+    By name, because some plugins report another type than the declared one (`decode-filter` reports `by-label`).
     """
     runs: dict[tuple[str, str], float] = {}
     for sample in samples:
@@ -174,10 +174,10 @@ def runs_of(samples: c.Iterable[Sample], series: str) -> dict[tuple[str, str], f
     return runs
 
 
-def compare_runs(document: c.Mapping[str, t.Any], line: str, runs: c.Mapping[tuple[str, str], float]) -> list[str]:
-    """Plugins that ran and were not intended, or were intended and did not run, in words; empty when they agree exactly."""
+def unexpected_runs(document: c.Mapping[str, t.Any], line: str, runs: c.Mapping[tuple[str, str], float]) -> list[str]:
+    """One line for each plugin that ran unexpectedly or did not run although expected; empty if the runs match the document."""
     wrong = []
-    for point, wanted in intended(document, line).items():
+    for point, wanted in expected_plugins(document, line).items():
         ran = {kind for (where, kind), count in runs.items() if where == point and count > 0}
         wrong += [f"{kind} ran as {point.lower()} and was not intended" for kind in sorted(ran - wanted)]
         wrong += [f"{kind} did not run as {point.lower()}" for kind in sorted(wanted - ran)]

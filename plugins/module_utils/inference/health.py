@@ -155,7 +155,7 @@ class _Ladder:
 
     def _name_engine(self) -> None:
         """Engine and version, from the page of models and the version pages; both stay empty behind a gateway that shows neither."""
-        engine = self.health.engine or engines.by_owner(self.health.models[0].owner)
+        engine = self.health.engine or engines.engine_by_owner(self.health.models[0].owner)
         for path in engines.ENGINES[engine].versions if engine else ("/version",):
             try:
                 self.health.version = self.health.version or engines.version_in(self._client.json(path, self._timeout()))
@@ -183,18 +183,18 @@ class _Ladder:
 
     def _metrics(self) -> str:
         request, samples = self._page()
-        engine = self.health.engine or engines.by_metrics(samples)
+        engine = self.health.engine or engines.engine_by_metrics(samples)
         if not engine:
             raise Trouble(
                 "metrics",
                 f"{request}: {len(samples)} metrics, none of an engine that is known",
                 "ask the server itself, not the gateway in front of it, or name the engine",
             )
-        self.health.engine, found = engine, engines.read(engine, samples)
+        self.health.engine, found = engine, engines.read_signals(engine, samples)
         self.health.metrics = found
         others = [signal for signal in engines.EXPECTED if signal not in self._wanted.signals]
-        self.health.notes = engines.renamed(engine, found) + engines.lacking(engine, found, others)
-        if missing := engines.lacking(engine, found, self._wanted.signals):
+        self.health.notes = engines.old_metric_names(engine, found) + engines.missing_signals(engine, found, others)
+        if missing := engines.missing_signals(engine, found, self._wanted.signals):
             raise Trouble("metrics", f"{request}: " + "; ".join(missing), engines.remedy(engine, found, self._wanted.signals))
         return f"{request}: " + ", ".join(f"{reading.metric} {reading.value:g}" for reading in found.values() if reading.value is not None)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..common.labels import has_labels
 from ..common.objects import dicts, dig, generation, mapping, text
-from .errors import one_line
+from ..common.text import one_line
 from .pod_failures import refusal_trouble
 
 # what the API server and controllers write by themselves: no change of ours

@@ -9,6 +9,8 @@ import json
 import re
 import sys
 
+from ..common.text import one_line
+
 
 class ClusterError(Exception):
     """A failure whose text is one line, fit to be shown to a user as it is."""
@@ -46,12 +48,6 @@ _NETWORK = (
 def missing_library(name: str, package: str) -> ClusterError:
     """The error for a Python library that is not there."""
     return ClusterError(_LIBRARY.format(name=name, package=package, python=sys.executable))
-
-
-def one_line(text: object, limit: int = 400) -> str:
-    """Any text on one line, white space folded, cut at a limit."""
-    line = re.sub(r"\s+", " ", str(text)).strip()
-    return line if len(line) <= limit else line[: limit - 4] + " ..."
 
 
 def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterError:

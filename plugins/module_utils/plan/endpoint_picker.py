@@ -10,7 +10,7 @@ import typing as t
 
 from ..common.flags import flags_of
 from ..epp.config.build import Built
-from ..epp.config.tracked import Builds
+from ..epp.config.build_cache import BuildCache
 from ..epp.rules.check import EXPERIMENTAL
 from ..releases.engines import REQUIRED
 from .server import container_security, image, later_wins, pod_security, pool_selector, served_arguments
@@ -31,7 +31,7 @@ OWN_DRAIN = 30
 RUNNING = ("replicas", "image", "verbosity", "failure_mode", "drain_seconds", "args", "env", "resources")
 SEED = "PYTHONHASHSEED"
 # The checks and the plan both ask for a configuration.
-_BUILDS = Builds()
+_BUILDS = BuildCache()
 
 
 def configuration(service: Facts, release: str) -> Built:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common.flags import flags_of
-from ..releases.lines import ACCELERATORS, ENGINES
+from ..releases.lines import ACCELERATORS, ENGINE_DEFAULTS
 from ..schema.fields import Problem
 
 Facts = dict[str, t.Any]
@@ -26,7 +26,7 @@ _TUNING = {
 
 def vendor(service: Facts) -> str:
     """Whose accelerator the servers run on."""
-    return service["accelerator"]["vendor"] or ENGINES[service["engine"]["type"]]["vendor"]
+    return service["accelerator"]["vendor"] or ENGINE_DEFAULTS[service["engine"]["type"]]["vendor"]
 
 
 def arguments(engine: Facts) -> list[str]:

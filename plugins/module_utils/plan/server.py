@@ -9,7 +9,7 @@ import typing as t
 
 from ..common.flags import flags_of
 from ..epp.catalog.presets import SIDECAR_SERVER_PORT
-from ..releases.lines import ACCELERATORS, ENGINES
+from ..releases.lines import ACCELERATORS, ENGINE_DEFAULTS
 from .autoscaling import least
 from .engine import arguments as engine_arguments
 from .engine import environment as engine_environment
@@ -53,7 +53,7 @@ def container_security(read_only: bool) -> Facts:
 
 def startup_timeout(service: Facts) -> int:
     """Seconds that a server may take to load its model."""
-    return service["engine"]["startup_timeout"] or ENGINES[service["engine"]["type"]]["startup_timeout"]
+    return service["engine"]["startup_timeout"] or ENGINE_DEFAULTS[service["engine"]["type"]]["startup_timeout"]
 
 
 def pool_selector(service: Facts) -> Facts:
@@ -98,7 +98,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "replicas": least(service, role),
         "selector": selector,
         "labels": {**service["labels"], **required.get("pod_labels", {}), **labels, **selector},
-        "image": engine["image"] or image(user, engine["type"], ENGINES[engine["type"]]["image"]),
+        "image": engine["image"] or image(user, engine["type"], ENGINE_DEFAULTS[engine["type"]]["image"]),
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "args": arguments,
         "env": _environment(service, list(asked.get("env", []))),
@@ -149,7 +149,7 @@ def route(service: Facts, gateway: Facts) -> Facts:
 def _arguments(service: Facts, port: int) -> list[str]:
     engine = service["engine"]
     name = served_name(service["model"])
-    length = engine["max_model_len"] or ENGINES[engine["type"]]["max_model_len"]
+    length = engine["max_model_len"] or ENGINE_DEFAULTS[engine["type"]]["max_model_len"]
     arguments = {
         "--model": name,
         "--served-model-name": name,
@@ -214,7 +214,7 @@ def _accelerators(service: Facts) -> Facts:
 
 
 def _resources(service: Facts) -> Facts:
-    given = service["resources"] or {"requests": ENGINES[service["engine"]["type"]]["requests"], "limits": None}
+    given = service["resources"] or {"requests": ENGINE_DEFAULTS[service["engine"]["type"]]["requests"], "limits": None}
     accelerators = _accelerators(service)
     parts = {part: {**(given[part] or {}), **accelerators} for part in ("requests", "limits")}
     return {part: amounts for part, amounts in parts.items() if amounts}
@@ -230,7 +230,7 @@ def _affinity(service: Facts) -> Facts:
 
 def _probes(service: Facts, port_name: str) -> Facts:
     check = {"httpGet": {"path": HEALTH_PATH, "port": port_name}}
-    period = ENGINES[service["engine"]["type"]]["startup_period"]
+    period = ENGINE_DEFAULTS[service["engine"]["type"]]["startup_period"]
     return {
         "startup": {**check, "periodSeconds": period, "failureThreshold": -(-startup_timeout(service) // period), "timeoutSeconds": 5},
         "readiness": {**check, "periodSeconds": 5, "failureThreshold": 2, "timeoutSeconds": 5},

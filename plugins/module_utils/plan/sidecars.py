@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..releases.lines import ENGINES
+from ..releases.lines import ENGINE_DEFAULTS
 from .server import PORT_NAME, container_security, image
 from .weights import CACHE_PATH
 
@@ -60,7 +60,9 @@ def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shar
     """The service that the endpoint picker asks for token ids over a socket in a folder that both see."""
     own = service["engine"]["type"] == "simulator"
     container = {
-        **_native(sidecar["name"], image(user, "tokenizer", ENGINES[service["engine"]["type"]].get("tokenizer_image") or release["tokenizer_image"]), user),
+        **_native(
+            sidecar["name"], image(user, "tokenizer", ENGINE_DEFAULTS[service["engine"]["type"]].get("tokenizer_image") or release["tokenizer_image"]), user
+        ),
         "ports": [{"name": "tok-health", "containerPort": TOKENIZER_HEALTH_PORT}],
         "startupProbe": {"httpGet": {"path": "/healthz", "port": TOKENIZER_HEALTH_PORT}, "periodSeconds": 1, "failureThreshold": 300},
         "resources": _SMALL if own else _LARGE,
@@ -78,7 +80,7 @@ def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shar
 def _render(service: Facts, user: Facts, sidecar: Facts) -> Facts:
     """vLLM without a model on an accelerator: it only turns requests into tokens."""
     return {
-        **_native(sidecar["name"], image(user, "tokenizer", ENGINES["vllm"]["image"]), user),
+        **_native(sidecar["name"], image(user, "tokenizer", ENGINE_DEFAULTS["vllm"]["image"]), user),
         "command": list(sidecar["command"]),
         "args": list(sidecar["args"]),
         "env": [{"name": "HOME", "value": CACHE_PATH}, {"name": "HF_HOME", "value": f"{CACHE_PATH}/huggingface"}, *_token(service)],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..releases.lines import ENGINES
+from ..releases.lines import ENGINE_DEFAULTS
 from ..schema.fields import Problem
 
 Facts = dict[str, t.Any]
@@ -111,7 +111,9 @@ def _source(service: Facts, path: str, tested: bool) -> t.Iterator[Problem]:
         yield Problem(f"{path}.model.uri", model["uri"], "is a folder of the image, and the tested one has no model in it.", fix)
     if kind == "gs" and tested:
         fix = "Write a vLLM image from v0.11.1 on under engine.image, or take the weights from hf://, s3:// or pvc://."
-        yield Problem(f"{path}.model.uri", model["uri"], f"cannot be read by the tested image {ENGINES['vllm']['image']}: it has no client for gs://.", fix)
+        yield Problem(
+            f"{path}.model.uri", model["uri"], f"cannot be read by the tested image {ENGINE_DEFAULTS['vllm']['image']}: it has no client for gs://.", fix
+        )
 
 
 def _place(service: Facts, path: str, servers: int) -> t.Iterator[Problem]:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each chart writes: the kinds of its objects and of its hooks, as their API calls them. Data only.
+"""The resources that each Helm chart creates, hooks included, as (API group, plural). Data only.
 
-Seen by rendering them with our values: gateway-helm 1.9.1, Istio 1.29.2, agentgateway 1.4.1, gpu-operator v26.3.1. LeaderWorkerSet's
-(0.9.0) and kgateway's as their templates say.
+Source: the charts rendered with our values (gateway-helm 1.9.1, Istio 1.29.2, agentgateway 1.4.1, gpu-operator v26.3.1), and the templates of
+LeaderWorkerSet 0.9.0 and kgateway.
 """
 
 from __future__ import annotations

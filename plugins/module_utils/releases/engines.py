@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The engines behind an OpenAI-compatible address: how each is told from the others, where its pages are, which metrics the scheduler reads. Pure."""
+"""Model-server engines: how to recognize them, the paths of their endpoints, and the metrics that the scheduler reads. Pure."""
 
 from __future__ import annotations
 
@@ -13,34 +13,37 @@ import typing as t
 from ..common import prometheus_text as prometheus
 from ..common.prometheus_text import Sample
 
-# signal: what goes wrong in the scheduler when a server does not export it
+# Signal to the effect on scheduling if a server does not export it.
 SIGNALS = {
-    "waiting": "the queue scorer and the saturation detector take the server for idle",
-    "running": "scorers of running requests and load-aware scorers take the server for idle",
-    "kv_cache": "the KV cache scorer takes the server's cache for empty, so full servers get more requests",
-    "block_size": "the prefix scorer cannot tune itself and works with its configured block size",
-    "blocks": "the prefix scorer cannot tune itself and works with its configured capacity",
-    "lora": "the LoRA affinity scorer does not know which adapters the server has and rates it as one without any",
+    "waiting": "the queue scorer and the saturation detector consider the server idle",
+    "running": "scorers of running requests and load-aware scorers consider the server idle",
+    "kv_cache": "the KV cache scorer considers the server's cache empty, so full servers get more requests",
+    "block_size": "the prefix scorer cannot tune itself and uses its configured block size",
+    "blocks": "the prefix scorer cannot tune itself and uses its configured capacity",
+    "lora": "the LoRA affinity scorer does not know the server's adapters and scores it as a server without any",
 }
 REQUIRED = ("waiting", "running", "kv_cache")
-# Every server exports these; `lora` is there only where vLLM was started for adapters, and its absence elsewhere is nothing odd.
+# Every server exports these; `lora` is exported only by vLLM with --enable-lora.
 EXPECTED = (*REQUIRED, "block_size", "blocks")
-# what vLLM counts and times beside these
+# Other metrics of vLLM: a counter and a histogram.
 SERVED, FIRST_TOKEN = "vllm:request_success_total", "vllm:time_to_first_token_seconds"
 
 
 @dataclasses.dataclass(frozen=True)
-class Source:
-    """Where a signal stands: a metric, perhaps one label value of it, or the number in a label (`read`)."""
+class MetricSource:
+    """Where a signal is: the value of a metric, summed over the samples whose labels include `where`, or the number in its label `label`."""
 
     metric: str
     where: tuple[tuple[str, str], ...] = ()
-    read: str = ""
+    label: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Engine:
-    """Facts of one engine. Pages are tried in order; `marks` are prefixes of its metrics; `flag` turns its metrics on."""
+    """One engine.
+
+    health, versions, metrics: paths, tried in order; marks: prefixes of its metrics; owners: `owned_by` of its models; flag: how to enable its metrics.
+    """
 
     name: str
     title: str
@@ -51,43 +54,43 @@ class Engine:
     marks: tuple[str, ...]
     owners: tuple[str, ...]
     flag: str
-    signals: c.Mapping[str, tuple[Source, ...]]
+    signals: c.Mapping[str, tuple[MetricSource, ...]]
 
 
-def _vllm_signals() -> dict[str, tuple[Source, ...]]:
+def _vllm_signals() -> dict[str, tuple[MetricSource, ...]]:
     info = "vllm:cache_config_info"
     return {
-        "waiting": (Source("vllm:num_requests_waiting"),),
-        "running": (Source("vllm:num_requests_running"),),
-        # the second: until 0.10, and hidden in 0.11
-        "kv_cache": (Source("vllm:kv_cache_usage_perc"), Source("vllm:gpu_cache_usage_perc")),
-        "block_size": (Source(info, read="block_size"),),
-        "blocks": (Source(info, read="num_gpu_blocks"),),
-        "lora": (Source("vllm:lora_requests_info", read="max_lora"),),  # its value is the time of its last change
+        "waiting": (MetricSource("vllm:num_requests_waiting"),),
+        "running": (MetricSource("vllm:num_requests_running"),),
+        # the second up to vLLM 0.10, hidden in 0.11
+        "kv_cache": (MetricSource("vllm:kv_cache_usage_perc"), MetricSource("vllm:gpu_cache_usage_perc")),
+        "block_size": (MetricSource(info, label="block_size"),),
+        "blocks": (MetricSource(info, label="num_gpu_blocks"),),
+        "lora": (MetricSource("vllm:lora_requests_info", label="max_lora"),),  # its value is a timestamp
     }
 
 
 _NV_REQUESTS, _NV_BLOCKS = "nv_trt_llm_request_metrics", "nv_trt_llm_kv_cache_block_metrics"
 _SGLANG = {
-    "waiting": (Source("sglang:num_queue_reqs"), Source("sglang_num_queue_reqs")),
-    "running": (Source("sglang:num_running_reqs"), Source("sglang_num_running_reqs")),
-    "kv_cache": (Source("sglang:token_usage"), Source("sglang_token_usage")),
-    "block_size": (Source("sglang:cache_config_info", read="page_size"), Source("sglang_cache_config_info", read="page_size")),
-    "blocks": (Source("sglang:cache_config_info", read="num_pages"), Source("sglang_cache_config_info", read="num_pages")),
+    "waiting": (MetricSource("sglang:num_queue_reqs"), MetricSource("sglang_num_queue_reqs")),
+    "running": (MetricSource("sglang:num_running_reqs"), MetricSource("sglang_num_running_reqs")),
+    "kv_cache": (MetricSource("sglang:token_usage"), MetricSource("sglang_token_usage")),
+    "block_size": (MetricSource("sglang:cache_config_info", label="page_size"), MetricSource("sglang_cache_config_info", label="page_size")),
+    "blocks": (MetricSource("sglang:cache_config_info", label="num_pages"), MetricSource("sglang_cache_config_info", label="num_pages")),
 }
 _TRTLLM = {
-    "waiting": (Source("trtllm_num_requests_waiting"),),
-    "running": (Source("trtllm_num_requests_running"),),
-    "kv_cache": (Source("trtllm_kv_cache_utilization"),),
-    "block_size": (Source("trtllm_kv_cache_tokens_per_block"),),
-    "blocks": (Source("trtllm_kv_cache_max_blocks"),),
+    "waiting": (MetricSource("trtllm_num_requests_waiting"),),
+    "running": (MetricSource("trtllm_num_requests_running"),),
+    "kv_cache": (MetricSource("trtllm_kv_cache_utilization"),),
+    "block_size": (MetricSource("trtllm_kv_cache_tokens_per_block"),),
+    "blocks": (MetricSource("trtllm_kv_cache_max_blocks"),),
 }
 _TRITON = {
-    "waiting": (Source(_NV_REQUESTS, (("request_type", "waiting"),)),),
-    "running": (Source(_NV_REQUESTS, (("request_type", "scheduled"),)),),
-    "kv_cache": (Source(_NV_BLOCKS, (("kv_cache_block_type", "fraction"),)),),
-    "block_size": (Source(_NV_BLOCKS, (("kv_cache_block_type", "tokens_per"),)),),
-    "blocks": (Source(_NV_BLOCKS, (("kv_cache_block_type", "max"),)),),
+    "waiting": (MetricSource(_NV_REQUESTS, (("request_type", "waiting"),)),),
+    "running": (MetricSource(_NV_REQUESTS, (("request_type", "scheduled"),)),),
+    "kv_cache": (MetricSource(_NV_BLOCKS, (("kv_cache_block_type", "fraction"),)),),
+    "block_size": (MetricSource(_NV_BLOCKS, (("kv_cache_block_type", "tokens_per"),)),),
+    "blocks": (MetricSource(_NV_BLOCKS, (("kv_cache_block_type", "max"),)),),
 }
 ENGINES = {
     engine.name: engine
@@ -108,7 +111,7 @@ ENGINES = {
             "start it with --enable-metrics",
             _SGLANG,
         ),
-        # its /metrics is JSON; the Prometheus page is another
+        # its /metrics is JSON; Prometheus metrics have another path
         Engine(
             "tensorrt_llm",
             "TensorRT-LLM",
@@ -139,7 +142,7 @@ ENGINES = {
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """One signal as a server exports it. `value` is None where the page has no such metric or no finite number for it."""
+    """The value of one signal; None if the page has no such metric or no finite number for it."""
 
     signal: str
     metric: str
@@ -150,37 +153,37 @@ class Reading:
         return self.value is not None
 
 
-def by_owner(owner: str) -> str:
-    """The engine that signs its models so in `/v1/models`; empty for a name that is not known."""
+def engine_by_owner(owner: str) -> str:
+    """The engine with this `owned_by` in `/v1/models`; empty if unknown."""
     owner = owner.strip().lower()
     return next((name for name, engine in ENGINES.items() if owner in engine.owners), "")
 
 
-def by_metrics(samples: c.Iterable[Sample]) -> str:
-    """The engine that exports such metrics (the simulator's are vLLM's); empty when none does."""
+def engine_by_metrics(samples: c.Iterable[Sample]) -> str:
+    """The engine that exports these metrics (vLLM for the simulator); empty if unknown."""
     names = {sample.name for sample in samples}
     return next((name for name, engine in ENGINES.items() if any(metric.startswith(engine.marks) for metric in names)), "")
 
 
-def read(engine: str, samples: c.Sequence[Sample]) -> dict[str, Reading]:
-    """Every signal of the engine, from the first of its metrics that is there."""
+def read_signals(engine: str, samples: c.Sequence[Sample]) -> dict[str, Reading]:
+    """Every signal of an engine, from the first of its metrics that is present."""
     return {signal: _reading(signal, sources, samples) for signal, sources in ENGINES[engine].signals.items()}
 
 
-def _reading(signal: str, sources: c.Sequence[Source], samples: c.Sequence[Sample]) -> Reading:
+def _reading(signal: str, sources: c.Sequence[MetricSource], samples: c.Sequence[Sample]) -> Reading:
     for source in sources:
         if any(sample.name == source.metric for sample in samples):
             return Reading(signal, source.metric, _value(source, samples))
     return Reading(signal, sources[0].metric, None)
 
 
-def _value(source: Source, samples: c.Sequence[Sample]) -> float | None:
-    if not source.read:
+def _value(source: MetricSource, samples: c.Sequence[Sample]) -> float | None:
+    if not source.label:
         return prometheus.total(samples, source.metric, dict(source.where))
     for sample in samples:
         if sample.name == source.metric:
             try:
-                number = float(sample.labels.get(source.read, ""))
+                number = float(sample.labels.get(source.label, ""))
             except ValueError:
                 continue
             if math.isfinite(number):
@@ -188,8 +191,8 @@ def _value(source: Source, samples: c.Sequence[Sample]) -> float | None:
     return None
 
 
-def lacking(engine: str, readings: c.Mapping[str, Reading], wanted: c.Iterable[str] = REQUIRED) -> list[str]:
-    """What is missing and what that breaks, one line for each signal."""
+def missing_signals(engine: str, readings: c.Mapping[str, Reading], wanted: c.Iterable[str] = REQUIRED) -> list[str]:
+    """The missing signals and their effect, one line each."""
     return [
         f"{readings[signal].metric if signal in readings else signal} is not exported by {ENGINES[engine].title}: {SIGNALS[signal]}"
         for signal in _missing(readings, wanted)
@@ -197,17 +200,17 @@ def lacking(engine: str, readings: c.Mapping[str, Reading], wanted: c.Iterable[s
 
 
 def remedy(engine: str, readings: c.Mapping[str, Reading], wanted: c.Iterable[str]) -> str:
-    """What brings the missing ones."""
+    """How to make the server export the missing signals."""
     only_adapters = _missing(readings, wanted) == ["lora"]
-    return "start it with --enable-lora, which vLLM knows, or take the LoRA affinity scorer out" if only_adapters else ENGINES[engine].flag
+    return "start it with --enable-lora (vLLM), or remove the LoRA affinity scorer" if only_adapters else ENGINES[engine].flag
 
 
 def _missing(readings: c.Mapping[str, Reading], wanted: c.Iterable[str]) -> list[str]:
     return [signal for signal in wanted if signal not in readings or not readings[signal].ok]
 
 
-def renamed(engine: str, readings: c.Mapping[str, Reading]) -> list[str]:
-    """Signals that are there under an old name: an endpoint picker of today reads the new one."""
+def old_metric_names(engine: str, readings: c.Mapping[str, Reading]) -> list[str]:
+    """Signals with an old metric name, which current endpoint pickers do not read, one line each."""
     return [
         f"{reading.metric} is the old name of {ENGINES[engine].signals[signal][0].metric}: an endpoint picker that reads the new name sees nothing, so "
         f"{SIGNALS[signal]}"
@@ -217,8 +220,9 @@ def renamed(engine: str, readings: c.Mapping[str, Reading]) -> list[str]:
 
 
 def version_in(page: c.Mapping[str, t.Any]) -> str | None:
-    """The version in the JSON of any engine's version page."""
+    """The version in the JSON of any engine's version endpoint; None if it has none."""
     for key in ("version", "sglang_version"):
-        if isinstance(page.get(key), str) and page[key]:
-            return page[key]
+        version = page.get(key)
+        if isinstance(version, str) and version:
+            return version
     return None

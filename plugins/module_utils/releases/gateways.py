@@ -1,16 +1,16 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of gateway providers: versions, classes, controllers, and how each is led to the endpoint picker. Data only.
+"""Gateway providers: versions, classes, controllers, and how each consults the endpoint picker. Data only.
 
-Facts of `platforms.md` sections 1.1 to 1.9. Images and charts are named without their registries: those are the user's to choose.
+Images and charts are named without their registries, which the user chooses. See docs/platforms.md.
 """
 
 from __future__ import annotations
 
 import typing as t
 
-Facts = dict[str, t.Any]
+from ..common.objects import Facts
 
 GATEWAY_API: Facts = {
     "version": "1.6.1",
@@ -21,7 +21,7 @@ INFERENCE_EXTENSION_MINIMUM = "1.1.0"
 
 POOL_GROUPS = {"v1": "inference.networking.k8s.io", "v1alpha2": "inference.networking.x-k8s.io"}
 
-# Clusters whose makers bring the Gateway API's definitions: we never write them there.
+# Platforms; `owns`: CRDs that the platform manages, which we never write there.
 PLATFORMS: dict[str, Facts] = {
     "kubernetes": {"owns": []},
     "openshift": {"owns": ["gateway-api"]},
@@ -33,7 +33,7 @@ PLATFORMS: dict[str, Facts] = {
 _BY_NAME = "gateway.networking.k8s.io/gateway-name"
 _FULL_DUPLEX = {"message_timeout": "1000s", "status_on_error": 503, "body_mode": "FULL_DUPLEX_STREAMED", "fallback": "LEAST_REQUEST"}
 
-# What the chart makes by hooks, which Helm leaves behind when it uninstalls: version, kind and name, of which {namespace} is the controller's.
+# Objects of the chart's hooks, which Helm does not delete on uninstall: (version, kind, name); {namespace} is the controller's namespace.
 _CERTGEN, _RBAC = "envoy-gateway-gateway-helm-certgen", "rbac.authorization.k8s.io/v1"
 _ENVOY_HOOKS = [
     ("v1", "ServiceAccount", _CERTGEN),
@@ -46,11 +46,11 @@ _ENVOY_HOOKS = [
 
 
 def _provider(**facts: t.Any) -> Facts:
-    """A row of the table; what it does not say, the provider does not have."""
+    """A row of the table, with defaults for a provider that lacks a property."""
     none: Facts = {
-        "version": None,  # the one we install and test
+        "version": None,  # installed and tested
         "minimum": None,
-        "below": None,  # the first version that serves pools no more
+        "below": None,  # the first version without support for pools
         "classes": [],
         "class_name": None,
         "controller_name": None,
@@ -60,7 +60,7 @@ def _provider(**facts: t.Any) -> Facts:
         "controller_image": None,
         "proxy_image": None,
         "gateway_api": True,
-        "backends": ["InferencePool"],  # what an HTTPRoute may point at, the usual one first
+        "backends": ["InferencePool"],  # backends of an HTTPRoute, the preferred one first
         "pool_versions": ["v1"],
         "failure_modes": ["FailOpen", "FailClose"],
         "secure_ext_proc": True,
@@ -69,16 +69,16 @@ def _provider(**facts: t.Any) -> Facts:
         "route_timeouts": True,
         "service_types": ["LoadBalancer", "ClusterIP", "NodePort"],
         "platforms": None,  # None: any
-        "owning_labels": {"name": _BY_NAME},  # by which a proxy's Deployment says whose it is
+        "owning_labels": {"name": _BY_NAME},  # labels of a proxy's Deployment that name its Gateway
         "proxy_namespace": "gateway",
         "crds_name": None,
         "crds_probe": None,
         "crds_sources": [],
-        "crds_in_chart": [],  # definitions that the chart would write, were it not told to leave them out
-        "default_classes": {},  # that the controller makes by itself, and makes anew while it runs, with who serves each
-        "by_class": {},  # what is different for one of the classes
-        "parameters": [],  # kinds that hang on the Gateway under its name
-        "policies": [],  # kinds that stand beside each endpoint picker, under its name
+        "crds_in_chart": [],  # CRDs in the chart, which we exclude by annotation or value
+        "default_classes": {},  # classes that the controller creates and recreates by itself, with their controller name
+        "by_class": {},  # properties that differ for one of the classes
+        "parameters": [],  # kinds of parameters of the Gateway, with its name
+        "policies": [],  # kinds of policies for each endpoint picker, with its name
         "warnings": [],
     }
     return {**none, **facts}
@@ -86,7 +86,7 @@ def _provider(**facts: t.Any) -> Facts:
 
 _ISTIO_KINDS = [("networking.istio.io/v1", "DestinationRule"), ("networking.istio.io/v1alpha3", "EnvoyFilter")]
 
-_ISTIO_DEFINITIONS = [
+_ISTIO_CRDS = [
     "wasmplugins.extensions.istio.io",
     *(
         f"{plural}.networking.istio.io"
@@ -111,7 +111,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         controller_image="envoyproxy/gateway:v1.9.1",
         proxy_image="envoyproxy/envoy:distroless-v1.40.0",
         backends=["Service"],
-        failure_modes=["FailClose"],  # full-duplex ext_proc may not fail open: a CEL rule of EnvoyExtensionPolicy
+        failure_modes=["FailClose"],  # a CEL rule of EnvoyExtensionPolicy forbids failing open with full-duplex ext_proc
         secure_ext_proc=False,
         ext_proc={"message_timeout": "10s", "status_on_error": 503, "body_mode": "FullDuplexStreamed", "fallback": "LeastRequest"},
         owning_labels={"name": "gateway.envoyproxy.io/owning-gateway-name", "namespace": "gateway.envoyproxy.io/owning-gateway-namespace"},
@@ -141,13 +141,11 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         crds_name="istio",
         crds_probe="destinationrules.networking.istio.io",
         crds_sources=["https://github.com/istio/istio/raw/1.29.2/manifests/charts/base/files/crd-all.gen.yaml"],
-        crds_in_chart=_ISTIO_DEFINITIONS,
+        crds_in_chart=_ISTIO_CRDS,
         default_classes={"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"},
         parameters=[("v1", "ConfigMap")],
         policies=_ISTIO_KINDS,
-        warnings=[
-            "A CORS policy or a fault filter on a rule that leads to an InferencePool turns the endpoint picker off without a word (Istio 1.28 to 1.31)."
-        ],
+        warnings=["A CORS policy or a fault filter on a rule that leads to an InferencePool silently disables the endpoint picker (Istio 1.28 to 1.31)."],
     ),
     "agentgateway": _provider(
         version="1.4.1",
@@ -182,7 +180,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         controller={"kind": "Deployment", "name": "agentgateway"},
         charts=[{"key": "kgateway", "release_name": "agentgateway", "name": "agentgateway"}],
         controller_image="kgateway-dev/agentgateway-controller:v2.2.1",
-        proxy_image=None,  # the controller has a version of agentgateway built in, which no chart and no release note names
+        proxy_image=None,  # built into the controller; neither chart nor release notes name its version
         crds_name="kgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
         crds_sources=[
@@ -217,19 +215,19 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         },
         parameters=[("gateway.kgateway.dev/v1alpha1", "GatewayParameters"), ("agentgateway.dev/v1alpha1", "AgentgatewayParameters")],
         warnings=[
-            "kgateway 2.3 has no inference extension any more: move to 'provider: agentgateway', whose class and routes are the same.",
+            "kgateway 2.3 no longer has the inference extension: use 'provider: agentgateway', which has the same class and routes.",
             "kgateway 2.2.0 breaks inference routing, and its Envoy class serves InferencePools only up to 2.1: use class agentgateway of 2.2.1.",
         ],
     ),
     "gke": _provider(
         classes=["gke-l7-regional-external-managed", "gke-l7-rilb"],
         class_name="gke-l7-regional-external-managed",
-        service_types=["LoadBalancer"],  # Google's own load balancer, outside or inside by class
-        route_timeouts=False,  # refused there; GCPBackendPolicy has the timeout
+        service_types=["LoadBalancer"],  # Google's load balancer; the class decides whether it is external
+        route_timeouts=False,  # not accepted; GCPBackendPolicy has the timeout
         platforms=["gke"],
         owning_labels={},
         policies=[("networking.gke.io/v1", "HealthCheckPolicy"), ("networking.gke.io/v1", "GCPBackendPolicy")],
-        warnings=["Both classes need a proxy-only subnet in the region, and the Gateway API turned on for the cluster (--gateway-api=standard)."],
+        warnings=["Both classes need a proxy-only subnet in the region, and the Gateway API enabled for the cluster (--gateway-api=standard)."],
     ),
     "openshift": _provider(
         classes=["openshift-default"],
@@ -247,9 +245,9 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         gateway_api=False,
         proxy_image="envoyproxy/envoy:distroless-v1.40.0",
         backends=["Service"],
-        # An original-destination cluster has nowhere to send a request that nobody chose a server for.
+        # An original-destination cluster needs a chosen server.
         failure_modes=["FailClose"],
-        secure_ext_proc=False,  # both sit in one pod and speak over its loopback
+        secure_ext_proc=False,  # both run in one pod and connect over loopback
         ext_proc={**_FULL_DUPLEX},
         owning_labels={},
     ),
@@ -260,10 +258,10 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
     ),
 }
 
-# What OpenShift's own gateway is in each minor release (platforms.md 1.5).
+# Versions of OpenShift's own gateway, by minor release.
 OPENSHIFT: dict[str, Facts] = {
     "4.18": {"gateway_api": None, "pool_version": None},
-    "4.19": {"gateway_api": "1.2.1", "pool_version": "v1alpha2", "since": "4.19.9"},  # about; earlier builds read no pools
+    "4.19": {"gateway_api": "1.2.1", "pool_version": "v1alpha2", "since": "4.19.9"},  # approximately; earlier builds do not support pools
     "4.20": {"gateway_api": "1.2.1", "pool_version": "v1alpha2"},
     "4.21": {"gateway_api": "1.3.0", "pool_version": "v1"},
     "4.22": {"gateway_api": "1.4.1", "pool_version": "v1"},

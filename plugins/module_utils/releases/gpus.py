@@ -1,26 +1,24 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of GPU operators and of what each product can be cut into. Data only. Facts of platforms.md section 2."""
+"""GPU operators, and the MIG profiles of each GPU product. Data only."""
 
 from __future__ import annotations
 
-import typing as t
-
-Facts = dict[str, t.Any]
+from ..common.objects import Facts
 
 COMPUTE_SLICES, MEMORY_SLICES = 7, 8
 
 
 def _profiles(memory: int, *sizes: int) -> dict[str, int]:
-    """MIG profiles of a product of seven slices, with how many of each one GPU has. `sizes` in GB: 1g, double 1g, 2g, 3g, 4g, 7g."""
+    """MIG profiles of a product with seven slices, with the maximum number per GPU. `sizes` in GB: 1g, 1g with double memory, 2g, 3g, 4g."""
     names = (f"1g.{sizes[0]}gb", f"1g.{sizes[1]}gb", f"2g.{sizes[2]}gb", f"3g.{sizes[3]}gb", f"4g.{sizes[4]}gb", f"7g.{memory}gb")
-    return dict(zip(names, (7, 4, 3, 2, 1, 1)))
+    return dict(zip(names, (7, 4, 3, 2, 1, 1), strict=True))
 
 
 _80 = _profiles(80, 10, 20, 20, 40, 40)
 
-# product: {profile: how many at most on one GPU}; empty for what cannot be cut.
+# product: {profile: maximum number per GPU}; empty for products without MIG.
 MIG: dict[str, dict[str, int]] = {
     "A100-40GB": _profiles(40, 5, 10, 10, 20, 20),
     "A100-80GB": _80,
@@ -36,16 +34,16 @@ MIG: dict[str, dict[str, int]] = {
     "T4": {},
     "A10": {},
 }
-# Products with fewer slices than the seven of the others: (compute, memory).
+# Products with fewer slices than COMPUTE_SLICES and MEMORY_SLICES: (compute, memory).
 SLICES = {"A30-24GB": (4, 4), "RTX-PRO-6000": (4, 4)}
 
-# The clouds and systems that bring a driver themselves.
+# Platforms whose nodes include a driver.
 DRIVER_THERE = ("gke", "eks", "aks")
 
-# Of the images that the Gaudi operator runs, as Intel's sample for OpenShift has them.
+# Tag of the images that the Gaudi operator runs, from Intel's sample for OpenShift.
 GAUDI_RELEASE = "1.19.1-26"
 
-# Of the chart at v26.3.1 (deployments/gpu-operator/values.yaml, and Chart.yaml of the chart within), as far as our values turn them on.
+# Images of the chart at v26.3.1 that our values enable (deployments/gpu-operator/values.yaml, and Chart.yaml of its subchart).
 _CHART_IMAGES = {
     "operator": "nvidia/gpu-operator:v26.3.1",
     "validator": "nvidia/gpu-operator:v26.3.1",
@@ -63,7 +61,7 @@ OPERATORS: dict[str, Facts] = {
     "none": {"vendor": "nvidia", "namespace": None},
     "nvidia_olm": {
         "vendor": "nvidia",
-        "namespace": "nvidia-gpu-operator",  # monitoring and warnings of the operator depend on the name
+        "namespace": "nvidia-gpu-operator",  # monitoring and alerts of the operator depend on this name
         "platforms": ["openshift"],
         "subscriptions": [
             {"name": "nfd", "namespace": "openshift-nfd", "source": "redhat-operators", "channel": "stable"},
@@ -85,7 +83,7 @@ OPERATORS: dict[str, Facts] = {
         "subscriptions": [{"name": "amd-gpu-operator", "namespace": "kube-amd-gpu", "source": "certified-operators", "channel": "alpha"}],
         "ready": {"api_version": "amd.com/v1alpha1", "kind": "DeviceConfig", "namespace": "kube-amd-gpu", "name": "default"},
     },
-    # Names as Intel's guide for OpenShift has them.
+    # Names from Intel's guide for OpenShift.
     "gaudi": {
         "vendor": "intel_gaudi",
         "namespace": "habana-ai-operator",

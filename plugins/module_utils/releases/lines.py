@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one table of versions: what a release line is made of. Data only.
+"""Release lines: images, API versions, CRDs, metrics and permissions; defaults of engines; minimum versions; LeaderWorkerSet. Data only.
 
-Images are repository and tag; the user's `llm_d_image_registry` goes in front. Plugin spellings per release are in scorers.py's own tables.
+Images are repository and tag; the user's `llm_d_image_registry` is prepended. Plugins of each release line are in epp/catalog.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _GIE_URL = "https://github.com/kubernetes-sigs/gateway-api-inference-extension/r
 _ROUTER_URL = "https://github.com/llm-d/llm-d-router/raw"
 _READ = ("get", "list", "watch")
 
-# Names of the endpoint picker's own series (epp.md section 7): what `validation` and `scorer_config` read as proof.
+# Metrics of the endpoint picker that validation and diagnosis read.
 _GIE_METRICS = {
     "ready_endpoints": "inference_pool_ready_pods",
     "requests": "inference_objective_request_total",
@@ -38,7 +38,7 @@ _ROUTER_METRICS = {
 
 
 def _rules(*groups: str) -> list[dict[str, list[str]]]:
-    """What an endpoint picker may read in its namespace (epp.md section 6), and nothing more."""
+    """The permissions of an endpoint picker in its namespace: read-only, and required, because it waits until it can list all of these kinds."""
     return [
         {"apiGroups": [""], "resources": ["pods"], "verbs": list(_READ)},
         {"apiGroups": [_POOL_GROUP], "resources": ["inferencepools"], "verbs": list(_READ)},
@@ -46,11 +46,11 @@ def _rules(*groups: str) -> list[dict[str, list[str]]]:
     ]
 
 
-# What --ha-enable-leader-election does (epp.md 5 and 6), the same in every line: readiness follows leadership.
+# Effect of --ha-enable-leader-election, in every line.
 _ONLY_THE_LEADER = "only the leader is ready"
 
 
-# The tokenizer of the same release, up to 0.8; the router renders with vLLM itself.
+# The tokenizer image of a release, by sidecar image, up to scheduler-0.8; the router uses a render service of vLLM.
 _TOKENIZERS = {
     "llm-d/llm-d-routing-sidecar:v0.7.1": "llm-d/llm-d-uds-tokenizer:v0.7.1",
     "llm-d/llm-d-routing-sidecar:v0.8.0": "llm-d/llm-d-uds-tokenizer:v0.8.0",
@@ -71,7 +71,7 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
         "rules": rules,
         "destination_header": "x-gateway-destination-endpoint",
         "leader_election": _ONLY_THE_LEADER,
-        # --endpoint-selector instead of a pool: the older lines offer it, then refuse to start without the pool name that they forbid beside it.
+        # --endpoint-selector instead of a pool: older lines have the flag, but require the pool name with it and refuse both together.
         "endpoint_selector": metrics is _ROUTER_METRICS,
     }
 
@@ -101,7 +101,7 @@ RELEASES: dict[str, dict[str, t.Any]] = {
     ),
 }
 
-ENGINES: dict[str, dict[str, t.Any]] = {
+ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
     "vllm": {
         "image": "vllm/vllm-openai:v0.11.0",
         "vendor": "nvidia",
@@ -112,7 +112,7 @@ ENGINES: dict[str, dict[str, t.Any]] = {
     },
     "simulator": {
         "image": "llm-d/llm-d-inference-sim:v0.10.2",
-        "tokenizer_image": "llm-d-local/tokenizer:v0.10.2",  # our own, with the simulator's tokenizer in it
+        "tokenizer_image": "llm-d-local/tokenizer:v0.10.2",  # built by local_cluster, with the simulator's tokenizer
         "vendor": "none",
         "requests": {"cpu": "50m", "memory": "64Mi"},
         "max_model_len": 32768,
@@ -121,10 +121,10 @@ ENGINES: dict[str, dict[str, t.Any]] = {
     },
 }
 
-# The oldest that will do: Kubernetes for native sidecars, Helm for oci:// references, and Python libraries on the control host.
+# Minimum versions: Kubernetes for native sidecars, Helm for oci:// references, and Python libraries on the control host.
 MINIMUM: dict[str, t.Any] = {"kubernetes": "1.29", "helm": "3.8.0", "libraries": {"kubernetes": "24.2.0", "yaml": "5.1"}}
 
-# Vendor: the extended resource a pod asks for, and the node label that tells its products apart.
+# Vendor to the extended resource that pods request, and the node label for the product.
 ACCELERATORS: dict[str, dict[str, str | None]] = {
     "nvidia": {"resource": "nvidia.com/gpu", "product_label": "nvidia.com/gpu.product"},
     "amd": {"resource": "amd.com/gpu", "product_label": "amd.com/gpu.product-name"},
@@ -133,8 +133,8 @@ ACCELERATORS: dict[str, dict[str, str | None]] = {
     "none": {"resource": None, "product_label": None},
 }
 
-# LeaderWorkerSet, by which one model server spans several nodes (platforms.md section 3.1). Controllers before 0.9 do not say which generation of an
-# object they have seen, so that nobody can tell a new group that is ready from an old one; and to upgrade a release up to 0.7 may delete its definition.
+# LeaderWorkerSet runs a model server on several nodes. Controllers before 0.9 do not report observedGeneration, so readiness of a changed group
+# cannot be determined; an upgrade of a release up to 0.7 may delete its CRD.
 _LWS_GROUP = "leaderworkerset.x-k8s.io"
 _LWS_CRDS = "https://github.com/kubernetes-sigs/lws/raw/v{version}/config/crd/bases"
 LEADER_WORKER_SET: dict[str, t.Any] = {
@@ -144,13 +144,13 @@ LEADER_WORKER_SET: dict[str, t.Any] = {
     "api_version": f"{_LWS_GROUP}/v1",
     "kind": "LeaderWorkerSet",
     "crd": f"leaderworkersets.{_LWS_GROUP}",
-    # The controller looks for DisaggregatedSets too and does not start without their definition.
+    # The controller also watches DisaggregatedSets and does not start without their CRD.
     "sources": [f"{_LWS_CRDS}/{name}.yaml" for name in ("disaggregatedset.x-k8s.io_disaggregatedsets", f"{_LWS_GROUP}_leaderworkersets")],
     "image": "lws/lws:v{version}",
     "chart": "lws",
     "release_name": "lws",
     "namespace": "lws-system",
     "controller": "lws-controller-manager",
-    # OpenShift has an operator of its own in its catalogue, for which an administrator signs.
+    # OpenShift's own operator, which an administrator installs from its catalog.
     "platform_namespaces": {"openshift": "openshift-lws-operator"},
 }

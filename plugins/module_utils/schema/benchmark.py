@@ -1,84 +1,100 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the user's file may say about benchmarks."""
+"""Options of the user's file for benchmarks. Data only."""
 
 from __future__ import annotations
 
 from .fields import Field
 
-_BOUND = Field("float", "The bound.", minimum=0)
+_BOUND = Field("float", "The limit.", minimum=0)
 _ANY = Field("any", "A value.")
 
 _JOB = {
-    "image": Field("str", "Any image with Python 3.11 or newer, used as written.", required=True, format="image", example="python:3.12-slim"),
-    "timeout": Field("int", "Seconds after which the cluster ends it.", default=3600, minimum=1),
+    "image": Field("str", "An image with Python 3.11 or newer, used as written.", required=True, format="image", example="python:3.12-slim"),
+    "timeout": Field("int", "Seconds after which the cluster stops the Job.", default=3600, minimum=1),
     "resources": Field(
-        "map", "Resources of its container. Left out, a processor core for each of O(llm_d_benchmark.processes), one where that is left out.", elements=_ANY
+        "map",
+        "Resources of the container. If omitted, one CPU core for each of O(llm_d_benchmark.processes), or one core if those are omitted too.",
+        elements=_ANY,
     ),
 }
 
 BENCHMARK: dict[str, Field] = {
-    "services": Field("list", "Names of the model services to measure. Left out, all of them.", elements=Field("str", "A name.", example="llama-8b")),
-    "quick": Field("bool", "Ask every model server for its health, up to a real completion, and send no load.", default=False),
-    "concurrency": Field("list", "Requests in flight, one stage for each.", default=[], elements=Field("int", "Requests.", minimum=1, example=64)),
+    "services": Field("list", "Names of the model services to measure. If omitted, all of them.", elements=Field("str", "A name.", example="llama-8b")),
+    "quick": Field("bool", "Check the health of every model server, up to a real completion, and send no load.", default=False),
+    "concurrency": Field(
+        "list", "Numbers of concurrent requests, one stage for each.", default=[], elements=Field("int", "Concurrent requests.", minimum=1, example=64)
+    ),
     "rates": Field(
         "list",
-        "Requests per second, one stage for each, after those of O(llm_d_benchmark.concurrency). Left out as well, it is C([1, 2, 4, 8]).",
+        "Request rates in requests per second, one stage for each, after the stages of O(llm_d_benchmark.concurrency). If both are omitted, C([1, 2, 4, 8]).",
         default=[],
         elements=Field("float", "Requests per second.", minimum=0.001, example=8),
     ),
-    "seconds": Field("float", "How long each stage lasts.", default=30, minimum=0.1),
-    "warmup_seconds": Field("float", "How long the load of the first stage is sent before, without being measured.", default=10, minimum=0),
+    "seconds": Field("float", "Duration of each stage, in seconds.", default=30, minimum=0.1),
+    "warmup_seconds": Field("float", "Seconds for which the load of the first stage is sent before measuring starts.", default=10, minimum=0),
     "workload": Field(
-        "map", "What is sent: C(workload) of M(llm_d.inference.vllm_perf).", default={}, elements=_ANY, example={"input_len": 512, "output_len": 128}
+        "map",
+        "The prompts to send: the option C(workload) of M(llm_d.inference.vllm_perf).",
+        default={},
+        elements=_ANY,
+        example={"input_len": 512, "output_len": 128},
     ),
-    "api": Field("str", "Which completions to ask for.", default="completions", choices=("completions", "chat_completions")),
-    "model": Field("str", "Name to ask for, where it is not the served one, such as a LoRA adapter's."),
-    "url": Field("str", "Address to send to instead of the gateway's, such as that of a port forwarded to it.", example="http://127.0.0.1:8080"),
-    "api_key": Field("str", "Key that the gateway asks for; O(llm_d_benchmark.quick) sends it to every model server, through a forwarded port.", secret=True),
-    "validate_certs": Field("bool", "Whether the gateway's certificate must be trusted.", default=True),
-    "request_timeout": Field("float", "Seconds that one request may take.", default=300, minimum=0.001),
+    "api": Field("str", "Which completions API to call.", default="completions", choices=("completions", "chat_completions")),
+    "model": Field("str", "Model name in the requests, if it is not the served name, such as the name of a LoRA adapter."),
+    "url": Field("str", "URL to send requests to instead of the gateway, such as a forwarded port.", example="http://127.0.0.1:8080"),
+    "api_key": Field("str", "API key of the gateway. O(llm_d_benchmark.quick) sends it to every model server, through a forwarded port.", secret=True),
+    "validate_certs": Field("bool", "Verify the TLS certificate of the gateway.", default=True),
+    "request_timeout": Field("float", "Timeout of one request, in seconds.", default=300, minimum=0.001),
     "max_lag": Field(
         "float",
-        "Seconds within which 99 % of the requests of a stage must leave after their time. Above, the stage is invalid, and the play fails: "
-        "this host was too busy for its numbers to say anything about the servers.",
+        (
+            "Maximum delay, in seconds, between the scheduled and the actual send time for 99 % of the requests of a stage. Above it, the stage is"
+            " invalid and the play fails: this host was too busy to measure the servers."
+        ),
         default=0.1,
         minimum=0.001,
     ),
     "processes": Field(
         "int",
-        "Processes that send together, where one core is not enough for the load. Left out, as many as each stage asks for, up to the cores there are.",
+        "Number of sending processes. If omitted, as many as each stage needs, up to the number of CPU cores.",
         minimum=1,
         maximum=256,
         example=4,
     ),
     "max_lag_share": Field(
         "float",
-        "How much of the latencies may be the client's own doing before its numbers are invalid, 0 for any: C(max_lag_share) of M(llm_d.inference.vllm_perf).",
+        (
+            "Maximum share of the latencies that the client itself may cause before a stage is invalid; 0 disables the check. See C(max_lag_share) of"
+            " M(llm_d.inference.vllm_perf)."
+        ),
         default=0.1,
         minimum=0,
     ),
     "slo": Field(
         "map",
-        "Objectives, as C(slo) of M(llm_d.inference.vllm_perf). The play fails when a stage of any service misses one.",
+        "Service level objectives, as in C(slo) of M(llm_d.inference.vllm_perf). The play fails if a stage of any service misses one.",
         default={},
         elements=_BOUND,
         example={"ttft_from_schedule_p90_ms": 500, "error_rate_max": 0.001},
     ),
     "goodput": Field(
         "map",
-        "What makes one request a good one, in milliseconds, as C(goodput) of M(llm_d.inference.vllm_perf).",
+        "Limits in milliseconds within which a request counts as good, as in C(goodput) of M(llm_d.inference.vllm_perf).",
         default={},
         elements=_BOUND,
         example={"ttft_ms": 500},
     ),
-    "baseline": Field("str", "Folder of an earlier run to compare with, such as a copy of C(artifacts/benchmark).", example="benchmark-last-release"),
+    "baseline": Field("str", "Directory of an earlier run to compare with, such as a copy of C(artifacts/benchmark).", example="benchmark-last-release"),
     "baseline_max_ratio": Field(
         "float",
-        "The play fails when a latency is more than so many times the baseline's, or a rate less than its inverse, beyond what chance explains.",
+        (
+            "The play fails if a latency exceeds the baseline's by more than this factor, or a rate falls below it by more than this factor, and the"
+            " difference is statistically significant."
+        ),
         minimum=1,
         example=1.1,
     ),
-    "job": Field("dict", "Send from inside of the cluster, by a Job in the namespace, where this host does not reach the gateway.", options=_JOB),
+    "job": Field("dict", "Send the load from a Job in the namespace, for clusters whose gateway this host cannot reach.", options=_JOB),
 }

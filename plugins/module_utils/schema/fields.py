@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Describe what a user may write, complete what they left out, and say all that is wrong with it. Pure and generic."""
+"""Field descriptions, and validation of user input against them: defaults are filled in and all problems are collected. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REDACTED = "(not shown)"
 
 @dataclasses.dataclass(frozen=True)
 class Format:
-    """What a text must look like: the pattern, how to say it in words, and an example to write."""
+    """A string format: its pattern, its description in messages, and an example."""
 
     pattern: re.Pattern[str]
     words: str
@@ -40,11 +40,11 @@ FORMATS: dict[str, Format] = {
     "quantity": _format(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?\Z", "a Kubernetes quantity: a number with an optional unit", "50Gi"),
     "duration": _format(r"([0-9]+(\.[0-9]+)?(us|ms|s|m|h))+\Z", "a duration: a number with us, ms, s, m or h", "200ms"),
     "gateway_duration": _format(r"([0-9]{1,5}(h|m|s|ms)){1,4}\Z", "a duration: a whole number with ms, s, m or h", "300s"),
-    "url_path": _format(r"/(?!.*//)[A-Za-z0-9/._~-]*\Z", "a path that begins with '/' and holds no '//'", "/llama"),
+    "url_path": _format(r"/(?!.*//)[A-Za-z0-9/._~-]*\Z", "a path that begins with '/' and contains no '//'", "/llama"),
     "http_url": _format(r"https?://[^\s/?#@]+(/[^\s?#]*)?\Z", "a URL with http:// or https://, without credentials", "http://prometheus.monitoring:9090"),
     "image": _format(r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*([:@][a-zA-Z0-9][a-zA-Z0-9._:+-]*)\Z", "an image with its tag or digest", "vllm/vllm-openai:v0.11.0"),
     "image_prefix": _format(
-        r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*[a-zA-Z0-9]\Z", "a registry, with a port or a path if need be, and no '/' at its end", "registry.example.com:5000/mirror"
+        r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*[a-zA-Z0-9]\Z", "a registry, optionally with a port or a path, without a trailing '/'", "registry.example.com:5000/mirror"
     ),
     "label_key": _format(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z", "a Kubernetes label key", "example.com/team"),
     "label_value": _format(
@@ -65,10 +65,10 @@ FORMATS: dict[str, Format] = {
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """One thing a user may write.
+    """One option of the user's file.
 
-    `dict` has named `options`; `map` has free keys (of format `keys`) whose values are `elements`; `list` has `elements`.
-    A default of None means "left out"; `secret` keeps the value out of every message; `planned` are choices yet to come.
+    `dict` has named `options`; `map` has free keys (of format `keys`) with values described by `elements`; `list` has `elements`.
+    A default of None means that the option stays None; `secret` keeps the value out of messages; `planned` are choices that are not supported yet.
     """
 
     type: Kind
@@ -89,7 +89,7 @@ class Field:
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One refusal: where in the user's file, what stands there, why it is wrong, what to write instead."""
+    """One mistake: its path in the user's file, the value, why it is wrong, what to write instead."""
 
     path: str
     value: t.Any
@@ -102,7 +102,7 @@ class Problem:
 
 Result = tuple[t.Any, list[Problem]]
 _WORDS = {
-    "str": "a text",
+    "str": "a string",
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
@@ -125,12 +125,12 @@ _CLASSES: dict[str, tuple[type, ...]] = {
 
 
 def complete(value: t.Any, field: Field, path: str) -> Result:
-    """Return `value` with every default filled in, at any depth, and all problems found. Never raises for a user's mistake."""
+    """(`value` with every default filled in, at any depth; all problems). Never raises for a user's mistake."""
     if value is None:
         return _absent(field, path)
     if field.type == "any":
         return value, []
-    if not isinstance(value, _CLASSES[field.type]) or (isinstance(value, bool) and field.type != "bool"):
+    if not _has_type(value, field.type):
         return value, [_wrong_type(value, field, path)]
     if field.type == "dict":
         return _complete_dict(value, field, path)
@@ -138,14 +138,18 @@ def complete(value: t.Any, field: Field, path: str) -> Result:
         return _complete_map(value, field, path)
     if field.type == "list":
         return _complete_list(value, field, path)
-    if field.type == "quantity":  # YAML users write `cpu: 2` as readily as `cpu: "2"`, and Kubernetes reads both
+    if field.type == "quantity":  # Kubernetes accepts both `cpu: 2` and `cpu: "2"`
         value = str(value)
         field = dataclasses.replace(field, format="quantity")
     return value, _check_scalar(value, field, path)
 
 
+def _has_type(value: t.Any, kind: Kind) -> bool:
+    return isinstance(value, _CLASSES[kind]) and (kind == "bool" or not isinstance(value, bool))
+
+
 def show(value: t.Any, field: Field | None = None) -> str:
-    """A value as the user would write it, on one line, shortened, and hidden when it is a secret."""
+    """A value as the user would write it, on one line of at most 80 characters; REDACTED if it may contain a secret."""
     if field is not None and is_hidden(value, field):
         return REDACTED
     text = repr(str(value)) if isinstance(value, str) else json.dumps(value, default=str)
@@ -153,7 +157,7 @@ def show(value: t.Any, field: Field | None = None) -> str:
 
 
 def is_hidden(value: t.Any, field: Field) -> bool:
-    """Whether what stands at this field is a secret or may have one in it: a structure anywhere below, a text where a secret is near."""
+    """Whether a value at this field is or may contain a secret: a mapping or list if the field has a secret at any depth, a scalar up to two levels down."""
     return _holds_secret(field, 9 if isinstance(value, (dict, list, tuple)) else 2)
 
 
@@ -163,7 +167,7 @@ def _holds_secret(field: Field, depth: int) -> bool:
 
 
 def suggest(word: str, known: t.Iterable[str]) -> str | None:
-    """The known word nearest to a misspelt one, if any is near enough."""
+    """The known word closest to a misspelled one; None if none is close."""
     by_lower = {item.lower().replace("-", "_"): item for item in known}
     wanted = str(word).lower().replace("-", "_")
     close = difflib.get_close_matches(wanted, list(by_lower), n=1, cutoff=0.6)
@@ -172,7 +176,7 @@ def suggest(word: str, known: t.Iterable[str]) -> str | None:
 
 
 def home_of(key: str, options: t.Mapping[str, Field]) -> str | None:
-    """The path of the nested block under which an option belongs, such as `engine.simulator`."""
+    """The path of the nested block that has the option, such as `engine.simulator`; None if none has it."""
     for name, field in options.items():
         if key in (field.options or {}):
             return name
@@ -184,9 +188,9 @@ def home_of(key: str, options: t.Mapping[str, Field]) -> str | None:
 
 
 def unknown_key(key: t.Any, known: t.Mapping[str, Field], path: str, value: t.Any = None) -> Problem:
-    """Refuse a key nobody reads: name the likely one, or the block it belongs under, or all that may stand here."""
+    """The problem for an unknown key. It suggests the closest key, the block that has the key, or lists the allowed keys."""
     if any(field.secret for field in known.values()):
-        value = REDACTED  # it may be a misspelt secret
+        value = REDACTED  # it may be a misspelled secret
     home = home_of(key, known)
     near = suggest(key, known)
     if home is not None:
@@ -224,7 +228,7 @@ def _complete_map(value: t.Mapping[t.Any, t.Any], field: Field, path: str) -> Re
     for key, item in value.items():
         where = f"{path}.{key}"
         if not isinstance(key, str):
-            problems.append(Problem(where, key, f"the key {show(key)} is {_kind(key)}, not a text.", f'Write it in quotes: "{key}".'))
+            problems.append(Problem(where, key, f"the key {show(key)} is {_kind(key)}, not a string.", f'Write it in quotes: "{key}".'))
             continue
         if field.keys and not FORMATS[field.keys].pattern.match(key):
             problems.append(
@@ -244,7 +248,7 @@ def _complete_element(item: t.Any, element: Field | None, path: str) -> Result:
     if element is None:
         return item, []
     if item is None and element.type != "any":
-        return None, [Problem(path, None, "is empty.", f"Write {expectation(element)}, or take the line out.")]
+        return None, [Problem(path, None, "is empty.", f"Write {expectation(element)}, or remove the line.")]
     return complete(item, element, path)
 
 
@@ -267,14 +271,14 @@ def _check_scalar(value: t.Any, field: Field, path: str) -> list[Problem]:
 
 
 def expectation(field: Field) -> str:
-    """In words, what belongs here: `a whole number from 1 to 5`."""
+    """The expected value in words, such as `a whole number from 1 to 5`."""
     if field.choices:
         return f"one of: {', '.join(str(choice) for choice in field.choices)}"
     words = _WORDS[field.type]
     if field.minimum is not None and field.maximum is not None:
         return f"{words} from {field.minimum:g} to {field.maximum:g}"
     if field.minimum is not None:
-        return f"{words} from {field.minimum:g} on"
+        return f"{words}, at least {field.minimum:g}"
     if field.format:
         return f"{FORMATS[field.format].words}, such as {field.example or FORMATS[field.format].example}"
     return words if field.example is None else f"{words}, such as {show(field.example)}"

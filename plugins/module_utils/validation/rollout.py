@@ -199,7 +199,7 @@ class Watch:
         for container in epp_containers(pod):
             said = observed.read_log(log_head(self.observer.cluster, pod, container))
             if said.loaded:
-                wrong = observed.differs(said, self.document) if self.document else ""
+                wrong = observed.difference(said, self.document) if self.document else ""
                 return {"pod": name, "by": "log", "line": said.line, **({"error": wrong} if wrong else {})}
         since = self._silent.setdefault(name, time.monotonic())
         if time.monotonic() - since < LAG and not old(pod):

@@ -65,7 +65,7 @@ class Counters:
         where = {"status": "success"} if prometheus_text.total(samples, attempts, {"status": "success"}) is not None else None
         servers = (prometheus_text.by_label(samples, attempts, label, where) for label in SERVER_LABELS)
         ran: dict[str, dict[str, float]] = {}
-        for (point, name), count in observed.runs_of(samples, self._names.get("plugin_duration", "")).items():
+        for (point, name), count in observed.plugin_runs_of(samples, self._names.get("plugin_duration", "")).items():
             ran.setdefault(point, {})[name] = count
         return {
             "pickers": len(pages),

@@ -205,7 +205,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         S07,
         document(S07, *QUEUE, "single-profile-handler", profile=["queue-scorer", "max-score-picker", "single-profile-handler"]),
         "schedulingProfiles[0].plugins[2].pluginRef",
-        "does nothing",
+        "has no effect",
     ),
     "two pickers in a profile": (S07, document(S07, *QUEUE, "random-picker"), "schedulingProfiles[0].plugins[2]", "one is allowed"),
     "two pickers, none named": (S07, document(S07, *QUEUE, "random-picker", profile=["queue-scorer"]), "schedulingProfiles[0]", "undefined"),
@@ -238,7 +238,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         S07,
         document(S07, *QUEUE, profile=[{"pluginRef": "queue-scorer", "weight": -1}, "max-score-picker"]),
         "schedulingProfiles[0].plugins[0].weight",
-        "turns the scorer round",
+        "inverts the scorer",
     ),
     "weight of a picker": (
         S07,
@@ -305,7 +305,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "Add dataLayer",
     ),
     # Data layer
-    "empty data layer": (GIE15, document(GIE15, *QUEUE, dataLayer={"sources": []}), "dataLayer", "switches scraping off"),
+    "empty data layer": (GIE15, document(GIE15, *QUEUE, dataLayer={"sources": []}), "dataLayer", "disables scraping"),
     "data layer without metrics": (
         S08,
         document(S08, *QUEUE, "endpoint-notification-source", dataLayer={"sources": [{"pluginRef": "endpoint-notification-source", "extractors": []}]}),
@@ -370,7 +370,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         S07,
         pd(handler={"type": "disagg-profile-handler", "parameters": {"deciders": {"prefill": "prefix-based-pd-decider"}, "decodeProfile": "decode"}}),
         "plugins[7].parameters",
-        "do not mix",
+        "exclude each other",
     ),
     "old handler without a decider": (
         S07,
@@ -402,13 +402,13 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         S07,
         document(S07, precise(indexerConfig__tokenizersPoolConfig__uds=None), "max-score-picker"),
         "plugins[0].parameters.indexerConfig.tokenizersPoolConfig.uds.socketFile",
-        "cannot be reached",
+        "is unreachable",
     ),
     "bind and discover": (
         S07,
         document(S07, precise(kvEventsConfig__zmqEndpoint="tcp://0.0.0.0:5557"), "max-score-picker"),
         "plugins[0].parameters.kvEventsConfig.discoverPods",
-        "retry for ever",
+        "retries forever",
     ),
     "neither bind nor discover": (
         S07,
@@ -450,7 +450,7 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
             "max-score-picker",
         ),
         "plugins[0]",
-        "never hears a KV event",
+        "never receives a KV event",
     ),
     "producer without tokens": (
         R09,

@@ -17,7 +17,7 @@ def document(line: str, *plugins: t.Any, gates: t.Sequence[str] = (), profile: t
     entries = [{"type": item} if isinstance(item, str) else item for item in plugins]
     references: list[t.Any] = []
     for entry in entries:
-        found = catalogue.find(entry["type"], line)
+        found = catalogue.find_plugin(entry["type"], line)
         if found is not None and {"scorer", "filter", "picker"} & set(found.roles) and "saturation" not in found.roles:
             references.append({"pluginRef": entry.get("name", entry["type"]), **({"weight": 1} if "scorer" in found.roles else {})})
     made: Document = {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": "EndpointPickerConfig"}

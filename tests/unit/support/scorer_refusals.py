@@ -76,8 +76,8 @@ REFUSALS: list[tuple[dict[str, t.Any], str, str, str]] = [
     ({"preset": "precise_prefix", "scorers": {"precise_prefix": {"tokenizer_workers": 3}}}, "router-0.9", "scorers.precise_prefix.tokenizer_workers", "render"),
     ({"preset": "precise_prefix", "scorers": {"prefix": 1}}, "scheduler-0.8", "scorers.prefix", "the later one wins"),
     ({"scorers": {"queue": 1, "no_hit_lru": 1}}, "scheduler-0.7", "scorers.no_hit_lru", "no prefix scorer"),
-    ({"preset": "balanced", "plugins": [{"type": "queue-scorer"}], "scorers": {"queue": 1}}, "scheduler-0.7", "plugins", "do not mix"),
-    ({"preset": "balanced", "plugins": [{"type": "queue-scorer"}]}, "scheduler-0.7", "preset", "do not mix"),
+    ({"preset": "balanced", "plugins": [{"type": "queue-scorer"}], "scorers": {"queue": 1}}, "scheduler-0.7", "plugins", "exclude each other"),
+    ({"preset": "balanced", "plugins": [{"type": "queue-scorer"}]}, "scheduler-0.7", "preset", "exclude each other"),
     (
         {"plugins": [{"type": "queue-scorer"}, {"type": "max-score-picker", "parameters": {"maxNumOfEndpoint": 1}}]},
         "scheduler-0.7",

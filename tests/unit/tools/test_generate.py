@@ -40,6 +40,15 @@ def test_a_changed_spec_makes_its_readme_stale(root: Path, tmp_path: Path) -> No
     assert [path.name for path in load(tmp_path).stale()] == ["README.md"]
 
 
+def test_the_page_on_the_endpoint_picker_says_what_every_plugin_does() -> None:
+    from plugins.module_utils.epp.catalog.plugins import PLUGINS
+    from tools.endpoint_picker import MEANING, page, parameters
+
+    assert set(MEANING) == {plugin.type for plugin in PLUGINS}
+    assert [kind for kind in MEANING if f"| `{kind}` |" not in page()] == []
+    assert [plugin.type for plugin in PLUGINS if plugin.params and f"### `{plugin.type}`" not in parameters()] == []
+
+
 @pytest.fixture(name="schema")
 def _schema(root: Path) -> jsonschema.Draft202012Validator:
     schema = json.loads((root / "docs/user-file.schema.json").read_text(encoding="utf-8"))

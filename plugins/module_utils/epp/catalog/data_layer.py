@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Data producers, data sources, extractors and discovery of each release line (epp.md 3.5 and 3.6). Data only."""
+"""Data producers, data sources, extractors and discovery of each release line. Data only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRODUCERS: tuple[Plugin, ...] = (
         (
             Param("autoTune", "bool", True),
             Param("blockSizeTokens", "int", 16, low=1),
-            Param("blockSize", "int", retired="blockSize counts characters and is no longer read: write blockSizeTokens, in tokens."),
+            Param("blockSize", "int", obsolete="blockSize counts characters and is no longer read: write blockSizeTokens, in tokens."),
             Param("maxPrefixBlocksToMatch", "int", 256, low=1),
             Param("maxPrefixTokensToMatch", "int", 0, low=0),
             Param("lruCapacityPerServer", "int", 31250, low=1),
@@ -35,7 +35,7 @@ PRODUCERS: tuple[Plugin, ...] = (
         (
             Param("autoTune", "bool", True),
             Param("blockSizeTokens", "int", 16, low=1),
-            Param("blockSize", "int", retired="blockSize counts characters and is no longer read: write blockSizeTokens, in tokens."),
+            Param("blockSize", "int", obsolete="blockSize counts characters and is no longer read: write blockSizeTokens, in tokens."),
             Param("maxPrefixBlocksToMatch", "int", 2048, low=1),
             Param("maxPrefixTokensToMatch", "int", 131072, low=0),
             Param("lruCapacityPerServer", "int", 31250, low=1),
@@ -117,7 +117,7 @@ PRODUCERS: tuple[Plugin, ...] = (
             ),
             Param("estimate", "free"),
             Param(
-                "udsTokenizerConfig", "free", retired="The socket tokenizer is deprecated since router 0.9: write vllm.url, the address of a render sidecar."
+                "udsTokenizerConfig", "free", obsolete="The socket tokenizer is deprecated since router 0.9: write vllm.url, the address of a render sidecar."
             ),
         ),
         makes=("tokens",),

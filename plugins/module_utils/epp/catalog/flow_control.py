@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Flow control, saturation, admission, parsing and reporting plugins of each release line (epp.md 3.7). Data only."""
+"""Flow control, saturation, admission, parsing and reporting plugins of each release line. Data only."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All plugin types of all release lines, our own short names for them, and what happened to names that are gone (epp.md sections 3 and 4).
-
-Data, plus the two look-ups that every reader of it needs.
-"""
+"""All plugin types of all release lines, our aliases for them, and renamed or removed names, with lookups by type, line and role. Pure."""
 
 from __future__ import annotations
 
@@ -75,7 +72,7 @@ FAIRNESS_ALIASES: dict[str, str] = {
 }
 ORDERING_ALIASES: dict[str, str] = {"fcfs": "fcfs-ordering-policy", "edf": "edf-ordering-policy", "slo_deadline": "slo-deadline-ordering-policy"}
 
-# Spellings that neither an alias nor a type is, once hyphens, underscores, capitals and a final "scorer" are set aside.
+# Other accepted spellings, compared without hyphens, underscores, capitals and a trailing "scorer".
 OTHER_SPELLINGS: dict[str, str] = {
     "lora": "lora_affinity",
     "precise": "precise_prefix",
@@ -86,13 +83,13 @@ OTHER_SPELLINGS: dict[str, str] = {
     "preciseprefixcacheproducer": "precise_prefix",
     "sloawarerouting": "predicted_latency",
 }
-# The type an older line has in place of the one above.
+# Types with another name in older lines: (lines, name there).
 OLDER_TYPES: dict[str, tuple[frozenset[str], str]] = {"label-selector-filter": (SCHEDULER, "by-label-selector")}
 
 _PREDICTOR = "Use latency-scorer with predicted-latency-producer and the filters slo-headroom-tier-filter and prefix-cache-affinity-filter."
 _NO_PICKER = "No release of the endpoint picker has it. random-picker spreads requests evenly: preset round_robin uses it."
 
-# Types that are gone, renamed, or of another line: (lines that lack it, what to say).
+# Types that are removed, renamed, or of another line: (lines without it, what to write instead).
 TYPE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (ALL, Move("round-robin-picker", "random-picker", "", _NO_PICKER)),
     (ALL, Move("kv-cache-scorer", "kv-cache-utilization-scorer", "GIE 1.0")),
@@ -108,17 +105,17 @@ TYPE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (SCHEDULER, Move("token-producer", "tokenizer", "router 0.9")),
     (SCHEDULER, Move("precise-prefix-cache-producer", "precise-prefix-cache-scorer", "router 0.9")),
     (frozenset({S07}), Move("approx-prefix-cache-producer", "prefix-cache-scorer", "1.5", "Here its parameters belong to prefix-cache-scorer.")),
-    (frozenset({S07}), Move("utilization-detector", "saturationDetector", "1.5", "Here the thresholds stand in the section saturationDetector itself.")),
+    (frozenset({S07}), Move("utilization-detector", "saturationDetector", "1.5", "Here the thresholds are fields of the section saturationDetector.")),
 )
 
 _METERS = "It counted characters; write blockSizeTokens, in tokens."
 _INDEX = "These are parameters of approx-prefix-cache-producer: declare that plugin with them."
-_MODE = "No release of these knows a mode: preset prefix_aware scores approximately, preset precise_prefix follows KV events."
+_MODE = "No release has a mode: preset prefix_aware matches approximately, preset precise_prefix follows KV events."
 
-# Parameters that are gone, renamed, or belong elsewhere: type, lines, what to say. Names are compared without capitals and underscores.
+# Parameters that are removed, renamed or moved: (type, lines, what to write instead). Names are compared without capitals and underscores.
 PARAM_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     ("prefix-cache-scorer", ALL, Move("hashBlockSize", "blockSizeTokens", "GIE 1.4", _METERS)),
-    ("prefix-cache-scorer", ALL, Move("cacheHitBonus", "", "", "No release reads it: weigh the scorer instead.")),
+    ("prefix-cache-scorer", ALL, Move("cacheHitBonus", "", "", "No release reads it: set the weight of the scorer instead.")),
     ("prefix-cache-scorer", ALL, Move("mode", "", "", _MODE)),
     ("prefix-cache-scorer", ROUTER, Move("autoTune", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
     ("prefix-cache-scorer", ROUTER, Move("blockSizeTokens", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
@@ -137,10 +134,10 @@ NESTED_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     (
         "indexerConfig.tokenProcessorConfig",
         LLMD,
-        Move("tokenProcessorConfig", "tokenProcessorConfig", "scheduler 0.5", "It stands at the top of the plugin's parameters, not inside indexerConfig."),
+        Move("tokenProcessorConfig", "tokenProcessorConfig", "scheduler 0.5", "It is at the top of the plugin's parameters, not inside indexerConfig."),
     ),
 )
-# The same thing under an older name: resolved without a word.
+# Older names of the same parameter, resolved silently: (type, normalized name) to the parameter.
 SAME_PARAMS: dict[tuple[str, str], str] = {("load-aware-scorer", "queuethreshold"): "threshold"}
 
 _INDEX_BY_TYPE: dict[str, dict[str, Plugin]] = {}
@@ -149,26 +146,26 @@ for _plugin in PLUGINS:
         _INDEX_BY_TYPE.setdefault(_plugin.type, {})[_line] = _plugin
 
 
-def find(plugin_type: str, line: str) -> Plugin | None:
+def find_plugin(plugin_type: str, line: str) -> Plugin | None:
     """The description of a plugin type in a release line, or None when the line does not have it."""
     return _INDEX_BY_TYPE.get(plugin_type, {}).get(line)
 
 
 def lines_of(plugin_type: str) -> list[str]:
-    """The release lines that have a type, oldest first; [] for a type of no release."""
+    """The release lines that have a type, oldest first; [] for an unknown type."""
     return [line for line in LINES if line in _INDEX_BY_TYPE.get(plugin_type, {})]
 
 
 def types_of(line: str, role: str | None = None) -> list[str]:
-    """The types of a release line, of one role or of all."""
+    """The types of a release line, sorted; of one role if given."""
     return sorted(name for name, by_line in _INDEX_BY_TYPE.items() if line in by_line and (role is None or role in by_line[line].roles))
 
 
 def defaults_of(line: str) -> list[str]:
-    """The types that the endpoint picker starts by itself when nobody declares them."""
+    """The types that the endpoint picker creates by itself if they are not declared."""
     return sorted(name for name, by_line in _INDEX_BY_TYPE.items() if line in by_line and by_line[line].default)
 
 
-def plain(word: t.Any) -> str:
-    """A name without capitals, hyphens and underscores, to compare spellings."""
+def normalize(word: t.Any) -> str:
+    """A name without capitals, hyphens and underscores, for comparing spellings."""
     return str(word).replace("-", "").replace("_", "").lower()

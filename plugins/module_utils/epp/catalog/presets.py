@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The presets of the collection and what precise prefix matching and disaggregation need around them (epp.md 10, 12, 13). Data only."""
+"""The presets of the collection, and the options and settings of precise prefix matching, disaggregation and flow control. Data only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typing as t
 
 from .types import ALL, LLMD, R09, R10, ROUTER, S07, S08
 
-# Weights in the order in which the scorers run. `like`: what to use on a line that lacks the preset.
+# Scorers in the order in which they run. `like`: the preset to use on a line without this one; `why`: why the line lacks it.
 PRESETS: dict[str, dict[str, t.Any]] = {
     "round_robin": {"scorers": {}, "picker": "random", "lines": ALL},
     "queue": {"scorers": {"queue": 1}, "picker": "max_score", "lines": ALL},
@@ -20,7 +20,7 @@ PRESETS: dict[str, dict[str, t.Any]] = {
         "picker": "max_score",
         "lines": LLMD,
         "like": "prefix_aware",
-        "why": "Matching prefixes by KV events is llm-d's own; this endpoint picker only estimates them.",
+        "why": "Only llm-d matches prefixes by KV events; this endpoint picker estimates matches.",
     },
     "disaggregated": {
         "scorers": {"queue": 1, "prefix": 2},
@@ -28,14 +28,14 @@ PRESETS: dict[str, dict[str, t.Any]] = {
         "lines": LLMD,
         "like": "prefix_aware",
         "disaggregation": {},
-        "why": "Separate prefill and decode servers are llm-d's own; this endpoint picker knows no roles.",
+        "why": "Only llm-d has separate prefill and decode servers; this endpoint picker has no roles.",
     },
     "default": {"scorers": {"queue": 2, "kv_cache": 2, "prefix": 3}, "picker": "max_score", "lines": ALL},
 }
-ROUND_ROBIN_NOTE = "No release has a round-robin picker: the random picker gives every server the same share over time, without taking turns."
+ROUND_ROBIN_NOTE = "No release has a round-robin picker: the random picker gives every server the same share over time, but does not take turns."
 
-# How our short words for precise prefix matching become nested upstream parameters. `default` None: left out unless written.
-PRECISE_WORDS: dict[str, dict[str, t.Any]] = {
+# Options of precise prefix matching to upstream parameters. A default of None: omitted unless set.
+PRECISE_OPTIONS: dict[str, dict[str, t.Any]] = {
     "block_size": {"path": "tokenProcessorConfig.blockSize", "default": 16},
     "hash_seed": {"path": "tokenProcessorConfig.hashSeed", "default": "42"},
     "model": {"path": "indexerConfig.tokenizersPoolConfig.modelName", "default": None},
@@ -47,9 +47,10 @@ PRECISE_WORDS: dict[str, dict[str, t.Any]] = {
     "speculative": {"path": "speculativeIndexing", "default": None},
     "speculative_ttl": {"path": "speculativeTTL", "default": None},
 }
-# Words about the way of the KV events; `kv_events` is discover (the endpoint picker dials each server) or bind (the servers dial it).
-PRECISE_EVENTS = {"kv_events": ("discover", "bind"), "kv_events_port": 5557, "render_url": "http://localhost:8082"}
-PRECISE_TOKENIZER_ONLY = frozenset({"tokenizer_workers", "tokenizer_socket"})  # words of the socket tokenizer, which the router does not have
+# Transport of KV events. discover: the endpoint picker connects to each server; bind: the servers connect to it.
+KV_EVENT_MODES = ("discover", "bind")
+PRECISE_EVENTS = {"kv_events_port": 5557, "render_url": "http://localhost:8082"}
+PRECISE_TOKENIZER_ONLY = frozenset({"tokenizer_workers", "tokenizer_socket"})  # options of the socket tokenizer, which the router does not have
 
 ROLE_LABEL = "llm-d.ai/role"
 SERVING_LABEL = "llm-d.ai/inference-serving"
@@ -62,12 +63,12 @@ CONNECTORS: dict[str, tuple[str, ...]] = {
     R09: ("nixlv2", "shared-storage", "sglang", "mooncake"),
     R10: ("nixlv2", "shared-storage", "sglang", "mooncake", "offloading"),
 }
-# The sidecar of a decode server: it listens where the pool points and passes on to the server behind it.
+# The routing sidecar of a decode server listens on the pool's target port and forwards to the server on this port.
 SIDECAR_SERVER_PORT = 8200
 SIDECAR_SERVER_FLAG: dict[str, str] = {S07: "--vllm-port", S08: "--vllm-port", R09: "--vllm-port", R10: "--model-server-port"}
 SIDE_CHANNEL_PORT = 5600
 
-# Producers that nothing starts by itself, by the alias of the scorer or filter that lives on them.
+# Producers that must be declared, by the alias of the scorer or filter that reads them.
 COMPANIONS: dict[str, tuple[str, ...]] = {
     "token_load": ("inflight-load-producer",),
     "latency": ("predicted-latency-producer",),
@@ -75,29 +76,29 @@ COMPANIONS: dict[str, tuple[str, ...]] = {
     "prefix_affinity": ("approx-prefix-cache-producer", "predicted-latency-producer"),
     "concurrency": ("inflight-load-producer",),
 }
-# Written even when the user leaves them out: the release's real default is not the documented one. active-request-scorer of scheduler 0.7
-# and 0.8 reads a missing maxBusyScore as 0, so that every server with a request in flight would score the same 0.
-FIRM_DEFAULTS: dict[str, dict[str, t.Any]] = {"active-request-scorer": {"maxBusyScore": 1.0}}
-FIRM_LINES = frozenset({S07, S08})
+# Parameters that are always written, because the real default of these lines differs from the documented one: active-request-scorer of
+# scheduler 0.7 and 0.8 reads a missing maxBusyScore as 0, so every server with an in-flight request would score 0.
+WRITTEN_DEFAULTS: dict[str, dict[str, t.Any]] = {"active-request-scorer": {"maxBusyScore": 1.0}}
+WRITTEN_DEFAULT_LINES = frozenset({S07, S08})
 INDEX_HOME = "approx-prefix-cache-producer"
 INDEX_MOVED_LINES = ALL - {S07}
 
-FRIENDLY_SATURATION = {
+SATURATION_OPTIONS = {
     "queue_depth": "queueDepthThreshold",
     "kv_cache_utilization": "kvCacheUtilThreshold",
     "staleness": "metricsStalenessThreshold",
     "headroom": "headroom",
 }
-FRIENDLY_FLOW = {"max_bytes": "maxBytes", "max_requests": "maxRequests", "request_ttl": "defaultRequestTTL", "eviction": "enableEviction"}
-FRIENDLY_BAND = {"priority": "priority", "max_bytes": "maxBytes", "max_requests": "maxRequests"}
+FLOW_OPTIONS = {"max_bytes": "maxBytes", "max_requests": "maxRequests", "request_ttl": "defaultRequestTTL", "eviction": "enableEviction"}
+BAND_OPTIONS = {"priority": "priority", "max_bytes": "maxBytes", "max_requests": "maxRequests"}
 
-# What users should hear about a scorer whatever the release (second part: the lines it is true for).
+# Notes for users about a scorer: (lines, text).
 SCORER_NOTES: dict[str, tuple[tuple[frozenset[str], str], ...]] = {
     "session_affinity": (
         (
             frozenset({S07}),
             (
-                "session_affinity: this release adds its token after the response headers have left, so clients never see it; they must send "
+                "session_affinity: this release adds its token after the response headers were sent, so clients never receive it; they must send "
                 "x-session-token themselves: base64 of NAMESPACE/POD."
             ),
         ),
@@ -109,7 +110,7 @@ SCORER_NOTES: dict[str, tuple[tuple[frozenset[str], str], ...]] = {
         (
             frozenset({S07, S08}),
             (
-                "precise_prefix: scores are stretched between the shortest and the longest match, so the server with the shortest match "
+                "precise_prefix: scores are scaled between the shortest and the longest match, so the server with the shortest match "
                 "gets 0, like one without any."
             ),
         ),

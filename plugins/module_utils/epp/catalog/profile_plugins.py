@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every filter, picker, profile handler and decider of each release line, with its parameters (epp.md 3.2 to 3.4). Data only."""
+"""Every filter, picker, profile handler and decider of each release line, with its parameters. Data only."""
 
 from __future__ import annotations
 
-from .scorers import INFLIGHT_NAME, MATCH_NAME, PREDICTION_NAME, SESSION, TOPOLOGY_NAME, UNIT
+from .scorers import INFLIGHT_NAME, MATCH_NAME, PREDICTION_NAME, SESSION, TOPOLOGY_NAME, fraction
 from .types import ALL, LLMD, NEWEST, ON_15, ROUTER, SCHEDULER, SINCE_15, Param, Plugin
 
 _SELECTOR = (
@@ -20,7 +20,6 @@ _SELECTOR = (
         ),
     ),
 )
-
 
 FILTERS: tuple[Plugin, ...] = (
     Plugin("decode-filter", ("filter",), LLMD, blind=True),
@@ -41,8 +40,8 @@ FILTERS: tuple[Plugin, ...] = (
         ("filter",),
         ON_15,
         (
-            Param("affinityThreshold", "float", 0.8, **UNIT),
-            Param("explorationProbability", "float", 0.01, **UNIT),
+            fraction("affinityThreshold", 0.8),
+            fraction("explorationProbability", 0.01),
             Param("maxTTFTPenaltyMs", "float", 5000, low=0),
         ),
         needs=("prefix", "latency"),
@@ -52,8 +51,8 @@ FILTERS: tuple[Plugin, ...] = (
         ("filter",),
         ROUTER,
         (
-            Param("affinityThreshold", "float", 0.8, **UNIT),
-            Param("explorationProbability", "float", 0, **UNIT),
+            fraction("affinityThreshold", 0.8),
+            fraction("explorationProbability", 0),
             Param("maxTTFTPenaltyMs", "float", 18000, low=0),
             Param("ttftSource", "str", "prefillThroughput", choices=("prefillThroughput", "latencyPredictor")),
             Param("peakPrefillThroughput", "float", 15928, above=0),
@@ -63,7 +62,7 @@ FILTERS: tuple[Plugin, ...] = (
         ),
         needs=("prefix",),
     ),
-    Plugin("slo-headroom-tier-filter", ("filter",), SINCE_15, (Param("epsilonExploreNeg", "float", 0.01, **UNIT), PREDICTION_NAME), needs=("latency",)),
+    Plugin("slo-headroom-tier-filter", ("filter",), SINCE_15, (fraction("epsilonExploreNeg", 0.01), PREDICTION_NAME), needs=("latency",)),
     Plugin("session-affinity-filter", ("filter",), ROUTER, SESSION, alpha=NEWEST),
     Plugin(
         "endpoint-attribute-filter",
@@ -129,18 +128,13 @@ FILTERS: tuple[Plugin, ...] = (
     Plugin("header-based-testing-filter", ("filter",), ALL, blind=True),
 )
 
-
 _HOW_MANY = (Param("maxNumOfEndpoints", "int", 1, low=1),)
-
 
 PICKERS: tuple[Plugin, ...] = tuple(Plugin(name, ("picker",), ALL, _HOW_MANY) for name in ("max-score-picker", "random-picker", "weighted-random-picker"))
 
-
 _PROFILES = ("decode", "prefill", "encode")
 
-
 _MOVED_LIMIT = "It counted characters until scheduler 0.5 and is not read since: write nonCachedTokens, in tokens, at the prefix-based-pd-decider."
-
 
 _FLAT = (
     Param("decodeProfile", "str"),
@@ -150,7 +144,6 @@ _FLAT = (
     Param("prefillDeciderPluginName", "str", refers="decider"),
     Param("encodeDeciderPluginName", "str", refers="decider"),
 )
-
 
 HANDLERS: tuple[Plugin, ...] = (
     Plugin("single-profile-handler", ("handler",), ALL, blind=True, default=True),
@@ -162,8 +155,8 @@ HANDLERS: tuple[Plugin, ...] = (
             Param("profiles", "object", fields=tuple(Param(name, "str", name) for name in _PROFILES)),
             Param("deciders", "object", fields=(Param("prefill", "str", refers="decider"), Param("encode", "str", refers="decider"))),
             Param("stageOrder", "str", "decode-first", choices=("decode-first", "prefill-first"), lines=NEWEST),
-            Param("threshold", "int", retired=_MOVED_LIMIT),
-            Param("hashBlockSize", "int", retired=_MOVED_LIMIT),
+            Param("threshold", "int", obsolete=_MOVED_LIMIT),
+            Param("hashBlockSize", "int", obsolete=_MOVED_LIMIT),
             *_FLAT,
         ),
     ),
@@ -179,8 +172,8 @@ HANDLERS: tuple[Plugin, ...] = (
             Param("primaryPort", "int", 0, low=0, high=65535),
             Param("deciderPluginName", "str", "prefix-based-pd-decider", refers="decider"),
             MATCH_NAME,
-            Param("threshold", "int", retired=_MOVED_LIMIT),
-            Param("hashBlockSize", "int", retired=_MOVED_LIMIT),
+            Param("threshold", "int", obsolete=_MOVED_LIMIT),
+            Param("hashBlockSize", "int", obsolete=_MOVED_LIMIT),
         ),
         deprecated="deprecated: disagg-profile-handler replaces it.",
     ),

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each release line says of the EndpointPickerConfig document itself (epp.md sections 2 and 4). Data only."""
+"""The EndpointPickerConfig document of each release line: API versions, feature gates, fields, renames, flags. Data only."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ OLD_API = "inference.networking.x-k8s.io/v1alpha1"
 NEW_API = "llm-d.ai/v1alpha1"
 KIND = "EndpointPickerConfig"
 
-_FLOW = "switches the flow-control layer on"
-_GATES_15 = {"dataLayer": "", "flowControl": _FLOW, "enableLegacyMetrics": "goes back to the scraping of before 1.5"}
+_FLOW = "enables the flow-control layer"
+_GATES_15 = {"dataLayer": "", "flowControl": _FLOW, "enableLegacyMetrics": "uses the scraping of releases before 1.5"}
 
 LINE_FACTS: dict[str, Line] = {
     S07: Line(
@@ -29,7 +29,7 @@ LINE_FACTS: dict[str, Line] = {
     R10: Line(
         R10,
         (NEW_API, OLD_API),
-        {"flowControl": _FLOW, "haPopulateNonLeaderDatastore": "keeps the data of replicas that do not lead up to date"},
+        {"flowControl": _FLOW, "haPopulateNonLeaderDatastore": "keeps the data store of replicas that are not the leader up to date"},
         gate_values=True,
         strict=True,
         ordered=False,
@@ -56,7 +56,7 @@ _SOURCES = Param(
 )
 _DETECTOR = (Param("pluginRef", "str", refers="saturation"),)
 
-# The document as a tree of parameters. Decoding is strict in every release: one unknown field stops the EPP.
+# The document as a tree of parameters. Decoding is strict in every release: an unknown field stops the EPP.
 DOCUMENT: tuple[Param, ...] = (
     Param("apiVersion", "str", required=True),
     Param("kind", "str", required=True, choices=(KIND,)),
@@ -109,7 +109,7 @@ DOCUMENT: tuple[Param, ...] = (
 
 _TO_DETECTOR = "Since 1.5 the thresholds are parameters of the plugin utilization-detector; name that plugin in saturationDetector.pluginRef."
 
-# Fields of another release: where their content goes here.
+# Fields of other releases: (lines without the field, what to write there).
 FIELD_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (SINCE_15, Move("data", "dataLayer", "1.5")),
     (frozenset({S07}), Move("dataLayer", "data", "1.5", "This line is older: it calls the section data.")),
@@ -129,20 +129,20 @@ FIELD_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (UNTIL_15, Move("flowControl.saturationDetector", "saturationDetector", "router 0.9", "This line is older: write saturationDetector at the top.")),
 )
 
-# Gates of another release: what to do about them here.
+# Feature gates of other releases: (lines without the gate, what to do there).
 GATE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (SINCE_15, Move("prepareDataPlugins", "", "1.5", "Leave it out: since 1.5 data producers always run.")),
     (frozenset({R10}), Move("dataLayer", "", "router 0.10", "Leave it out: the data layer is always on.")),
     (ROUTER, Move("enableLegacyMetrics", "", "router 0.9", "Leave it out: the scraping of before 1.5 is gone.")),
 )
 
-# Deprecated forms that still work: a word of warning each.
+# Deprecated fields that still work: (lines, field, note).
 FIELD_NOTES: tuple[tuple[frozenset[str], str, str], ...] = (
     (ROUTER, "saturationDetector", "saturationDetector at the top is deprecated since router 0.9; flowControl.saturationDetector replaces it."),
     (ROUTER, "parser", "parser is deprecated since router 0.9; requestHandler.parsers replaces it."),
 )
 
-# Flags that stop the EPP of every one of these lines (since GIE 1.4), and what replaced them.
+# Flags that stop the EPP of every line (since GIE 1.4), and the parameter of the metrics extractor that replaced each.
 FORBIDDEN_FLAGS: dict[str, str] = {
     "total-queued-requests-metric": "queuedRequestsSpec",
     "total-running-requests-metric": "runningRequestsSpec",
@@ -150,7 +150,7 @@ FORBIDDEN_FLAGS: dict[str, str] = {
     "lora-info-metric": "loraSpec",
     "cache-info-metric": "cacheInfoSpec",
 }
-METRICS_EXTRACTOR: dict[str, str] = {S07: "model-server-protocol-metrics"} | {line: "core-metrics-extractor" for line in (*ON_15, *ROUTER)}
+METRICS_EXTRACTOR: dict[str, str] = {S07: "model-server-protocol-metrics"} | dict.fromkeys((*ON_15, *ROUTER), "core-metrics-extractor")
 BOOLEAN_FLAGS = frozenset(
     {
         "disable-endpoint-subset-filter",

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every scorer of each release line, with its parameters (epp.md 3.1). Data only."""
+"""Every scorer of each release line, with its parameters. What they score: docs/endpoint-picker.md. Data only."""
 
 from __future__ import annotations
 
@@ -9,35 +9,32 @@ from .types import ALL, LLMD, NEWEST, ON_15, R09, ROUTER, S07, S08, SCHEDULER, S
 
 INFLIGHT_NAME = Param("inFlightLoadProducerName", "str", lines=ROUTER, refers="producer")
 
-
 MATCH_NAME = Param("prefixMatchInfoProducerName", "str", lines=ROUTER, refers="producer")
-
 
 PREDICTION_NAME = Param("latencyPredictionInfoProducerName", "str", lines=ROUTER, refers="producer")
 
 
-UNIT = {"low": 0, "high": 1}
+def fraction(name: str, default: float, lines: frozenset[str] = ALL) -> Param:
+    """A parameter from 0 to 1."""
+    return Param(name, "float", default, low=0, high=1, lines=lines)
 
 
 _STRATEGY = Param("headroomSelectionStrategy", "str", "least", choices=("least", "most"))
 
-
 _COMPOSITE = tuple(Param(f"composite{name}Weight", "float", 1, low=0) for name in ("KV", "Queue", "Prefix"))
-
 
 _CHARACTERS = "blockSize counts characters and is no longer read: write blockSizeTokens, in tokens (about a quarter of the characters)."
 
 
-# The approximate prefix index: on scheduler-0.7 inside the scorer, from 1.5 on in a producer of its own.
+# The approximate prefix index: in the scorer on scheduler-0.7, in a separate producer since 1.5.
 PREFIX_INDEX = (
     Param("autoTune", "bool", True),
     Param("blockSizeTokens", "int", 16, low=1),
-    Param("blockSize", "int", retired=_CHARACTERS),
+    Param("blockSize", "int", obsolete=_CHARACTERS),
     Param("maxPrefixBlocksToMatch", "int", 256, low=1),
     Param("maxPrefixTokensToMatch", "int", 0, low=0, lines=SINCE_15),
     Param("lruCapacityPerServer", "int", 31250, low=1),
 )
-
 
 _TOKENIZERS = Param(
     "tokenizersPoolConfig",
@@ -48,17 +45,14 @@ _TOKENIZERS = Param(
         Param("modelName", "str", required=True),
         Param("workersCount", "int", 5, low=1),
         Param("uds", "object", fields=(Param("socketFile", "str"), Param("useTCP", "bool"), Param("modelTokenizerMap", "map"))),
-        Param("hf", "free", retired="The tokenizer runs in a sidecar since scheduler 0.5: write uds.socketFile."),
-        Param("local", "free", retired="The tokenizer runs in a sidecar since scheduler 0.5: write uds.socketFile."),
+        Param("hf", "free", obsolete="The tokenizer runs in a sidecar since scheduler 0.5: write uds.socketFile."),
+        Param("local", "free", obsolete="The tokenizer runs in a sidecar since scheduler 0.5: write uds.socketFile."),
     ),
 )
 
-
-_NO_TOKENIZERS = Param("tokenizersPoolConfig", "free", lines=ROUTER, retired="The router takes tokens from a token-producer: declare one and leave this out.")
-
+_NO_TOKENIZERS = Param("tokenizersPoolConfig", "free", lines=ROUTER, obsolete="The router gets tokens from a token-producer: declare one and leave this out.")
 
 _REDIS = (Param("address", "str"), Param("backendType", "str", lines=LLMD - NEWEST), Param("enableRDMA", "bool", lines=LLMD - NEWEST))
-
 
 _INDEXER = (
     Param(
@@ -110,7 +104,6 @@ PRECISE_INDEX = (
     Param("speculativeTTL", "duration", "2s"),
 )
 
-
 _PREDICTED_LATENCY = (
     Param("samplingMean", "float", 1000, above=0),
     Param("maxSampledTokens", "int", 0, low=0),
@@ -121,9 +114,9 @@ _PREDICTED_LATENCY = (
     Param("headroomTPOTWeight", "float", 0.2, low=0),
     _STRATEGY,
     *_COMPOSITE,
-    Param("epsilonExploreSticky", "float", 0.01, **UNIT),
-    Param("epsilonExploreNeg", "float", 0.01, **UNIT),
-    Param("affinityGateTau", "float", 0.8, **UNIT),
+    fraction("epsilonExploreSticky", 0.01),
+    fraction("epsilonExploreNeg", 0.01),
+    fraction("affinityGateTau", 0.8),
     Param("affinityGateTauGlobal", "float", 0.99, above=0, high=1),
     Param("affinityMaxTTFTPenaltyMs", "float", 5000, low=0, lines=ON_15),
     Param("contextTTL", "nanoseconds", 300_000_000_000),
@@ -131,7 +124,6 @@ _PREDICTED_LATENCY = (
     Param("streamingMode", "bool", True),
     Param("endpointRoleLabel", "str"),
 )
-
 
 _SESSION_ID = Param(
     "sessionIdConfig",
@@ -144,7 +136,6 @@ _SESSION_ID = Param(
     ),
 )
 
-
 SESSION = (
     Param("headerName", "str", "x-session-token", lines=frozenset({R09})),
     Param("strategy", "str", "encoded_endpoint_header", choices=("encoded_endpoint_header", "session_id"), lines=NEWEST),
@@ -153,9 +144,7 @@ SESSION = (
     Param("profileName", "str", lines=ROUTER),
 )
 
-
 TOPOLOGY_NAME = Param("topologyProducerName", "str", refers="extractor")
-
 
 SCORERS: tuple[Plugin, ...] = (
     Plugin("queue-scorer", ("scorer",), ALL, blind=True, needs=("metrics",)),
@@ -168,7 +157,7 @@ SCORERS: tuple[Plugin, ...] = (
         "prefix-cache-scorer",
         ("scorer",),
         ROUTER,
-        (MATCH_NAME, Param("matchLengthWeight", "float", 0, **UNIT, lines=NEWEST), Param("matchLengthScaleTokens", "int", 8192, low=1, lines=NEWEST)),
+        (MATCH_NAME, fraction("matchLengthWeight", 0, lines=NEWEST), Param("matchLengthScaleTokens", "int", 8192, low=1, lines=NEWEST)),
         needs=("prefix",),
     ),
     Plugin("precise-prefix-cache-scorer", ("scorer",), frozenset({S07}), PRECISE_INDEX, makes=("precise",)),
@@ -189,7 +178,7 @@ SCORERS: tuple[Plugin, ...] = (
         (
             Param("requestTimeout", "duration", "2m", lines=SCHEDULER),
             Param("idleThreshold", "int", 0, low=0),
-            Param("maxBusyScore", "float", 1, **UNIT),
+            fraction("maxBusyScore", 1),
             INFLIGHT_NAME,
         ),
     ),

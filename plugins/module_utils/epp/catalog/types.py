@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The words in which the endpoint picker's plugins and parameters are described. Shapes only; the facts are in the catalogue."""
+"""Types of the catalog: release lines, plugins, parameters, renames. Shapes only."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ ON_15 = frozenset({GIE15, S08})
 ROUTER = frozenset({R09, R10})
 NEWEST = frozenset({R10})
 
-# int, float, bool, str and strs (a list of texts) say what they are. duration: text such as "200ms". nanoseconds: a raw number.
-# quantity: a number or text such as "1Gi". object: has `fields`. objects: a list of those. map: text to text. free: anything.
+# strs: a list of strings. duration: a string such as "200ms". nanoseconds: an integer. quantity: an integer or a string such as "1Gi".
+# object: a mapping with `fields`. objects: a list of those. map: strings to strings. free: any value.
 Kind = t.Literal["int", "float", "bool", "str", "strs", "duration", "nanoseconds", "quantity", "object", "objects", "map", "free"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Param:
-    """One parameter: its upstream name, what it may hold, in which release lines it exists.
+    """One parameter: its upstream name, the values it accepts, the release lines that have it.
 
-    `low`/`high` are inclusive, `above`/`below` exclusive. `refers` names the role of the plugin the value must name.
-    `retired` says why it must not be written although the release knows the name.
+    `low`/`high` are inclusive, `above`/`below` exclusive. `refers` is the role of the plugin that the value must name.
+    `obsolete` says why it must not be set although the release accepts the name.
     """
 
     name: str
@@ -44,15 +44,15 @@ class Param:
     fields: tuple[Param, ...] = ()
     lines: frozenset[str] = ALL
     refers: str = ""
-    retired: str = ""
+    obsolete: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Plugin:
-    """One plugin type as a set of release lines knows it.
+    """One plugin type in a set of release lines.
 
-    `roles`: the slots it fills. `blind`: its factory never looks at its parameters. `alpha`: lines where the EPP needs
-    --allow-experimental-plugins for it. `needs`/`makes`: the per-server data it reads and writes. `default`: started by itself when not declared.
+    `roles`: the extension points it implements. `blind`: it ignores its parameters. `alpha`: lines where it needs --allow-experimental-plugins.
+    `needs`/`makes`: the per-server data it reads and writes. `default`: created by the EPP if it is not declared.
     """
 
     type: str
@@ -70,25 +70,25 @@ class Plugin:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """What a release line says of the document itself. `gates`: name to what it does ("" means: no effect any more)."""
+    """Properties of the document in a release line. `gates`: feature gate to its effect, "" if it no longer has one."""
 
     name: str
     api_versions: tuple[str, ...]
     gates: t.Mapping[str, str]
     gate_values: bool = False  # accepts name=true and name=false
-    strict: bool = False  # refuses unknown plugin parameters; the others ignore them silently
+    strict: bool = False  # refuses unknown plugin parameters; other lines ignore them silently
     integer_weights: bool = False
-    ordered: bool = True  # a plugin named by another one must be declared before it
-    header_handler: bool = True  # P/D needs a plugin that writes the prefill header
+    ordered: bool = True  # a plugin must be declared before the plugin that names it
+    header_handler: bool = True  # disaggregation needs a plugin that writes the prefill header
     inline_saturation: bool = False
     data_by_gate: bool = False  # data producers run only with the gate prepareDataPlugins, and scorers find each other by plugin name
     data_section: str = "dataLayer"
-    clears_metrics: bool = False  # a dataLayer section without the metrics source switches scraping off
+    clears_metrics: bool = False  # a dataLayer section without the metrics source disables scraping
 
 
 @dataclasses.dataclass(frozen=True)
 class Move:
-    """A name that is no longer, or not here, right: what to write instead."""
+    """A renamed, removed or moved name. `new`: the name to use; `when`: the release of the change; `how`: advice to show instead of the names."""
 
     old: str
     new: str

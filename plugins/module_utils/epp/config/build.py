@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user says about scheduling becomes a right EndpointPickerConfig for their release line. Pure: no I/O, no clock, no chance.
+"""Builds the EndpointPickerConfig of a release line from the user's scheduler block, and validates it. Pure.
 
-`build` is the entry; `epp_explain.explain` works out a decision with its result.
+`explain/decision.py` works out a decision with the result.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import typing as t
 
 from ...common.yaml_text import to_yaml
 from ...schema.fields import Problem, show, suggest
-from ..catalog import plugins as catalogue
+from ..catalog import plugins as catalog
 from ..catalog import presets
 from ..catalog.release_lines import KIND, LINE_FACTS
-from ..document import view
+from ..document import parse_config
 from ..rules import check
-from . import features as pieces
 from .draft import Draft
-from .kv_cache_metric import kv_cache_metric
+from .features import flow_control, kv_cache_metric, saturation
+from .prefix_scorers import declare_scorer
+from .profiles_by_role import disaggregate
 from .requirements import requirements
-from .resolve import Findings, Part, block, named_parts, preset, resolve, scorers
+from .resolve import Findings, Part, known_options, resolve_alias, resolve_list, resolve_preset, resolve_scorers
 
 __all__ = ["Built", "Problem", "build"]
 EMPTY_REQUIRES: dict[str, t.Any] = {
@@ -39,9 +40,9 @@ EMPTY_REQUIRES: dict[str, t.Any] = {
 
 @dataclasses.dataclass(frozen=True)
 class Built:
-    """The document and its YAML text, what it requires elsewhere, notes, and problems.
+    """The document, its YAML text, what it requires of the rest of the deployment, notes, and problems.
 
-    With problems, `document` is {} and `text` is "": nothing half right can be deployed. Problem paths are relative to the scheduler block.
+    With problems, `document` is {} and `text` is "", so that nothing invalid can be deployed. Problem paths are relative to the scheduler block.
     """
 
     document: dict[str, t.Any]
@@ -52,10 +53,10 @@ class Built:
 
 
 def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str, t.Any] | None = None) -> Built:
-    """Turn a `scheduler:` block into the configuration of a release line; never raises for a user's mistake.
+    """Build the configuration of a release line from a `scheduler:` block; never raises for a user's mistake.
 
-    `context` (all optional) is what the rest of the deployment says, None where it says nothing: engine ("vllm" or "simulator"), model (served name),
-    block_size, hash_seed, port, epp_service (host name), server_args, server_env, epp_args.
+    `context`: settings of the rest of the deployment, None for unknown ones: engine ("vllm" or "simulator"), model (served name), block_size,
+    hash_seed, port, epp_service (host name), server_args, server_env, epp_args.
     """
     found = Findings()
     if release not in LINE_FACTS:
@@ -63,7 +64,7 @@ def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str
         found.refuse("release", release, f"there is no release line {show(release)}.", f"Did you mean {near}?" if near else f"Known: {', '.join(LINE_FACTS)}.")
         return Built({}, "", copy.deepcopy(EMPTY_REQUIRES), [], found.problems)
     around = {} if context is None else context
-    asked = block(scheduler, found)
+    asked = known_options(scheduler, found)
     if any(asked.get(key) for key in ("plugins", "profiles", "document")):
         draft, document = _raw(asked, release, found)
     else:
@@ -74,13 +75,13 @@ def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str
     if problems:
         return Built({}, "", copy.deepcopy(EMPTY_REQUIRES), found.notes, problems)
     document = copy.deepcopy(document)
-    requires = requirements(view(document, release), around, asked)
+    requires = requirements(parse_config(document, release), around, asked)
     notes = list(dict.fromkeys([*found.notes, *check.notes(document, release)]))
     return Built(document, to_yaml(document), requires, notes, [])
 
 
 def _distinct(problems: list[Problem]) -> list[Problem]:
-    """Each problem once, in order: a scorer that stands in two profiles is wrong only once."""
+    """Each problem once, in order: a mistake in a scorer of two profiles is reported once."""
     kept: dict[tuple[str, str], Problem] = {}
     for problem in problems:
         kept.setdefault((problem.path, problem.reason), problem)
@@ -88,18 +89,18 @@ def _distinct(problems: list[Problem]) -> list[Problem]:
 
 
 def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], found: Findings) -> Draft:
-    """The document of a preset and of what is written next to it."""
+    """The document of a preset and of the options next to it."""
     draft = Draft(line)
     shaped = asked.keys() & {"scorers", "disaggregation", "picker", "filters"}
-    base = preset(asked.get("preset") or (None if shaped else "default"), line, found)
-    parts = scorers(asked.get("scorers") or {}, base["scorers"], line, "scorers", found)
-    if not parts and found.problems:  # stand in for what was refused, so that its absence is not refused as well
-        parts = scorers({}, presets.PRESETS["default"]["scorers"], line, "scorers", found)
+    base = resolve_preset(asked.get("preset") or (None if shaped else "default"), line, found)
+    parts = resolve_scorers(asked.get("scorers") or {}, base["scorers"], line, "scorers", found)
+    if not parts and found.problems:  # in place of the refused scorers, so that the lack of scorers is not reported as well
+        parts = resolve_scorers({}, presets.PRESETS["default"]["scorers"], line, "scorers", found)
     picker = _picker(asked, base, parts, line, found)
-    filters = named_parts(asked.get("filters") or [], catalogue.FILTER_ALIASES, "filter", line, "filters", found)
+    filters = resolve_list(asked.get("filters") or [], catalog.FILTER_ALIASES, "filter", line, "filters", found)
     disaggregation = asked.get("disaggregation", base.get("disaggregation"))
-    if disaggregation is not None and "disagg-profile-handler" in catalogue.types_of(line):
-        pieces.disaggregate(draft, disaggregation, parts, [draft.declare_part(item) for item in filters], picker, context, found)
+    if disaggregation is not None and "disagg-profile-handler" in catalog.types_of(line):
+        disaggregate(draft, disaggregation, parts, [draft.declare_part(item) for item in filters], picker, context, found)
     else:
         _single(draft, asked, parts, filters, picker, context, found)
         if disaggregation is not None and not found.problems:
@@ -107,11 +108,11 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
                 "disaggregation",
                 disaggregation,
                 f"{line} knows no separate prefill and decode servers.",
-                f"Leave it out, or use a release that has them: {', '.join(catalogue.lines_of('disagg-profile-handler'))}.",
+                f"Leave it out, or use a release that has them: {', '.join(catalog.lines_of('disagg-profile-handler'))}.",
             )
-    pieces.saturation(draft, asked.get("saturation") or {}, found)
+    saturation(draft, asked.get("saturation") or {}, found)
     if asked.get("flow_control") is not None:
-        pieces.flow_control(draft, asked["flow_control"], found)
+        flow_control(draft, asked["flow_control"], found)
     if asked.get("kv_cache_metric"):
         kv_cache_metric(draft, asked["kv_cache_metric"], found)
     _gates(draft, asked, found)
@@ -120,40 +121,40 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
 
 
 def _picker(asked: dict[str, t.Any], base: dict[str, t.Any], parts: list[Part], line: str, found: Findings) -> Part:
-    """The picker: the one asked for, else the preset's; a preset without scores that was given scorers looks at them."""
+    """The requested picker, else the preset's; max_score instead of random if there are scorers."""
     word = asked.get("picker") or ("max_score" if parts and base["picker"] == "random" else base["picker"])
-    resolved = resolve(word, catalogue.PICKER_ALIASES, "picker", line, "picker", found) or ("max_score", catalogue.PICKER_ALIASES["max_score"])
+    resolved = resolve_alias(word, catalog.PICKER_ALIASES, "picker", line, "picker", found) or ("max_score", catalog.PICKER_ALIASES["max_score"])
     path = "picker" if asked.get("picker") else "picker_parameters" if asked.get("picker_parameters") else "preset"
     if asked.get("picker") and resolved[0] == "random" and parts:
-        found.notes.append("The random picker never looks at scores: the scorers run for nothing.")
+        found.notes.append("The random picker ignores scores: the scorers have no effect.")
     return Part(resolved[0], resolved[1], "picker_parameters" if asked.get("picker_parameters") else path, 1, dict(asked.get("picker_parameters") or {}))
 
 
 def _single(
     draft: Draft, asked: dict[str, t.Any], parts: list[Part], filters: list[Part], picker: Part, context: t.Mapping[str, t.Any], found: Findings
 ) -> None:
-    """One profile, run by the single-profile handler or by the one that was asked for."""
-    references = [(pieces.declare_scorer(draft, part, context, "", found), part) for part in parts]
+    """One profile, run by the single-profile handler or the requested one."""
+    references = [(declare_scorer(draft, part, context, "", found), part) for part in parts]
     for item in filters:
         for companion in presets.COMPANIONS.get(item.alias, ()):
-            if draft.line in catalogue.lines_of(companion):
+            if draft.line in catalog.lines_of(companion):
                 draft.declare(companion, origin=item.path)
     names = [draft.declare_part(item) for item in filters]
     chosen = draft.declare_part(picker)
     word = asked.get("profile_handler") or "single"
-    resolved = resolve(word, catalogue.HANDLER_ALIASES, "handler", draft.line, "profile_handler", found) or ("single", catalogue.HANDLER_ALIASES["single"])
+    resolved = resolve_alias(word, catalog.HANDLER_ALIASES, "handler", draft.line, "profile_handler", found) or ("single", catalog.HANDLER_ALIASES["single"])
     if resolved[0] in ("disaggregated", "pd"):
         found.refuse(
             "profile_handler",
             word,
-            "it runs prefill and decode profiles, which are not there.",
+            "it runs prefill and decode profiles, and there are none.",
             "Write preset: disaggregated, or disaggregation: true next to your scorers.",
         )
-        resolved = ("single", catalogue.HANDLER_ALIASES["single"])
+        resolved = ("single", catalog.HANDLER_ALIASES["single"])
     path = "profile_handler_parameters" if asked.get("profile_handler_parameters") else "profile_handler"
     draft.declare_part(Part(resolved[0], resolved[1], path, 1, dict(asked.get("profile_handler_parameters") or {})))
     origin = "scorers" if asked.get("scorers") is not None or not asked.get("preset") else "preset"
-    # A filter that is a scorer as well (context_length) stands in the profile once, as the scorer.
+    # A filter that is a scorer as well (context_length) is in the profile once, as the scorer.
     scored = {name for name, _part in references}
     draft.profile("default", [name for name in names if name not in scored], references, chosen, origin)
 
@@ -176,20 +177,20 @@ def _notes(base: dict[str, t.Any], parts: list[Part], line: str) -> list[str]:
 
 
 def _raw(asked: dict[str, t.Any], line: str, found: Findings) -> tuple[Draft, dict[str, t.Any]]:
-    """An expert's own document, or own plugins and profiles: completed by its head and checked, not changed."""
+    """The user's own document, or own plugins and profiles: apiVersion and kind are added, the rest is validated and left unchanged."""
     if isinstance(asked.get("document"), dict):
         for key in ("saturation", "flow_control", "feature_gates", "preset"):
             if asked.get(key):
-                found.refuse(key, asked[key], "a whole document and this do not mix.", "Write it inside document.")
+                found.refuse(key, asked[key], "a complete document and this option exclude each other.", "Write it inside document.")
         return Draft(line, prefix="document"), {"apiVersion": LINE_FACTS[line].api_versions[0], "kind": KIND, **asked["document"]}
     if asked.get("preset"):
-        found.refuse("preset", asked["preset"], "a preset and plugins of one's own do not mix.", "Leave one of the two out.")
+        found.refuse("preset", asked["preset"], "a preset and plugins of your own exclude each other.", "Leave one of the two out.")
     plugins, profiles = (copy.deepcopy(list(asked.get(key) or [])) for key in ("plugins", "profiles"))
     draft = Draft(line, plugins=plugins, profiles=profiles, own=max(len(plugins), 1))
-    if all(isinstance(item, dict) and "type" in item for item in plugins):  # else nothing can be declared next to them, and the rules say why
-        pieces.saturation(draft, asked.get("saturation") or {}, found)
+    if all(isinstance(item, dict) and "type" in item for item in plugins):  # otherwise nothing can be declared next to them, and the rules report it
+        saturation(draft, asked.get("saturation") or {}, found)
         if asked.get("flow_control") is not None:
-            pieces.flow_control(draft, asked["flow_control"], found)
+            flow_control(draft, asked["flow_control"], found)
     _gates(draft, asked, found)
     document = draft.document()
     if not profiles:

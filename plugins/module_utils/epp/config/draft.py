@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From parts to an EndpointPickerConfig document, remembering which of the user's words each piece came from. Pure."""
+"""An EndpointPickerConfig under construction, with the path in the user's block that each part came from. Pure."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import dataclasses
 import re
 import typing as t
 
-from ..catalog.plugins import SAME_PARAMS, find, plain
-from ..catalog.presets import FIRM_DEFAULTS, FIRM_LINES
+from ..catalog.plugins import SAME_PARAMS, find_plugin, normalize
+from ..catalog.presets import WRITTEN_DEFAULT_LINES, WRITTEN_DEFAULTS
 from ..catalog.release_lines import KIND, LINE_FACTS
 from .resolve import Part
 
@@ -19,9 +19,10 @@ _PLACE = re.compile(r"(plugins\[\d+\]|schedulingProfiles\[\d+\](\.plugins\[\d+\]
 
 @dataclasses.dataclass
 class Draft:
-    """A document in the making. `origins`: place in the document to place in the user's block; `words`: upstream name to the user's word.
+    """A document under construction.
 
-    `own` plugins were written by the user as they stand; their places and those of the profiles are the user's too, below `prefix`.
+    `origins`: path in the document to path in the user's block; `words`: per plugin, upstream parameter to the user's spelling.
+    The first `own` plugins are the user's own; their paths, and those of profiles, are the same in the user's block, below `prefix`.
     """
 
     line: str
@@ -37,9 +38,9 @@ class Draft:
     def declare(
         self, kind: str, parameters: t.Mapping[str, t.Any] | None = None, origin: str = "", name: str = "", words: t.Mapping[str, str] | None = None
     ) -> str:
-        """Declare a plugin and return the name to refer to it by; the same plugin twice is declared once."""
+        """Declare a plugin, once if it is declared again with the same parameters; returns the name for references to it."""
         entry: dict[str, t.Any] = {"type": kind}
-        firm = FIRM_DEFAULTS.get(kind, {}) if self.line in FIRM_LINES else {}
+        firm = WRITTEN_DEFAULTS.get(kind, {}) if self.line in WRITTEN_DEFAULT_LINES else {}
         given = {**(parameters or {}), **{key: value for key, value in firm.items() if key not in (parameters or {})}}
         if given:
             entry["parameters"] = given
@@ -56,12 +57,12 @@ class Draft:
         return str(entry.get("name", kind))
 
     def declare_part(self, part: Part, name: str = "") -> str:
-        """Declare a part under its upstream parameter names."""
-        parameters, words = upstream(part.parameters, part.type, self.line)
+        """Declare a part with its parameters under upstream names; returns the name for references to it."""
+        parameters, words = to_upstream(part.parameters, part.type, self.line)
         return self.declare(part.type, parameters, part.path, name, words)
 
     def profile(self, name: str, filters: t.Sequence[str], scorers: t.Sequence[tuple[str, Part]], picker: str, origin: str) -> None:
-        """Add a profile: filters first, then scorers with their weights, the picker last."""
+        """Add a profile: filters, then scorers with their weights, then the picker."""
         place = f"schedulingProfiles[{len(self.profiles)}]"
         self.origins[place] = origin
         entries: list[dict[str, t.Any]] = [{"pluginRef": item} for item in filters]
@@ -76,7 +77,7 @@ class Draft:
             self.gates.append(name)
 
     def document(self) -> dict[str, t.Any]:
-        """The document with its keys in the order in which upstream writes them."""
+        """The document, with its keys in the order of the upstream documentation."""
         made: dict[str, t.Any] = {"apiVersion": LINE_FACTS[self.line].api_versions[0], "kind": KIND}
         if self.gates:
             made["featureGates"] = list(self.gates)
@@ -85,7 +86,7 @@ class Draft:
         return {**made, **self.sections}
 
     def path(self, place: str) -> str:
-        """The user's words for a place in the document."""
+        """The path in the user's block for a path in the document."""
         if self.prefix:
             return f"{self.prefix}.{place}".rstrip(".")
         if self.own and place.startswith("schedulingProfiles"):
@@ -117,22 +118,22 @@ class Draft:
         return f"{whole}.{dotted}"
 
 
-def upstream(given: t.Mapping[str, t.Any], kind: str, line: str) -> tuple[dict[str, t.Any], dict[str, str]]:
-    """(parameters under upstream names, upstream name to the user's word). Capitals and underscores do not matter; unknown names stay."""
-    plugin = find(kind, line)
-    known = {plain(param.name): param.name for param in (plugin.params if plugin is not None else ()) if line in param.lines}
+def to_upstream(given: t.Mapping[str, t.Any], kind: str, line: str) -> tuple[dict[str, t.Any], dict[str, str]]:
+    """(parameters under upstream names, upstream name to the user's spelling). Capitals and underscores do not matter; unknown names are kept."""
+    plugin = find_plugin(kind, line)
+    known = {normalize(param.name): param.name for param in (plugin.params if plugin is not None else ()) if line in param.lines}
     parameters: dict[str, t.Any] = {}
     words: dict[str, str] = {}
     for word, value in given.items():
-        name = SAME_PARAMS.get((kind, plain(word))) or known.get(plain(word), word)
+        name = SAME_PARAMS.get((kind, normalize(word))) or known.get(normalize(word), word)
         parameters[name] = value
         words[name] = word
-    order = [*known.values(), *sorted(parameters.keys() - set(known.values()))]  # not the order of writing: the same wish, the same text
+    order = [*known.values(), *sorted(parameters.keys() - set(known.values()))]  # a fixed order, so that the same settings give the same text
     return {name: parameters[name] for name in order if name in parameters}, words
 
 
-def put(target: dict[str, t.Any], dotted: str, value: t.Any) -> None:
-    """Set a value at a dotted place, making the mappings on the way."""
+def set_path(target: dict[str, t.Any], dotted: str, value: t.Any) -> None:
+    """Set a value at a dotted path, creating mappings as needed."""
     *way, last = dotted.split(".")
     for key in way:
         target = target.setdefault(key, {})
@@ -140,7 +141,7 @@ def put(target: dict[str, t.Any], dotted: str, value: t.Any) -> None:
 
 
 def merge(base: dict[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """`base` with `over` laid on top, mapping by mapping; neither is changed."""
+    """`base` deeply merged with `over`; neither is changed."""
     merged = dict(base)
     for key, value in over.items():
         merged[key] = merge(merged[key], value) if isinstance(value, dict) and isinstance(merged.get(key), dict) else value

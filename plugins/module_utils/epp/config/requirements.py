@@ -1,15 +1,16 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a scheduler configuration needs outside of itself: server flags, sidecars, endpoint-picker flags, labels. Pure."""
+"""What a configuration requires of the rest of the deployment: flags, environment, ports, sidecars, labels. Pure."""
 
 from __future__ import annotations
 
 import json
 import typing as t
 
+from ...common.objects import dig
 from ..catalog import presets
-from ..document import Declared, View, dig
+from ..document import Declared, ParsedConfig
 from ..rules.check import EXPERIMENTAL, experimental
 from ..rules.disaggregation import pd_settings
 
@@ -17,12 +18,12 @@ Requires = dict[str, t.Any]
 POD_IP = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
 
-def requirements(seen: View, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> Requires:
-    """Everything a document asks of the rest of the deployment.
+def requirements(config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> Requires:
+    """What a document requires of the rest of the deployment.
 
     vllm: args, env and ports of the model server (of the context's engine); an env entry replaces one of the same name.
-    epp: args, env, ports, publish_not_ready (its Service). sidecars: name, on ("epp" or a role), and what to run.
-    pod_labels: on every server; role_labels: per role; roles: the kinds of server there must be.
+    epp: args, env, ports, publish_not_ready (of its Service). sidecars: name, on ("epp" or a role), and what to run.
+    pod_labels: of every server; role_labels: by role; roles: the roles that need servers.
     """
     needs: Requires = {
         "vllm": {"args": [], "env": [], "ports": []},
@@ -31,28 +32,28 @@ def requirements(seen: View, context: t.Mapping[str, t.Any], asked: t.Mapping[st
         "pod_labels": {},
         "role_labels": {},
         "roles": [],
-        "feature_gates": list(seen.document.get("featureGates") or []),
+        "feature_gates": list(config.document.get("featureGates") or []),
     }
-    if experimental(seen):
+    if experimental(config):
         needs["epp"]["args"].append(f"{EXPERIMENTAL}=true")
-    for item in seen.makes("precise"):
-        _precise(needs, item, seen, context)
-    _roles(needs, seen, context, asked)
+    for item in config.makes("precise"):
+        _precise(needs, item, config, context)
+    _roles(needs, config, context, asked)
     return needs
 
 
-def _precise(needs: Requires, item: Declared, seen: View, context: t.Mapping[str, t.Any]) -> None:
+def _precise(needs: Requires, item: Declared, config: ParsedConfig, context: t.Mapping[str, t.Any]) -> None:
     sizes = dig(item.parameters, "tokenProcessorConfig") or {}
     events = dig(item.parameters, "kvEventsConfig") or {}
     model = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig", "modelName") or next(
-        (producer.parameters.get("modelName") for producer in seen.of_type("token-producer", "tokenizer")), None
+        (producer.parameters.get("modelName") for producer in config.of_type("token-producer", "tokenizer")), None
     )
     size, seed, port = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", "")), context.get("port") or 8000
     bind = str(events.get("zmqEndpoint") or "")
     if bind:
         number = int(bind.rpartition(":")[2]) if bind.rpartition(":")[2].isdigit() else presets.PRECISE_EVENTS["kv_events_port"]
         needs["epp"]["ports"].append({"name": "kv-events", "port": number})
-        needs["epp"]["publish_not_ready"] = True  # servers dial before the endpoint picker is ready, and ZeroMQ needs the address then
+        needs["epp"]["publish_not_ready"] = True  # servers resolve and connect to it before the endpoint picker is ready
     else:
         number = dig(events, "podDiscoveryConfig", "socketPort") or presets.PRECISE_EVENTS["kv_events_port"]
         needs["vllm"]["ports"].append({"name": "kv-events", "port": number})
@@ -63,21 +64,21 @@ def _precise(needs: Requires, item: Declared, seen: View, context: t.Mapping[str
         server["args"].append(f"--block-size={size}")
     if context.get("engine") == "simulator":
         server["args"] += ["--enable-kvcache=true", f"--hash-seed={seed}", f"--zmq-endpoint={target}", "--event-batch-size=1"]
-        # The simulator names itself in its events by POD_IP; scores are looked up by address:port.
+        # The simulator identifies itself in its events by POD_IP; the endpoint picker looks scores up by address:port.
         server["env"] += [{"name": "SERVER_IP", "valueFrom": POD_IP["valueFrom"]}, {"name": "POD_IP", "value": f"$(SERVER_IP):{port}"}]
     else:
         publisher = {"enable_kv_cache_events": True, "publisher": "zmq", "endpoint": target, "topic": f"kv@$(POD_IP):{port}@{model}"}
         server["args"].append(f"--kv-events-config={json.dumps(publisher, separators=(',', ':'))}")
         server["env"] += [{"name": "PYTHONHASHSEED", "value": seed}, dict(POD_IP)]
-    needs["sidecars"].append(_tokenizer(item, seen, model))
+    needs["sidecars"].append(_tokenizer(item, config, model))
 
 
-def _tokenizer(item: Declared, seen: View, model: t.Any) -> Requires:
-    """Who turns prompts into the tokens that the servers see: a socket service up to 0.8, a render service for the router."""
-    if not seen.line.strict:
+def _tokenizer(item: Declared, config: ParsedConfig, model: t.Any) -> Requires:
+    """The tokenizer sidecar: a socket service up to scheduler-0.8, a render service for the router."""
+    if not config.line.strict:
         socket = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig", "uds", "socketFile")
         return {"name": "tokenizer", "on": "epp", "kind": "uds", "model": model, "socket": socket, "shared_dir": str(socket or "").rpartition("/")[0]}
-    url = next((dig(producer.parameters, "vllm", "url") for producer in seen.of_type("token-producer")), None) or presets.PRECISE_EVENTS["render_url"]
+    url = next((dig(producer.parameters, "vllm", "url") for producer in config.of_type("token-producer")), None) or presets.PRECISE_EVENTS["render_url"]
     number = str(url).rpartition(":")[2].partition("/")[0]
     return {
         "name": "vllm-render",
@@ -91,8 +92,8 @@ def _tokenizer(item: Declared, seen: View, model: t.Any) -> Requires:
     }
 
 
-def _roles(needs: Requires, seen: View, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> None:
-    settings = pd_settings(seen)
+def _roles(needs: Requires, config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.Mapping[str, t.Any]) -> None:
+    settings = pd_settings(config)
     if settings is None:
         return
     stages = [stage for stage in ("encode", "prefill") if stage in settings[2]]
@@ -100,7 +101,7 @@ def _roles(needs: Requires, seen: View, context: t.Mapping[str, t.Any], asked: t
     needs["role_labels"] = {role: {presets.ROLE_LABEL: role} for role in needs["roles"]}
     if not stages:
         return
-    line, port = seen.line.name, context.get("port") or 8000
+    line, port = config.line.name, context.get("port") or 8000
     connector = dig(dict(asked), "disaggregation", "connector") or presets.CONNECTORS[line][0]
     needs["sidecars"].append(
         {

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user's `scheduler:` block asks for, resolved: preset and overrides, aliases and older spellings. Pure."""
+"""Resolves the user's `scheduler:` block: preset and overrides, aliases and older spellings. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import dataclasses
 import typing as t
 
 from ...schema.fields import Problem, show, suggest
-from ..catalog.plugins import OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, plain, types_of
+from ..catalog.plugins import OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, normalize, types_of
 from ..catalog.presets import PRESETS
 from ..catalog.types import LINES
 from ..rules.references import unknown_type
 
+Context = t.Mapping[str, t.Any]
 KEYS = (
     "preset",
     "scorers",
@@ -35,18 +36,18 @@ KEYS = (
 RUNNING = frozenset({"replicas", "image", "verbosity", "failure_mode", "drain_seconds", "resources", "args", "env"})
 RAW = ("plugins", "profiles", "document")
 _TYPES: dict[str, tuple[type, str]] = {
-    "preset": (str, "a text"),
+    "preset": (str, "a string"),
     "scorers": (dict, "a mapping of scorers to weights"),
-    "picker": (str, "a text"),
+    "picker": (str, "a string"),
     "picker_parameters": (dict, "a mapping"),
-    "profile_handler": (str, "a text"),
+    "profile_handler": (str, "a string"),
     "profile_handler_parameters": (dict, "a mapping"),
     "filters": (list, "a list"),
     "disaggregation": (dict, "a mapping"),
     "saturation": (dict, "a mapping"),
     "flow_control": (dict, "a mapping"),
-    "kv_cache_metric": (str, "a text"),
-    "feature_gates": (list, "a list of texts"),
+    "kv_cache_metric": (str, "a string"),
+    "feature_gates": (list, "a list of strings"),
     "plugins": (list, "a list"),
     "profiles": (list, "a list"),
     "document": (dict, "a mapping"),
@@ -55,7 +56,7 @@ _TYPES: dict[str, tuple[type, str]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A scorer, filter, picker or handler that was asked for. `weight` only for scorers; `path` is its place in the user's block."""
+    """A requested scorer, filter, picker or handler. `weight` is for scorers only; `path` is its place in the user's block."""
 
     alias: str
     type: str
@@ -66,7 +67,7 @@ class Part:
 
 @dataclasses.dataclass
 class Findings:
-    """Problems and notes gathered on the way."""
+    """Problems and notes that were collected so far."""
 
     problems: list[Problem] = dataclasses.field(default_factory=list)
     notes: list[str] = dataclasses.field(default_factory=list)
@@ -75,8 +76,8 @@ class Findings:
         self.problems.append(Problem(path, value, reason, fix))
 
 
-def block(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str, t.Any]:
-    """The known, well-typed keys of the block; None counts as left out. Everything else is refused."""
+def known_options(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str, t.Any]:
+    """The known options of the block that have the right type; None counts as omitted. All others become problems."""
     kept: dict[str, t.Any] = {}
     for key, value in scheduler.items():
         if key in RUNNING or value is None:
@@ -97,20 +98,20 @@ def block(scheduler: t.Mapping[str, t.Any], found: Findings) -> dict[str, t.Any]
         found.refuse(
             raw[0],
             None,
-            f"a configuration of one's own and {', '.join(shaped)} do not mix.",
+            f"a configuration of your own and {', '.join(shaped)} exclude each other.",
             f"Write {', '.join(shaped)} inside {raw[0]}, or leave {', '.join(raw)} out.",
         )
     if "document" in raw and len(raw) > 1:
-        found.refuse("document", None, f"the whole document and {', '.join(raw[:-1])} do not mix.", "Keep one of the two.")
+        found.refuse("document", None, f"the whole document and {', '.join(raw[:-1])} exclude each other.", "Keep one of the two.")
     return kept
 
 
-def preset(name: str | None, line: str, found: Findings) -> dict[str, t.Any]:
-    """The preset of a name; an empty one when it is left out or refused."""
+def resolve_preset(name: str | None, line: str, found: Findings) -> dict[str, t.Any]:
+    """The preset of a name; an empty one if the name is None or refused."""
     empty: dict[str, t.Any] = {"scorers": {}, "picker": "max_score"}
     if name is None:
         return empty
-    key = next((known for known in PRESETS if plain(known) == plain(name)), None)
+    key = next((known for known in PRESETS if normalize(known) == normalize(name)), None)
     if key is None:
         near = suggest(name, PRESETS)
         found.refuse("preset", name, f"there is no preset {show(name)}.", f"Did you mean {near}?" if near else f"Presets: {', '.join(PRESETS)}.")
@@ -124,32 +125,32 @@ def preset(name: str | None, line: str, found: Findings) -> dict[str, t.Any]:
 
 
 def alias_of(word: t.Any, aliases: t.Mapping[str, str], line: str) -> str | None:
-    """The alias that a word means: the alias itself, the upstream type, or an older spelling of either; None when it means none."""
-    bare = plain(word)
+    """The alias for a word: an alias, an upstream type, or an older spelling of either; None for an unknown word."""
+    bare = normalize(word)
     for suffix in ("scorer", "filter", "picker", "handler", "policy", "decider"):
         bare = bare.removesuffix(suffix)
     for alias, kind in aliases.items():
-        names = {plain(alias), plain(kind)}
+        names = {normalize(alias), normalize(kind)}
         for suffix in ("scorer", "filter", "picker", "profilehandler", "handler", "policy", "decider"):
-            names.add(plain(kind).removesuffix(suffix))
+            names.add(normalize(kind).removesuffix(suffix))
         older = OLDER_TYPES.get(kind)
         if older is not None and line in older[0]:
-            names.add(plain(older[1]))
-        if plain(word) in names or bare in names:
+            names.add(normalize(older[1]))
+        if normalize(word) in names or bare in names:
             return alias
     other = OTHER_SPELLINGS.get(bare)
     return other if other in aliases else None
 
 
 def type_here(alias: str, aliases: t.Mapping[str, str], line: str) -> str:
-    """The plugin type of an alias as this release line spells it."""
+    """The plugin type of an alias in this release line."""
     kind = aliases[alias]
     older = OLDER_TYPES.get(kind)
     return older[1] if older is not None and line in older[0] else kind
 
 
-def resolve(word: t.Any, aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> tuple[str, str] | None:
-    """(alias, type) of a word, or None with a problem noted."""
+def resolve_alias(word: t.Any, aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> tuple[str, str] | None:
+    """(alias, type) of a word; None, with a problem added to `found`, if the line does not have it."""
     alias = alias_of(word, aliases, line)
     kind = type_here(alias, aliases, line) if alias is not None else str(word)
     if line in lines_of(kind) and (alias is not None or kind in types_of(line, role)):
@@ -177,14 +178,14 @@ def resolve(word: t.Any, aliases: t.Mapping[str, str], role: str, line: str, pat
     return None
 
 
-def scorers(asked: t.Mapping[t.Any, t.Any], base: t.Mapping[str, t.Any], line: str, path: str, found: Findings) -> list[Part]:
-    """The scorers that run, in order: the preset's first, with the weights that were asked for; weight 0 takes one out."""
+def resolve_scorers(asked: t.Mapping[t.Any, t.Any], base: t.Mapping[str, t.Any], line: str, path: str, found: Findings) -> list[Part]:
+    """The scorers to run, the preset's first, with the requested weights; weight 0 removes a scorer."""
     parts: dict[str, Part] = {}
     for alias, weight in base.items():
         parts[alias] = Part(alias, type_here(alias, SCORER_ALIASES, line), "preset", weight)
     for word, value in asked.items():
         where = f"{path}.{word}"
-        resolved = resolve(word, SCORER_ALIASES, "scorer", line, where, found)
+        resolved = resolve_alias(word, SCORER_ALIASES, "scorer", line, where, found)
         if resolved is None:
             continue
         alias, kind = resolved
@@ -194,13 +195,13 @@ def scorers(asked: t.Mapping[t.Any, t.Any], base: t.Mapping[str, t.Any], line: s
         part = _scorer(alias, kind, where, value, parts.get(alias), found)
         if part is not None:
             parts[alias] = part
-    order = [*base, *(alias for alias in SCORER_ALIASES if alias not in base)]  # not the order of writing: the same wish, the same text
+    order = [*base, *(alias for alias in SCORER_ALIASES if alias not in base)]  # a fixed order, so that the same settings give the same text
     known = [parts[alias] for alias in order if alias in parts]
     return [part for part in (*known, *(part for alias, part in parts.items() if alias not in order)) if part.weight != 0]
 
 
 def _scorer(alias: str, kind: str, path: str, value: t.Any, base: Part | None, found: Findings) -> Part | None:
-    """One scorer from its weight, or from a mapping of weight and parameters (also as {enabled, weight, parameters})."""
+    """A scorer from its weight, or from a mapping of weight and parameters, also written {enabled, weight, parameters}."""
     weight: t.Any = base.weight if base is not None else 1
     if value is None:
         return Part(alias, kind, path, weight)
@@ -212,7 +213,7 @@ def _scorer(alias: str, kind: str, path: str, value: t.Any, base: Part | None, f
     if isinstance(value.get("parameters"), dict):
         parameters = {**{str(key): item for key, item in value["parameters"].items()}, **parameters}
     elif value.get("parameters") is not None:
-        found.refuse(f"{path}.parameters", value["parameters"], "it is not a mapping (key: value).", "Write one parameter a line.")
+        found.refuse(f"{path}.parameters", value["parameters"], "it is not a mapping (key: value).", "Write one parameter per line.")
     if value.get("enabled") is False:
         weight = 0
     elif value.get("weight") is not None:
@@ -224,15 +225,15 @@ def _scorer(alias: str, kind: str, path: str, value: t.Any, base: Part | None, f
 
 def _weight_ok(value: t.Any, path: str, found: Findings) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        found.refuse(path, value, f"{show(value)} is not a weight.", "Write a number, 0 to leave the scorer out.")
+        found.refuse(path, value, f"{show(value)} is not a weight.", "Write a number, or 0 to remove the scorer.")
         return False
     if value < 0:
-        found.refuse(path, value, "a negative weight turns the scorer round: the worst server would win.", "Write 0 or more.")
+        found.refuse(path, value, "a negative weight inverts the scorer: the worst server would win.", "Write 0 or more.")
         return False
     return True
 
 
-def named_parts(asked: list[t.Any], aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> list[Part]:
+def resolve_list(asked: list[t.Any], aliases: t.Mapping[str, str], role: str, line: str, path: str, found: Findings) -> list[Part]:
     """Parts from a list of names, or of one-key mappings {name: parameters}."""
     parts: list[Part] = []
     for index, item in enumerate(asked):
@@ -247,7 +248,7 @@ def named_parts(asked: list[t.Any], aliases: t.Mapping[str, str], role: str, lin
                 where, item, f"{show(item)} is neither a name nor a mapping of one name to its parameters.", f"Write a name, such as {next(iter(aliases))}."
             )
             continue
-        resolved = resolve(word, aliases, role, line, where, found)
+        resolved = resolve_alias(word, aliases, role, line, where, found)
         if resolved is not None:
             parts.append(Part(resolved[0], resolved[1], inner, 1, {str(key): value for key, value in (parameters or {}).items()}))
     return parts

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the filter and the module scorer_config have in common: the answer to a scheduler block. Pure."""
+"""The result of the filter and the module scorer_config for a scheduler block. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import typing as t
 from ...common.objects import dicts, dig
 from ...schema.fields import Problem
 from ..config.build import Built
-from . import decision as epp_explain
+from . import decision
 
 
 def answer(built: Built, release: str, servers: t.Any, request: t.Any) -> dict[str, t.Any]:
-    """Document, text, requirements, notes, problems and, for a table of servers, a worked decision; all of it plain data."""
-    explained = epp_explain.explain_built(built, release, servers, request or {}) if servers and not built.problems else None
+    """{document, text, requires, notes, problems, explanation} as plain data; the explanation is {} without servers."""
+    explained = decision.explain_built(built, release, servers, request or {}) if servers and not built.problems else None
     problems = [*built.problems, *(explained.problems if explained is not None else ())]
     return {
         "document": built.document,
@@ -30,11 +30,11 @@ def answer(built: Built, release: str, servers: t.Any, request: t.Any) -> dict[s
 
 
 def refusal(problems: c.Iterable[c.Mapping[str, t.Any]]) -> str:
-    """All problems of an answer as one text."""
+    """All problems of an answer as one message."""
     return "The scheduler configuration has mistakes:\n" + "\n".join(f"  {Problem(**problem)}" for problem in problems)
 
 
-def _explanation(explained: epp_explain.Explanation) -> dict[str, t.Any]:
+def _explanation(explained: decision.Explanation) -> dict[str, t.Any]:
     return {
         "winners": explained.winners,
         "probabilities": dict(explained.probabilities),
@@ -44,8 +44,8 @@ def _explanation(explained: epp_explain.Explanation) -> dict[str, t.Any]:
     }
 
 
-def lacking(requires: c.Mapping[str, t.Any], deployment: t.Any) -> list[str]:
-    """What a configuration needs of the endpoint picker's Deployment and the Deployment does not have, in words."""
+def missing_in_deployment(requires: c.Mapping[str, t.Any], deployment: t.Any) -> list[str]:
+    """The flags, ports and sidecars that a configuration requires and the endpoint picker's Deployment lacks, as text."""
     pod = dig(deployment, "spec", "template", "spec")
     containers = [*dicts(dig(pod, "containers")), *dicts(dig(pod, "initContainers"))]
     flags = [argument for container in containers for argument in container.get("args") or []]

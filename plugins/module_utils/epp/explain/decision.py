@@ -1,38 +1,39 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A worked decision: given servers in some state, what the endpoint picker would choose under a scheduler configuration, and why. Pure."""
+"""Works out a decision: which of the given servers the endpoint picker would choose under a configuration, and why. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
 import typing as t
 
+from ...common.objects import dig
 from ...schema.fields import Problem, show, suggest
 from ..config.build import Built, build
-from ..document import Declared, Profile, View, dig, view
+from ..document import Declared, ParsedConfig, Profile, parse_config
 from ..rules.disaggregation import pd_settings
 from ..rules.profiles import picker_of
-from . import scores as epp_scores
+from . import scores
 from .scores import REQUEST_KEYS, SERVER_KEYS, Case, Server, alias, prompt_tokens
 
 ROLE_LABEL = "llm-d.ai/role"
-# Which role labels each stage takes; None is a server without the label.
+# Values of the role label that each filter keeps; None is a server without the label.
 ROLES: dict[str, frozenset[str | None]] = {
     "decode-filter": frozenset({None, "decode", "prefill-decode", "both", "encode-prefill-decode"}),
     "prefill-filter": frozenset({"prefill", "encode-prefill", "prefill-decode", "both", "encode-prefill-decode"}),
     "encode-filter": frozenset({"encode", "encode-prefill", "encode-prefill-decode"}),
 }
 PICKER_WORDS = {
-    "max-score-picker": "takes the highest total; equal totals are drawn by lot",
-    "weighted-random-picker": "draws by lot, with chances in proportion to the totals",
-    "random-picker": "draws by lot, every server with the same chance; it never looks at scores",
+    "max-score-picker": "takes the highest total; equal totals are drawn at random",
+    "weighted-random-picker": "draws at random, with probabilities proportional to the totals",
+    "random-picker": "draws at random, with the same probability for every server; it ignores scores",
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """What one scorer says of one server: `score` 0..1 (None: not worked out), its weight, `share` of the total, the formula in numbers."""
+    """One scorer's part in the total of a server. score: 0..1, None if it cannot be computed here; share: score * weight; formula: in numbers."""
 
     scorer: str
     score: float | None
@@ -43,7 +44,7 @@ class Share:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One candidate: its shares, their sum, the probability that the picker takes it."""
+    """One candidate: its shares, their sum, and the probability that the picker chooses it."""
 
     server: str
     shares: tuple[Share, ...]
@@ -53,7 +54,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """One profile at work. `removed`: server to the filter that took it out. `rows` best first."""
+    """The decision of one profile. removed: server to the filter that removed it; rows: best first; why: why no server is left."""
 
     profile: str
     picker: str
@@ -68,7 +69,7 @@ class Decision:
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """The decisions in the order in which they are made, who gets the request with which probability, and all that in words."""
+    """The decisions in order, the probability of each server to get the request, and a text that explains them."""
 
     decisions: tuple[Decision, ...]
     probabilities: dict[str, float]
@@ -78,7 +79,7 @@ class Explanation:
 
     @property
     def winners(self) -> list[str]:
-        """The servers that can get the request, most likely first; several when they tie or the picker draws by lot."""
+        """The servers that can get the request, most likely first; several if they tie or the picker draws at random."""
         return sorted((name for name, chance in self.probabilities.items() if chance > 0), key=lambda name: (-self.probabilities[name], name))
 
 
@@ -89,30 +90,30 @@ def explain(
     request: t.Mapping[str, t.Any] | None = None,
     context: t.Mapping[str, t.Any] | None = None,
 ) -> Explanation:
-    """Work out one decision. `servers` and `request` have the keys of SERVER_KEYS and REQUEST_KEYS; a server needs only a name."""
+    """Work out one decision. `servers` and `request` have the keys of SERVER_KEYS and REQUEST_KEYS; only the name of a server is required."""
     return explain_built(build(scheduler, release, context), release, servers, request)
 
 
 def explain_built(built: Built, release: str, servers: t.Sequence[t.Mapping[str, t.Any]], request: t.Mapping[str, t.Any] | None = None) -> Explanation:
-    """The same for a configuration that is already built."""
+    """The same for a built configuration."""
     problems = [*built.problems, *_input_problems(servers, request or {})]
     if problems:
         return Explanation((), {}, "\n".join(str(problem) for problem in problems), tuple(built.notes), tuple(problems))
-    seen, asked = view(built.document, release), dict(request or {})
+    config, asked = parse_config(built.document, release), dict(request or {})
     known = [_complete(server, servers) for server in servers]
-    settings = pd_settings(seen)
+    settings = pd_settings(config)
     notes: list[str] = []
-    primary = next((profile for profile in seen.profiles if settings is not None and profile.name == settings[1]["decode"]), seen.profiles[0])
-    decisions = [_decide(primary, seen, known, asked, notes)]
+    primary = next((profile for profile in config.profiles if settings is not None and profile.name == settings[1]["decode"]), config.profiles[0])
+    decisions = [_decide(primary, config, known, asked, notes)]
     probabilities = {row.server: row.probability for row in decisions[0].rows}
-    words = [_words(decisions[0], seen)]
+    words = [_words(decisions[0], config)]
     if settings is not None and decisions[0].rows:
         for stage in [name for name in ("encode", "prefill") if name in settings[2]]:
-            made, why = _stage(stage, seen, settings, decisions[0], known, asked, notes)
+            made, why = _stage(stage, config, settings, decisions[0], known, asked, notes)
             words.append(why)
             if made is not None:
                 decisions.append(made)
-                words.append(_words(made, seen))
+                words.append(_words(made, config))
     words += [f"Note: {note}" for note in dict.fromkeys(notes)]
     return Explanation(tuple(decisions), probabilities, "\n\n".join(words) + "\n", tuple(dict.fromkeys([*built.notes, *notes])), ())
 
@@ -128,7 +129,7 @@ def _input_problems(servers: t.Any, request: t.Mapping[str, t.Any]) -> list[Prob
             problems.append(Problem(path, server, f"{show(server)} is not a mapping.", "Write at least its name."))
             continue
         if not isinstance(server.get("name"), str) or server["name"] in names:
-            problems.append(Problem(f"{path}.name", server.get("name"), "every server needs a name of its own.", "Write a text."))
+            problems.append(Problem(f"{path}.name", server.get("name"), "every server needs a unique name.", "Write a string."))
         names.append(server.get("name"))
         problems += _key_problems(server, SERVER_KEYS, path)
     return problems + _key_problems(request, REQUEST_KEYS, "request")
@@ -168,7 +169,7 @@ _NUMBERS = frozenset(
 
 
 def _complete(server: t.Mapping[str, t.Any], servers: t.Sequence[t.Mapping[str, t.Any]]) -> Server:
-    """A server with its role as a label; the prompt has as many blocks as any server says."""
+    """A server with its role as a label, and total_blocks taken from the other servers if omitted."""
     labels = {**(server.get("labels") or {})}
     if server.get("role") is not None:
         labels.setdefault(ROLE_LABEL, server["role"])
@@ -176,7 +177,7 @@ def _complete(server: t.Mapping[str, t.Any], servers: t.Sequence[t.Mapping[str, 
     return {**server, "labels": labels, "total_blocks": server.get("total_blocks", blocks)}
 
 
-def _decide(profile: Profile, seen: View, servers: list[Server], request: dict[str, t.Any], notes: list[str]) -> Decision:
+def _decide(profile: Profile, config: ParsedConfig, servers: list[Server], request: dict[str, t.Any], notes: list[str]) -> Decision:
     """Filters in order, then every scorer, then the picker."""
     left, removed = list(servers), {}
     for item in profile.of("filter"):
@@ -185,25 +186,25 @@ def _decide(profile: Profile, seen: View, servers: list[Server], request: dict[s
         left = kept
         if not left:
             break
-    picker = picker_of(profile, seen)
+    picker = picker_of(profile, config)
     if not left:
         return Decision(profile.name, picker, (), removed, "no server is left, and the request fails")
     columns = []
     for item in profile.of("scorer"):
         if item.declared is not None:
             weight = 1.0 if item.weight is None else item.weight
-            columns.append((alias(item.declared, seen), weight, epp_scores.score(Case(item.declared, left, servers, request, seen.line.name))))
+            columns.append((alias(item.declared, config), weight, scores.score(Case(item.declared, left, servers, request, config.line.name))))
     unknown = sorted({name for name, _weight, scores in columns if any(value is None for value, _how in scores)})
     if unknown:
-        notes.append(f"{', '.join(unknown)} count as 0 here: they need data this table does not have. Give their scores under `scores`.")
+        notes.append(f"{', '.join(unknown)} count as 0 here: they need data that is not given. Set their scores under `scores`.")
     rows = [_row(server, [(name, weight, scores[index]) for name, weight, scores in columns]) for index, server in enumerate(left)]
     chances = _chances(picker, [row.total for row in rows])
     rows = [dataclasses.replace(row, probability=chance) for row, chance in zip(rows, chances, strict=True)]
     return Decision(profile.name, picker, tuple(sorted(rows, key=lambda row: (-row.total, row.server))), removed)
 
 
-def _row(server: Server, found: list[tuple[str, float, epp_scores.Score]]) -> Row:
-    """The total is the plain sum of score times weight, in the order of the profile; weights are not normalised."""
+def _row(server: Server, found: list[tuple[str, float, scores.Score]]) -> Row:
+    """The total is the sum of score * weight, in the order of the profile; weights are not normalized."""
     total, shares = 0.0, []
     for name, weight, (value, how) in found:
         share = (value or 0.0) * weight
@@ -213,7 +214,7 @@ def _row(server: Server, found: list[tuple[str, float, epp_scores.Score]]) -> Ro
 
 
 def _chances(picker: str, totals: list[float]) -> list[float]:
-    """The probability of each candidate to be picked first."""
+    """The probability of each candidate to be chosen."""
     whole = sum(totals)
     if picker == "random-picker" or picker == "weighted-random-picker" and whole <= 0:
         return [1 / len(totals)] * len(totals)
@@ -233,7 +234,7 @@ def _filter(item: Declared, servers: list[Server], request: dict[str, t.Any], no
         return [server for server in servers if _selected(server["labels"], item.parameters)]
     if item.type == "context-length-aware":
         return _by_length(item, servers, request)
-    notes.append(f"{item.type} is not worked out here: every server passes it.")
+    notes.append(f"{item.type} is not modeled here: every server passes it.")
     return servers
 
 
@@ -250,7 +251,7 @@ def _by_length(item: Declared, servers: list[Server], request: dict[str, t.Any])
 
 
 def _selected(labels: t.Mapping[str, str], selector: t.Mapping[str, t.Any]) -> bool:
-    """A Kubernetes label selector."""
+    """Whether labels match a Kubernetes label selector."""
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     for rule in selector.get("matchExpressions") or []:
@@ -262,11 +263,11 @@ def _selected(labels: t.Mapping[str, str], selector: t.Mapping[str, t.Any]) -> b
 
 
 def _stage(
-    stage: str, seen: View, settings: t.Any, first: Decision, servers: list[Server], request: dict[str, t.Any], notes: list[str]
+    stage: str, config: ParsedConfig, settings: t.Any, first: Decision, servers: list[Server], request: dict[str, t.Any], notes: list[str]
 ) -> tuple[Decision | None, str]:
-    """Whether a prefill (or encode) server takes part, by the decider's own rule, and which."""
+    """(decision of the prefill or encode profile, None if the decider does not use it; why)."""
     _handler, profiles, deciders = settings
-    decider = seen.named(deciders[stage])
+    decider = config.named(deciders[stage])
     if decider is None or decider.type == "always-disagg-pd-decider":
         needed, why = True, f"{deciders[stage]} always uses a {stage} server."
     elif decider.type == "always-disagg-multimodal-decider":
@@ -274,19 +275,19 @@ def _stage(
         why = f"The request {'brings' if needed else 'brings no'} images, sound or video: {'an' if needed else 'no'} encode server takes part."
     else:
         needed, why = _worth_it(decider, first, servers, request)
-    profile = next((item for item in seen.profiles if item.name == profiles[stage]), None)
+    profile = next((item for item in config.profiles if item.name == profiles[stage]), None)
     if not needed or profile is None:
         return None, why
-    return _decide(profile, seen, servers, request, notes), why
+    return _decide(profile, config, servers, request, notes), why
 
 
 def _worth_it(decider: Declared, first: Decision, servers: list[Server], request: dict[str, t.Any]) -> tuple[bool, str]:
-    """prefix-based-pd-decider: enough tokens of the prompt are not in the cache of the chosen decode server."""
+    """prefix-based-pd-decider: whether enough tokens of the prompt are not cached on the chosen decode server, and why."""
     least, length, size = int(decider.parameters.get("nonCachedTokens", 0)), prompt_tokens(request), int(request.get("block_size") or 16)
     if least == 0:
         return False, "nonCachedTokens is 0: a prefill server never takes part."
     if length is None:
-        return False, "Whether a prefill server takes part depends on the length of the prompt: say request.prompt_tokens."
+        return False, "Whether a prefill server takes part depends on the length of the prompt: set request.prompt_tokens."
     shortest = int(decider.parameters.get("promptTokens", 0))
     if length < shortest:
         return False, f"The prompt has {length} tokens, fewer than promptTokens ({shortest}): no prefill server takes part."
@@ -304,25 +305,25 @@ def _worth_it(decider: Declared, first: Decision, servers: list[Server], request
     )
 
 
-def _words(decision: Decision, seen: View) -> str:
-    """The decision as a short table and a sentence."""
+def _words(decision: Decision, config: ParsedConfig) -> str:
+    """A decision as text: a table and a sentence."""
     head = f"Profile {decision.profile}: {decision.picker} {PICKER_WORDS.get(decision.picker, '')}."
-    lines = [head] + [f"{name} is out: {kind} removes it." for name, kind in decision.removed.items()]
+    lines = [head] + [f"{kind} removes {name}." for name, kind in decision.removed.items()]
     if not decision.rows:
         return "\n".join([*lines, f"Nobody wins: {decision.why}."])
     titles = ["server", *(f"{share.scorer} x{share.weight:g}" for share in decision.rows[0].shares), "total", "chance"]
     table = [titles] + [[row.server, *(_cell(share) for share in row.shares), f"{row.total:.3f}", f"{row.probability:.0%}"] for row in decision.rows]
     widths = [max(len(line[column]) for line in table) for column in range(len(titles))]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
-    return "\n".join([*lines, *_because(decision, seen)])
+    return "\n".join([*lines, *_because(decision, config)])
 
 
 def _cell(share: Share) -> str:
     return "?" if share.score is None else f"{share.score:.3f} -> {share.share:.3f}"
 
 
-def _because(decision: Decision, seen: View) -> list[str]:
-    """Who wins, by what, in one sentence, and each scorer's formula for the winner."""
+def _because(decision: Decision, config: ParsedConfig) -> list[str]:
+    """The winner in one sentence, and the formula of each scorer for it."""
     winners = decision.winners
     best = next(row for row in decision.rows if row.server == winners[0])
     if decision.picker == "max-score-picker" and len(winners) > 1:
@@ -334,12 +335,12 @@ def _because(decision: Decision, seen: View) -> list[str]:
         best = max(decision.rows, key=lambda row: row.probability)
         alike = len({row.probability for row in decision.rows}) == 1
         first = (
-            f"Each of the {len(decision.rows)} servers has the chance {best.probability:.3f}."
+            f"Each of the {len(decision.rows)} servers has the probability {best.probability:.3f}."
             if alike
             else f"{best.server} is the most likely, with {best.probability:.3f}."
         )
     return [first] + [
         f"  {best.server}, {share.scorer}: {share.formula} = {share.score:.3f}, times {share.weight:g} = {share.share:.3f}"
         for share in best.shares
-        if share.score is not None and dig(seen.document, "kind")
+        if share.score is not None and dig(config.document, "kind")
     ]

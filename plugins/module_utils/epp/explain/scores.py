@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The score that each scorer gives each server, by the formulas of the endpoint picker's own source (epp.md 2.4, 3.1, 15). Pure.
+"""The score that each scorer gives each server, by the formulas of the endpoint picker's source code (docs/endpoint-picker.md). Pure.
 
-A formula takes all candidates at once and returns (score, how it came about) for each, in order. None means: not worked out here.
+A formula takes all candidates and returns (score, the formula in numbers) for each, in order; the score is None if it cannot be computed.
 """
 
 from __future__ import annotations
@@ -11,45 +11,46 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...common.objects import dig, mapping
 from ..catalog.plugins import SCORER_ALIASES
 from ..catalog.release_lines import LINE_FACTS
 from ..catalog.types import S07, S08
-from ..document import Declared, View, dig
+from ..document import Declared, ParsedConfig
 
 Server = dict[str, t.Any]
-Score = tuple[t.Optional[float], str]
+Score = tuple[float | None, str]
 
 SERVER_KEYS: dict[str, str] = {
     "name": "its name",
-    "waiting": "requests in its queue",
-    "running": "requests it works on",
-    "kv_usage": "used part of its KV cache, 0 to 1",
+    "waiting": "waiting requests",
+    "running": "running requests",
+    "kv_usage": "KV-cache usage, 0 to 1",
     "matched_blocks": "leading blocks of the prompt in its cache",
     "total_blocks": "blocks of the prompt",
-    "loras": "adapters it has loaded",
-    "waiting_loras": "adapters it is about to load",
-    "max_loras": "adapters it can hold",
+    "loras": "loaded adapters",
+    "waiting_loras": "adapters being loaded",
+    "max_loras": "maximum number of adapters",
     "active_requests": "requests in flight through the endpoint picker",
     "tokens_in_flight": "tokens in flight through the endpoint picker",
     "labels": "its pod labels",
     "role": "its role label",
     "last_cold": "place in the order of last cold requests, 0 the oldest",
-    "scores": "scores given by hand, by scorer",
+    "scores": "given scores, by scorer",
 }
 REQUEST_KEYS: dict[str, str] = {
-    "model": "model or adapter it asks for",
+    "model": "requested model or adapter",
     "prompt_tokens": "length of the prompt",
     "prompt_characters": "length of the prompt",
     "block_size": "tokens in one cache block",
-    "session": "server that its session token names",
+    "session": "server of its session",
     "headers": "its headers",
-    "multimodal": "whether it brings images, sound or video",
+    "multimodal": "whether it has images, audio or video",
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One scorer at work: its declaration, the candidates, all servers, the request, the release line."""
+    """The input of a formula: the declared scorer, the candidates, all servers, the request, the release line."""
 
     item: Declared
     servers: list[Server]
@@ -62,7 +63,7 @@ class Case:
 
 
 def prompt_tokens(request: t.Mapping[str, t.Any]) -> int | None:
-    """Length of the prompt in tokens: given, or a quarter of its characters (the endpoint picker's own estimate); None when neither is known."""
+    """Tokens of the prompt: given, or a quarter of its characters, as the endpoint picker estimates; None if neither is known."""
     if request.get("prompt_tokens") is not None:
         return int(request["prompt_tokens"])
     if request.get("prompt_characters") is not None:
@@ -71,7 +72,7 @@ def prompt_tokens(request: t.Mapping[str, t.Any]) -> int | None:
 
 
 def _spread(servers: list[Server], key: str) -> list[Score]:
-    """(max - own) / (max - min): the least loaded server gets 1, the most loaded 0; all alike get 1."""
+    """(max - own) / (max - min): 1 for the least loaded server, 0 for the most loaded; 1 for all if they are equal."""
     values = [int(server.get(key, 0)) for server in servers]
     low, high = min(values), max(values)
     if low == high:
@@ -92,7 +93,7 @@ def _kv_cache(case: Case) -> list[Score]:
 
 
 def _prefix(case: Case) -> list[Score]:
-    """Matched leading blocks over all blocks of the prompt; from router 0.10 on mixed with the length of the match."""
+    """Matched leading blocks / blocks of the prompt; since router 0.10 optionally mixed with the length of the match."""
     scores: list[Score] = []
     weight, scale = float(case.given("matchLengthWeight", 0)), int(case.given("matchLengthScaleTokens", 8192))
     size = int(case.request.get("block_size") or 16)
@@ -110,7 +111,7 @@ def _prefix(case: Case) -> list[Score]:
 
 
 def _precise(case: Case) -> list[Score]:
-    """Up to 0.8: stretched between the shortest and the longest match there is; servers without any match are not part of that and get 0."""
+    """Up to scheduler-0.8: scaled between the shortest and the longest match; servers without a match get 0 and do not count."""
     matches = [int(server.get("matched_blocks", 0)) for server in case.everyone if int(server.get("matched_blocks", 0)) > 0]
     scores: list[Score] = []
     for server in case.servers:
@@ -134,7 +135,7 @@ def _load_aware(case: Case) -> list[Score]:
 
 
 def _active(case: Case) -> list[Score]:
-    """The highest count is taken over all servers up to 0.8, over the candidates in the router."""
+    """The maximum is taken over all servers up to scheduler-0.8, over the candidates in the router."""
     idle, most = int(case.given("idleThreshold", 0)), float(case.given("maxBusyScore", 0 if case.line in (S07, S08) else 1))
     counted = case.everyone if case.line in (S07, S08) else case.servers
     highest = max(int(server.get("active_requests", 0)) for server in counted)
@@ -171,7 +172,7 @@ def _session(case: Case) -> list[Score]:
 
 
 def _cold(case: Case) -> list[Score]:
-    """Warm requests: 0.5 for all. Cold ones: servers that never took one first, then by how long ago."""
+    """Warm requests: 0.5 for all. Cold requests: servers without a cold request so far first, the others in order of their last one."""
     counted = case.everyone if case.line == S07 else case.servers
     if any(int(server.get("matched_blocks", 0)) > 0 for server in counted):
         return [(0.5, "not a cold request") for _server in case.servers]
@@ -192,14 +193,14 @@ def _context(case: Case) -> list[Score]:
 
 
 def _range_score(text: t.Any, length: int | None) -> Score:
-    """In range: 0.3 and up, more for a narrow range and room to spare; out of range: below 0.3, less the farther away."""
+    """In range: at least 0.3, more for a narrow range and for headroom; out of range: below 0.3, less with the distance."""
     if text is None:
         return 0.5, "no label"
     if length is None:
-        return None, "say how long the prompt is"
+        return None, "the length of the prompt is not given"
     ends = str(text).split("-")
     if len(ends) != 2 or not all(end.strip().isdigit() for end in ends) or int(ends[0]) > int(ends[1]):
-        return 0.0, f"{text} is no range"
+        return 0.0, f"{text} is not a range"
     low, high = int(ends[0]), int(ends[1])
     if low <= length <= high:
         if low == high:
@@ -211,7 +212,7 @@ def _range_score(text: t.Any, length: int | None) -> Score:
 
 
 def _token_load(case: Case) -> list[Score]:
-    """In the router the uncached tokens of this very request count as well."""
+    """In the router the uncached tokens of the request count as well."""
     limit = int(case.given("queueThresholdTokens", 4_194_304))
     size, length = int(case.request.get("block_size") or 16), prompt_tokens(case.request) or 0
     scores: list[Score] = []
@@ -233,7 +234,7 @@ def _header_label(case: Case) -> list[Score]:
 
 
 def _no_scores(case: Case) -> list[Score]:
-    return [(0.0, "it only makes tokens") for _server in case.servers]
+    return [(0.0, "it only produces tokens") for _server in case.servers]
 
 
 FORMULAS: dict[str, t.Callable[[Case], list[Score]]] = {
@@ -255,19 +256,17 @@ FORMULAS: dict[str, t.Callable[[Case], list[Score]]] = {
 
 
 def score(case: Case) -> list[Score]:
-    """The scores of one scorer, clamped to 0..1 as the endpoint picker does it; scores given by hand come first."""
+    """The scores of one scorer, clamped to 0..1 as in the endpoint picker; scores given by the user take precedence."""
     formula = FORMULAS.get(case.item.type)
     router_precise = case.item.type == "precise-prefix-cache-scorer" and LINE_FACTS[case.line].strict
     worked = (
-        (_prefix if router_precise else formula)(case)
-        if formula is not None
-        else [(None, "not worked out here: give it under scores") for _server in case.servers]
+        (_prefix if router_precise else formula)(case) if formula is not None else [(None, "not modeled here: set it under scores") for _server in case.servers]
     )
-    return [_clamped(_by_hand(server, case) or found) for server, found in zip(case.servers, worked, strict=True)]
+    return [_clamped(_given(server, case) or found) for server, found in zip(case.servers, worked, strict=True)]
 
 
-def _by_hand(server: Server, case: Case) -> Score | None:
-    given = server.get("scores") if isinstance(server.get("scores"), dict) else {}
+def _given(server: Server, case: Case) -> Score | None:
+    given = mapping(server.get("scores"))
     value = next((given[name] for name in (alias(case.item, None), case.item.name, case.item.type) if name in given), None)
     return (float(value), "given") if value is not None else None
 
@@ -277,9 +276,9 @@ def _clamped(found: Score) -> Score:
     return (value, how) if value is None else (min(1.0, max(0.0, value)), how)
 
 
-def alias(item: Declared, seen: View | None) -> str:
-    """Our short name of a declared scorer: its alias, or precise_prefix for a prefix scorer that reads the precise producer."""
-    producer = seen.named(item.parameters.get("prefixMatchInfoProducerName")) if seen is not None else None
+def alias(item: Declared, config: ParsedConfig | None) -> str:
+    """The alias of a declared scorer; precise_prefix for a prefix scorer that reads the precise producer."""
+    producer = config.named(item.parameters.get("prefixMatchInfoProducerName")) if config is not None else None
     if producer is not None and producer.type == "precise-prefix-cache-producer":
         return "precise_prefix"
     return next((name for name, kind in SCORER_ALIASES.items() if kind == item.type), item.name)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All that is wrong with an EndpointPickerConfig for a release line (epp.md section 14), all at once, and what is worth a word of warning. Pure."""
+"""Validates an EndpointPickerConfig for a release line: all problems at once, and notes on what is deprecated or overridden. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import json
 import typing as t
 
 from ...common.flags import flags_of
+from ...common.objects import dig
 from ...schema.fields import Problem
 from ..catalog.release_lines import BOOLEAN_FLAGS, FIELD_NOTES, FORBIDDEN_FLAGS, METRICS_EXTRACTOR, NEW_API, OLD_API
-from ..document import View, dig, view
+from ..document import ParsedConfig, parse_config
 from . import disaggregation, profiles, references, semantics
 
 EXPERIMENTAL = "--allow-experimental-plugins"
@@ -19,43 +20,48 @@ RULES = (*references.RULES, *profiles.RULES, *disaggregation.RULES, *semantics.R
 
 
 def check(document: t.Any, release: str, context: t.Mapping[str, t.Any] | None = None) -> list[Problem]:
-    """Every mistake of `document` for `release`; paths are places in the document.
+    """Every problem of a document in a release line; paths are paths in the document.
 
     `context` (all optional): server_args (list), server_env (name to value), epp_args (list), engine ("vllm" or "simulator").
     """
     if not isinstance(document, dict):
         return [Problem("", document, "the configuration is not a mapping (key: value).", "Write an EndpointPickerConfig.")]
-    seen = view(document, release)
-    problems = [problem for rule in RULES for problem in rule(seen)]
+    config = parse_config(document, release)
+    problems = [problem for rule in RULES for problem in rule(config)]
     around = {} if context is None else context
-    return problems + _flags(seen, around) + _server(seen, around)
+    return problems + _flags(config, around) + _server(config, around)
 
 
 def notes(document: dict[str, t.Any], release: str) -> list[str]:
-    """What works but deserves a word: deprecated forms, experimental plugins, values the endpoint picker overrides."""
-    seen = view(document, release)
+    """Notes on a valid document: deprecated forms, experimental plugins, values that the endpoint picker overrides."""
+    config = parse_config(document, release)
     found = [text for lines, field, text in FIELD_NOTES if release in lines and document.get(field) is not None]
-    if document.get("apiVersion") == OLD_API and NEW_API in seen.line.api_versions:
+    if document.get("apiVersion") == OLD_API and NEW_API in config.line.api_versions:
         found.append(f"apiVersion {OLD_API} is deprecated since router 0.9; {NEW_API} replaces it.")
-    found += [f"{item.type}: {item.plugin.deprecated}" for item in seen.plugins if item.plugin is not None and item.plugin.deprecated]
-    found += [f"{item.type} is experimental in {release}: the endpoint picker needs {EXPERIMENTAL}." for item in experimental(seen)]
-    found += [f"The feature gate {gate} has no effect in {release}." for gate, does in seen.line.gates.items() if not does and seen.gate(gate)]
-    for item in seen.plugins:
+    found += [f"{item.type}: {item.plugin.deprecated}" for item in config.plugins if item.plugin is not None and item.plugin.deprecated]
+    found += [f"{item.type} is experimental in {release}: the endpoint picker needs {EXPERIMENTAL}." for item in experimental(config)]
+    found += [f"The feature gate {gate} has no effect in {release}." for gate, does in config.line.gates.items() if not does and config.gate(gate)]
+    for item in config.plugins:
         given = item.parameters
         if "blockSizeTokens" in given and "autoTune" not in given and item.type in ("prefix-cache-scorer", "approx-prefix-cache-producer"):
             found.append(f"{item.name}: autoTune is on, so blockSizeTokens counts only until a server reports its own block size.")
-        if seen.line.strict and item.type == "approx-prefix-cache-producer" and isinstance(given.get("blockSizeTokens"), int) and given["blockSizeTokens"] < 64:
+        if (
+            config.line.strict
+            and item.type == "approx-prefix-cache-producer"
+            and isinstance(given.get("blockSizeTokens"), int)
+            and given["blockSizeTokens"] < 64
+        ):
             found.append(f"{item.name}: blocks of less than 64 tokens are raised to 64 when a request arrives.")
     return found
 
 
-def experimental(seen: View) -> list[t.Any]:
-    """The declared plugins that need the flag for experimental plugins."""
-    return [item for item in seen.plugins if item.plugin is not None and seen.line.name in item.plugin.alpha]
+def experimental(config: ParsedConfig) -> list[t.Any]:
+    """The declared plugins that require --allow-experimental-plugins."""
+    return [item for item in config.plugins if item.plugin is not None and config.line.name in item.plugin.alpha]
 
 
-def _flags(seen: View, context: t.Mapping[str, t.Any]) -> list[Problem]:
-    """The endpoint picker's own flags: those that stop it, and booleans that say the opposite of what was meant."""
+def _flags(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Problems of the endpoint picker's flags: flags that stop it, and booleans without '=', which are always true."""
     arguments = [str(item) for item in context.get("epp_args") or []]
     problems: list[Problem] = []
     for index, argument in enumerate(arguments):
@@ -67,15 +73,17 @@ def _flags(seen: View, context: t.Mapping[str, t.Any]) -> list[Problem]:
                 Problem(
                     f"epp_args[{index}]",
                     argument,
-                    f"{seen.line.name} refuses to start with this flag.",
-                    f"Write {option}{FORBIDDEN_FLAGS[name]} in the parameter engineConfigs of {METRICS_EXTRACTOR[seen.line.name]}.",
+                    f"{config.line.name} refuses to start with this flag.",
+                    f"Write {option}{FORBIDDEN_FLAGS[name]} in the parameter engineConfigs of {METRICS_EXTRACTOR[config.line.name]}.",
                 )
             )
         elif argument.startswith("-") and name in BOOLEAN_FLAGS and not given and _says_false(argument, arguments[index + 1 : index + 2]):
             problems.append(Problem(f"epp_args[{index}]", argument, "a boolean flag without '=' is true, whatever follows it.", f"Write --{name}=false."))
-    if experimental(seen) and arguments and flags_of(arguments).get("allow-experimental-plugins", "false") not in (None, "true"):
-        names = ", ".join(sorted({item.type for item in experimental(seen)}))
-        problems.append(Problem("epp_args", arguments, f"{names}: experimental in {seen.line.name}, and the flag for them is not set.", f"Add {EXPERIMENTAL}."))
+    if experimental(config) and arguments and flags_of(arguments).get("allow-experimental-plugins", "false") not in (None, "true"):
+        names = ", ".join(sorted({item.type for item in experimental(config)}))
+        problems.append(
+            Problem("epp_args", arguments, f"{names}: experimental in {config.line.name}, and the flag for them is not set.", f"Add {EXPERIMENTAL}.")
+        )
     return problems
 
 
@@ -83,9 +91,9 @@ def _says_false(argument: str, following: list[str]) -> bool:
     return argument.endswith(" false") or following == ["false"]
 
 
-def _server(seen: View, context: t.Mapping[str, t.Any]) -> list[Problem]:
-    """What precise prefix matching must have in common with the model server."""
-    found = seen.makes("precise")
+def _server(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Settings of precise prefix matching that must agree with the model server."""
+    found = config.makes("precise")
     if not found or all(context.get(name) is None for name in ("server_args", "server_env", "engine")):
         return []
     item, flags = found[0], flags_of(context.get("server_args"))
@@ -94,21 +102,23 @@ def _server(seen: View, context: t.Mapping[str, t.Any]) -> list[Problem]:
     size, seed = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", ""))
     problems: list[Problem] = []
     if flags.get("block-size") and flags["block-size"] != str(size):
-        reason = f"the model server runs with --block-size={flags['block-size']}: no block would ever match."
+        reason = f"the model server runs with --block-size={flags['block-size']}: no block ever matches."
         problems.append(Problem(f"{path}.tokenProcessorConfig.blockSize", size, reason, "Write the same number on both sides."))
-    theirs = (context.get("server_env") or {}).get("PYTHONHASHSEED", flags.get("hash-seed"))
-    if theirs is not None and str(theirs) != seed:
-        reason = f"the model server hashes with seed {theirs}: no block would ever match."
+    server_seed = (context.get("server_env") or {}).get("PYTHONHASHSEED", flags.get("hash-seed"))
+    if server_seed is not None and str(server_seed) != seed:
+        reason = f"the model server hashes with seed {server_seed}: no block ever matches."
         problems.append(Problem(f"{path}.tokenProcessorConfig.hashSeed", seed, reason, "Write the same text on both sides."))
     if context.get("engine") == "simulator" and not dig(item.parameters, "kvEventsConfig", "zmqEndpoint"):
-        reason = "the simulator always dials: with discovery the endpoint picker dials the simulator too, and no event ever arrives."
+        reason = (
+            "the simulator connects to the endpoint picker: with discovery the endpoint picker connects to the simulator as well, and no event ever arrives."
+        )
         fix = 'Write zmqEndpoint: "tcp://0.0.0.0:5557" and discoverPods: false.'
         problems.append(Problem(f"{path}.kvEventsConfig.zmqEndpoint", None, reason, fix))
     return problems + _topic(flags.get("kv-events-config"), path) + _publishes(flags, context, path)
 
 
 def _topic(text: str | None, path: str) -> list[Problem]:
-    """Scores are looked up by address:port; a topic with the bare address is indexed, matched, and then every server scores 0."""
+    """Scores are looked up by address:port: with the address alone in the topic, blocks are indexed, but every server scores 0."""
     try:
         topic = str(dig(json.loads(text or "{}"), "topic") or "")
     except ValueError:
@@ -119,7 +129,7 @@ def _topic(text: str | None, path: str) -> list[Problem]:
             Problem(
                 f"{path}.kvEventsConfig.topicFilter",
                 topic,
-                f"the model server publishes as {pod}, without a port: every server would score 0, in silence.",
+                f"the model server publishes as {pod}, without a port: every server would silently score 0.",
                 "Write the topic kv@ADDRESS:PORT@MODEL in the model server's --kv-events-config.",
             )
         ]

@@ -1,47 +1,49 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the scheduling profiles of a document can run and mean something: names, pickers, handlers, weights. Pure."""
+"""Rules for scheduling profiles: names, pickers, handlers, weights. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ...schema.fields import Problem, suggest
-from ..document import PROFILE_ROLES, Profile, View
+from ..document import PROFILE_ROLES, ParsedConfig, Profile
 
 
-def profile_names(view: View) -> list[Problem]:
-    """Profiles have a name of their own, and everything they name exists and has a place in a profile."""
+def profile_names(config: ParsedConfig) -> list[Problem]:
+    """Profile names are unique; every plugin that a profile names exists and is a filter, scorer or picker."""
     problems: list[Problem] = []
     seen: set[str] = set()
-    for profile in view.profiles:
+    for profile in config.profiles:
         if profile.name in seen:
-            problems.append(Problem(f"{profile.path}.name", profile.name, "two profiles have this name.", "Give each profile a name of its own."))
+            problems.append(Problem(f"{profile.path}.name", profile.name, "two profiles have this name.", "Give each profile a unique name."))
         seen.add(profile.name)
         for item in profile.plugins:
             where = f"{item.path}.pluginRef"
             if item.name and item.declared is None:
-                near = suggest(item.name, [known.name for known in view.plugins])
+                near = suggest(item.name, [known.name for known in config.plugins])
                 problems.append(Problem(where, item.name, "no plugin has this name.", f"Did you mean {near}?" if near else "Declare it under plugins."))
             elif item.declared is not None and item.declared.plugin is not None and not PROFILE_ROLES & set(item.declared.plugin.roles):
                 problems.append(
-                    Problem(where, item.name, f"{item.declared.type} is neither filter, scorer nor picker: in a profile it does nothing.", "Remove it here.")
+                    Problem(
+                        where, item.name, f"{item.declared.type} is neither a filter, a scorer nor a picker: in a profile it has no effect.", "Remove it here."
+                    )
                 )
         names = [item.name for item in profile.plugins]
         problems += [
-            Problem(f"{item.path}.pluginRef", item.name, "it stands twice in this profile and would count twice.", "Remove one.")
+            Problem(f"{item.path}.pluginRef", item.name, "it is twice in this profile and would count twice.", "Remove one.")
             for index, item in enumerate(profile.plugins)
             if item.name and item.name in names[:index]
         ]
     return problems
 
 
-def pickers(view: View) -> list[Problem]:
-    """One picker in a profile, and no guessing which."""
+def pickers(config: ParsedConfig) -> list[Problem]:
+    """Each profile has at most one picker, and names it if several are declared."""
     problems: list[Problem] = []
-    declared = view.of("picker")
-    for profile in view.profiles:
+    declared = config.of("picker")
+    for profile in config.profiles:
         own = profile.of("picker")
         if len(own) > 1:
             problems.append(
@@ -61,15 +63,15 @@ def pickers(view: View) -> list[Problem]:
     return problems
 
 
-def handlers(view: View) -> list[Problem]:
-    """One profile handler, able to run the profiles there are."""
-    found = view.of("handler")
+def handlers(config: ParsedConfig) -> list[Problem]:
+    """There is one profile handler, and it can run the number of profiles."""
+    found = config.of("handler")
     problems = [
         Problem(item.path, item.name, f"a second profile handler ({found[0].name} is the first); the endpoint picker takes one.", "Keep one.")
         for item in found[1:]
     ]
-    if len(view.profiles) > 1:
-        names = ", ".join(profile.name for profile in view.profiles)
+    if len(config.profiles) > 1:
+        names = ", ".join(profile.name for profile in config.profiles)
         if not found:
             problems.append(
                 Problem(
@@ -83,7 +85,7 @@ def handlers(view: View) -> list[Problem]:
             Problem(
                 item.path,
                 item.name,
-                f"{item.type} runs one profile only; there are {len(view.profiles)} ({names}).",
+                f"{item.type} runs one profile only; there are {len(config.profiles)} ({names}).",
                 "Use disagg-profile-handler, or keep one profile.",
             )
             for item in found
@@ -92,39 +94,39 @@ def handlers(view: View) -> list[Problem]:
     return problems
 
 
-def weights(view: View) -> list[Problem]:
-    """Weights are numbers of a kind the line reads, on scorers, and not all zero where the picker looks at scores."""
+def weights(config: ParsedConfig) -> list[Problem]:
+    """Weights are on scorers, are not negative, are whole numbers if the line requires that, and are not all 0 if the picker reads scores."""
     problems: list[Problem] = []
-    for profile in view.profiles:
+    for profile in config.profiles:
         for item in profile.plugins:
             weight, where = item.weight, f"{item.path}.weight"
             if isinstance(weight, bool) or not isinstance(weight, (int, float)):
-                continue  # absent, or already refused by its shape
+                continue  # absent, or already reported by its shape
             if item.declared is not None and item.declared.plugin is not None and not item.declared.has("scorer"):
-                problems.append(Problem(where, weight, f"{item.declared.type} is no scorer: its weight is ignored silently.", "Remove the weight."))
+                problems.append(Problem(where, weight, f"{item.declared.type} is not a scorer: its weight is ignored silently.", "Remove the weight."))
             elif weight < 0:
-                problems.append(Problem(where, weight, "a negative weight turns the scorer round: the worst server would win.", "Write 0 or more."))
-            elif view.line.integer_weights and weight != int(weight):
+                problems.append(Problem(where, weight, "a negative weight inverts the scorer: the worst server would win.", "Write 0 or more."))
+            elif config.line.integer_weights and weight != int(weight):
                 problems.append(
                     Problem(
                         where,
                         weight,
-                        f"{view.line.name} reads whole numbers only and refuses to start.",
+                        f"{config.line.name} reads whole numbers only and refuses to start.",
                         f"Write whole numbers in the same ratio, such as {int(weight * 10)}.",
                     )
                 )
-        problems += _scoring(profile, view)
+        problems += _scoring(profile, config)
     return problems
 
 
-def picker_of(profile: Profile, view: View) -> str:
+def picker_of(profile: Profile, config: ParsedConfig) -> str:
     """The type of the picker that a profile runs."""
-    own = [item.declared for item in profile.of("picker") if item.declared is not None] or view.of("picker")
+    own = [item.declared for item in profile.of("picker") if item.declared is not None] or config.of("picker")
     return own[0].type if own else "max-score-picker"
 
 
-def _scoring(profile: Profile, view: View) -> list[Problem]:
-    picker = picker_of(profile, view)
+def _scoring(profile: Profile, config: ParsedConfig) -> list[Problem]:
+    picker = picker_of(profile, config)
     scorers = [item for item in profile.of("scorer") if item.declared is not None and item.declared.type != "tokenizer"]
     if picker == "random-picker" or profile.implicit and not profile.plugins:
         return []
@@ -150,4 +152,4 @@ def _scoring(profile: Profile, view: View) -> list[Problem]:
     return []
 
 
-RULES: tuple[t.Callable[[View], list[Problem]], ...] = (profile_names, pickers, handlers, weights)
+RULES: tuple[t.Callable[[ParsedConfig], list[Problem]], ...] = (profile_names, pickers, handlers, weights)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the parts of a document fit together: types, names, references, gates, data layer. Pure.
+"""Rules for how the parts of a document fit together: types, names, references, feature gates, data layer. Pure.
 
-Every rule takes a View and returns problems whose paths are places in the document.
+Each rule takes a ParsedConfig and returns problems with paths in the document.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 import typing as t
 
 from ...schema.fields import Problem, show, suggest
-from ..catalog.plugins import TYPE_MOVES, defaults_of, lines_of, plain, types_of
+from ..catalog.plugins import TYPE_MOVES, defaults_of, lines_of, normalize, types_of
 from ..catalog.release_lines import DOCUMENT, GATE_MOVES, METRICS_EXTRACTOR
-from ..document import PROFILE_ROLES, Declared, View, entries, references
+from ..document import PROFILE_ROLES, Declared, ParsedConfig, entries, parameter_references
 from .shape import Owner, check_tree
 
-_ROLE_WORDS = {
+ROLE_NAMES = {
     "scorer": "a scorer",
     "filter": "a filter",
     "picker": "a picker",
@@ -35,22 +35,22 @@ _ROLE_WORDS = {
 }
 
 
-def document_shape(view: View) -> list[Problem]:
-    """Fields of the document: names, types, the right API version."""
-    problems = check_tree(view.document, DOCUMENT, "", Owner(view.line))
-    version = view.document.get("apiVersion")
-    if isinstance(version, str) and version not in view.line.api_versions:
-        problems.append(Problem("apiVersion", version, f"{view.line.name} does not read this version.", f"Write {view.line.api_versions[0]}."))
+def document_shape(config: ParsedConfig) -> list[Problem]:
+    """Fields of the document: names, types, API version."""
+    problems = check_tree(config.document, DOCUMENT, "", Owner(config.line))
+    version = config.document.get("apiVersion")
+    if isinstance(version, str) and version not in config.line.api_versions:
+        problems.append(Problem("apiVersion", version, f"{config.line.name} does not read this version.", f"Write {config.line.api_versions[0]}."))
     return problems
 
 
-def plugin_types(view: View) -> list[Problem]:
-    """Every type known here, every name once."""
+def plugin_types(config: ParsedConfig) -> list[Problem]:
+    """The release line has every type, and names are unique."""
     problems: list[Problem] = []
     seen: dict[str, str] = {}
-    for item in view.plugins:
+    for item in config.plugins:
         if item.type and item.plugin is None:
-            problems.append(unknown_type(item.type, view.line.name, f"{item.path}.type"))
+            problems.append(unknown_type(item.type, config.line.name, f"{item.path}.type"))
         if item.name and item.name in seen:
             problems.append(
                 Problem(
@@ -65,7 +65,7 @@ def plugin_types(view: View) -> list[Problem]:
 
 
 def unknown_type(kind: str, line: str, path: str, role: str | None = None) -> Problem:
-    """Refuse a plugin type: say what it became, where it exists, or what it was meant to be."""
+    """The problem for an unknown plugin type. It names what replaced the type, the lines that have it, or the closest type."""
     move = next((move for lines, move in TYPE_MOVES if line in lines and move.old == kind), None)
     if move is not None:
         reason = f"{line} has no plugin type {kind}."
@@ -76,27 +76,27 @@ def unknown_type(kind: str, line: str, path: str, role: str | None = None) -> Pr
         same = "" if role is None else f" Plugins of this kind here: {', '.join(types_of(line, role))}."
         return Problem(path, kind, f"{line} has no plugin type {kind}.", f"Use a release that has it: {', '.join(known)}.{same}")
     choice = types_of(line, role)
-    near = next((name for name in choice if plain(name) == plain(kind)), None) or suggest(kind, choice)
+    near = next((name for name in choice if normalize(name) == normalize(kind)), None) or suggest(kind, choice)
     return Problem(path, kind, f"{line} has no plugin type {kind}.", f"Did you mean {near}?" if near else f"Known: {', '.join(choice)}.")
 
 
-def plugin_parameters(view: View) -> list[Problem]:
-    """Parameters: known to the type in this line, of the right type and range."""
+def plugin_parameters(config: ParsedConfig) -> list[Problem]:
+    """Parameters: the plugin has them in this line, and they have the right type and range."""
     problems: list[Problem] = []
-    for item in view.plugins:
+    for item in config.plugins:
         if item.plugin is None:
             continue
-        raw = view.document["plugins"][item.index].get("parameters")
+        raw = config.document["plugins"][item.index].get("parameters")
         path = f"{item.path}.parameters"
         if raw is not None and not isinstance(raw, dict):
-            problems.append(Problem(path, raw, f"{show(raw)} is not a mapping (key: value).", "Write one parameter a line, or leave it out."))
+            problems.append(Problem(path, raw, f"{show(raw)} is not a mapping (key: value).", "Write one parameter per line, or leave it out."))
         elif item.plugin.blind:
             problems += [
                 Problem(f"{path}.{key}", value, f"{item.type} takes no parameters: it would be ignored silently.", "Leave it out.")
                 for key, value in item.parameters.items()
             ]
         else:
-            problems += check_tree(item.parameters, item.plugin.params, path, Owner(view.line, item.type))
+            problems += check_tree(item.parameters, item.plugin.params, path, Owner(config.line, item.type))
             problems += _single(item, path)
     return problems
 
@@ -109,62 +109,62 @@ def _single(item: Declared, path: str) -> list[Problem]:
     return []
 
 
-def unreferenced(view: View) -> list[Problem]:
-    """With explicit profiles, what no profile and no section names is made and never used."""
-    named = {item.name for profile in view.profiles for item in profile.plugins}
-    if any(not profile.of("picker") for profile in view.profiles):
-        named |= {item.name for item in view.of("picker")}  # a profile without a picker takes the one that is declared
-    by_section = {name for _role, name, _path in _all_references(view)}
-    by_section |= {"prefix-based-pd-decider"} if view.of_type("pd-profile-handler") else set()  # what that handler takes when it names none
+def unreferenced(config: ParsedConfig) -> list[Problem]:
+    """Every plugin is named by a profile, a section or a parameter; otherwise it is created and never used."""
+    named = {item.name for profile in config.profiles for item in profile.plugins}
+    if any(not profile.of("picker") for profile in config.profiles):
+        named |= {item.name for item in config.of("picker")}  # a profile without a picker takes the one that is declared
+    by_section = {name for _role, name, _path in _all_references(config)}
+    by_section |= {"prefix-based-pd-decider"} if config.of_type("pd-profile-handler") else set()  # the default of that handler
     problems: list[Problem] = []
-    for item in view.plugins:
+    for item in config.plugins:
         if item.plugin is None or item.name in named or item.name in by_section:
             continue
         roles = set(item.plugin.roles)
         if roles & {"handler", "headers", "producer", "admission", "reporter", "request", "test", "eviction"}:
             continue
         if item.plugin.default and item.name == item.type:
-            continue  # the endpoint picker looks for it under this name
-        what = "/".join(_ROLE_WORDS.get(role, role) for role in item.plugin.roles)
+            continue  # the endpoint picker looks it up under this name
+        what = "/".join(ROLE_NAMES.get(role, role) for role in item.plugin.roles)
         where = "any profile" if roles & PROFILE_ROLES else "anything"
         problems.append(
-            Problem(item.path, item.name, f"{item.name} is {what} that is not named by {where}: it is made and never used.", _where_to_name(roles, view))
+            Problem(item.path, item.name, f"{item.name} is {what} that is not named by {where}: it is created and never used.", _where_to_name(roles, config))
         )
     return problems
 
 
-def _where_to_name(roles: set[str], view: View) -> str:
+def _where_to_name(roles: set[str], config: ParsedConfig) -> str:
     if "decider" in roles:
         return "Name it in the parameters of the profile handler (deciders.prefill), or remove it."
     if roles & {"source", "extractor"}:
-        return f"Name it under {view.line.data_section}.sources, or remove it."
+        return f"Name it under {config.line.data_section}.sources, or remove it."
     if roles & {"fairness", "ordering", "usage_limit", "saturation"}:
         return "Name it under flowControl or saturationDetector, or remove it."
     return "Name it in a profile, or remove it." if roles & PROFILE_ROLES else "Remove it."
 
 
-def _all_references(view: View) -> t.Iterator[tuple[str, t.Any, str]]:
-    """Every name that the document or a plugin's parameters refer to, and the role it must have."""
-    yield from references(view.document, DOCUMENT, view.line.name, "")
-    for item in view.plugins:
+def _all_references(config: ParsedConfig) -> t.Iterator[tuple[str, t.Any, str]]:
+    """(role, name, path) of every plugin that the document or the parameters of a plugin refer to."""
+    yield from parameter_references(config.document, DOCUMENT, config.line.name, "")
+    for item in config.plugins:
         if item.plugin is not None:
-            yield from references(item.parameters, item.plugin.params, view.line.name, f"{item.path}.parameters")
+            yield from parameter_references(item.parameters, item.plugin.params, config.line.name, f"{item.path}.parameters")
 
 
-def referred(view: View) -> list[Problem]:
-    """What sections and parameters refer to exists and is of the right kind."""
+def referred(config: ParsedConfig) -> list[Problem]:
+    """Plugins that sections and parameters refer to exist and have the right role."""
     problems: list[Problem] = []
-    for role, name, path in _all_references(view):
-        target = view.named(name)
+    for role, name, path in _all_references(config):
+        target = config.named(name)
         if target is None:
-            if not _by_itself(role, name, view):
-                near = suggest(name, [item.name for item in view.of(role)])
+            if not _by_itself(role, name, config):
+                near = suggest(name, [item.name for item in config.of(role)])
                 problems.append(
                     Problem(
                         path,
                         name,
                         "no plugin has this name.",
-                        f"Did you mean {near}?" if near else f"Declare {_ROLE_WORDS.get(role, role)} of this name under plugins.",
+                        f"Did you mean {near}?" if near else f"Declare {ROLE_NAMES.get(role, role)} of this name under plugins.",
                     )
                 )
         elif target.plugin is not None and role not in target.plugin.roles:
@@ -172,40 +172,40 @@ def referred(view: View) -> list[Problem]:
                 Problem(
                     path,
                     name,
-                    f"{target.type} is not {_ROLE_WORDS.get(role, role)}.",
-                    f"Name one that is: {', '.join(item.name for item in view.of(role)) or ', '.join(types_of(view.line.name, role))}.",
+                    f"{target.type} is not {ROLE_NAMES.get(role, role)}.",
+                    f"Name one that is: {', '.join(item.name for item in config.of(role)) or ', '.join(types_of(config.line.name, role))}.",
                 )
             )
     return problems
 
 
-def _by_itself(role: str, name: t.Any, view: View) -> bool:
-    """Whether the endpoint picker starts a plugin of this name of its own accord."""
+def _by_itself(role: str, name: t.Any, config: ParsedConfig) -> bool:
+    """Whether the endpoint picker creates a plugin of this name by itself."""
     if role == "parser":
-        return name in types_of(view.line.name, role) if view.line.strict else name == "openai-parser"
-    return role in ("fairness", "ordering", "usage_limit", "saturation", "producer") and name in defaults_of(view.line.name)
+        return name in types_of(config.line.name, role) if config.line.strict else name == "openai-parser"
+    return role in ("fairness", "ordering", "usage_limit", "saturation", "producer") and name in defaults_of(config.line.name)
 
 
-def gates(view: View) -> list[Problem]:
-    """Feature gates: an unknown name stops the endpoint picker."""
+def gates(config: ParsedConfig) -> list[Problem]:
+    """Feature gates: the line has them (an unknown one stops the endpoint picker), and flowControl has its gate."""
     problems: list[Problem] = []
-    for index, gate in enumerate(entries(view.document, "featureGates", str)):
+    for index, gate in enumerate(entries(config.document, "featureGates", str)):
         name, given, value = gate.partition("=")
         where = f"featureGates[{index}]"
-        if given and not view.line.gate_values:
-            problems.append(Problem(where, gate, f"{view.line.name} reads gate names only.", f"Write {name}, or leave it out to switch it off."))
+        if given and not config.line.gate_values:
+            problems.append(Problem(where, gate, f"{config.line.name} reads gate names only.", f"Write {name}, or leave it out to disable it."))
         elif given and value.strip().lower() not in ("1", "0", "t", "f", "true", "false"):
             problems.append(Problem(where, gate, f"{show(value)} is neither true nor false.", f"Write {name}=true or {name}=false."))
-        if name not in view.line.gates:
-            move = next((move for lines, move in GATE_MOVES if view.line.name in lines and move.old == name), None)
-            near = suggest(name, view.line.gates)
-            fix = move.how if move else f"Did you mean {near}?" if near else f"Known: {', '.join(view.line.gates)}."
-            problems.append(Problem(where, gate, f"{view.line.name} knows no such gate and refuses to start.", fix))
-    if view.section("flowControl").keys() - {"saturationDetector"} and not view.gate("flowControl"):
+        if name not in config.line.gates:
+            move = next((move for lines, move in GATE_MOVES if config.line.name in lines and move.old == name), None)
+            near = suggest(name, config.line.gates)
+            fix = move.how if move else f"Did you mean {near}?" if near else f"Known: {', '.join(config.line.gates)}."
+            problems.append(Problem(where, gate, f"{config.line.name} knows no such gate and refuses to start.", fix))
+    if config.section("flowControl").keys() - {"saturationDetector"} and not config.gate("flowControl"):
         problems.append(
             Problem(
                 "flowControl",
-                sorted(view.section("flowControl")),
+                sorted(config.section("flowControl")),
                 "without the gate flowControl this section is ignored silently.",
                 "Add flowControl to featureGates.",
             )
@@ -213,65 +213,74 @@ def gates(view: View) -> list[Problem]:
     return problems
 
 
-def data_layer(view: View) -> list[Problem]:
-    """The data section and its gate go together, and never take the metrics away from scorers that live on them."""
-    sources = entries(view.section(view.line.data_section), "sources", dict)
-    if view.line.data_section == "data":
-        return _data_gate(view, sources)
-    hungry = [item.name for item in view.plugins if item.plugin is not None and "metrics" in item.plugin.needs]
-    off = _metrics_off(view, [source.get("pluginRef") for source in sources])
-    if not off or not hungry:
+def data_layer(config: ParsedConfig) -> list[Problem]:
+    """The data section and its feature gate agree, and metrics stay available to the scorers that read them."""
+    sources = entries(config.section(config.line.data_section), "sources", dict)
+    if config.line.data_section == "data":
+        return _data_gate(config, sources)
+    readers = [item.name for item in config.plugins if item.plugin is not None and "metrics" in item.plugin.needs]
+    off = _metrics_off(config, [source.get("pluginRef") for source in sources])
+    if not off or not readers:
         return []
-    reason = f"{off}: {', '.join(hungry)} would see zeros for every server."
+    reason = f"{off}: {', '.join(readers)} would see zeros for every server."
     fix = "Add the source metrics-data-source with the extractor core-metrics-extractor."
-    return [Problem("dataLayer", view.document.get("dataLayer"), reason, fix)]
+    return [Problem("dataLayer", config.document.get("dataLayer"), reason, fix)]
 
 
-def _data_gate(view: View, sources: list[dict[str, t.Any]]) -> list[Problem]:
+def _data_gate(config: ParsedConfig, sources: list[dict[str, t.Any]]) -> list[Problem]:
     """Scheduler 0.7: the gate without sources stops the endpoint picker, and so does the metrics extractor without the gate."""
-    extractor, gate = METRICS_EXTRACTOR[view.line.name], view.gate("dataLayer")
+    extractor, gate = METRICS_EXTRACTOR[config.line.name], config.gate("dataLayer")
     problems: list[Problem] = []
     if gate and not sources:
         reason = "the gate dataLayer without sources in the section data stops the endpoint picker."
         problems.append(Problem("featureGates", "dataLayer", reason, "Write data.sources, or leave the gate out."))
     for index, source in enumerate(sources):
         for place, item in enumerate(entries(source, "extractors", dict)):
-            target = view.named(item.get("pluginRef"))
+            target = config.named(item.get("pluginRef"))
             if target is not None and target.type == extractor and not gate:
                 reason = f"{extractor} without the gate dataLayer stops the endpoint picker."
                 problems.append(Problem(f"data.sources[{index}].extractors[{place}].pluginRef", item["pluginRef"], reason, "Add dataLayer to featureGates."))
     return problems
 
 
-def _metrics_off(view: View, used: list[t.Any]) -> str:
-    targets = [view.named(name) for name in used]
+def _metrics_off(config: ParsedConfig, used: list[t.Any]) -> str:
+    targets = [config.named(name) for name in used]
     if any(item is not None and item.type == "metrics-data-source" for item in targets):
         return ""
-    if view.line.clears_metrics and view.document.get("dataLayer") is not None and not view.gate("enableLegacyMetrics"):
-        return f"a dataLayer section without metrics-data-source switches scraping off in {view.line.name}"
-    if view.section("dataLayer").get("injectDefaults") is False:
-        return "injectDefaults: false without metrics-data-source switches scraping off"
+    if config.line.clears_metrics and config.document.get("dataLayer") is not None and not config.gate("enableLegacyMetrics"):
+        return f"a dataLayer section without metrics-data-source disables scraping in {config.line.name}"
+    if config.section("dataLayer").get("injectDefaults") is False:
+        return "injectDefaults: false without metrics-data-source disables scraping"
     return ""
 
 
-def order(view: View) -> list[Problem]:
-    """Until router 0.10 a decider must be declared before the handler that names it."""
-    if not view.line.ordered:
+def order(config: ParsedConfig) -> list[Problem]:
+    """Before router 0.10 a decider must be declared before the handler that names it."""
+    if not config.line.ordered:
         return []
     problems = []
-    for item in view.of("handler"):
-        for role, name, path in references(item.parameters, item.plugin.params if item.plugin else (), view.line.name, f"{item.path}.parameters"):
-            target = view.named(name)
+    for item in config.of("handler"):
+        for role, name, path in parameter_references(item.parameters, item.plugin.params if item.plugin else (), config.line.name, f"{item.path}.parameters"):
+            target = config.named(name)
             if role == "decider" and target is not None and target.index > item.index:
                 problems.append(
                     Problem(
                         path,
                         name,
-                        f"{name} is declared after {item.name}, which names it: {view.line.name} reads plugins in order and refuses to start.",
+                        f"{name} is declared after {item.name}, which names it: {config.line.name} reads plugins in order and refuses to start.",
                         f"Move {name} above {item.name} in plugins.",
                     )
                 )
     return problems
 
 
-RULES: tuple[t.Callable[[View], list[Problem]], ...] = (document_shape, plugin_types, plugin_parameters, unreferenced, referred, gates, data_layer, order)
+RULES: tuple[t.Callable[[ParsedConfig], list[Problem]], ...] = (
+    document_shape,
+    plugin_types,
+    plugin_parameters,
+    unreferenced,
+    referred,
+    gates,
+    data_layer,
+    order,
+)

@@ -1,31 +1,32 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a document means what its author wants: precise prefix, prefix indexes, silent traps. Pure."""
+"""Rules for settings that are valid but silently do not work: precise prefix matching, prefix indexes, parameters that belong together. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
+from ...common.objects import dig, mapping
 from ...schema.fields import Problem
-from ..document import Declared, View, dig, entries
+from ..document import Declared, ParsedConfig, entries
 
 
-def precise_prefix(view: View) -> list[Problem]:
-    """The silent traps of precise prefix matching (run for real, see the shared notes on the local cluster)."""
+def precise_prefix(config: ParsedConfig) -> list[Problem]:
+    """Settings of precise prefix matching with which no KV event arrives or no block matches (docs/endpoint-picker.md)."""
     problems: list[Problem] = []
-    for item in view.makes("precise"):
+    for item in config.makes("precise"):
         path = f"{item.path}.parameters"
         pool = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig")
-        if item.type == "precise-prefix-cache-scorer" and not view.line.strict:
+        if item.type == "precise-prefix-cache-scorer" and not config.line.strict:
             problems += _tokenizers(pool, f"{path}.indexerConfig.tokenizersPoolConfig")
-        events = item.parameters.get("kvEventsConfig") if isinstance(item.parameters.get("kvEventsConfig"), dict) else {}
+        events = mapping(item.parameters.get("kvEventsConfig"))
         if events.get("zmqEndpoint") and events.get("discoverPods", True):
             problems.append(
                 Problem(
                     f"{path}.kvEventsConfig.discoverPods",
                     events.get("discoverPods"),
-                    "with zmqEndpoint the servers dial the endpoint picker; discovery, on by default, makes it dial the servers as well and retry for ever.",
+                    "with zmqEndpoint the servers connect to the endpoint picker; with discovery, the default, it also connects to them and retries forever.",
                     "Write discoverPods: false, or remove zmqEndpoint.",
                 )
             )
@@ -35,28 +36,28 @@ def precise_prefix(view: View) -> list[Problem]:
                     f"{path}.kvEventsConfig",
                     events,
                     "neither discovery nor zmqEndpoint: no KV event ever arrives and every server scores 0.",
-                    'Write discoverPods: true for vLLM, or zmqEndpoint: "tcp://0.0.0.0:5557" for servers that dial.',
+                    'Write discoverPods: true for vLLM, or zmqEndpoint: "tcp://0.0.0.0:5557" for servers that connect to it.',
                 )
             )
-        if item.parameters.get("speculativeIndexing") is True and view.line.data_by_gate and not view.gate("prepareDataPlugins"):
+        if item.parameters.get("speculativeIndexing") is True and config.line.data_by_gate and not config.gate("prepareDataPlugins"):
             problems.append(
                 Problem(f"{path}.speculativeIndexing", True, "without the gate prepareDataPlugins it has no effect.", "Add prepareDataPlugins to featureGates.")
             )
         problems += _both_sizes(item, path)
-    return problems + _two_indexes(view) + _precise_wiring(view)
+    return problems + _two_indexes(config) + _precise_wiring(config)
 
 
 def _tokenizers(pool: t.Any, path: str) -> list[Problem]:
-    """Zero workers hang every request without an error; no socket means no tokenizer."""
+    """Without workers every request hangs without an error; without a socket there is no tokenizer."""
     if not isinstance(pool, dict):
-        return []  # already missing by its shape
+        return []  # already reported as missing
     problems = []
     if "workersCount" not in pool:
         problems.append(
             Problem(
                 f"{path}.workersCount",
                 None,
-                "left out it is 0 workers: every request hangs until the proxy gives up, without an error in any log.",
+                "if omitted, there are 0 workers: every request hangs until the proxy times out, without an error in any log.",
                 "Write workersCount: 5.",
             )
         )
@@ -65,7 +66,7 @@ def _tokenizers(pool: t.Any, path: str) -> list[Problem]:
             Problem(
                 f"{path}.uds.socketFile",
                 None,
-                "without a socket the tokenizer sidecar cannot be reached.",
+                "without a socket the tokenizer sidecar is unreachable.",
                 "Write the path of the socket that the tokenizer sidecar serves.",
             )
         )
@@ -86,10 +87,10 @@ def _both_sizes(item: Declared, path: str) -> list[Problem]:
     return []
 
 
-def _two_indexes(view: View) -> list[Problem]:
-    """On scheduler-0.8 both prefix scorers write the same datum of a server: the later one wins."""
-    both = view.of_type("precise-prefix-cache-scorer"), view.of_type("prefix-cache-scorer")
-    if view.line.strict or view.line.data_by_gate or not all(both):
+def _two_indexes(config: ParsedConfig) -> list[Problem]:
+    """In scheduler-0.8 both prefix scorers write the same attribute of a server, and the later one wins."""
+    both = config.of_type("precise-prefix-cache-scorer"), config.of_type("prefix-cache-scorer")
+    if config.line.strict or config.line.data_by_gate or not all(both):
         return []
     return [
         Problem(
@@ -101,13 +102,13 @@ def _two_indexes(view: View) -> list[Problem]:
     ]
 
 
-def _precise_wiring(view: View) -> list[Problem]:
-    """In the router the producer dials nobody until endpoint-notification-source tells it of the servers."""
+def _precise_wiring(config: ParsedConfig) -> list[Problem]:
+    """In the router the producer connects to no server until endpoint-notification-source reports them."""
     problems = []
-    for item in view.of_type("precise-prefix-cache-producer"):
+    for item in config.of_type("precise-prefix-cache-producer"):
         wired = any(
             dig(extractor, "pluginRef") == item.name
-            for source in entries(view.section("dataLayer"), "sources", dict)
+            for source in entries(config.section("dataLayer"), "sources", dict)
             for extractor in entries(source, "extractors", dict)
         )
         if not dig(item.parameters, "kvEventsConfig", "zmqEndpoint") and not wired:
@@ -115,11 +116,11 @@ def _precise_wiring(view: View) -> list[Problem]:
                 Problem(
                     item.path,
                     item.name,
-                    "nothing tells it which servers there are, so it never hears a KV event.",
+                    "nothing tells it which servers there are, so it never receives a KV event.",
                     f"Add the source endpoint-notification-source with the extractor {item.name} to dataLayer.sources.",
                 )
             )
-        if not view.of_type("token-producer", "tokenizer"):
+        if not config.of_type("token-producer", "tokenizer"):
             problems.append(
                 Problem(
                     "plugins",
@@ -128,33 +129,33 @@ def _precise_wiring(view: View) -> list[Problem]:
                     "Declare token-producer with modelName and vllm.url.",
                 )
             )
-        readers = [scorer for scorer in view.of_type("prefix-cache-scorer") if scorer.parameters.get("prefixMatchInfoProducerName") == item.name]
+        readers = [scorer for scorer in config.of_type("prefix-cache-scorer") if scorer.parameters.get("prefixMatchInfoProducerName") == item.name]
         if not readers:
             problems.append(
-                Problem(item.path, item.name, "no scorer reads what it finds.", f"Declare prefix-cache-scorer with prefixMatchInfoProducerName: {item.name}.")
+                Problem(item.path, item.name, "no scorer reads its result.", f"Declare prefix-cache-scorer with prefixMatchInfoProducerName: {item.name}.")
             )
     return problems
 
 
-def cold_requests(view: View) -> list[Problem]:
-    """no-hit-lru must read the prefix scorer that is there; otherwise every request counts as cold."""
+def cold_requests(config: ParsedConfig) -> list[Problem]:
+    """no-hit-lru-scorer must name the declared prefix scorer; otherwise every request counts as cold."""
     problems = []
-    for item in view.of_type("no-hit-lru-scorer"):
-        if not view.makes("prefix") and not view.makes("precise") and not view.of_type("prefix-cache-scorer") and not view.line.strict:
+    for item in config.of_type("no-hit-lru-scorer"):
+        if not config.makes("prefix") and not config.makes("precise") and not config.of_type("prefix-cache-scorer") and not config.line.strict:
             problems.append(
-                Problem(item.path, item.name, "no prefix scorer tells it which requests are cold: it would treat all of them so.", "Add a prefix scorer.")
+                Problem(item.path, item.name, "no prefix scorer tells it which requests are cold: every request would count as cold.", "Add a prefix scorer.")
             )
-        if not view.line.data_by_gate:
+        if not config.line.data_by_gate:
             continue
         name, kind = item.parameters.get("prefixPluginName", "prefix-cache-scorer"), item.parameters.get("prefixPluginType", "prefix-cache-scorer")
-        target = view.named(name)
-        if target is None and "prefixPluginName" not in item.parameters and view.makes("precise"):
+        target = config.named(name)
+        if target is None and "prefixPluginName" not in item.parameters and config.makes("precise"):
             problems.append(
                 Problem(
                     f"{item.path}.parameters.prefixPluginName",
                     None,
                     "it reads prefix-cache-scorer by default, which is not declared: every request would count as cold.",
-                    f"Write prefixPluginName: {view.makes('precise')[0].name} and prefixPluginType: precise-prefix-cache-scorer.",
+                    f"Write prefixPluginName: {config.makes('precise')[0].name} and prefixPluginType: precise-prefix-cache-scorer.",
                 )
             )
         elif target is not None and target.type != kind:
@@ -169,10 +170,10 @@ def cold_requests(view: View) -> list[Problem]:
     return problems
 
 
-def parameters_together(view: View) -> list[Problem]:
-    """Parameters that only make sense with, or without, each other."""
+def parameters_together(config: ParsedConfig) -> list[Problem]:
+    """Parameters that require or exclude each other."""
     problems: list[Problem] = []
-    for item in view.plugins:
+    for item in config.plugins:
         path, given = f"{item.path}.parameters", item.parameters
         if item.type == "by-label" and not given.get("validValues") and not given.get("allowsNoLabel"):
             problems.append(
@@ -188,7 +189,7 @@ def parameters_together(view: View) -> list[Problem]:
         if item.type == "token-producer" and ("estimate" in given) and ({"vllm", "modelName"} & set(given)):
             problems.append(Problem(path, sorted(given), "it has one backend: estimate, or vllm with modelName.", "Keep one of the two."))
         if item.type in ("token-producer",) and "vllm" in given and not given.get("modelName"):
-            problems.append(Problem(f"{path}.modelName", None, "the vllm backend must know the model.", "Write the name that the servers serve."))
+            problems.append(Problem(f"{path}.modelName", None, "the vllm backend requires the model.", "Write the name that the servers serve."))
         span = dig(given, "algorithm", "normalization", "fixedRange")
         if isinstance(span, dict) and all(isinstance(span.get(end), (int, float)) for end in ("min", "max")) and span["min"] >= span["max"]:
             problems.append(Problem(f"{path}.algorithm.normalization.fixedRange", span, "min must be less than max.", "Write a smaller min or a larger max."))
@@ -197,11 +198,11 @@ def parameters_together(view: View) -> list[Problem]:
     return problems
 
 
-def priority_bands(view: View) -> list[Problem]:
-    """Bands of flow control: each priority once."""
+def priority_bands(config: ParsedConfig) -> list[Problem]:
+    """Each priority has at most one band of flow control."""
     problems: list[Problem] = []
     seen: set[t.Any] = set()
-    for index, band in enumerate(entries(view.section("flowControl"), "priorityBands", dict)):
+    for index, band in enumerate(entries(config.section("flowControl"), "priorityBands", dict)):
         priority = band.get("priority", 0)
         if priority in seen:
             problems.append(
@@ -211,36 +212,38 @@ def priority_bands(view: View) -> list[Problem]:
     return problems
 
 
-def latency_scorer_gate(view: View) -> list[Problem]:
-    """predicted-latency-scorer of GIE 1.4 works on data that only the gate makes."""
-    if not view.line.data_by_gate or view.gate("prepareDataPlugins"):
+def latency_scorer_gate(config: ParsedConfig) -> list[Problem]:
+    """predicted-latency-scorer of GIE 1.4 reads data that is produced only with the feature gate."""
+    if not config.line.data_by_gate or config.gate("prepareDataPlugins"):
         return []
     return [
-        Problem("featureGates", view.document.get("featureGates"), f"{item.name} needs the gate prepareDataPlugins.", "Add prepareDataPlugins to featureGates.")
-        for item in view.of_type("predicted-latency-scorer")
+        Problem(
+            "featureGates", config.document.get("featureGates"), f"{item.name} needs the gate prepareDataPlugins.", "Add prepareDataPlugins to featureGates."
+        )
+        for item in config.of_type("predicted-latency-scorer")
     ]
 
 
-def missing_producers(view: View) -> list[Problem]:
-    """On 1.5 nobody makes a producer but the prefix one; in the router a missing default is made by itself."""
-    if view.line.strict or view.line.data_by_gate:
+def missing_producers(config: ParsedConfig) -> list[Problem]:
+    """In 1.5 only the prefix producer is created by itself; the router creates every missing default."""
+    if config.line.strict or config.line.data_by_gate:
         return []
     makers = {"inflight": "inflight-load-producer", "latency": "predicted-latency-producer"}
     return [
         Problem(
             item.path,
             item.name,
-            f"{item.type} needs {makers[data]}, which is not declared: it would see the same for every server.",
+            f"{item.type} needs {makers[data]}, which is not declared: every server would score the same.",
             f"Declare {makers[data]}.",
         )
-        for item in view.plugins
+        for item in config.plugins
         if item.plugin is not None
         for data in item.plugin.needs
-        if data in makers and not view.makes(data)
+        if data in makers and not config.makes(data)
     ]
 
 
-RULES: tuple[t.Callable[[View], list[Problem]], ...] = (
+RULES: tuple[t.Callable[[ParsedConfig], list[Problem]], ...] = (
     precise_prefix,
     cold_requests,
     parameters_together,

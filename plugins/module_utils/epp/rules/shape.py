@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a document and its plugins' parameters have the shape their release line reads: names, types, ranges. Pure."""
+"""Rules for the shape of a document and of parameters in a release line: names, types, ranges. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import re
 import typing as t
 
 from ...schema.fields import Problem, show, suggest
-from ..catalog.plugins import NESTED_MOVES, PARAM_MOVES, plain
+from ..catalog.plugins import NESTED_MOVES, PARAM_MOVES, normalize
 from ..catalog.release_lines import FIELD_MOVES
 from ..catalog.types import LINES, Line, Move, Param
 
@@ -20,20 +20,20 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"),
     "float": ((int, float), "a number"),
     "bool": ((bool,), "true or false"),
-    "str": ((str,), "a text in quotes"),
-    "strs": ((list,), "a list of texts"),
+    "str": ((str,), "a string in quotes"),
+    "strs": ((list,), "a list of strings"),
     "duration": ((str,), 'a duration in quotes, such as "200ms"'),
     "nanoseconds": ((int,), "a whole number of nanoseconds"),
     "quantity": ((int, str), 'a quantity, such as 1000 or "1Gi"'),
     "object": ((dict,), "a mapping (key: value)"),
     "objects": ((list,), "a list of mappings"),
-    "map": ((dict,), "a mapping of texts"),
+    "map": ((dict,), "a mapping of strings"),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Owner:
-    """Whose tree is read: a plugin type, or "" for the document. `dotted` is the place inside that tree."""
+    """The owner of a tree of parameters: a plugin type, or "" for the document. `dotted` is the path in that tree."""
 
     line: Line
     type: str = ""
@@ -48,15 +48,15 @@ class Owner:
 
 
 def check_tree(value: t.Any, params: t.Sequence[Param], path: str, owner: Owner) -> list[Problem]:
-    """All that is wrong with the keys and values of one mapping."""
+    """All problems of the keys and values of a mapping."""
     here = {param.name: param for param in params if owner.line.name in param.lines}
     problems: list[Problem] = []
     for key, item in value.items():
         where = f"{path}.{key}" if path else str(key)
         if key not in here:
             problems.append(_unknown(key, item, params, where, owner))
-        elif here[key].retired:
-            problems.append(Problem(where, item, f"{owner.line.name} no longer takes it.", here[key].retired))
+        elif here[key].obsolete:
+            problems.append(Problem(where, item, f"{owner.line.name} no longer takes it.", here[key].obsolete))
         else:
             problems += check_value(item, here[key], where, owner.inside(str(key)))
     for name, param in here.items():
@@ -66,21 +66,26 @@ def check_tree(value: t.Any, params: t.Sequence[Param], path: str, owner: Owner)
 
 
 def check_value(value: t.Any, param: Param, path: str, owner: Owner) -> list[Problem]:
-    """All that is wrong with one value."""
+    """All problems of a value."""
     if param.kind == "free":
         return []
     kinds, words = _KINDS[param.kind]
-    if not isinstance(value, kinds) or (isinstance(value, bool) and param.kind != "bool"):
+    if not _is_a(value, kinds):
         return [Problem(path, value, f"{show(value)} is not {words}.", f"Write {_expected(param)}.")]
     if param.kind == "object":
         return check_tree(value, param.fields, path, owner)
     if param.kind == "objects":
         return _check_list(value, param, path, owner)
     if param.kind == "strs" and not all(isinstance(item, str) for item in value):
-        return [Problem(path, value, "not every element is a text.", "Put each element in quotes.")]
+        return [Problem(path, value, "not every element is a string.", "Put each element in quotes.")]
     if param.kind == "map" and not all(isinstance(item, str) for pair in value.items() for item in pair):
-        return [Problem(path, value, "not every key and value is a text.", "Put them in quotes.")]
+        return [Problem(path, value, "not every key and value is a string.", "Put them in quotes.")]
     return _check_scalar(value, param, path)
+
+
+def _is_a(value: t.Any, kinds: tuple[type, ...]) -> bool:
+    """isinstance, with booleans not counted as integers."""
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
 def _check_list(value: list[t.Any], param: Param, path: str, owner: Owner) -> list[Problem]:
@@ -101,7 +106,7 @@ def _check_scalar(value: t.Any, param: Param, path: str) -> list[Problem]:
     elif param.kind == "quantity" and not _QUANTITY.match(str(value)):
         wrong = "is not a quantity"
     elif param.choices and value not in param.choices:
-        wrong = "is not one of the values it may have"
+        wrong = "is not one of the allowed values"
     elif param.required and value == "":
         wrong = "is empty"
     elif param.kind in ("int", "float", "nanoseconds"):
@@ -143,8 +148,8 @@ def _unknown(key: t.Any, value: t.Any, params: t.Sequence[Param], path: str, own
     elsewhere = [line for line in LINES if any(param.name == key and line in param.lines for param in params)]
     if elsewhere:
         return Problem(path, value, reason, f"Leave it out, or use a release that has it: {', '.join(elsewhere)}.")
-    known = [param.name for param in params if owner.line.name in param.lines and not param.retired]
-    near = next((name for name in known if plain(name) == plain(key)), None) or suggest(key, known)
+    known = [param.name for param in params if owner.line.name in param.lines and not param.obsolete]
+    near = next((name for name in known if normalize(name) == normalize(key)), None) or suggest(key, known)
     if near is not None:
         return Problem(path, value, reason, f"Did you mean {near}?")
     return Problem(path, value, reason, f"Allowed here: {', '.join(sorted(known))}." if known else "Leave it out.")
@@ -158,6 +163,10 @@ def _moved(key: t.Any, owner: Owner) -> Move | None:
         if owner.line.name in lines:
             return move
     return next(
-        (move for kind, lines, move in PARAM_MOVES if kind == owner.type and owner.line.name in lines and plain(move.old) == plain(key) and not owner.dotted),
+        (
+            move
+            for kind, lines, move in PARAM_MOVES
+            if kind == owner.type and owner.line.name in lines and normalize(move.old) == normalize(key) and not owner.dotted
+        ),
         None,
     )

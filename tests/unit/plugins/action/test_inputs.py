@@ -68,11 +68,11 @@ def test_all_mistakes_are_shown_in_lines_and_nothing_runs_after(play: Play) -> N
         "  - llm_d_gateway.provider: 'envoy' is not known here. Did you mean 'envoy_gateway'? Write one of: envoy_gateway, istio,",
         "  - llm_d_gatway: there is no such option. Did you mean 'llm_d_gateway'?",
         "  - llm_d_model_services[0].modle: there is no such option. Did you mean 'model'?",
-        "  - llm_d_model_services[0].replicas: -1 is less than 0. Write a whole number from 0 on.",
+        "  - llm_d_model_services[0].replicas: -1 is less than 0. Write a whole number, at least 0.",
         "  - llm_d_model_services[0].scheduler.preset: 'balancd' is not known here. Did you mean 'balanced'?",
         "  - llm_d_model_services[1].name: 'Sim_1' is not lower-case letters",
         "  - llm_d_model_services[2].model.served_name: '{{ nowhere }}' cannot be worked out: 'nowhere' is undefined.",
-        "  - llm_d_model_services[2].replicas: '4' is a text, not a whole number. Write it without quotes: 4",
+        "  - llm_d_model_services[2].replicas: '4' is a string, not a whole number. Write it without quotes: 4",
     ):
         assert line in shown, line
 

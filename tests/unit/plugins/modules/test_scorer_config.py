@@ -211,14 +211,14 @@ def test_one_that_it_cannot_run_is_put_back(ask):
     api = Api("balanced")
     result = ask(api, preset="round_robin", release="router-0.10")
     assert result["failed"] and result["rolled_back"] and not result["changed"]
-    assert result["culprit"] == REFUSAL and REFUSAL in result["msg"] and "put back and serves" in result["msg"]
+    assert result["culprit"] == REFUSAL and REFUSAL in result["msg"] and "restored and serves" in result["msg"]
     assert api.config == text_of("balanced") and api.checksum == rollout.checksum(api.config)
 
 
 def test_when_even_that_fails_it_says_both(ask):
     result = ask(Api("balanced", no_way_back=True), preset="round_robin", release="router-0.10")
     assert result["failed"] and result["rolled_back"] is False and result["changed"]
-    assert REFUSAL in result["msg"] and "could not be brought back" in result["msg"] and "no more" in result["msg"]
+    assert REFUSAL in result["msg"] and "could not be restored" in result["msg"] and "no more" in result["msg"]
 
 
 def test_a_pod_that_read_something_else_is_no_success(ask):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.expected_behavior import policy
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.expected_behavior import expected_behavior
 
 CONTEXT = {"engine": "simulator", "model": "acme/tiny", "block_size": 16, "epp_service": "sim-events"}
 
@@ -15,7 +15,7 @@ CONTEXT = {"engine": "simulator", "model": "acme/tiny", "block_size": 16, "epp_s
 def promised(block, line="scheduler-0.7"):
     built = build(block, line, CONTEXT)
     assert built.problems == []
-    return policy(built.document, line)
+    return expected_behavior(built.document, line)
 
 
 @pytest.mark.parametrize("line", ["gie-1.5", "scheduler-0.7", "scheduler-0.8", "router-0.9", "router-0.10"])
@@ -63,5 +63,5 @@ def test_plugins_of_every_request_and_of_some():
 def test_of_profiles_that_nobody_here_knows_how_to_choose_little_is_promised():
     document = build({"preset": "balanced"}, "scheduler-0.7", CONTEXT).document
     again = {**document["schedulingProfiles"][0], "name": "other"}
-    found = policy({**document, "schedulingProfiles": [*document["schedulingProfiles"], again]}, "scheduler-0.7")
+    found = expected_behavior({**document, "schedulingProfiles": [*document["schedulingProfiles"], again]}, "scheduler-0.7")
     assert found["promises"] == ["spread"] and found["plugins"]["Scorer"] == [] and "queue-scorer" in found["sometimes"]["Scorer"]

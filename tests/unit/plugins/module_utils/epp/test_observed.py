@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.epp import observed as evidence
+from ansible_collections.llm_d.inference.plugins.module_utils.epp import observed
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
 
 LOGS = Path(__file__).resolve().parents[5] / "tests/unit/fixtures/epp"
@@ -30,9 +30,9 @@ def log(name: str) -> str:
 
 
 def test_a_log_that_loaded_is_the_document() -> None:
-    said = evidence.read_log(log("loaded.log"))
-    assert said.loaded and evidence.LOADED in said.line and not said.error
-    assert evidence.differs(said, document(BLOCK)) == ""
+    said = observed.read_log(log("loaded.log"))
+    assert said.loaded and observed.LOADED in said.line and not said.error
+    assert observed.difference(said, document(BLOCK)) == ""
 
 
 @pytest.mark.parametrize(
@@ -44,34 +44,34 @@ def test_a_log_that_loaded_is_the_document() -> None:
     ],
 )
 def test_a_log_that_loaded_another_document_says_so(block: dict, words: str) -> None:
-    assert words in evidence.differs(evidence.read_log(log("loaded.log")), document(block))
+    assert words in observed.difference(observed.read_log(log("loaded.log")), document(block))
 
 
 def test_a_log_that_refused_gives_the_reason() -> None:
-    said = evidence.read_log(log("refused.log"))
+    said = observed.read_log(log("refused.log"))
     assert not said.loaded
     assert said.error == "failed to load the configuration - plugin instantiation failed: plugin type 'quue-scorer' is not registered"
 
 
 def test_the_newer_print_out_is_read_as_well() -> None:
-    shape = evidence.shape_of_text(NEWER)
-    assert shape is not None
-    assert [plugin[0] for plugin in shape.plugins] == ["queue-scorer", "mine", "max-score-picker"]
-    assert [plugin[1] for plugin in shape.plugins] == ["queue-scorer", "prefix-cache-scorer", "max-score-picker"]
-    assert shape.plugins[1][2] == '{"autoTune": false, "names": ["a/b", "{x/y}"]}'
-    assert shape.profiles == (("default", (("queue-scorer", 2.5), ("mine", 3.0), ("max-score-picker", None))),)
+    summary = observed.summary_from_log(NEWER)
+    assert summary is not None
+    assert [plugin[0] for plugin in summary.plugins] == ["queue-scorer", "mine", "max-score-picker"]
+    assert [plugin[1] for plugin in summary.plugins] == ["queue-scorer", "prefix-cache-scorer", "max-score-picker"]
+    assert summary.plugins[1][2] == '{"autoTune": false, "names": ["a/b", "{x/y}"]}'
+    assert summary.profiles == (("default", (("queue-scorer", 2.5), ("mine", 3.0), ("max-score-picker", None))),)
 
 
 @pytest.mark.parametrize("text", ["", "no json\n", '["a list"]\n', "panic: runtime error: invalid memory address\n\ngoroutine 1 [running]:\n"])
 def test_any_other_log_loaded_nothing(text: str) -> None:
-    said = evidence.read_log(text)
+    said = observed.read_log(text)
     assert not said.loaded
     assert said.error == ("panic: runtime error: invalid memory address" if "panic" in text else "")
 
 
 def test_a_plain_text_log_counts_too() -> None:
-    assert evidence.read_log(f"2026-11-21T09:20:49Z\tINFO\t{evidence.LOADED}\n").loaded
-    assert evidence.read_log('ERROR setup Failed to parse configuration {"error": "no such type"}\n').error
+    assert observed.read_log(f"2026-11-21T09:20:49Z\tINFO\t{observed.LOADED}\n").loaded
+    assert observed.read_log('ERROR setup Failed to parse configuration {"error": "no such type"}\n').error
 
 
 def page(*plugins: tuple[str, str, int]) -> str:
@@ -91,9 +91,9 @@ def test_plugins_are_known_by_their_names_whatever_type_they_report() -> None:
     others = [("Scorer", name, name) for name in ("queue-scorer", "prefix-cache-scorer")] + [("Picker", "max-score-picker", "max-score-picker")]
     rows = [f'x_count{{extension_point="{a}",plugin_name="{b}",plugin_type="{c}"}} 2' for a, b, c in roles + others]
     disaggregated = document({"preset": "disaggregated"})
-    assert evidence.compare_runs(disaggregated, "scheduler-0.7", evidence.plugin_runs("\n".join(rows), "x")) == []
-    without = evidence.plugin_runs("\n".join(rows[:1] + rows[2:]), "x")
-    assert evidence.compare_runs(disaggregated, "scheduler-0.7", without) == ["prefill-filter did not run as filter"]
+    assert observed.unexpected_runs(disaggregated, "scheduler-0.7", observed.plugin_runs("\n".join(rows), "x")) == []
+    without = observed.plugin_runs("\n".join(rows[:1] + rows[2:]), "x")
+    assert observed.unexpected_runs(disaggregated, "scheduler-0.7", without) == ["prefill-filter did not run as filter"]
 
 
 @pytest.mark.parametrize(
@@ -107,5 +107,5 @@ def test_plugins_are_known_by_their_names_whatever_type_they_report() -> None:
     ],
 )
 def test_metrics_are_compared_plugin_by_plugin(plugins: tuple, wrong: list[str]) -> None:
-    runs = evidence.plugin_runs(page(*plugins), "inference_extension_plugin_duration_seconds")
-    assert evidence.compare_runs(document({"preset": "balanced"}), "scheduler-0.7", runs) == wrong
+    runs = observed.plugin_runs(page(*plugins), "inference_extension_plugin_duration_seconds")
+    assert observed.unexpected_runs(document({"preset": "balanced"}), "scheduler-0.7", runs) == wrong

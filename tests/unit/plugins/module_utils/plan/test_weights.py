@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINES
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS
 from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
 
 Facts = dict[str, t.Any]
@@ -129,7 +129,7 @@ REFUSED: list[tuple[str, Facts, str, str]] = [
     ("a bucket without a path", file_of("s3://bucket"), f"{S0}.model.uri", "s3://BUCKET/PATH"),
     ("a claim that cannot be one", file_of("pvc://my_claim/m"), f"{S0}.model.uri", "pvc://CLAIM/PATH"),
     ("a store that vllm cannot read", file_of("azure://container/m"), f"{S0}.model.uri", "Write something like hf://"),
-    ("google's buckets with the tested image", file_of("gs://b/m"), f"{S0}.model.uri", f"{ENGINES['vllm']['image']}: it has no client for gs://"),
+    ("google's buckets with the tested image", file_of("gs://b/m"), f"{S0}.model.uri", f"{ENGINE_DEFAULTS['vllm']['image']}: it has no client for gs://"),
     ("a folder of the tested image", file_of("file:///m"), f"{S0}.model.uri", "the tested one has no model in it. Write the image under engine.image"),
     ("keys of no bucket", file_of("hf://o/m", {"bucket_secret": "s"}), f"{S0}.model.bucket_secret", "only for a model from s3://"),
     ("keys of amazon at google", file_of("gs://b/m", {"bucket_secret": "s"}, engine=OWN), f"{S0}.model.bucket_secret", "only for a model from s3://"),

@@ -153,6 +153,6 @@ def test_without_completions_none_is_sent():
 
 @given(st.sampled_from(sorted(engines.ENGINES)), st.text())
 def test_reading_never_raises(engine, page):
-    readings = engines.read(engine, prometheus_text.parse(page))
+    readings = engines.read_signals(engine, prometheus_text.parse(page))
     assert set(readings) | {"lora"} == set(engines.SIGNALS)
-    engines.lacking(engine, readings, engines.SIGNALS)
+    engines.missing_signals(engine, readings, engines.SIGNALS)

@@ -12,7 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import Built, build
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.tracked import Builds
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build_cache import BuildCache
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from hypothesis import given
@@ -415,8 +415,8 @@ def blocks(draw: st.DrawFn) -> tuple[dict[str, t.Any], str]:
     usable = [alias for alias, kind in catalogue.SCORER_ALIASES.items() if line in catalogue.lines_of(kind) and alias not in forbidden]
     scorers: dict[str, t.Any] = {}
     for alias in draw(st.lists(st.sampled_from(usable), unique=True, max_size=3)):
-        found = catalogue.find(catalogue.SCORER_ALIASES[alias], line)
-        params = [param for param in (found.params if found else ()) if line in param.lines and param.kind in SIMPLE and not param.retired]
+        found = catalogue.find_plugin(catalogue.SCORER_ALIASES[alias], line)
+        params = [param for param in (found.params if found else ()) if line in param.lines and param.kind in SIMPLE and not param.obsolete]
         chosen = draw(st.lists(st.sampled_from(params), unique=True)) if params else []
         scorers[alias] = {"weight": draw(st.sampled_from([1, 2, 0.5, 10])), **{param.name: draw(parameter(param)) for param in chosen}}
     block: dict[str, t.Any] = {"preset": preset, "scorers": scorers, "picker": draw(st.sampled_from([None, "max_score", "weighted_random"]))}
@@ -507,7 +507,7 @@ def test_no_block_breaks_it(block: dict[str, t.Any], line: str) -> None:
 
 def test_a_memory_gives_what_a_build_gives():
     """Also where what was looked at differs from service to service: only a simulator's endpoint picker is dialled, and only vLLM is told of its peers."""
-    memory = Builds()
+    memory = BuildCache()
     contexts = [
         {**CONTEXT, "engine": engine, "model": model, "epp_service": f"{model}-events", **more}
         for engine in ("vllm", "simulator") for model in ("a", "b")
@@ -523,7 +523,7 @@ def test_a_memory_gives_what_a_build_gives():
 
 
 def test_services_that_are_scheduled_alike_need_one_build():
-    memory = Builds()
+    memory = BuildCache()
     for preset in ("round_robin", "queue", "balanced", "prefix_aware"):
         first = memory.build({"preset": preset}, "scheduler-0.7", {**CONTEXT, "model": "a", "port": 1})
         assert memory.build({"preset": preset}, "scheduler-0.7", {**CONTEXT, "model": "b", "port": 2}) is first

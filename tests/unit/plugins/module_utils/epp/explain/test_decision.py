@@ -231,7 +231,7 @@ def test_disaggregation_of_a_long_cold_prompt() -> None:
         ({"prompt_tokens": 100}, 0, S07, {"non_cached_tokens": 100}, "at least 100: a prefill server"),
         ({"prompt_characters": 400}, 0, S07, {"non_cached_tokens": 100}, "Of 100 tokens 0 are cached"),
         ({"prompt_tokens": 300}, 0, R10, {"non_cached_tokens": 100, "prompt_tokens": 500}, "fewer than promptTokens (500)"),
-        ({}, 0, S07, {}, "say request.prompt_tokens"),
+        ({}, 0, S07, {}, "set request.prompt_tokens"),
         ({}, 0, S07, {"decider": "always"}, "always uses a prefill server"),
     ],
 )
@@ -320,7 +320,7 @@ def test_a_bad_configuration_is_refused() -> None:
 
 def test_the_text() -> None:
     assert (
-        worked({"preset": "balanced"}).text == "Profile default: max-score-picker takes the highest total; equal totals are drawn by lot.\n"
+        worked({"preset": "balanced"}).text == "Profile default: max-score-picker takes the highest total; equal totals are drawn at random.\n"
         "server  queue x1        kv_cache x2     prefix x3       total  chance\n"
         "a       0.667 -> 0.667  0.500 -> 1.000  1.000 -> 3.000  4.667  100%\n"
         "b       1.000 -> 1.000  0.900 -> 1.800  0.000 -> 0.000  2.800  0%\n"

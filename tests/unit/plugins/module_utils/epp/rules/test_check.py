@@ -11,7 +11,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import release_lines
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS, OLD_API
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import LINES, Param
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.document import view
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.document import parse_config
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules.shape import Owner, check_tree
 from epp_cases import WRONG
@@ -43,7 +43,7 @@ def test_refused(line: str, made: Document, path: str, words: str) -> None:
         ({"server_args": ["--block-size=16"]}, "plugins[0].parameters.tokenProcessorConfig.blockSize", "--block-size=16"),
         ({"server_args": ["--block-size", "128"]}, "plugins[0].parameters.tokenProcessorConfig.blockSize", "same number on both sides"),
         ({"server_env": {"PYTHONHASHSEED": "0"}}, "plugins[0].parameters.tokenProcessorConfig.hashSeed", "seed 0"),
-        ({"engine": "simulator"}, "plugins[0].parameters.kvEventsConfig.zmqEndpoint", "always dials"),
+        ({"engine": "simulator"}, "plugins[0].parameters.kvEventsConfig.zmqEndpoint", "connects to the simulator as well"),
         ({"engine": "vllm", "server_args": ["--block-size=64"]}, "plugins[0].parameters.kvEventsConfig", "publishes no KV events"),
         ({"server_args": ['--kv-events-config={"topic":"kv@10.0.0.1@m"}']}, "plugins[0].parameters.kvEventsConfig.topicFilter", "without a port"),
         ({"server_args": ["--kv-events-config={"]}, "plugins[0].parameters.kvEventsConfig", "not JSON"),
@@ -223,12 +223,12 @@ def test_moves_lead_somewhere() -> None:
     """What is said to replace a type exists in that line, and what is said to be gone is gone."""
     for lines, move in catalogue.TYPE_MOVES:
         for line in lines:
-            assert catalogue.find(move.old, line) is None, (move.old, line)
-            assert catalogue.find(move.new, line) or move.how, (move.new, line)
+            assert catalogue.find_plugin(move.old, line) is None, (move.old, line)
+            assert catalogue.find_plugin(move.new, line) or move.how, (move.new, line)
     for kind, lines, move in catalogue.PARAM_MOVES:
         for line in lines & set(catalogue.lines_of(kind)):
-            found_plugin = catalogue.find(kind, line)
-            assert found_plugin is not None and move.old not in [param.name for param in found_plugin.params if line in param.lines and not param.retired], (
+            found_plugin = catalogue.find_plugin(kind, line)
+            assert found_plugin is not None and move.old not in [param.name for param in found_plugin.params if line in param.lines and not param.obsolete], (
                 kind,
                 move.old,
                 line,
@@ -239,10 +239,10 @@ def test_moves_lead_somewhere() -> None:
 def test_every_parameter_can_be_written(line: str) -> None:
     """Each parameter of each type of a line, with a value in range, has the right shape."""
     for kind in catalogue.types_of(line):
-        plugin = catalogue.find(kind, line)
+        plugin = catalogue.find_plugin(kind, line)
         assert plugin is not None
         for param in plugin.params:
-            if line in param.lines and not param.retired:
+            if line in param.lines and not param.obsolete:
                 others = {other.name: value(other, line) for other in plugin.params if other.required and line in other.lines}
                 given = {**others, param.name: value(param, line)}
                 assert check_tree(given, plugin.params, "", Owner(LINE_FACTS[line], kind)) == [], (kind, given)
@@ -263,5 +263,5 @@ def value(param: Param, line: str) -> t.Any:
 
 
 def test_the_view_survives_what_is_missing() -> None:
-    seen = view({}, S07)
+    seen = parse_config({}, S07)
     assert seen.plugins == () and [profile.implicit for profile in seen.profiles] == [True] and seen.named(None) is None

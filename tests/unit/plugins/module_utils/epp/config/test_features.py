@@ -81,7 +81,7 @@ def test_what_is_no_metric_is_refused(metric: str) -> None:
 def test_a_configuration_of_ones_own_says_it_itself() -> None:
     plugins = [{"type": "queue-scorer"}, {"type": "max-score-picker"}, {"type": "single-profile-handler"}]
     found = problems(file_of({"plugins": plugins, "kv_cache_metric": OLD}))
-    assert "kv_cache_metric do not mix. Write kv_cache_metric inside plugins" in str(found[0])
+    assert "kv_cache_metric exclude each other. Write kv_cache_metric inside plugins" in str(found[0])
 
 
 def test_the_flag_of_former_days_is_refused_with_the_option() -> None:

@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Declares scorers and the plugins they need in each release line, prefix scorers above all. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...schema.fields import show
+from ..catalog import plugins as catalog
+from ..catalog import presets
+from ..catalog.release_lines import LINE_FACTS
+from ..catalog.scorers import PREFIX_INDEX
+from .draft import Draft, merge, set_path, to_upstream
+from .resolve import Context, Findings, Part
+
+_INDEX_WORDS = {catalog.normalize(param.name): param.name for param in PREFIX_INDEX}
+
+
+PRECISE_PRODUCER = "precise-prefix-cache-producer"
+
+
+def declare_scorer(draft: Draft, part: Part, context: Context, name: str, found: Findings) -> str:
+    """Declare a scorer and the plugins that it needs in this release line; returns the name for profiles."""
+    for companion in presets.COMPANIONS.get(part.alias, ()):
+        if draft.line in catalog.lines_of(companion):
+            draft.declare(companion, origin=part.path)
+    if part.alias == "prefix" and draft.line in presets.INDEX_MOVED_LINES:
+        return _prefix_with_producer(draft, part, name)
+    if part.alias == "precise_prefix":
+        return _precise(draft, part, context, name, found)
+    return draft.declare_part(part, name)
+
+
+def _prefix_with_producer(draft: Draft, part: Part, name: str) -> str:
+    """Since 1.5 the prefix index is a separate plugin: parameters of the index that the user sets at the scorer go there."""
+    index = {word: value for word, value in part.parameters.items() if catalog.normalize(word) in _INDEX_WORDS}
+    if index:
+        parameters, words = to_upstream(index, presets.INDEX_HOME, draft.line)
+        draft.declare(presets.INDEX_HOME, parameters, part.path, name, words)
+    rest = {word: value for word, value in part.parameters.items() if word not in index}
+    parameters, words = to_upstream(rest, part.type, draft.line)
+    return draft.declare(part.type, parameters, part.path, name, words)
+
+
+def precise_words(part: Part, context: Context) -> dict[str, t.Any]:
+    """The options of precise prefix matching, completed from the context (engine, block_size, hash_seed, model)."""
+    settled = {word: facts["default"] for word, facts in presets.PRECISE_OPTIONS.items()}
+    settled.update({word: context[word] for word in ("block_size", "hash_seed", "model") if context.get(word) is not None})
+    settled["kv_events"] = "bind" if context.get("engine") == "simulator" else "discover"
+    settled["kv_events_port"] = presets.PRECISE_EVENTS["kv_events_port"]
+    settled["render_url"] = presets.PRECISE_EVENTS["render_url"]
+    return {**settled, **{word: part.parameters[word] for word in settled if part.parameters.get(word) is not None}}
+
+
+def _precise(draft: Draft, part: Part, context: Context, name: str, found: Findings) -> str:
+    """Precise prefix matching: a scorer with its own index up to scheduler-0.8, a producer and a prefix scorer that reads it in the router."""
+    settled = precise_words(part, context)
+    router = LINE_FACTS[draft.line].strict
+    _check_words(part, settled, router, found)
+    parameters, words = _precise_parameters(settled, router)
+    own = {word: value for word, value in part.parameters.items() if word not in settled}
+    raw, raw_words = to_upstream(own, PRECISE_PRODUCER if router else part.type, draft.line)
+    parameters = merge(parameters, raw)
+    words.update(raw_words)
+    if parameters.get("speculativeIndexing") is True and LINE_FACTS[draft.line].data_by_gate:
+        draft.gate("prepareDataPlugins")
+    if not router:
+        reference = draft.declare(part.type, parameters, part.path, name, words)
+        return _wire(draft, reference, settled["kv_events"])
+    draft.declare(
+        "token-producer",
+        {"modelName": settled["model"], "vllm": {"url": settled["render_url"]}},
+        part.path,
+        "",
+        {"modelName": "model", "vllm.url": "render_url"},
+    )
+    producer = _wire(draft, draft.declare(PRECISE_PRODUCER, parameters, part.path, name, words), settled["kv_events"])
+    return draft.declare("prefix-cache-scorer", {"prefixMatchInfoProducerName": producer}, part.path, "precise")
+
+
+def _precise_parameters(settled: t.Mapping[str, t.Any], router: bool) -> tuple[dict[str, t.Any], dict[str, str]]:
+    """(nested upstream parameters, upstream path to option)."""
+    parameters: dict[str, t.Any] = {}
+    words = {"indexerConfig.tokenizersPoolConfig.modelName": "model", "kvEventsConfig.podDiscoveryConfig.socketPort": "kv_events_port"}
+    words.update({"kvEventsConfig.zmqEndpoint": "kv_events", "kvEventsConfig.discoverPods": "kv_events"})
+    for word, facts in presets.PRECISE_OPTIONS.items():
+        if settled[word] is not None and not (router and (word in presets.PRECISE_TOKENIZER_ONLY or word == "model")):
+            set_path(parameters, facts["path"], settled[word])
+            words[facts["path"]] = word
+    port = settled["kv_events_port"]
+    if settled["kv_events"] == "bind":
+        way = {"zmqEndpoint": f"tcp://0.0.0.0:{port}", "discoverPods": False}
+    else:
+        way = {"discoverPods": True, "podDiscoveryConfig": {"podLabelSelector": f"{presets.SERVING_LABEL}=true", "socketPort": port}}
+    parameters["kvEventsConfig"] = {"topicFilter": "kv@", **way}
+    return parameters, words
+
+
+def _check_words(part: Part, settled: t.Mapping[str, t.Any], router: bool, found: Findings) -> None:
+    if settled["kv_events"] not in presets.KV_EVENT_MODES:
+        found.refuse(
+            f"{part.path}.kv_events",
+            settled["kv_events"],
+            f"{show(settled['kv_events'])} is not a transport of KV events.",
+            "Write discover (the endpoint picker connects to each server: vLLM) or bind (the servers connect to it: the simulator).",
+        )
+    port = settled["kv_events_port"]
+    if isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535:
+        found.refuse(f"{part.path}.kv_events_port", port, f"{show(port)} is not a port.", "Write a whole number from 1 to 65535.")
+    if settled["model"] is None:
+        where = f"{part.path}.model" if part.path != "preset" else "scorers.precise_prefix.model"
+        found.refuse(
+            where, None, "is missing: without the model of the tokenizer the endpoint picker refuses to start.", "Write the name that the servers serve."
+        )
+    for word in sorted(presets.PRECISE_TOKENIZER_ONLY & set(part.parameters) if router else ()):
+        found.refuse(
+            f"{part.path}.{word}",
+            part.parameters[word],
+            "the router gets tokens from a render service, not from a socket.",
+            "Leave it out; render_url is the address of that service.",
+        )
+
+
+def _wire(draft: Draft, name: str, events: str) -> str:
+    """Feed the index with endpoint notifications if it discovers servers through the data layer; returns its name.
+
+    The section replaces the default one, so it names the metrics source again.
+    """
+    if events == "discover" and draft.line not in ("scheduler-0.7",):
+        draft.declare("metrics-data-source")
+        draft.declare("core-metrics-extractor")
+        draft.declare("endpoint-notification-source")
+        draft.sections["dataLayer"] = {
+            "sources": [
+                {"pluginRef": "metrics-data-source", "extractors": [{"pluginRef": "core-metrics-extractor"}]},
+                {"pluginRef": "endpoint-notification-source", "extractors": [{"pluginRef": name}]},
+            ]
+        }
+    return name

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Scheduling profiles of prefill/decode disaggregation: one profile per role, deciders, and the handler that runs them. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ...schema.fields import show, suggest
+from ..catalog import plugins as catalog
+from ..catalog import presets
+from ..catalog.release_lines import LINE_FACTS
+from .draft import Draft
+from .prefix_scorers import declare_scorer
+from .resolve import Context, Findings, Part, alias_of, resolve_alias, resolve_scorers, type_here
+
+PD_KEYS = ("decider", "non_cached_tokens", "prompt_tokens", "prefill", "decode", "connector", "encode", "stage_order")
+
+
+def disaggregate(
+    draft: Draft, asked: t.Mapping[str, t.Any], base: list[Part], filters: t.Sequence[str], picker: Part, context: Context, found: Findings
+) -> None:
+    """Add the profiles prefill and decode (and encode), a decider for each stage but decode, and the handler that runs them."""
+    line = LINE_FACTS[draft.line]
+    for key in asked:
+        if key == "threshold":
+            found.refuse(
+                "disaggregation.threshold",
+                asked[key],
+                "it counted characters until scheduler 0.5; no later release reads it.",
+                "Write non_cached_tokens: the minimum number of uncached tokens for which a prefill server is used (about a quarter of the characters).",
+            )
+        elif key not in PD_KEYS:
+            near = suggest(key, PD_KEYS)
+            found.refuse(
+                f"disaggregation.{key}", asked[key], "there is no such option.", f"Did you mean '{near}'?" if near else f"Allowed here: {', '.join(PD_KEYS)}."
+            )
+    if line.header_handler:
+        draft.declare("disagg-headers-handler", origin="disaggregation")
+    if not line.strict and alias_of(asked.get("decider", "prefix"), catalog.DECIDER_ALIASES, draft.line) == "prefix":
+        # The decider reads the cached tokens from the precise scorer, which publishes them only with speculative indexing.
+        base = [dataclasses.replace(part, parameters={"speculative": True, **part.parameters}) if part.alias == "precise_prefix" else part for part in base]
+    stages = (["encode"] if asked.get("encode") else []) + ["prefill", "decode"]
+    for stage in stages:
+        _stage(draft, stage, asked.get(stage), base, filters, picker, context, found)
+    deciders = {"prefill": _decider(draft, asked, found)}
+    if asked.get("encode"):
+        deciders["encode"] = draft.declare("always-disagg-multimodal-decider", origin="disaggregation.encode")
+    parameters: dict[str, t.Any] = {"deciders": deciders}
+    if asked.get("stage_order") is not None:
+        parameters["stageOrder"] = asked["stage_order"]
+    draft.declare("disagg-profile-handler", parameters, "disaggregation", "", {"stageOrder": "stage_order", "deciders": "decider"})
+    if "connector" in asked and asked["connector"] not in presets.CONNECTORS[draft.line]:
+        found.refuse(
+            "disaggregation.connector",
+            asked["connector"],
+            f"the sidecar of {draft.line} has no such connector.",
+            f"Write one of {', '.join(presets.CONNECTORS[draft.line])}.",
+        )
+
+
+def _stage(draft: Draft, stage: str, own: t.Any, base: list[Part], filters: t.Sequence[str], picker: Part, context: Context, found: Findings) -> None:
+    """Add one profile: the filter of the role, the user's filters, scorers and picker. `own`: {scorers, picker} of this stage only."""
+    path = f"disaggregation.{stage}"
+    settings = own if isinstance(own, dict) else {}
+    if own is not None and not isinstance(own, (dict, bool)):
+        found.refuse(path, own, f"{show(own)} is not a mapping.", "Write scorers and picker of this stage.")
+    for key in settings.keys() - {"scorers", "picker"}:
+        found.refuse(f"{path}.{key}", settings[key], "there is no such option.", "Allowed here: scorers, picker.")
+    parts = base
+    if isinstance(settings.get("scorers"), dict):
+        parts = resolve_scorers(settings["scorers"], {}, draft.line, f"{path}.scorers", found)
+    if isinstance(settings.get("picker"), str):
+        resolved = resolve_alias(settings["picker"], catalog.PICKER_ALIASES, "picker", draft.line, f"{path}.picker", found)
+        picker = Part(*resolved, f"{path}.picker") if resolved is not None else picker
+    references = [(declare_scorer(draft, part, context, stage, found), part) for part in parts]
+    role = draft.declare(f"{stage}-filter", origin="disaggregation")
+    draft.profile(stage, [role, *filters], references, draft.declare_part(picker, stage), path if own else "disaggregation")
+
+
+def _decider(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> str:
+    """Declare the decider for prefill: prefix (by the number of uncached tokens) or always; returns its name."""
+    word = asked.get("decider", "prefix")
+    alias = alias_of(word, catalog.DECIDER_ALIASES, draft.line)
+    if alias is None:
+        found.refuse("disaggregation.decider", word, f"there is no decider {show(word)}.", "Write prefix (by the number of uncached tokens) or always.")
+        alias = "prefix"
+    kind = type_here(alias, catalog.DECIDER_ALIASES, draft.line)
+    if alias == "always":
+        for key in ("non_cached_tokens", "prompt_tokens"):
+            if asked.get(key) is not None:
+                found.refuse(f"disaggregation.{key}", asked[key], "the decider always reads no thresholds.", f"Leave {key} out, or write decider: prefix.")
+        return draft.declare(kind, origin="disaggregation.decider")
+    parameters = {"nonCachedTokens": asked.get("non_cached_tokens", presets.NON_CACHED_TOKENS)}
+    if asked.get("prompt_tokens") is not None:
+        parameters["promptTokens"] = asked["prompt_tokens"]
+    if LINE_FACTS[draft.line].data_by_gate:
+        draft.gate("prepareDataPlugins")
+    return draft.declare(kind, parameters, "disaggregation", "", {"nonCachedTokens": "non_cached_tokens", "promptTokens": "prompt_tokens"})
