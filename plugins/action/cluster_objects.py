@@ -10,12 +10,12 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 
-from ..module_utils.k8s import replica_ownership
-from ..module_utils.k8s.apply_results import TAKEN, Change, batches, changes, check_definitions, is_secret, sort_out
+from ..module_utils.k8s.apply_results import FIELDS_TAKEN, Change, batches, changes, check_definitions, is_secret, split_foreign
 from ..module_utils.k8s.errors import explain, one_line
+from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
 from ..module_utils.k8s.readiness.judge import waitable
 from ..module_utils.k8s.secret_checksums import annotated, read_by
-from ..modules import cluster_snapshot, secret_checksums
+from ..modules import cluster_snapshot, secret_checksums  # noqa: F401  # loaded before workers are forked
 from ..plugin_utils.in_process import InProcess
 
 MODULE = "kubernetes.core.k8s"
@@ -57,7 +57,7 @@ class ActionModule(InProcess):
                 existing = self._existing(order, options["skip_forbidden"], task_vars)
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
-            done, order = sort_out(order, existing, options["owned_by"], options["state"])
+            done, order = split_foreign(order, existing, options["owned_by"], options["state"])
         if options["state"] == "present":
             try:
                 order = self._with_checksums(self._replicas_given_up(order, options, task_vars), task_vars)
@@ -82,8 +82,8 @@ class ActionModule(InProcess):
         return answer["found"]
 
     def _replicas_given_up(self, definitions: list[dict], options: dict, task_vars) -> list[dict]:
-        """The definitions; where one leaves its replicas to others and they are ours, another name owns their number from now on (see handover)."""
-        leaving = [item for item in definitions if replica_ownership.leaves_replicas(item)]
+        """The definitions; where one leaves its replicas to others and they are ours, another name takes over their number (see field_ownership)."""
+        leaving = [item for item in definitions if leaves_replicas(item)]
         if not leaving:
             return definitions
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
@@ -91,17 +91,17 @@ class ActionModule(InProcess):
         applied = self._execute_module(module_name=SNAPSHOT, module_args=args, task_vars=task_vars)
         if applied.get("failed"):
             raise AnsibleActionFail(applied.get("msg"))
-        parts = replica_ownership.given_up(leaving, applied["definitions"])
+        parts = release_ownership(leaving, applied["definitions"])
         if self._task.check_mode:
-            return replica_ownership.kept(definitions, parts)
+            return keep_replicas(definitions, parts)
         if not parts:
             return definitions
-        answer = self._call(parts, {**options, "field_manager": options["field_manager"] + replica_ownership.SUFFIX, "force_conflicts": False}, task_vars)
+        answer = self._call(parts, {**options, "field_manager": options["field_manager"] + REPLICAS_SUFFIX, "force_conflicts": False}, task_vars)
         if answer.get("failed"):
             raise AnsibleActionFail(self._why(answer, task_vars))
         refused = [change for change in changes(parts, answer, "present", False) if change.action == "refused"]
         # Who has scaled it since we looked owns it since.
-        wrong = [f"{change.title}: its replicas could not be given up: {change.problem}" for change in refused if TAKEN not in change.problem]
+        wrong = [f"{change.title}: its replicas could not be given up: {change.problem}" for change in refused if FIELDS_TAKEN not in change.problem]
         if wrong:
             raise AnsibleActionFail("\n".join(wrong))
         return definitions

@@ -83,13 +83,13 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.objects import Context, dicts, dig, text
 from ..module_utils.common.text import redact
-from ..module_utils.http.transport import Trouble
+from ..module_utils.http.errors import ExchangeError
 from ..module_utils.k8s.client import FIELD_MANAGER, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.pod_failures import containers
 from ..module_utils.k8s.readiness.judge import judge
 from ..module_utils.k8s.related_objects import Observer, references
-from ..module_utils.k8s.sanitize import clean, event_table, file_name
+from ..module_utils.k8s.sanitize import event_table, file_name, redact_object
 from ..module_utils.k8s.service_proxy import ServiceTransport
 
 try:
@@ -142,7 +142,7 @@ def capture(observer: Observer, folder: Folder, lines: int) -> None:
             mine = observer.pods(obj)
             verdict = judge(obj, Context(mine))
             summary.append(f"{ref}: {'ready' if verdict.ready else 'NOT READY'}, {verdict.reason}" + (f"; {verdict.remedy}" if verdict.remedy else ""))
-            folder.write(f"{name}.yml", dump(clean(obj)))
+            folder.write(f"{name}.yml", dump(redact_object(obj)))
             folder.write(f"{name}-events.txt", event_table(observer.events(obj)))
             pods += [] if ref.kind == "Pod" else mine
     folder.write("summary.txt", "".join(redact(line) + "\n" for line in summary))
@@ -159,13 +159,13 @@ def capture_kind(observer: Observer, folder: Folder, namespace: str, api_version
         found = observer.cluster.listed(path, kind, {"labelSelector": labels} if labels else None) if path else []
     except ApiError:
         return
-    folder.write(f"{file_name(path.rpartition('/')[2], namespace)}.yml", "---\n".join(dump(clean({"apiVersion": api_version, **obj})) for obj in found))
+    folder.write(f"{file_name(path.rpartition('/')[2], namespace)}.yml", "---\n".join(dump(redact_object({"apiVersion": api_version, **obj})) for obj in found))
 
 
 def capture_pod(observer: Observer, folder: Folder, pod: dict, lines: int) -> None:
     """Write a pod, its events, its metrics, and the logs of its containers, of the run before as well where one crashed."""
     name = file_name("pod", text(dig(pod, "metadata", "namespace")), text(dig(pod, "metadata", "name")))
-    folder.write(f"{name}.yml", dump(clean({"apiVersion": "v1", "kind": "Pod", **pod})))
+    folder.write(f"{name}.yml", dump(redact_object({"apiVersion": "v1", "kind": "Pod", **pod})))
     folder.write(f"{name}-events.txt", event_table(observer.events(pod)))
     folder.write(f"{name}-metrics.txt", metrics(observer, pod))
     for entry in containers(pod):
@@ -189,7 +189,7 @@ def page(observer: Observer, pod: dict, port: int) -> str:
     for path in METRICS_PAGES:
         try:
             answer = transport.request("GET", path, timeout=METRICS_SECONDS)
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             return f"# {redact(str(trouble))}\n"
         said += f"# {answer.request}: {answer.status}\n"
         if answer.status == 200:

@@ -62,7 +62,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.k8s.client import FIELD_MANAGER, Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.k8s.field_ownership import applied
+from ..module_utils.k8s.field_ownership import applied_definition
 from ..module_utils.k8s.related_objects import Ref, references
 
 
@@ -75,7 +75,7 @@ def snapshot(cluster: Cluster, refs: list[Ref]) -> list[dict]:
     for part in cluster.parallel(lambda key: fetch(cluster, key, groups[key]), list(groups)):
         found.update(part)
     objects = (found.get((ref.api_version, ref.kind, ref.namespace, ref.name)) for ref in refs)
-    return [definition for definition in (applied(obj, FIELD_MANAGER) for obj in objects if obj) if definition]
+    return [definition for definition in (applied_definition(obj, FIELD_MANAGER) for obj in objects if obj) if definition]
 
 
 def fetch(cluster: Cluster, key: tuple[str, str, str], refs: list[Ref]) -> dict[tuple[str, str, str, str], dict]:

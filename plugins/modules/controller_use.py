@@ -106,12 +106,12 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.common.labels import MANAGED_BY, PART_OF
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.k8s.shared_controllers import Seen, judge
+from ..module_utils.k8s.shared_controllers import ControllerUse, shared
 
 GATEWAY = "gateway.networking.k8s.io/v1"
 
 
-def look(cluster: Cluster, params: dict) -> Seen:
+def look(cluster: Cluster, params: dict) -> ControllerUse:
     """Everything that may need the controllers and namespaces of `params`."""
     labels, names = params["labels"], [entry["namespace"] for entry in params["controllers"] if entry["namespace"]]
     ours = {"labelSelector": f"{MANAGED_BY}={labels.get(MANAGED_BY)}"}
@@ -125,7 +125,7 @@ def look(cluster: Cluster, params: dict) -> Seen:
     places = params["namespaces"]
     workloads = cluster.parallel(lambda place: cluster.listed(f"/apis/apps/v1/namespaces/{place}/deployments", "Deployment", others), places)
     kept = cluster.parallel(lambda place: cluster.listed(f"/api/v1/namespaces/{place}/persistentvolumeclaims", "PersistentVolumeClaim", ours), places)
-    return Seen(gateways, classes, namespaces, {place: [*running, *left] for place, running, left in zip(places, workloads, kept)})
+    return ControllerUse(gateways, classes, namespaces, {place: [*running, *left] for place, running, left in zip(places, workloads, kept)})
 
 
 def main() -> None:
@@ -148,7 +148,7 @@ def main() -> None:
     )
     params = module.params
     try:
-        found = judge(look(connect(module), params), params["controllers"], params["labels"], params["own_namespace"])
+        found = shared(look(connect(module), params), params["controllers"], params["labels"], params["own_namespace"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     made = [{"apiVersion": GATEWAY, "kind": "GatewayClass", "metadata": {"name": name}} for name in found["made"]]

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from ..common.labels import has_labels
 from ..common.objects import dicts, dig, generation, mapping, text
 from .errors import one_line
-from .pod_failures import refusal_trouble
+from .pod_failures import refusal_failure
 
 # what the API server and controllers write by themselves: no change of ours
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
-TAKEN = "another manager owns these fields"
+FIELDS_TAKEN = "another manager owns these fields"
 HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
 
 
@@ -38,14 +38,14 @@ class Change:
 
     @property
     def title(self) -> str:
-        return title(self.definition)
+        return object_title(self.definition)
 
     @property
     def is_change(self) -> bool:
         return self.action in ("created", "changed", "deleted")
 
 
-def title(definition: dict) -> str:
+def object_title(definition: dict) -> str:
     """Kind, namespace and name of a definition."""
     name, namespace = text(dig(definition, "metadata", "name")), text(dig(definition, "metadata", "namespace"))
     return f"{text(definition.get('kind'))} {namespace}/{name}" if namespace else f"{text(definition.get('kind'))} {name}"
@@ -63,8 +63,8 @@ def check_definitions(definitions: object) -> list[str]:
             continue
         lacking = [key for key in ("apiVersion", "kind") if not item.get(key)] + ([] if dig(item, "metadata", "name") else ["metadata.name"])
         if lacking:
-            problems.append(f"{where} ({title(item).strip() or 'nameless'}) lacks {', '.join(lacking)}")
-        key = (text(item.get("apiVersion")), title(item))
+            problems.append(f"{where} ({object_title(item).strip() or 'nameless'}) lacks {', '.join(lacking)}")
+        key = (text(item.get("apiVersion")), object_title(item))
         if key in seen and not lacking:
             problems.append(f"{where} and definitions[{seen[key]}] are both {key[1]}; name each object once")
         seen.setdefault(key, index)
@@ -81,15 +81,15 @@ def batches(definitions: list[dict]) -> list[list[dict]]:
     return [part for part in (first, secrets, rest) if part]
 
 
-def sort_out(definitions: list[dict], existing: list[dict], labels: dict, state: str) -> tuple[list[Change], list[dict]]:
+def split_foreign(definitions: list[dict], existing: list[dict], labels: dict, state: str) -> tuple[list[Change], list[dict]]:
     """Changes of the definitions that need no call, and the definitions that do.
 
     existing: what is there of them. An object without our labels is someone else's; what shall be absent and is, needs nothing.
     """
-    there = {(text(obj.get("apiVersion")), title(obj)): has_labels(obj, labels) for obj in existing}
+    there = {(text(obj.get("apiVersion")), object_title(obj)): has_labels(obj, labels) for obj in existing}
     done, rest = [], []
     for item in definitions:
-        mine = there.get((text(item.get("apiVersion")), title(item)))
+        mine = there.get((text(item.get("apiVersion")), object_title(item)))
         if mine is False:
             done.append(Change(item, "foreign", {}, {}))
         elif mine is None and state == "absent":
@@ -110,7 +110,7 @@ def changes(definitions: list[dict], result: dict, state: str, check_mode: bool)
 
 
 def _change(definition: dict, item: dict, state: str, check_mode: bool) -> Change:
-    shown = conceal(definition)
+    shown = hide_secret_values(definition)
     if item.get("error"):
         problem, unknown_kind, no_namespace = _problem(mapping(item.get("error")))
         if state == "absent" and (unknown_kind or no_namespace):
@@ -122,24 +122,24 @@ def _change(definition: dict, item: dict, state: str, check_mode: bool) -> Chang
     if state == "absent":
         return Change(definition, "deleted" if item.get("changed") else "absent", shown if item.get("changed") else {}, {})
     number = generation(mapping(item.get("result")))
-    before, after = ours(mapping(dig(item, "diff", "before"))), ours(mapping(dig(item, "diff", "after")))
+    before, after = without_server_fields(mapping(dig(item, "diff", "before"))), without_server_fields(mapping(dig(item, "diff", "after")))
     if item.get("method") == "create" or (not before and text(dig(after, "kind"))):
         return Change(definition, "created", {}, shown, number)
     if before == after:
         return Change(definition, "unchanged", {}, {}, number)
     if is_secret(definition):
-        before, after = conceal(before, True), conceal(after, True, HIDDEN_NEW)
+        before, after = hide_secret_values(before, True), hide_secret_values(after, True, HIDDEN_NEW)
     return Change(definition, "changed", before, after, number)
 
 
-def ours(part: dict) -> dict:
+def without_server_fields(part: dict) -> dict:
     """A part of an object without what the server writes by itself."""
     kept = {name: value for name, value in part.items() if name not in ("status", "metadata")}
     metadata = {name: value for name, value in mapping(part.get("metadata")).items() if name not in SERVER_SIDE}
     return {**kept, "metadata": metadata} if metadata else kept
 
 
-def conceal(definition: dict, secret: bool = False, instead: str = HIDDEN) -> dict:
+def hide_secret_values(definition: dict, secret: bool = False, instead: str = HIDDEN) -> dict:
     """A definition, or a part of one, fit to be shown: the values of a Secret hidden."""
     if not secret and definition.get("kind") != "Secret":
         return definition
@@ -163,8 +163,8 @@ def _problem(error: dict) -> tuple[str, bool, bool]:
     if no_namespace:
         words += "; create the namespace first"
     elif status.get("reason") == "Conflict":
-        words += f"; {TAKEN}"
-    elif trouble := refusal_trouble(words):
+        words += f"; {FIELDS_TAKEN}"
+    elif trouble := refusal_failure(words):
         words += f"; {trouble.remedy}"
     return words, False, no_namespace
 

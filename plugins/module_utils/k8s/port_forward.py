@@ -13,8 +13,11 @@ import threading
 import typing as t
 import urllib.request
 
-from ..http import transport
-from ..http.transport import Answer, Trouble
+from ..http.answer import Answer
+from ..http.errors import ExchangeError
+from ..http.exchange import exchange
+from ..http.transport import NoRedirect, tls_context
+from ..http.urls import AGENT, excerpt
 from .errors import ApiError
 
 PROTOCOL = "v4.channel.k8s.io"  # bytes behind the number of their channel: 0 for the port's, 1 for what goes wrong
@@ -103,23 +106,23 @@ class ForwardTransport:
         self._cluster, self._path = cluster, f"/api/v1/namespaces/{namespace}/pods/{pod}/portforward?ports={port}"
         self.where = f"Pod {namespace}/{pod}:{port} (port-forward)"
         self._url = f"{scheme}://{host}:{port}"
-        self._tls = transport.tls(ca_path, validate_certs, client_cert, client_key) if scheme == "https" else None
+        self._tls = tls_context(ca_path, validate_certs, client_cert, client_key) if scheme == "https" else None
 
     def request(
         self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None, timeout: float = 10.0, until: bytes | None = None
     ) -> Answer:
         """One exchange that takes `timeout` seconds at most."""
         what = f"{method} {path} of {self.where}"
-        request = urllib.request.Request(self._url + path, data=body, method=method, headers={"User-Agent": transport.AGENT, **(headers or {})})
+        request = urllib.request.Request(self._url + path, data=body, method=method, headers={"User-Agent": AGENT, **(headers or {})})
         with contextlib.closing(_Held(lambda: self._open(what))) as held:
-            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), transport.NoRedirect(), _Handler(held, self._tls))
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect(), _Handler(held, self._tls))
             try:
-                return transport.exchange(what, opener, request, timeout, until)
-            except Trouble as trouble:
+                return exchange(what, opener, request, timeout, until)
+            except ExchangeError as trouble:
                 if held.refusal and trouble.kind in ("closed", "truncated", "network", "tls"):
-                    raise Trouble(
+                    raise ExchangeError(
                         "refused",
-                        f"{what}: the port is not answered ({transport.excerpt(held.refusal)})",
+                        f"{what}: the port is not answered ({excerpt(held.refusal)})",
                         "nothing listens there yet: a vLLM listens only once its model is loaded; else check the port",
                     ) from trouble
                 raise
@@ -128,9 +131,9 @@ class ForwardTransport:
         try:
             return Forward(self._cluster.websocket(self._path, PROTOCOL))
         except ApiError as error:
-            raise Trouble("cluster", f"{what}: {transport.excerpt(str(error))}", REMEDIES.get(error.status, OTHER), error.status) from error
+            raise ExchangeError("cluster", f"{what}: {excerpt(str(error))}", REMEDIES.get(error.status, OTHER), error.status) from error
         except Exception as error:  # whatever the client library throws is one clear error
-            raise Trouble("cluster", f"{what}: {transport.excerpt(str(error))}", "check the connection to the API server") from error
+            raise ExchangeError("cluster", f"{what}: {excerpt(str(error))}", "check the connection to the API server") from error
 
 
 class _Held:

@@ -11,13 +11,13 @@ import typing as t
 
 from ..common.labels import MANAGED_BY, PART_OF, has_labels
 from ..common.objects import dig, mapping, text
-from .apply_results import title
+from .apply_results import object_title
 
 Facts = dict[str, t.Any]
 
 
 @dataclasses.dataclass
-class Seen:
+class ControllerUse:
     """What was found. gateways, classes, namespaces: objects; workloads: by namespace, objects of other instances of ours, and claims."""
 
     gateways: c.Sequence[Facts]
@@ -26,7 +26,7 @@ class Seen:
     workloads: c.Mapping[str, c.Sequence[Facts]]
 
 
-def judge(seen: Seen, controllers: c.Sequence[Facts], labels: Facts, own_namespace: str) -> Facts:
+def shared(seen: ControllerUse, controllers: c.Sequence[Facts], labels: Facts, own_namespace: str) -> Facts:
     """{used: names of controllers, classes and namespaces: names of those that must stay, made: names of classes to clear away, lines: why}.
 
     controllers: {name, namespace or None, class_name: the one that we use, classes: those that it makes by itself, with who serves each}. A Gateway is
@@ -40,14 +40,14 @@ def judge(seen: Seen, controllers: c.Sequence[Facts], labels: Facts, own_namespa
         if users:
             found["used"].append(controller["name"])
             found["namespaces"] += [controller["namespace"]] if controller["namespace"] else []
-            found["lines"].append(f"the controller {controller['name']} stays, and with it what it needs: {in_short(users)}")
+            found["lines"].append(f"the controller {controller['name']} stays, and with it what it needs: {first_few(users)}")
         else:
             found["made"] += [name for name, server in controller["classes"].items() if name in there and _server(there[name]) == server]
     for namespace, workloads in seen.workloads.items():
         there_too = [*workloads, *(item for item in gateways if dig(item, "metadata", "namespace") == namespace)]
         if there_too:
             found["namespaces"].append(namespace)
-            found["lines"].append(f"the namespace {namespace} stays: {in_short([whose(item) for item in there_too])}")
+            found["lines"].append(f"the namespace {namespace} stays: {first_few([title_with_instance(item) for item in there_too])}")
     return found
 
 
@@ -55,15 +55,15 @@ def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[st
     """Everything of others that needs a controller, in words."""
     own = {controller["class_name"]: controller["name"], **controller["classes"]}
     served = {name for name, item in classes.items() if _server(item) in (controller["name"], own.get(name))} | {name for name in own if name not in classes}
-    found = [f"{whose(item)} is of class {_class(item)}" for item in gateways if _class(item) in served]
+    found = [f"{title_with_instance(item)} is of class {_class(item)}" for item in gateways if _class(item) in served]
     for name, item in classes.items():
         made = name in controller["classes"] and MANAGED_BY not in mapping(dig(item, "metadata", "labels"))
         if _server(item) == controller["name"] and not made and not has_labels(item, labels):
-            found.append(f"{whose(item)} is another's")
+            found.append(f"{title_with_instance(item)} is another's")
     for item in namespaces:
         theirs = mapping(dig(item, "metadata", "labels"))
         if dig(item, "metadata", "name") == controller["namespace"] and theirs.get(MANAGED_BY) == labels.get(MANAGED_BY) and not has_labels(item, labels):
-            found.append(f"{whose(item)} was made by another instance, whose teardown takes it away")
+            found.append(f"{title_with_instance(item)} was made by another instance, whose teardown takes it away")
     return found
 
 
@@ -75,12 +75,12 @@ def _class(item: Facts) -> str:
     return text(dig(item, "spec", "gatewayClassName"))
 
 
-def whose(item: Facts) -> str:
+def title_with_instance(item: Facts) -> str:
     """An object, and the instance of ours that has made it, if any."""
     instance = mapping(dig(item, "metadata", "labels")).get(PART_OF)
-    return title(item) + (f" of instance {text(instance)}" if instance else "")
+    return object_title(item) + (f" of instance {text(instance)}" if instance else "")
 
 
-def in_short(users: c.Sequence[str], shown: int = 5) -> str:
+def first_few(users: c.Sequence[str], shown: int = 5) -> str:
     """The first few, and how many more there are."""
     return "; ".join(users[:shown]) + (f"; and {len(users) - shown} more" if len(users) > shown else "")
