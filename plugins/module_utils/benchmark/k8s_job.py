@@ -121,7 +121,7 @@ class JobRun:
             raise Unusable(f"the Job told no result ({trouble.what if trouble else text(ended.get('reason'))}); it said last: {error}") from None
 
     def _log(self, pod: Facts, query: Facts) -> str:
-        return self._cluster.get(f"{self._path('Pod', text(dig(pod, 'metadata', 'name')))}/log", query, raw=True)
+        return self._cluster.read_text(f"{self._path('Pod', text(dig(pod, 'metadata', 'name')))}/log", query)
 
     def _pod(self) -> Facts | None:
         found = self._cluster.get(self._path("Pod"), {"labelSelector": f"{LABEL}={self._name}"})

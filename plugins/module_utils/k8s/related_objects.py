@@ -186,7 +186,7 @@ class Observer:
         if previous:
             query["previous"] = "true"
         try:
-            return self.cluster.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}/log", query, raw=True, timeout=10)
+            return self.cluster.read_text(f"/api/v1/namespaces/{namespace}/pods/{name}/log", query, timeout=10)
         except ClusterError:
             return ""
 

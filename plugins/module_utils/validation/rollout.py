@@ -234,6 +234,6 @@ def log_head(cluster: Cluster, pod: dict, container: str, previous: bool = False
         query["previous"] = "true"
     path = f"/api/v1/namespaces/{text(dig(pod, 'metadata', 'namespace'))}/pods/{text(dig(pod, 'metadata', 'name'))}/log"
     try:
-        return cluster.request("GET", path, query, raw=True, timeout=10)
+        return cluster.read_text(path, query, timeout=10)
     except ApiError:
         return ""
