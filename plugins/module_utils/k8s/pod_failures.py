@@ -1,27 +1,27 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The failure catalogue: what is wrong with a pod, a log or an event, and what to do about it. Computes only.
-
-The codes are those of the catalogue in the project's platform reference (section 7).
-"""
+"""Known failures of pods, logs, responses and refused requests, with what to do. Pure."""
 
 from __future__ import annotations
 
 import re
+import typing as t
 from dataclasses import dataclass
 
 from ..common.objects import condition, dicts, dig, mapping, number, text
 from ..common.text import shorten
 from .failure_logs import ANSWERS, LOGS, REFUSALS
 
-# restarts after which one more crash, seen while waiting, is taken for lasting; the back-off makes that about a minute and a quarter
+Facts = dict[str, t.Any]
+
+# Restarts after which one more crash during a wait counts as lasting; with the back-off that is about 75 seconds.
 CRASHES = 4
 
 
 @dataclass(frozen=True)
 class Failure:
-    """code: of the catalogue; what: in a few words; remedy: what to do; terminal: waiting longer will not help."""
+    """code: which failure; what: one line; remedy: what to do; terminal: waiting longer will not help."""
 
     code: str
     what: str
@@ -49,7 +49,7 @@ _PULL = (
 
 
 def log_failure(log: str) -> Failure | None:
-    """The first known failure in a log; what is the line it was found in."""
+    """The first known failure in a log; `what` is the matching line."""
     for pattern, code, remedy in LOGS:
         found = re.search(r"^.*(?:" + pattern + r").*$", log, re.MULTILINE)
         if found:
@@ -58,7 +58,7 @@ def log_failure(log: str) -> Failure | None:
 
 
 def response_failure(status: int, body: str) -> Failure | None:
-    """What the answer to a request means, by its status and its words; None for a good one and for one that is not known."""
+    """The failure that an HTTP response shows by its status and body; None for a success or an unknown one."""
     if status < 400 and not re.search(r"EngineDead|EngineCore encountered|\"error\"", body):
         return None
     for known, pattern, code, what, remedy in ANSWERS:
@@ -69,7 +69,7 @@ def response_failure(status: int, body: str) -> Failure | None:
 
 
 def refusal_failure(message: str) -> Failure | None:
-    """What a refusal of the API server, or of a webhook of it, means; None for one that is not known."""
+    """The failure that a refusal of the API server, or of an admission webhook, shows; None for an unknown one."""
     for pattern, code, remedy in REFUSALS:
         if re.search(pattern, message, re.IGNORECASE):
             return Failure(code, shorten(message), remedy)
@@ -77,43 +77,43 @@ def refusal_failure(message: str) -> Failure | None:
 
 
 def last_line(log: str) -> str:
-    """The last line of a log that says something."""
+    """The last non-empty line of a log."""
     lines = [line for line in log.splitlines() if line.strip()]
     return shorten(lines[-1]) if lines else ""
 
 
-def pod_failure(pod: dict, restarts: dict | None = None) -> Failure | None:
-    """What is wrong with a pod; None when nothing is known to be. restarts: see conditions.Context."""
+def pod_failure(pod: Facts, restarts: dict[str, int] | None = None) -> Failure | None:
+    """The failure of a pod; None when none is known. restarts: see common.objects.Context."""
     if dig(pod, "metadata", "deletionTimestamp"):
         return None
     status = mapping(pod.get("status"))
     if status.get("phase") == "Failed":
         return _failed(status)
     for entry in containers(pod):
-        trouble = _container(pod, entry, restarts or {}) or _endless(pod, entry)
-        if trouble:
-            return trouble
+        failure = _container(pod, entry, restarts or {}) or _endless(pod, entry)
+        if failure:
+            return failure
     scheduled = condition(status, "PodScheduled")
     if scheduled.get("status") == "False":
         return _unscheduled(text(scheduled.get("message")) or text(scheduled.get("reason")))
     return None
 
 
-def containers(pod: dict) -> list[dict]:
-    """Statuses of all containers of a pod, init containers first."""
+def containers(pod: Facts) -> list[Facts]:
+    """The container statuses of a pod, init containers first."""
     return [entry for key in ("initContainerStatuses", "containerStatuses") for entry in dicts(dig(pod, "status", key))]
 
 
-def restart_counts(pods: list[dict]) -> dict[str, int]:
-    """Restarts by 'pod uid/container', to compare with later."""
+def restart_counts(pods: list[Facts]) -> dict[str, int]:
+    """Restart counts by `pod uid/container`."""
     return {_key(pod, entry): number(entry.get("restartCount")) for pod in pods for entry in containers(pod)}
 
 
-def _key(pod: dict, entry: dict) -> str:
+def _key(pod: Facts, entry: Facts) -> str:
     return f"{text(dig(pod, 'metadata', 'uid'))}/{text(entry.get('name'))}"
 
 
-def _failed(status: dict) -> Failure:
+def _failed(status: Facts) -> Failure:
     reason, message = text(status.get("reason")), shorten(text(status.get("message")))
     if reason == "UnexpectedAdmissionError":
         return Failure("F37", f"the node refused the pod: {message}", "request what one shared device may give (usually 1), then delete the failed pod", True)
@@ -122,7 +122,7 @@ def _failed(status: dict) -> Failure:
     return Failure("failed", f"failed: {reason} {message}".strip(), "read its log", True)
 
 
-def _container(pod: dict, entry: dict, restarts: dict) -> Failure | None:
+def _container(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure | None:
     waiting = mapping(dig(entry, "state", "waiting"))
     reason, message, name = text(waiting.get("reason")), text(waiting.get("message")), text(entry.get("name"))
     if reason in ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"):
@@ -134,11 +134,11 @@ def _container(pod: dict, entry: dict, restarts: dict) -> Failure | None:
     return None
 
 
-# init containers that serve for as long as the pod lives: where Kubernetes does not know such sidecars, the pod waits for them for ever
+# Sidecars: init containers that run as long as the pod. Kubernetes before 1.29 waits for them to end, so the pod never starts.
 _ENDLESS = {"routing-proxy": "F30", "routing-sidecar": "F30", "lora-adapter-syncer": "F51"}
 
 
-def _endless(pod: dict, entry: dict) -> Failure | None:
+def _endless(pod: Facts, entry: Facts) -> Failure | None:
     name = text(entry.get("name"))
     spec = next((part for part in dicts(dig(pod, "spec", "initContainers")) if part.get("name") == name), None)
     waits = condition(pod.get("status"), "Initialized").get("status") == "False" and dig(entry, "state", "running") is not None
@@ -162,7 +162,7 @@ def _pull(reason: str, message: str, image: str) -> Failure:
 
 
 def _core(message: str) -> str:
-    """What a message of the container runtime comes down to: its last clause, for the others repeat the image."""
+    """The last clause of a message of the container runtime; the others repeat the image."""
     return shorten(message.rpartition(": ")[2]).strip(' ."')
 
 
@@ -179,7 +179,7 @@ def _create(name: str, reason: str, message: str) -> Failure:
     return Failure("create", what, "correct what the message names", reason == "CreateContainerConfigError")
 
 
-def _crash(pod: dict, entry: dict, restarts: dict) -> Failure:
+def _crash(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure:
     ended = mapping(dig(entry, "lastState", "terminated")) or mapping(dig(entry, "state", "terminated"))
     count = number(entry.get("restartCount"))
     lasting = count >= CRASHES and count > number(restarts.get(_key(pod, entry)))
@@ -212,7 +212,7 @@ def _unscheduled(message: str) -> Failure:
     return Failure("unschedulable", f"no node takes it: {short}", "check node selector, affinity and the nodes' conditions")
 
 
-# an event's reason, the words of a progress line for it
+# Reason of an event, what a progress line says for it.
 ACTIVITIES = {
     "Pulling": "pulling image",
     "FailedMount": "volume not mounted",
@@ -224,10 +224,11 @@ ACTIVITIES = {
 }
 
 
-def pod_activity(pod: dict, events: list[dict]) -> str:
-    """What a pod that is not ready does just now, in two or three words."""
+def pod_activity(pod: Facts, events: list[Facts]) -> str:
+    """What a pod that is not ready does now, in two or three words, from its latest event or its status."""
     uid = dig(pod, "metadata", "uid")
-    latest = max((event for event in events if uid and dig(event, "involvedObject", "uid") == uid), key=event_time, default={})
+    none: Facts = {}
+    latest = max((event for event in events if uid and dig(event, "involvedObject", "uid") == uid), key=event_time, default=none)
     if text(latest.get("reason")) in ACTIVITIES:
         return ACTIVITIES[text(latest.get("reason"))]
     if condition(pod.get("status"), "PodScheduled").get("status") != "True":
@@ -240,14 +241,14 @@ def pod_activity(pod: dict, events: list[dict]) -> str:
     return "starting"
 
 
-def event_time(event: dict) -> str:
-    """The time of an event, as text that sorts."""
+def event_time(event: Facts) -> str:
+    """When an event last occurred, as RFC 3339 text, which sorts."""
     series = dig(event, "series", "lastObservedTime")
     return text(series or event.get("lastTimestamp") or event.get("eventTime") or dig(event, "metadata", "creationTimestamp"))
 
 
 def creation_failure(message: str) -> Failure:
-    """Why a controller may not create a pod (condition ReplicaFailure, event FailedCreate)."""
+    """Why a controller cannot create a pod, from the message of a ReplicaFailure condition or a FailedCreate event."""
     short = shorten(message)
     if "exceeded quota" in message:
         return Failure("quota", f"the namespace's quota is used up: {short}", "raise the quota, or lower requests and replicas", True)
