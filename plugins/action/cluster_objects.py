@@ -10,11 +10,12 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 
+from ..module_utils.common.text import one_line
 from ..module_utils.k8s.apply_results import FIELDS_TAKEN, Change, batches, changes, check_definitions, is_secret, split_foreign
-from ..module_utils.k8s.errors import explain, one_line
+from ..module_utils.k8s.errors import explain
 from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
 from ..module_utils.k8s.readiness.judge import waitable
-from ..module_utils.k8s.secret_checksums import annotated, read_by
+from ..module_utils.k8s.secret_checksums import environment_secrets, with_checksums
 from ..modules import cluster_snapshot, secret_checksums  # noqa: F401  # loaded before workers are forked
 from ..plugin_utils.in_process import InProcess
 
@@ -108,7 +109,7 @@ class ActionModule(InProcess):
 
     def _with_checksums(self, definitions: list[dict], task_vars) -> list[dict]:
         """The definitions; those that read Secrets are annotated so that a new value replaces their pods."""
-        reading = [index for index, item in enumerate(definitions) if read_by(item)]
+        reading = [index for index, item in enumerate(definitions) if environment_secrets(item)]
         if not reading:
             return definitions
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
@@ -119,7 +120,7 @@ class ActionModule(InProcess):
             raise AnsibleActionFail(answer.get("msg"))
         made = list(definitions)
         for index, found in zip(reading, answer["checksums"]):
-            made[index] = annotated(made[index], {tuple(entry["path"]): entry["value"] for entry in found})
+            made[index] = with_checksums(made[index], {tuple(entry["path"]): entry["value"] for entry in found})
         return made
 
     def _why(self, answer: dict, task_vars) -> str:

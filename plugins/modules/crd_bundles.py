@@ -139,9 +139,10 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
 
+from ..module_utils.common.text import one_line
 from ..module_utils.k8s import crds
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
-from ..module_utils.k8s.errors import ApiError, ClusterError, one_line
+from ..module_utils.k8s.errors import ApiError, ClusterError
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"

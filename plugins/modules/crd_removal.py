@@ -68,7 +68,7 @@ SHOWN = 20
 def ours(cluster: Cluster) -> list[str]:
     """Names of the definitions that are ours alone."""
     found = cluster.get(PATH, accept=METADATA_LIST).get("items") or []
-    return sorted(item["metadata"]["name"] for item in found if not crds.whose(item["metadata"], FIELD_MANAGER))
+    return sorted(item["metadata"]["name"] for item in found if not crds.other_managers(item["metadata"], FIELD_MANAGER))
 
 
 def versions(cluster: Cluster, names: list[str]) -> dict[str, str]:

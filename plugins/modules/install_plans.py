@@ -75,7 +75,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.k8s.olm import refusals, waiting
+from ..module_utils.k8s.olm import is_resolving, refusals
 
 ROOT = "/apis/operators.coreos.com/v1alpha1"
 PAUSE = 1.0
@@ -107,8 +107,8 @@ def main() -> None:
         deadline = time.monotonic() + params["timeout"]
         while True:
             found = [plans(cluster, subscription) for subscription in params["subscriptions"]]
-            silent = [each for each in found if waiting(*each)]
-            if not silent or module.check_mode or time.monotonic() >= deadline:
+            resolving = [each for each in found if is_resolving(*each)]
+            if not resolving or module.check_mode or time.monotonic() >= deadline:
                 break
             time.sleep(PAUSE)
         problems = [line for subscription, plan in found for line in refusals(subscription, plan, params["approved"])]

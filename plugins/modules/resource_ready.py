@@ -155,7 +155,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.related_objects import references
-from ..module_utils.k8s.wait import Waiting, report
+from ..module_utils.k8s.wait import Wait, report
 
 
 def without_data(obj: dict) -> dict:
@@ -185,7 +185,7 @@ def main() -> None:
         names = [str(ref) for ref in refs]
         if module.check_mode or not refs:
             module.exit_json(changed=False, waited=0.0, waiting_for=names, **({} if module.check_mode else {"resources": []}))
-        wait = Waiting(connect(module), refs, params["state"], params["progress_path"] or "")
+        wait = Wait(connect(module), refs, params["state"], params["progress_path"] or "")
         done = wait.run(params["timeout"], max(params["interval"], 0.1), params["fail_fast"])
         waited = round(wait.elapsed, 3)
         entries = [] if done else wait.explain()

@@ -79,7 +79,7 @@ def read(cluster: Cluster, path: str | None) -> dict | None:
 
 def work_out(cluster: Cluster, definitions: list[dict]) -> list[list[dict]]:
     """The templates of each definition with their annotations."""
-    templates = [checksums.read_by(item) for item in definitions]
+    templates = [checksums.environment_secrets(item) for item in definitions]
     homes = [text(dig(item, "metadata", "namespace")) for item in definitions]
     wanted = sorted({(home, name) for home, found in zip(homes, templates) for references in found.values() for name, _key in references})
     secrets = dict(zip(wanted, cluster.parallel(lambda entry: read(cluster, f"/api/v1/namespaces/{entry[0]}/secrets/{entry[1]}"), wanted)))
@@ -89,7 +89,7 @@ def work_out(cluster: Cluster, definitions: list[dict]) -> list[list[dict]]:
         values = {path: checksums.checksum(references, theirs) for path, references in found.items()}
         if None in values.values():
             live = read(cluster, cluster.path(item["apiVersion"], item["kind"], home, item["metadata"]["name"]))
-            values = {path: value or checksums.borne(live, path) for path, value in values.items()}
+            values = {path: value or checksums.current_checksum(live, path) for path, value in values.items()}
         made.append([{"path": list(path), "value": value} for path, value in values.items()])
     return made
 

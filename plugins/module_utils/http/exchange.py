@@ -56,7 +56,7 @@ class _Exchange:
         self._done.set()
 
     def _run(self, opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float) -> None:
-        response: t.Any  # an HTTPResponse, or an HTTPError around one; typeshed knows neither read1 nor length of it
+        response: t.Any  # an HTTPResponse, or an HTTPError around one: both lack types for read1 and length
         try:
             response = opener.open(request, timeout=timeout)
         except urllib.error.HTTPError as error:
@@ -64,7 +64,7 @@ class _Exchange:
         with response:
             self._headers = {name.lower(): value for name, value in response.headers.items()}
             self._status = response.status
-            source = response.fp if isinstance(response, urllib.error.HTTPError) else response
+            source: t.Any = response.fp if isinstance(response, urllib.error.HTTPError) else response
             while chunk := source.read1(65536):
                 self._body += chunk
                 if self._until is not None and self._until in self._body[-len(chunk) - len(self._until) :]:

@@ -8,15 +8,12 @@ from __future__ import annotations
 import ast
 import json
 import re
-import typing as t
 from dataclasses import dataclass
 
 from ..common.labels import has_labels
-from ..common.objects import dicts, dig, generation, mapping, text
-from .errors import one_line
+from ..common.objects import Facts, dicts, dig, generation, mapping, text
+from ..common.text import one_line
 from .pod_failures import refusal_failure
-
-Facts = dict[str, t.Any]
 
 # Written by the API server and by controllers: a difference in these is no change.
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")

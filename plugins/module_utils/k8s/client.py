@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, dig, mapping, text
 from . import compat
 from .errors import ClusterError, explain, missing_library, not_an_api_server, refusal
 
@@ -27,7 +27,6 @@ try:
 except ImportError:
     LIBRARIES = False
 
-Facts = dict[str, t.Any]
 Item = t.TypeVar("Item")
 Result = t.TypeVar("Result")
 

@@ -116,7 +116,7 @@ LOGS = (
 )
 
 # status or None for any, pattern in the body, code, what it means, remedy; patterns come before bare statuses
-ANSWERS = (
+RESPONSES = (
     (None, r"ext_proc|ext-proc", "F11", "the gateway cannot talk to the endpoint picker", "let both sides agree on TLS, and look whether the picker is ready"),
     (
         None,

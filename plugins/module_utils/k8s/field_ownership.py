@@ -9,9 +9,8 @@ import collections.abc as c
 import json
 import typing as t
 
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, dig, mapping, text
 
-Facts = dict[str, t.Any]
 REPLICA_KINDS = ("Deployment", "LeaderWorkerSet")
 REPLICAS_SUFFIX = "-replicas"  # of the field manager that takes over spec.replicas
 _NOT_OWNED = object()

@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 import re
-import typing as t
 from dataclasses import dataclass
 
-from ..common.objects import condition, dicts, dig, mapping, number, text
+from ..common.objects import Facts, condition, dicts, dig, mapping, number, text
 from ..common.text import shorten
-from .failure_logs import ANSWERS, LOGS, REFUSALS
-
-Facts = dict[str, t.Any]
+from .failure_logs import LOGS, REFUSALS, RESPONSES
 
 # Restarts after which one more crash during a wait counts as lasting; with the back-off that is about 75 seconds.
 CRASHES = 4
@@ -61,7 +58,7 @@ def response_failure(status: int, body: str) -> Failure | None:
     """The failure that an HTTP response shows by its status and body; None for a success or an unknown one."""
     if status < 400 and not re.search(r"EngineDead|EngineCore encountered|\"error\"", body):
         return None
-    for known, pattern, code, what, remedy in ANSWERS:
+    for known, pattern, code, what, remedy in RESPONSES:
         if known in (None, status) and re.search(pattern, body, re.IGNORECASE):
             said = shorten(body, 160)
             return Failure(code, what + (f": {said}" if said else ""), remedy)

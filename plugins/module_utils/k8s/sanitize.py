@@ -8,11 +8,9 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..common.objects import dig, mapping, text
+from ..common.objects import Facts, dig, mapping, text
 from ..common.text import redact, shorten
 from .pod_failures import event_time
-
-Facts = dict[str, t.Any]
 
 REMOVED = "(removed)"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -16,7 +16,7 @@ import types
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import client as module
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError, explain, one_line
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError, explain
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -292,7 +292,3 @@ def test_a_host_that_is_no_url():
 def test_a_missing_library():
     line = str(explain(ModuleNotFoundError("No module named 'kubernetes'", name="kubernetes"), "https://x"))
     assert "pip install kubernetes" in line and "ansible_python_interpreter" in line
-
-
-def test_one_line_cuts():
-    assert one_line("a\n  b") == "a b" and len(one_line("x" * 1000)) == 400
