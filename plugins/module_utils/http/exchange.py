@@ -72,7 +72,7 @@ class _Exchange:
                 if len(self._body) > MAX_BODY or time.monotonic() > self._start + timeout:
                     raise TimeoutError
             if getattr(source, "length", None):
-                raise http.client.IncompleteRead(bytes(), source.length)
+                raise http.client.IncompleteRead(b"", source.length)
 
     def result(self, timeout: float) -> Answer:
         """The response; raises ExchangeError."""

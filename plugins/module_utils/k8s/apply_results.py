@@ -144,7 +144,7 @@ def hide_secret_values(definition: Facts, secret: bool = False, instead: str = H
     """A definition, or a part of one, with the values of a Secret replaced. secret: the part is of a Secret, though it has no kind."""
     if not secret and definition.get("kind") != "Secret":
         return definition
-    hidden = {key: {name: instead for name in mapping(definition.get(key))} for key in ("data", "stringData") if definition.get(key)}
+    hidden = {key: dict.fromkeys(mapping(definition.get(key)), instead) for key in ("data", "stringData") if definition.get(key)}
     return {**definition, **hidden}
 
 

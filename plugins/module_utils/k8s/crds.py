@@ -43,7 +43,10 @@ class Document:
 
 
 def documents(text: str, source: str) -> tuple[list[Document], list[str]]:
-    """(the CRDs in a YAML stream, the kinds of its other documents). Raises ValueError, naming the source, for a document without kind or a CRD without name."""
+    """(the CRDs in a YAML stream, the kinds of its other documents).
+
+    Raises ValueError, naming the source, for a document without a kind and for a CRD without a name.
+    """
     crds: list[Document] = []
     others: list[str] = []
     for part in _SEPARATOR.split(text.replace("\r\n", "\n")):

@@ -42,7 +42,7 @@ def _merge(into: Facts, other: c.Mapping[str, t.Any]) -> None:
 
 
 def _extract(value: t.Any, owned: c.Mapping[str, t.Any]) -> t.Any:
-    """The owned part of a value, by a fieldsV1 tree: a leaf is owned as a whole; `f:` names a field, `k:` the list element with these keys, `v:` a set value."""
+    """The owned part of a value, by a fieldsV1 tree: a leaf is owned as a whole; `f:` is a field, `k:` the list element with these keys, `v:` a set value."""
     inner = {name: below for name, below in owned.items() if name != "."}
     if not inner:
         return value

@@ -120,7 +120,7 @@ class Observer:
             item.setdefault("kind", first.kind)
             mapping(item.get("metadata")).pop("managedFields", None)
         if first.labels:
-            return {ref: items for ref in refs}
+            return dict.fromkeys(refs, items)
         by_name = {dig(item, "metadata", "name"): item for item in items}
         return {ref: items if ref.every else [by_name[ref.name]] if ref.name in by_name else [] for ref in refs}
 

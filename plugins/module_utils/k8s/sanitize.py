@@ -27,7 +27,7 @@ def redact_object(obj: Facts) -> Facts:
         metadata["annotations"] = annotations
     cleaned = {**obj, "metadata": metadata}
     if obj.get("kind") == "Secret":
-        cleaned.update({key: {name: REMOVED for name in mapping(obj.get(key))} for key in ("data", "stringData") if key in obj})
+        cleaned.update({key: dict.fromkeys(mapping(obj.get(key)), REMOVED) for key in ("data", "stringData") if key in obj})
     redacted: Facts = _walk(cleaned)
     return redacted
 

@@ -89,6 +89,8 @@ def _at(node: t.Any, path: Path) -> t.Any:
     for key in path:
         if isinstance(node, dict):
             node = node.get(key)
+        elif isinstance(node, list) and isinstance(key, int) and key < len(node):
+            node = node[key]
         else:
-            node = node[key] if isinstance(node, list) and isinstance(key, int) and key < len(node) else None
+            return None
     return node

@@ -133,7 +133,7 @@ def modest_preflight(tmp_path):
 @pytest.fixture(name="fit")
 def a_fit_host(monkeypatch):
     """A host on which the checks that tests cannot provide for find nothing."""
-    for each in ("_machine", "_rights", "_cgroups", "_kernel", "_other_cluster"):
+    for each in ("_machine", "_permissions", "_cgroups", "_kernel", "_other_cluster"):
         monkeypatch.setattr(host_checks, each, lambda *needs: iter(()))
 
 
