@@ -156,7 +156,7 @@ def test_the_checks_know_of_check_mode(call, fit, preflight, monkeypatch, check)
 def test_all_problems_are_in_one_message(call, fit, preflight):
     result = call(host_preflight, **{**preflight, "memory_mib": 2**30, "disk_mib": 2**40, "ranges": ["ten"]})
     assert result["failed"] and len(result["problems"]) == 3
-    assert result["msg"] == "This host cannot carry the local cluster yet:\n" + "\n".join(f"  - {each}" for each in result["problems"])
+    assert result["msg"] == "This host cannot run the local cluster yet:\n" + "\n".join(f"  - {each}" for each in result["problems"])
 
 
 def test_a_running_cluster_is_known_by_its_supervisor(tmp_path):

@@ -151,7 +151,7 @@ def test_a_device_config_of_amds_is_ready_by_its_numbers(obj, ok, words, remedy)
     [
         ({}, {"state": "AtLatestKnown", "installedCSV": "gpu-operator-certified.v26.3.1"}, True, "gpu-operator-certified.v26.3.1"),
         ({}, {"state": "AtLatestKnown"}, False, "AtLatestKnown"),
-        ({}, {}, False, "not yet looked at"),
+        ({}, {}, False, "no state yet"),
         (
             {"installPlanApproval": "Manual"},
             {"state": "UpgradePending", "currentCSV": "nfd.4.20", "installPlanRef": {"name": "install-x"}},
