@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import host_checks
@@ -57,7 +58,7 @@ def test_a_network_is_made_once_and_taken_away_again(call, cluster, network):
             # What a run that was cut off had not done yet, and only that, is done.
             sh("ip", "route", "delete", "10.253.78.0/24")
             assert call(local_network, **network)["made"] == ["route 10.253.78.0/24"]
-            assert json.loads(open(cluster["sysctl_backup"], encoding="utf-8").read()) == {SETTING: "0"}
+            assert json.loads(Path(cluster["sysctl_backup"]).read_text(encoding="utf-8")) == {SETTING: "0"}
         finally:
             gone = call(host_residue, state="absent", **cluster)
         assert "network interface llmdtest0" in gone["found"] and gone["left"] == []

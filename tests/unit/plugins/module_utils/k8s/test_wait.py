@@ -70,7 +70,9 @@ def crashing(pod="pod_crash"):
             "/apis/apps/v1/namespaces/objects-try/replicasets": {"items": [old, newest]},
             "/api/v1/namespaces/objects-try/pods": {"items": [stray, trouble]},
             "/api/v1/namespaces/objects-try/events": {"items": []},
-            f"/api/v1/namespaces/objects-try/pods/{trouble['metadata']['name']}/log": "INFO begin\nusing HF_TOKEN=hf_abcdefgh12345678\nerror: unknown flag: --nonsense\n",
+            f"/api/v1/namespaces/objects-try/pods/{trouble['metadata']['name']}/log": (
+                "INFO begin\nusing HF_TOKEN=hf_abcdefgh12345678\nerror: unknown flag: --nonsense\n"
+            ),
         }
     )
     return api
