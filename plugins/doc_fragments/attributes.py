@@ -39,7 +39,7 @@ attributes:
 options: {}
 attributes:
   diff_mode:
-    description: Returns what changed, but no difference.
+    description: Has no difference to show.
     support: none
 """
 

@@ -128,7 +128,7 @@ def _names(exc: BaseException) -> set[str]:
 
 def _tls(text: str) -> str:
     if re.search(r"mismatch|doesn't match|does not match|not valid for", text):
-        return "its certificate bears another name; use a name that the certificate bears, or set tls-server-name in the kubeconfig"
+        return "its certificate is for another name; use a name in the certificate, or set tls-server-name in the kubeconfig"
     if "CERTIFICATE_VERIFY_FAILED" in text or "certificate verify failed" in text:
         why = re.search(r"certificate verify failed: ([^(\[]+)", text)
         detail = one_line(why.group(1)) if why else "it is not signed by a known CA"

@@ -170,7 +170,7 @@ def test_a_certificate_that_nobody_knows(secure):
 
 def test_a_certificate_for_another_name(secure):
     line = trouble(host=secure[0], api_key=TOKEN, ca_cert=secure[1])
-    assert "bears another name" in line and "tls-server-name" in line
+    assert "is for another name" in line and "tls-server-name" in line
 
 
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS")
