@@ -32,7 +32,7 @@ class Action(t.Protocol):
 
     def _update_module_args(self, module_name: str, module_args: dict[str, t.Any], task_vars: dict[str, t.Any]) -> None: ...
 
-    def _parse_returned_data(self, res: dict[str, t.Any], profile: str) -> dict[str, t.Any]: ...
+    def _parse_returned_data(self, res: dict[str, t.Any], profile: str) -> t.Any: ...
 
 
 def task_environment(action: Action) -> dict[str, str]:
@@ -50,7 +50,12 @@ def complete_arguments(action: Action, name: str, arguments: dict[str, t.Any], v
 
 def result_of(action: Action, printed: str) -> dict[str, t.Any]:
     """The result of a module from what its main() printed."""
-    return action._parse_returned_data({"rc": 0, "stdout": printed, "stderr": ""}, PROFILE)
+    parsed = action._parse_returned_data({"rc": 0, "stdout": printed, "stderr": ""}, PROFILE)
+    if isinstance(parsed, dict):
+        return parsed
+    # ansible-core 2.21 returns a UnifiedTaskResult.
+    result: dict[str, t.Any] = parsed.as_result_dict(for_round_trip=True)
+    return result
 
 
 @contextlib.contextmanager

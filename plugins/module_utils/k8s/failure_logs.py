@@ -117,13 +117,13 @@ LOGS = (
 
 # status or None for any, pattern in the body, code, what it means, remedy; patterns come before bare statuses
 RESPONSES = (
-    (None, r"ext_proc|ext-proc", "F11", "the gateway cannot talk to the endpoint picker", "let both sides agree on TLS, and look whether the picker is ready"),
+    (None, r"ext_proc|ext-proc", "F11", "the gateway cannot talk to the endpoint picker", "let both sides agree on TLS, and check that the picker is ready"),
     (
         None,
         r"no healthy upstream",
         "F21",
         "the gateway has no ready server behind this route",
-        "look whether the selectors of pool and Service match ready pods",
+        "check that the selectors of pool and Service match ready pods",
     ),
     (
         None,
