@@ -1,20 +1,25 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Applies or deletes a list of objects by one call of kubernetes.core.k8s, and tells object by object what became of it."""
+"""Apply or delete a list of objects with one call of kubernetes.core.k8s, and return the outcome for each object."""
 
 from __future__ import annotations
+
+import typing as t
 
 import yaml
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 
-from ..module_utils.k8s import replica_ownership
-from ..module_utils.k8s.apply_results import TAKEN, Change, batches, changes, check_definitions, is_secret, sort_out
-from ..module_utils.k8s.errors import explain, one_line
+from ..module_utils.common.objects import Facts
+from ..module_utils.common.text import one_line
+from ..module_utils.k8s.apply_results import FIELDS_TAKEN, Change, batches, changes, check_definitions, is_secret, split_foreign
+from ..module_utils.k8s.errors import explain
+from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
 from ..module_utils.k8s.readiness.judge import waitable
-from ..module_utils.k8s.secret_checksums import annotated, read_by
+from ..module_utils.k8s.secret_checksums import environment_secrets, with_checksums
+from ..modules import cluster_snapshot, secret_checksums  # noqa: F401  # loaded before workers are forked
 from ..plugin_utils.in_process import InProcess
 
 MODULE = "kubernetes.core.k8s"
@@ -26,10 +31,11 @@ NOISE = "No meaningful diff was generated"
 
 
 class ActionModule(InProcess):
-    """Adds to the module what a list needs: every problem at once, a diff, a true check mode on a fresh cluster, hidden Secrets."""
+    """Adds to kubernetes.core.k8s: all problems at once, a diff, check mode on a new cluster, and hidden Secrets."""
 
-    def run(self, tmp=None, task_vars=None):
-        result = ActionBase.run(self, tmp, task_vars)
+    def run(self, tmp: str | None = None, task_vars: Facts | None = None) -> Facts:
+        """Validate the arguments, then bring the objects to their state."""
+        result: Facts = ActionBase.run(self, tmp, task_vars)
         _checked, options = self.validate_argument_spec(
             argument_spec={
                 "definitions": {"type": "list", "elements": "dict", "required": True},
@@ -43,8 +49,8 @@ class ActionModule(InProcess):
         )
         return self.bring(result, options, task_vars)
 
-    def bring(self, result: dict, options: dict, task_vars) -> dict:
-        """Bring the definitions to their state; the result of the task."""
+    def bring(self, result: Facts, options: Facts, task_vars: Facts | None) -> Facts:
+        """The result of the task, after the definitions were brought to their state."""
         definitions = options["definitions"]
         problems = check_definitions(definitions)
         if problems:
@@ -56,10 +62,10 @@ class ActionModule(InProcess):
                 existing = self._existing(order, options["skip_forbidden"], task_vars)
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
-            done, order = sort_out(order, existing, options["owned_by"], options["state"])
+            done, order = split_foreign(order, existing, options["owned_by"], options["state"])
         if options["state"] == "present":
             try:
-                order = self._with_checksums(self._replicas_given_up(order, options, task_vars), task_vars)
+                order = self._with_checksums(self._with_released_replicas(order, options, task_vars), task_vars)
             except AnsibleActionFail as exc:
                 return {**result, "failed": True, "msg": str(exc)}
         for part in batches(order):
@@ -70,19 +76,20 @@ class ActionModule(InProcess):
             done += changes(part, answer, options["state"], self._task.check_mode)
         return self._finish(result, done)
 
-    def _existing(self, definitions: list[dict], skip_forbidden: bool, task_vars) -> list[dict]:
-        """Those of the definitions' objects that are there: what they are and their labels."""
+    def _existing(self, definitions: list[Facts], skip_forbidden: bool, task_vars: Facts | None) -> list[Facts]:
+        """The objects of the definitions that exist, each with kind, name and labels."""
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
         args["skip_forbidden"] = skip_forbidden
         args["resources"] = [{key: item[key] for key in ("apiVersion", "kind", "metadata")} for item in definitions]
         answer = self._execute_module(module_name=CONTACT, module_args=args, task_vars=task_vars)
         if answer.get("failed"):
             raise AnsibleActionFail(answer.get("msg"))
-        return answer["found"]
+        found: list[Facts] = answer["found"]
+        return found
 
-    def _replicas_given_up(self, definitions: list[dict], options: dict, task_vars) -> list[dict]:
-        """The definitions; where one leaves its replicas to others and they are ours, another name owns their number from now on (see handover)."""
-        leaving = [item for item in definitions if replica_ownership.leaves_replicas(item)]
+    def _with_released_replicas(self, definitions: list[Facts], options: Facts, task_vars: Facts | None) -> list[Facts]:
+        """The definitions, after another field manager took over spec.replicas from us where a definition omits it. See field_ownership."""
+        leaving = [item for item in definitions if leaves_replicas(item)]
         if not leaving:
             return definitions
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
@@ -90,24 +97,24 @@ class ActionModule(InProcess):
         applied = self._execute_module(module_name=SNAPSHOT, module_args=args, task_vars=task_vars)
         if applied.get("failed"):
             raise AnsibleActionFail(applied.get("msg"))
-        parts = replica_ownership.given_up(leaving, applied["definitions"])
+        parts = release_ownership(leaving, applied["definitions"])
         if self._task.check_mode:
-            return replica_ownership.kept(definitions, parts)
+            return keep_replicas(definitions, parts)
         if not parts:
             return definitions
-        answer = self._call(parts, {**options, "field_manager": options["field_manager"] + replica_ownership.SUFFIX, "force_conflicts": False}, task_vars)
+        answer = self._call(parts, {**options, "field_manager": options["field_manager"] + REPLICAS_SUFFIX, "force_conflicts": False}, task_vars)
         if answer.get("failed"):
             raise AnsibleActionFail(self._why(answer, task_vars))
         refused = [change for change in changes(parts, answer, "present", False) if change.action == "refused"]
-        # Who has scaled it since we looked owns it since.
-        wrong = [f"{change.title}: its replicas could not be given up: {change.problem}" for change in refused if TAKEN not in change.problem]
+        # A conflict means that someone scaled it in the meantime, and owns the number now.
+        wrong = [f"{change.title}: another field manager could not take over its replicas: {change.problem}" for change in refused if FIELDS_TAKEN not in change.problem]
         if wrong:
             raise AnsibleActionFail("\n".join(wrong))
         return definitions
 
-    def _with_checksums(self, definitions: list[dict], task_vars) -> list[dict]:
-        """The definitions; those that read Secrets are annotated so that a new value replaces their pods."""
-        reading = [index for index, item in enumerate(definitions) if read_by(item)]
+    def _with_checksums(self, definitions: list[Facts], task_vars: Facts | None) -> list[Facts]:
+        """The definitions, with checksum annotations on templates that read Secrets, so that a new value replaces their pods."""
+        reading = [index for index, item in enumerate(definitions) if environment_secrets(item)]
         if not reading:
             return definitions
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
@@ -117,17 +124,18 @@ class ActionModule(InProcess):
         if answer.get("failed"):
             raise AnsibleActionFail(answer.get("msg"))
         made = list(definitions)
-        for index, found in zip(reading, answer["checksums"]):
-            made[index] = annotated(made[index], {tuple(entry["path"]): entry["value"] for entry in found})
+        for index, found in zip(reading, answer["checksums"], strict=True):
+            made[index] = with_checksums(made[index], {tuple(entry["path"]): entry["value"] for entry in found})
         return made
 
-    def _why(self, answer: dict, task_vars) -> str:
-        """One line for a call that failed as a whole: what the first contact says, else the module's own words."""
+    def _why(self, answer: Facts, task_vars: Facts | None) -> str:
+        """One line for a call that failed as a whole: the error of cluster_access, else the module's own message."""
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
         contact = self._execute_module(module_name=CONTACT, module_args=args, task_vars=task_vars)
         return contact["msg"] if contact.get("failed") and contact.get("msg") else f"no object was handled: {one_line(answer.get('msg'))}"
 
-    def _call(self, definitions: list[dict], options: dict, task_vars) -> dict:
+    def _call(self, definitions: list[Facts], options: Facts, task_vars: Facts | None) -> Facts:
+        """The result of one call of the module."""
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
         args.update(definition=definitions, state=options["state"], continue_on_error=True)
         if options["state"] == "present":
@@ -135,19 +143,19 @@ class ActionModule(InProcess):
             args["server_side_apply"] = {"field_manager": options["field_manager"], "force_conflicts": options["force_conflicts"]}
         else:
             args["delete_options"] = {"propagationPolicy": "Foreground"}
-        # the module's own verdict counts what controllers write; only its diff can tell our changes from theirs.
-        # And no Secret may reach the target's system log.
+        # `changed` of the module counts fields that controllers write; its diff shows which fields changed.
+        # With no_log, a Secret does not reach the system log of the target.
         diff, no_log = self._task.diff, self._task.no_log
         try:
             self._task.diff = True
             self._task.no_log = no_log or any(is_secret(item) for item in definitions)
             return self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
-        except Exception as exc:  # pylint: disable=broad-except  # it cannot put into words that the API server has gone away meanwhile
+        except Exception as exc:  # pylint: disable=broad-except  # the module does not handle an API server that stops during the call
             return {"failed": True, "msg": str(explain(exc, where=f"of {args.get('kubeconfig') or 'the default kubeconfig'}"))}
         finally:
             self._task.diff, self._task.no_log = diff, no_log
 
-    def _finish(self, result: dict, done: list[Change]) -> dict:
+    def _finish(self, result: Facts, done: list[Change]) -> Facts:
         result["objects"] = [_entry(change) for change in done]
         result["changed"] = any(change.is_change for change in done)
         if self._task.diff:
@@ -160,7 +168,7 @@ class ActionModule(InProcess):
         return result
 
 
-def _entry(change: Change) -> dict:
+def _entry(change: Change) -> Facts:
     metadata = change.definition["metadata"]
     return {
         "api_version": change.definition["apiVersion"],
@@ -173,7 +181,7 @@ def _entry(change: Change) -> dict:
     }
 
 
-def _diff(change: Change) -> dict:
+def _diff(change: Change) -> Facts:
     return {
         "before_header": change.title,
         "after_header": f"{change.title} ({change.action})",
@@ -182,12 +190,12 @@ def _diff(change: Change) -> dict:
     }
 
 
-def _yaml(part: dict) -> str:
-    # a round through plain types: values carry Ansible's tags
+def _yaml(part: Facts) -> str:
+    # Values have Ansible's tags, which the dumper does not know.
     return yaml.dump(_plain(part), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), default_flow_style=False, sort_keys=False) if part else ""
 
 
-def _plain(value):
+def _plain(value: t.Any) -> t.Any:
     if isinstance(value, dict):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -198,7 +206,7 @@ def _plain(value):
     return None if value is None else str(value)
 
 
-def _warnings(answer: dict) -> list[str]:
-    """Warnings of the API server, each once. Those of the module itself are displayed by Ansible."""
+def _warnings(answer: Facts) -> list[str]:
+    """Warnings of the API server, each once. Ansible displays those of the module itself."""
     items = (answer.get("result") or {}).get("results") or []
     return list(dict.fromkeys(str(text) for item in items for text in item.get("warnings") or [] if NOISE not in text))

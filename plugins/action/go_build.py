@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the builder on the control host, so that it can show its progress while it works."""
+"""Run the builder on the control node, so that it can display its progress."""
 
 from __future__ import annotations
+
+import typing as t
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -37,11 +39,12 @@ ARGUMENTS = {
 
 
 class ActionModule(ActionBase):
-    """Build what is stale; tell one line per binary when it starts, every ten seconds, and when it is done."""
+    """Build what is stale; display a line per binary at its start, every ten seconds, and at its end."""
 
     _supports_check_mode = True
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Validate the arguments, then build and copy what is stale."""
         result = super().run(tmp, task_vars)
         validated = ArgumentSpecValidator(ARGUMENTS).validate(self._task.args)
         if validated.error_messages:
@@ -50,7 +53,7 @@ class ActionModule(ActionBase):
         binaries = [Binary(**each, gcflags=tuple(arguments["gcflags"])) for each in arguments["binaries"]]
         assets = [Asset(**{**each, "substitute": tuple(sorted(each["substitute"].items()))}) for each in arguments["assets"]]
         go = find_go(arguments["go_minimum"], arguments["go_candidates"])
-        if go is None and self._task.check_mode:  # it would be installed by then
+        if go is None and self._task.check_mode:  # an earlier task, which check mode skips, installs it
             planned = {"built": [each.name for each in binaries], "copied": [each.dest for each in assets]}
             return {**result, **planned, "changed": True, "go_version": "", "binaries": {}}
         if go is None:
@@ -63,7 +66,7 @@ class ActionModule(ActionBase):
         except BuildError as error:
             raise AnsibleActionFail(str(error)) from None
 
-    def _build(self, builder: Builder, binaries: list[Binary], assets: list[Asset]) -> dict:
+    def _build(self, builder: Builder, binaries: list[Binary], assets: list[Asset]) -> dict[str, t.Any]:
         stale, missing = builder.stale_binaries(binaries), builder.stale_assets(assets)
         if not self._task.check_mode:
             builder.fetch(stale[1:])

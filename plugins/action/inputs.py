@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Check the user's llm_d_* variables on the controller."""
+"""Check the user's llm_d_* variables on the control node."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ..plugin_utils.user_file import read
 
 
 class ActionModule(ActionBase):
-    """Fail with all mistakes at once, or return a summary."""
+    """Fail with all mistakes at once, or return a summary of the plan."""
 
     _requires_connection = False
     _supports_check_mode = True
     _VALID_ARGS = frozenset()
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Connects to nothing and changes nothing, but that temporary files of runs that were killed go."""
+        """Check the variables; makes no connection. Removes temporary files of runs that were killed."""
         result = super().run(tmp, task_vars)
         remove_orphans()
         user, untemplated = read(task_vars or {}, self._templar.template)
         failed = {problem.path for problem in untemplated}
-        # What could not be worked out is absent from `user`; do not call it missing as well.
+        # A variable whose template failed is absent from `user`; do not report it as missing too.
         found = in_order(untemplated + [problem for problem in problems_of(user) if problem.path not in failed])
         if found:
             result.update(failed=True, msg=explain(found), problems=[dataclasses.asdict(problem) for problem in found])
@@ -41,7 +41,7 @@ class ActionModule(ActionBase):
 def _summary(user: dict[str, t.Any]) -> dict[str, t.Any]:
     try:
         planned = plan(user)
-    except Mistakes as mistakes:  # cannot be, since there are no problems; an honest failure if it is
+    except Mistakes as mistakes:  # problems() found none, so this is a bug: fail rather than crash
         return {"failed": True, "msg": str(mistakes)}
     return {
         "services": [service["name"] for service in planned["services"]],

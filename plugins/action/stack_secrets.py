@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Applies the Secrets of the user's values, which only this action knows."""
+"""Apply the Secrets of the user's values, which are read here and are no argument of any task."""
 
 from __future__ import annotations
+
+import typing as t
 
 from ansible.plugins.action import ActionBase
 
@@ -15,9 +17,10 @@ from .cluster_objects import ActionModule as ClusterObjects
 
 
 class ActionModule(ClusterObjects):
-    """What cluster_objects does, with definitions that are no argument."""
+    """cluster_objects with definitions that are made here."""
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Fail with the problems of the user's file, or apply the Secrets."""
         result = ActionBase.run(self, tmp, task_vars)
         self.validate_argument_spec(argument_spec={name: {"type": "raw"} for name in self._task.args if name not in OPTIONS})
         user, problems = read(task_vars or {}, self._templar.template)

@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What modules tell about themselves; what a module writes itself goes before."""
+"""Attributes and requirements of modules. What a module writes itself takes precedence, then the fragment named first."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """DOCUMENTATION: every module. READ_ONLY: one that changes nothing, whatever it is asked."""
+    """DOCUMENTATION: every module. READ_ONLY: one that never changes anything. NO_DIFF: one without diff mode. CLUSTER: one that connects to a cluster."""
 
     DOCUMENTATION = r"""
 options: {}
@@ -33,4 +33,19 @@ attributes:
   diff_mode:
     description: It changes nothing, so there is no difference to show.
     support: none
+"""
+
+    NO_DIFF = r"""
+options: {}
+attributes:
+  diff_mode:
+    description: Has no difference to show.
+    support: none
+"""
+
+    CLUSTER = r"""
+options: {}
+requirements:
+  - python >= 3.11
+  - kubernetes >= 24.2.0
 """

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_access
-short_description: Make the first contact with a cluster and check rights
+short_description: Check the connection to a cluster and the permissions of the account
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Reaches the API server, checks that it accepts the credentials and that the account has the given rights.
-  - Any trouble is told in one line, with what to do. All missing rights are named at once.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Connects to the API server, and checks that it accepts the credentials and that the account has the given permissions.
+  - An error is one line, with what to do. It names all missing permissions at once.
 options:
   rights:
-    description: Rights that the account must have.
+    description: Permissions that the account must have.
     type: list
     elements: dict
     default: []
@@ -34,27 +35,26 @@ options:
         type: str
         required: true
       namespace:
-        description: The namespace. Without it the right must hold for the whole cluster.
+        description: The namespace. Without it the permission must hold for the whole cluster.
         type: str
   resources:
-    description: Objects to look up, as definitions or references. They need not exist, nor their kinds.
+    description: Objects to find, as definitions or references. Objects and kinds that do not exist are not an error.
     type: list
     elements: dict
     default: []
   skip_forbidden:
-    description: Whether what the account may not read counts as not there. It can be no work of this account's.
+    description: Whether objects that the account may not read count as absent. This account cannot have created them.
     type: bool
     default: false
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-requirements:
-  - kubernetes >= 24.2.0
 """
 
 EXAMPLES = r"""
-- name: Make the first contact
+- name: Check the connection and two permissions
   llm_d.inference.cluster_access:
     rights:
       - verb: create
@@ -77,7 +77,7 @@ version:
   type: str
   sample: 1.34.4
 user:
-  description: The account, empty when the API server does not tell.
+  description: The account, empty when the API server is too old to return it.
   returned: success
   type: str
   sample: system:serviceaccount:llm-d:deployer
@@ -101,8 +101,8 @@ from ..module_utils.k8s.errors import ApiError, ClusterError, not_an_api_server
 from ..module_utils.k8s.related_objects import Observer, references
 
 
-def who(cluster: Cluster) -> str:
-    """The name of the account; empty where the API server is too old to tell."""
+def account_name(cluster: Cluster) -> str:
+    """The name of the account; empty when the API server is too old to return it."""
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
         answer = cluster.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=body)
@@ -114,15 +114,15 @@ def who(cluster: Cluster) -> str:
 
 
 def allowed(cluster: Cluster, right: dict) -> bool:
-    """True when the account has the right."""
+    """Whether the account has the permission."""
     attributes = {name: right[name] for name in ("verb", "group", "resource", "namespace") if right.get(name)}
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
     answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
     return bool((answer.get("status") or {}).get("allowed"))
 
 
-def look_up(cluster: Cluster, items: list[dict], skip_forbidden: bool) -> list[dict]:
-    """What exists of the objects that some definitions or references mean."""
+def find_objects(cluster: Cluster, items: list[dict], skip_forbidden: bool) -> list[dict]:
+    """The objects of some definitions or references that exist, with their labels and generations."""
     observer = Observer(cluster, references(items), skip_forbidden)
     keep = ("name", "namespace", "labels", "generation")
     return [
@@ -137,13 +137,13 @@ def look_up(cluster: Cluster, items: list[dict], skip_forbidden: bool) -> list[d
 
 
 def words(right: dict) -> str:
-    """A right in words."""
+    """A permission as text, such as `create deployments.apps in namespace llm-d`."""
     resource = right["resource"] + (f".{right['group']}" if right.get("group") else "")
     return f"{right['verb']} {resource}" + (f" in namespace {right['namespace']}" if right.get("namespace") else "")
 
 
 def main() -> None:
-    """Entry of the module."""
+    """Run the module."""
     spec = {
         "verb": {"type": "str", "required": True},
         "group": {"type": "str", "default": ""},
@@ -162,21 +162,21 @@ def main() -> None:
     rights = module.params["rights"]
     try:
         cluster = connect(module)
-        user = who(cluster)
+        user = account_name(cluster)
         if user == "system:anonymous":
             module.fail_json(
-                msg=f"the Kubernetes API server {cluster.server} was asked without credentials: give a kubeconfig with a user, or K8S_AUTH_API_KEY"
+                msg=f"the Kubernetes API server {cluster.server} received a request without credentials: give a kubeconfig with a user, or K8S_AUTH_API_KEY"
             )
         version = cluster.get("/version").get("gitVersion")
         if not version:
             raise not_an_api_server(cluster.server, "no version")
-        lacking = [words(right) for right, has in zip(rights, cluster.parallel(lambda right: allowed(cluster, right), rights)) if not has]
-        found = look_up(cluster, module.params["resources"], module.params["skip_forbidden"])
+        lacking = [words(right) for right, has in zip(rights, cluster.parallel(lambda right: allowed(cluster, right), rights), strict=True) if not has]
+        found = find_objects(cluster, module.params["resources"], module.params["skip_forbidden"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     if lacking:
         module.fail_json(
-            msg=f"the account {user or 'used'!r} lacks rights on {cluster.server}: {'; '.join(lacking)}; grant them, or use an account that has them"
+            msg=f"the account {user or 'used'!r} lacks permissions on {cluster.server}: {'; '.join(lacking)}; grant them, or use an account that has them"
         )
     module.exit_json(changed=False, server=cluster.server, version=version.removeprefix("v"), user=user, found=found)
 

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_evidence
-short_description: Write what can be seen of objects into files
+short_description: Write objects, events, logs and metrics into files
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
+  - Internal to the roles of this collection; its options and results may change in any release.
   - Writes the objects, the pods of workloads and gateways, their events, the ends of their logs and their metrics into one folder.
-  - The metrics are those of the ports named C(metrics), C(http) and C(engine) of pods that run, read through the API server.
-    A port that gives none within 3 seconds is one line in the file.
-  - In the namespaces of the objects, all Services, NetworkPolicies and ResourceQuotas besides, and the ConfigMaps that this collection made.
+  - Metrics are read through the API server, from the ports named C(metrics), C(http) and C(engine) of running pods.
+    A port that does not answer within 3 seconds is one line in the file.
+  - Also writes all Services, NetworkPolicies and ResourceQuotas in the namespaces of the objects, and the ConfigMaps of this collection.
   - A summary says which objects are not ready, and why.
   - The values of Secrets, and what looks like a secret in objects, events, logs and metrics, are removed.
-  - What may not be read is left out, and the summary says so. Only an API server that cannot be reached at all is a failure.
+  - What the account may not read is left out, and the summary says so. Fails only when the API server cannot be reached.
 options:
   resources:
     description: Definitions, objects or references, as in M(llm_d.inference.resource_ready).
@@ -34,22 +35,19 @@ options:
     type: int
     default: 200
 extends_documentation_fragment:
+  - llm_d.inference.attributes.no_diff
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-requirements:
-  - kubernetes >= 24.2.0
 attributes:
   check_mode:
     description: Writes nothing.
-  diff_mode:
-    description: Evidence is no state.
-    support: none
 notes:
-  - Never reports a change, since nothing that is managed is changed.
+  - Never reports a change, since it changes no object.
 """
 
 EXAMPLES = r"""
-- name: Keep what can be seen of the model servers
+- name: Write evidence of the model servers
   llm_d.inference.cluster_evidence:
     resources: "{{ definitions }}"
     path: artifacts/evidence
@@ -83,22 +81,22 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.objects import Context, dicts, dig, text
 from ..module_utils.common.text import redact
-from ..module_utils.http.transport import Trouble
+from ..module_utils.http.errors import ExchangeError
 from ..module_utils.k8s.client import FIELD_MANAGER, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.pod_failures import containers
 from ..module_utils.k8s.readiness.judge import judge
 from ..module_utils.k8s.related_objects import Observer, references
-from ..module_utils.k8s.sanitize import clean, event_table, file_name
+from ..module_utils.k8s.sanitize import event_table, file_name, redact_object
 from ..module_utils.k8s.service_proxy import ServiceTransport
 
 try:
     import yaml
 except ImportError:
-    # the kubernetes library needs it too, so connect() has said so before it is used
+    # The kubernetes library requires it too, so connect() fails first.
     yaml = None
 
-# in each namespace of the objects: API version, kind, labels
+# Also captured in each namespace of the objects: API version, kind, labels.
 BESIDES = (
     ("v1", "Service", ""),
     ("networking.k8s.io/v1", "NetworkPolicy", ""),
@@ -106,13 +104,13 @@ BESIDES = (
     ("v1", "ConfigMap", f"app.kubernetes.io/managed-by={FIELD_MANAGER}"),
 )
 METRICS_PORTS = ("metrics", "http", "engine")
-METRICS_PAGES = ("/metrics", "/stats/prometheus")  # the second: of Envoy
+METRICS_PAGES = ("/metrics", "/stats/prometheus")  # the second is Envoy's
 METRICS_SECONDS = 3.0  # for one page
 METRICS_SIZE = 1_000_000  # characters of one page
 
 
 class Folder:
-    """A folder of text files; remembers their names."""
+    """A folder of text files. files: the names of those written."""
 
     def __init__(self, path: str):
         self.path = Path(path)
@@ -120,7 +118,7 @@ class Folder:
         self.path.mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, content: str) -> None:
-        """Write one file, unless there is nothing to write."""
+        """Write one file; none for empty content."""
         if content:
             (self.path / name).write_text(content, encoding="utf-8")
             self.files.append(name)
@@ -132,7 +130,7 @@ def dump(obj: dict) -> str:
 
 
 def capture(observer: Observer, folder: Folder, lines: int) -> None:
-    """Write everything about the objects of an observer."""
+    """Write the objects of an observer and everything related to them."""
     summary, pods = [], []
     for ref, found in observer.fetch().items():
         if not found:
@@ -142,30 +140,30 @@ def capture(observer: Observer, folder: Folder, lines: int) -> None:
             mine = observer.pods(obj)
             verdict = judge(obj, Context(mine))
             summary.append(f"{ref}: {'ready' if verdict.ready else 'NOT READY'}, {verdict.reason}" + (f"; {verdict.remedy}" if verdict.remedy else ""))
-            folder.write(f"{name}.yml", dump(clean(obj)))
+            folder.write(f"{name}.yml", dump(redact_object(obj)))
             folder.write(f"{name}-events.txt", event_table(observer.events(obj)))
             pods += [] if ref.kind == "Pod" else mine
     folder.write("summary.txt", "".join(redact(line) + "\n" for line in summary))
-    # several at a time: each has a log to fetch for every container, and may be slow to give its metrics
+    # In parallel: each pod has several logs to read, and may return its metrics slowly.
     observer.cluster.parallel(lambda pod: capture_pod(observer, folder, pod, lines), pods)
     for namespace in sorted({ref.namespace for ref in observer.refs if ref.namespace}):
         observer.cluster.parallel(lambda kind, namespace=namespace: capture_kind(observer, folder, namespace, *kind), list(BESIDES))
 
 
 def capture_kind(observer: Observer, folder: Folder, namespace: str, api_version: str, kind: str, labels: str) -> None:
-    """Write the objects of a kind in a namespace, those with the labels, into one file; none where they may not be read."""
+    """Write the objects of a kind with these labels in a namespace into one file; none when they cannot be read."""
     try:
         path = observer.cluster.path(api_version, kind, namespace) or ""
         found = observer.cluster.listed(path, kind, {"labelSelector": labels} if labels else None) if path else []
     except ApiError:
         return
-    folder.write(f"{file_name(path.rpartition('/')[2], namespace)}.yml", "---\n".join(dump(clean({"apiVersion": api_version, **obj})) for obj in found))
+    folder.write(f"{file_name(path.rpartition('/')[2], namespace)}.yml", "---\n".join(dump(redact_object({"apiVersion": api_version, **obj})) for obj in found))
 
 
 def capture_pod(observer: Observer, folder: Folder, pod: dict, lines: int) -> None:
-    """Write a pod, its events, its metrics, and the logs of its containers, of the run before as well where one crashed."""
+    """Write a pod, its events, its metrics and the logs of its containers, also of the previous run of one that restarted."""
     name = file_name("pod", text(dig(pod, "metadata", "namespace")), text(dig(pod, "metadata", "name")))
-    folder.write(f"{name}.yml", dump(clean({"apiVersion": "v1", "kind": "Pod", **pod})))
+    folder.write(f"{name}.yml", dump(redact_object({"apiVersion": "v1", "kind": "Pod", **pod})))
     folder.write(f"{name}-events.txt", event_table(observer.events(pod)))
     folder.write(f"{name}-metrics.txt", metrics(observer, pod))
     for entry in containers(pod):
@@ -176,33 +174,33 @@ def capture_pod(observer: Observer, folder: Folder, pod: dict, lines: int) -> No
 
 
 def metrics(observer: Observer, pod: dict) -> str:
-    """What the ports of a running pod give at their metrics page, one after the other, each under a line that says which it is."""
+    """The metrics pages of the ports of a running pod, each after a comment line that names it."""
     parts = [part for key in ("initContainers", "containers") for part in dicts(dig(pod, "spec", key))]
     ports = [port["containerPort"] for part in parts for port in dicts(part.get("ports")) if port.get("name") in METRICS_PORTS]
     return "".join(page(observer, pod, port) for port in ports) if dig(pod, "status", "phase") == "Running" else ""
 
 
 def page(observer: Observer, pod: dict, port: int) -> str:
-    """The metrics page of one port without secrets; in its place a line that says why there is none."""
+    """The metrics page of one port without secrets, or a comment line that says why there is none."""
     transport = ServiceTransport(observer.cluster, text(dig(pod, "metadata", "namespace")), text(dig(pod, "metadata", "name")), port, kind="Pod")
     said = ""
     for path in METRICS_PAGES:
         try:
             answer = transport.request("GET", path, timeout=METRICS_SECONDS)
-        except Trouble as trouble:
-            return f"# {redact(str(trouble))}\n"
+        except ExchangeError as failure:
+            return f"# {redact(str(failure))}\n"
         said += f"# {answer.request}: {answer.status}\n"
         if answer.status == 200:
             given = answer.text.rstrip("\n") + "\n"
             if len(given) > METRICS_SIZE:
-                # whole lines: half a secret is not known as one
+                # Cut at a line: redact does not recognize half a secret.
                 given = given[:METRICS_SIZE].rpartition("\n")[0] + f"\n# cut: the page has {len(given)} characters\n"
             return said + redact(given)
     return said
 
 
 def main() -> None:
-    """Entry of the module."""
+    """Run the module."""
     module = AnsibleModule(
         argument_spec={
             **auth_spec(),
@@ -219,7 +217,7 @@ def main() -> None:
         folder = Folder(module.params["path"])
         capture(Observer(connect(module), refs, skip_forbidden=True), folder, module.params["log_lines"])
     except (ClusterError, OSError) as exc:
-        module.fail_json(msg=f"evidence could not be kept: {exc}")
+        module.fail_json(msg=f"evidence cannot be written: {exc}")
     module.exit_json(changed=False, path=str(folder.path), files=sorted(folder.files))
 
 

@@ -14,13 +14,14 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Hands the whole list to one call of M(kubernetes.core.k8s), as server-side apply, and tells object by object what became of it.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Applies the whole list with one call of M(kubernetes.core.k8s), as server-side apply, and returns the outcome for each object.
   - All refusals are reported at once, each in one line.
-  - An object counts as changed only when a part that is ours differs, not when a controller has written its status meanwhile.
-  - A Deployment or LeaderWorkerSet whose definition has no C(spec.replicas) is scaled by someone else. Where the number is ours still, it is not lost with
-    the field - as it would be, for 1 - but given up first - a field manager of another name owns it from then on, until somebody scales.
+  - An object counts as changed only when a field other than status and server-side metadata differs.
+  - A Deployment or LeaderWorkerSet whose definition omits C(spec.replicas) is scaled by someone else. If O(field_manager) still owns the number, another
+    field manager takes it over first, since server-side apply would otherwise reset it to 1.
   - The values of Secrets are hidden in the diff, in errors and in the system log of the target.
-  - A pod template whose containers read environment variables from Secrets gets the annotation C(llm-d.ai/secret-checksum), by which its pods are
+  - A pod template whose containers read environment variables from Secrets gets the annotation C(llm-d.ai/secret-checksum), so that its pods are
     replaced when a value changes. See M(llm_d.inference.secret_checksums).
 options:
   definitions:
@@ -31,16 +32,16 @@ options:
   state:
     description:
       - V(present) applies the definitions in their order.
-      - V(absent) deletes exactly these objects, in the reverse order, dependants first. An object, kind or namespace that is not there is absent.
+      - V(absent) deletes exactly these objects, in reverse order. An object whose kind or namespace does not exist is absent.
     type: str
     choices: [present, absent]
     default: present
   owned_by:
-    description: Labels. An object that exists and does not bear all of them was made by someone else, and is neither changed nor deleted.
+    description: Labels. An object that exists without all of them belongs to someone else, and is neither changed nor deleted.
     type: dict
     default: {}
   skip_forbidden:
-    description: With O(owned_by), whether objects that the account may not read are left out as someone else's.
+    description: With O(owned_by), whether objects that the account may not read are left out, as someone else's.
     type: bool
     default: false
   field_manager:
@@ -52,13 +53,12 @@ options:
     type: bool
     default: true
 extends_documentation_fragment:
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-requirements:
-  - kubernetes >= 24.2.0
 attributes:
   check_mode:
-    description: Asks the API server by a dry run. Objects whose kind or namespace is not there yet count as created.
+    description: Makes a dry run on the API server. Objects whose kind or namespace does not exist yet count as created.
   diff_mode:
     description: Shows the parts that differ.
 """
@@ -92,7 +92,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 objects:
-  description: What became of each definition.
+  description: The outcome for each definition.
   returned: success, and on refusal of some
   type: list
   elements: dict
@@ -118,7 +118,7 @@ objects:
       type: str
       sample: llm-d
     generation:
-      description: The generation after the call, 0 where the kind has none.
+      description: The generation after the call, 0 for kinds without one.
       returned: always
       type: int
       sample: 2

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_snapshot
-short_description: Read objects as they were last applied, to be able to go back
+short_description: Read objects as they were last applied, for a rollback
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Reads some objects and returns of each what this collection last applied. Applying that again with M(llm_d.inference.cluster_objects) brings the
-    objects back to what they were, and takes away what was added since.
-  - What others own of an object is not part of it. An object that is not there, or that this collection never applied, is left out.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Returns the definitions that this collection last applied of some objects. Applying them again with M(llm_d.inference.cluster_objects) restores the
+    objects, and removes what this collection added since.
+  - Fields of other owners are not included. Objects that do not exist, or that this collection never applied, are left out.
 options:
   resources:
     description: Definitions, objects or references. Of each, C(apiVersion), C(kind), C(metadata.name) and C(metadata.namespace) are read.
@@ -28,19 +29,18 @@ options:
     default: []
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-requirements:
-  - kubernetes >= 24.2.0
 """
 
 EXAMPLES = r"""
-- name: Remember what is there
+- name: Read the current state
   llm_d.inference.cluster_snapshot:
     resources: "{{ definitions }}"
   register: before
 
-- name: Go back
+- name: Roll back
   llm_d.inference.cluster_objects:
     definitions: "{{ before.definitions }}"
 """
@@ -62,12 +62,12 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.k8s.client import FIELD_MANAGER, Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.k8s.field_ownership import applied
+from ..module_utils.k8s.field_ownership import applied_definition
 from ..module_utils.k8s.related_objects import Ref, references
 
 
 def snapshot(cluster: Cluster, refs: list[Ref]) -> list[dict]:
-    """What we last applied of each object that is there; one list request for each kind and namespace."""
+    """The definitions we last applied of the objects that exist, with one list request per kind and namespace."""
     groups: dict[tuple[str, str, str], list[Ref]] = {}
     for ref in refs:
         groups.setdefault((ref.api_version, ref.kind, ref.namespace), []).append(ref)
@@ -75,7 +75,7 @@ def snapshot(cluster: Cluster, refs: list[Ref]) -> list[dict]:
     for part in cluster.parallel(lambda key: fetch(cluster, key, groups[key]), list(groups)):
         found.update(part)
     objects = (found.get((ref.api_version, ref.kind, ref.namespace, ref.name)) for ref in refs)
-    return [definition for definition in (applied(obj, FIELD_MANAGER) for obj in objects if obj) if definition]
+    return [definition for definition in (applied_definition(obj, FIELD_MANAGER) for obj in objects if obj) if definition]
 
 
 def fetch(cluster: Cluster, key: tuple[str, str, str], refs: list[Ref]) -> dict[tuple[str, str, str, str], dict]:
@@ -84,12 +84,12 @@ def fetch(cluster: Cluster, key: tuple[str, str, str], refs: list[Ref]) -> dict[
     path = cluster.path(api_version, kind, namespace)
     items = ((cluster.find(path) or {}).get("items") or []) if path else []
     wanted = {ref.name for ref in refs}
-    # items of a list do not tell what they are
+    # Items of a list lack apiVersion and kind.
     return {(*key, item["metadata"]["name"]): {**item, "apiVersion": api_version, "kind": kind} for item in items if item["metadata"]["name"] in wanted}
 
 
 def main() -> None:
-    """Entry of the module."""
+    """Run the module."""
     module = AnsibleModule(
         argument_spec={
             **auth_spec(),

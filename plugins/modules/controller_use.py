@@ -6,15 +6,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: controller_use
-short_description: Look who else uses a gateway's controller
+short_description: Find out who else uses a gateway's controller
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - A controller, its GatewayClass and its namespace are one for the whole cluster. Whoever installed them may not take them away while others use them.
-  - A controller is in use while a Gateway of one of its classes is there that is not about to go, while someone else has made a class for it, or where
-    another instance of this collection has made its namespace.
-  - A namespace is in use while workloads of another instance, or anyone else's Gateway, are in it, or a claim of ours that was left with its data.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - A gateway controller, its GatewayClass and its namespace exist once per cluster. They must not be removed while others use them.
+  - A controller is in use while a Gateway of one of its classes exists outside O(own_namespace), while someone else created a class for it, or when
+    another instance of this collection created its namespace.
+  - A namespace is in use while it has workloads of another instance, a Gateway of someone else, or a claim of this instance that was kept for its data.
 options:
   controllers:
     description: The controllers.
@@ -23,21 +24,21 @@ options:
     default: []
     suboptions:
       name:
-        description: What its classes call it, their C(controllerName).
+        description: The C(controllerName) of its classes.
         type: str
         required: true
       namespace:
-        description: Its namespace, where it has one of its own.
+        description: Its namespace, if it has one of its own.
         type: str
       class_name:
-        description: The class that our Gateway is of.
+        description: The class of our Gateway.
         type: str
       classes:
-        description: Names of the classes that it makes by itself, each with its C(controllerName).
+        description: Names of the classes that it creates itself, each with its C(controllerName).
         type: dict
         default: {}
   namespaces:
-    description: Names of namespaces to look into.
+    description: Names of namespaces to check.
     type: list
     elements: str
     default: []
@@ -46,19 +47,18 @@ options:
     type: dict
     required: true
   own_namespace:
-    description: Where our own Gateway is, which does not count. Left out, every Gateway counts.
+    description: Namespace of our own Gateway, which does not count. Without it every Gateway counts.
     type: str
     default: ""
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-requirements:
-  - kubernetes >= 24.2.0
 """
 
 EXAMPLES = r"""
-- name: Look who else uses Envoy Gateway
+- name: Find out who else uses Envoy Gateway
   llm_d.inference.controller_use:
     controllers:
       - name: gateway.envoyproxy.io/gatewayclass-controller
@@ -76,7 +76,7 @@ used:
   elements: str
   sample: [gateway.envoyproxy.io/gatewayclass-controller]
 classes:
-  description: Names of the classes that a Gateway other than ours is of.
+  description: Names of the classes of other Gateways.
   returned: always
   type: list
   elements: str
@@ -88,13 +88,13 @@ namespaces:
   elements: str
   sample: [envoy-gateway-system]
 made:
-  description: The classes of the controllers that nobody uses, as definitions. A controller that makes them by itself leaves them behind.
+  description: Definitions of the classes of unused controllers that create them. Such a controller does not delete them.
   returned: always
   type: list
   elements: dict
   sample: [{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: istio}}]
 lines:
-  description: What stays and for whose sake.
+  description: What stays, and why.
   returned: always
   type: list
   elements: str
@@ -106,13 +106,13 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.common.labels import MANAGED_BY, PART_OF
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.k8s.shared_controllers import Seen, judge
+from ..module_utils.k8s.shared_controllers import ControllerUse, shared
 
 GATEWAY = "gateway.networking.k8s.io/v1"
 
 
-def look(cluster: Cluster, params: dict) -> Seen:
-    """Everything that may need the controllers and namespaces of `params`."""
+def observe(cluster: Cluster, params: dict) -> ControllerUse:
+    """The objects that may use the controllers and namespaces of `params`."""
     labels, names = params["labels"], [entry["namespace"] for entry in params["controllers"] if entry["namespace"]]
     ours = {"labelSelector": f"{MANAGED_BY}={labels.get(MANAGED_BY)}"}
     others = {"labelSelector": f"{ours['labelSelector']},{PART_OF}!={labels.get(PART_OF)}"}
@@ -125,11 +125,11 @@ def look(cluster: Cluster, params: dict) -> Seen:
     places = params["namespaces"]
     workloads = cluster.parallel(lambda place: cluster.listed(f"/apis/apps/v1/namespaces/{place}/deployments", "Deployment", others), places)
     kept = cluster.parallel(lambda place: cluster.listed(f"/api/v1/namespaces/{place}/persistentvolumeclaims", "PersistentVolumeClaim", ours), places)
-    return Seen(gateways, classes, namespaces, {place: [*running, *left] for place, running, left in zip(places, workloads, kept)})
+    return ControllerUse(gateways, classes, namespaces, {place: [*running, *left] for place, running, left in zip(places, workloads, kept, strict=True)})
 
 
 def main() -> None:
-    """Entry of the module."""
+    """Run the module."""
     controller = {
         "name": {"type": "str", "required": True},
         "namespace": {"type": "str"},
@@ -148,7 +148,7 @@ def main() -> None:
     )
     params = module.params
     try:
-        found = judge(look(connect(module), params), params["controllers"], params["labels"], params["own_namespace"])
+        found = shared(observe(connect(module), params), params["controllers"], params["labels"], params["own_namespace"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     made = [{"apiVersion": GATEWAY, "kind": "GatewayClass", "metadata": {"name": name}} for name in found["made"]]

@@ -12,9 +12,10 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Reads which bundles are installed with one light request, and leaves alone each that is there at the same or a newer version.
-  - Applies the others server-side, as text, several at a time, and waits until the API server serves them.
-  - Never removes a CustomResourceDefinition. With it would go every object of its kind.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Finds the installed bundles with one request, and keeps each that has the same or a newer version.
+  - Applies the others server-side, several CRDs at a time, and waits until the API server serves them.
+  - Never removes a CRD, since that would delete every object of its kind.
 options:
   bundles:
     description: The bundles, in order of application.
@@ -32,24 +33,24 @@ options:
         required: true
       annotation:
         description:
-          - Annotation of the CustomResourceDefinitions that holds the version of the bundle.
+          - Annotation of the CRDs that holds the version of the bundle.
           - Without it the module writes, and later compares, an annotation of its own (V(llm-d.ai/bundle-version)).
         type: str
       probe:
         description:
-          - Name of the CustomResourceDefinition that stands for the bundle. It is applied last, so that an interrupted
-            installation is seen as absent.
+          - Name of the CRD whose presence means that the bundle is installed. It is applied last, so that an interrupted
+            installation counts as absent.
         type: str
         required: true
       sources:
         description:
           - Files, folders (searched for C(*.yaml) and C(*.yml)) or C(http), C(https) URLs.
-          - An empty list means that the cluster must have the definitions already.
+          - With an empty list, the cluster must have the CRDs already.
         type: list
         elements: str
         required: true
   timeout:
-    description: Seconds to wait until the API server serves what was applied.
+    description: Seconds to wait until the API server serves the CRDs.
     type: int
     default: 60
   download_timeout:
@@ -57,15 +58,14 @@ options:
     type: int
     default: 60
 extends_documentation_fragment:
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-requirements:
-  - kubernetes >= 24.2.0
 attributes:
   check_mode:
-    description: Says what would be installed and changes nothing.
+    description: Returns what would be installed.
   diff_mode:
-    description: Shows bundles, versions and names, not the definitions.
+    description: Shows bundles, versions and names, not the CRDs.
 """
 
 EXAMPLES = r"""
@@ -92,7 +92,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 bundles:
-  description: What was found and done, bundle by bundle.
+  description: The outcome for each bundle.
   returned: success
   type: list
   elements: dict
@@ -108,25 +108,25 @@ bundles:
       type: str
       sample: 1.6.1
     installed:
-      description: The version found before. Empty when the bundle was absent or its version is not known.
+      description: The version before. Empty when the bundle was absent or its version is not known.
       returned: always
       type: str
       sample: 1.5.0
     action:
       description:
-        - V(install), V(upgrade), V(repair) (some definitions were missing), V(adopt) (installed by someone else, version not
-          known), V(keep) (the same or newer is there) or V(sealed) (the platform owns these definitions and lets no one else write them).
+        - V(install), V(upgrade), V(repair) (some CRDs were missing), V(adopt) (installed by someone else, version not
+          known), V(keep) (the same or a newer version is installed) or V(sealed) (the platform owns these CRDs and refuses changes).
       returned: always
       type: str
       sample: upgrade
     crds:
-      description: Names of the definitions that were applied.
+      description: Names of the CRDs that were applied.
       returned: always
       type: list
       elements: str
       sample: [gateways.gateway.networking.k8s.io]
     ignored:
-      description: Kinds of the documents in the sources that are no CustomResourceDefinitions. They are not applied.
+      description: Kinds of the documents in the sources that are not CRDs. They are not applied.
       returned: always
       type: list
       elements: str
@@ -139,19 +139,20 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
 
+from ..module_utils.common.text import one_line
 from ..module_utils.k8s import crds
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
-from ..module_utils.k8s.errors import ApiError, ClusterError, one_line
+from ..module_utils.k8s.errors import ApiError, ClusterError
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-# what the admission policies of platforms say that own Gateway API definitions
+# Words in the refusals of platforms that own the Gateway API CRDs.
 SEALED = ("Ingress Operator", "ingress-operator", "managed by GKE")
 
 
 def read_sources(bundle: dict, timeout: int) -> tuple[list[crds.Document], list[str]]:
-    """All CRDs of a bundle, the probe last, each name once; and the kinds that were passed over. Raises ClusterError."""
+    """(the CRDs of a bundle, the probe last, each name once; the kinds of other documents). Raises ClusterError."""
     found: dict[str, crds.Document] = {}
     ignored: list[str] = []
     for source in bundle["sources"]:
@@ -164,15 +165,14 @@ def read_sources(bundle: dict, timeout: int) -> tuple[list[crds.Document], list[
             ignored += others
     if bundle["probe"] not in found:
         raise ClusterError(
-            f"bundle {bundle['name']}: its sources ({', '.join(bundle['sources'])}) do not hold the definition {bundle['probe']}; "
-            "correct the sources or the probe"
+            f"bundle {bundle['name']}: its sources ({', '.join(bundle['sources'])}) do not have the CRD {bundle['probe']}; correct the sources or the probe"
         )
     probe = found.pop(bundle["probe"])
     return [*found.values(), probe], ignored
 
 
 def read_source(source: str, name: str, timeout: int) -> list[tuple[str, str]]:
-    """Pairs of place and text of one source. Raises ClusterError."""
+    """(path or URL, text) of each file of one source. Raises ClusterError."""
     try:
         if is_url(source):
             with open_url(source, timeout=timeout, http_agent="llm_d.inference") as answer:
@@ -185,7 +185,7 @@ def read_source(source: str, name: str, timeout: int) -> list[tuple[str, str]]:
     except ClusterError:
         raise
     except Exception as exc:
-        # open_url raises a dozen unrelated classes
+        # open_url raises many unrelated classes
         hint = "check the address, proxy and network, or use a mirror" if is_url(source) else "correct the path"
         raise ClusterError(f"bundle {name}: {source} cannot be read: {one_line(exc, 160)}; {hint}") from exc
 
@@ -195,13 +195,13 @@ def is_url(source: str) -> bool:
 
 
 def installed_annotations(cluster: Cluster) -> dict[str, dict]:
-    """Annotations of each CRD of the cluster, by name."""
+    """The annotations of each CRD in the cluster, by name."""
     found = cluster.get(PATH, accept=METADATA_LIST)
     return {item["metadata"]["name"]: item["metadata"].get("annotations") or {} for item in found.get("items") or []}
 
 
 def install(cluster: Cluster, bundle: dict, documents: list[crds.Document]) -> None:
-    """Apply the documents, the last one after all others."""
+    """Apply the documents, the last one after all others. Raises ApiError when the platform refuses them as its own, else ClusterError."""
     if not bundle.get("annotation"):
         marks = {crds.BUNDLE: bundle["name"], crds.BUNDLE_VERSION: bundle["version"]}
         documents = [crds.annotate(document, marks) for document in documents]
@@ -219,7 +219,7 @@ def install(cluster: Cluster, bundle: dict, documents: list[crds.Document]) -> N
 
 
 def wait_served(cluster: Cluster, names: list[str], timeout: int) -> None:
-    """Wait until discovery lists every definition. Raises ClusterError with the conditions of those that are not served."""
+    """Wait until discovery lists every CRD. Raises ClusterError with the conditions of those that are not served."""
     end = time.monotonic() + timeout
     waiting = set(names)
     while True:
@@ -238,7 +238,7 @@ def wait_served(cluster: Cluster, names: list[str], timeout: int) -> None:
 
 
 def why(cluster: Cluster, name: str) -> str:
-    """The name of a definition, and what its conditions say."""
+    """The name of a CRD, with the messages of its conditions."""
     found = cluster.find(f"{PATH}/{name}") or {}
     conditions = (found.get("status") or {}).get("conditions") or []
     bad = [
@@ -250,12 +250,12 @@ def why(cluster: Cluster, name: str) -> str:
 
 
 def handle(cluster: Cluster, bundle: dict, installed: dict[str, dict], module: AnsibleModule) -> dict:
-    """Decide and do for one bundle; returns its entry of the result."""
+    """Install one bundle if needed; returns its entry of the result."""
     if not bundle["sources"] and bundle["probe"] not in installed:
         raise ClusterError(
             f"bundle {bundle['name']}: the cluster has no {bundle['probe']}, and no sources are given to install it from; give some (llm_d_crd_sources)"
         )
-    # a URL is asked only when it must be: names in local files cost nothing
+    # Local files are read to find missing CRDs; a URL only when the bundle is going to be applied.
     local = bool(bundle["sources"]) and not any(is_url(source) for source in bundle["sources"])
     documents, ignored = read_sources(bundle, module.params["download_timeout"]) if local else ([], [])
     decision = crds.decide(bundle, installed, [document.name for document in documents] if local else None)
@@ -276,8 +276,7 @@ def handle(cluster: Cluster, bundle: dict, installed: dict[str, dict], module: A
         entry["ignored"] = sorted(set(ignored))
     if decision["action"] == "adopt":
         module.warn(
-            f"the definitions of bundle {bundle['name']} were installed by someone else and do not tell their version; "
-            f"they are replaced by version {entry['version']}"
+            f"the CRDs of bundle {bundle['name']} were installed by someone else and do not have their version; they are replaced by version {entry['version']}"
         )
     entry["crds"] = [document.name for document in documents]
     if not module.check_mode:
@@ -285,13 +284,13 @@ def handle(cluster: Cluster, bundle: dict, installed: dict[str, dict], module: A
             install(cluster, bundle, documents)
         except ApiError as exc:
             version = decision["installed"] or "version not known"
-            module.warn(f"the platform owns the definitions of bundle {bundle['name']} ({version}) and they are left as they are: {exc.message}")
+            module.warn(f"the platform owns the CRDs of bundle {bundle['name']} ({version}) and they are left as they are: {exc.message}")
             entry.update(action="sealed", crds=[])
     return entry
 
 
 def main() -> None:
-    """Entry of the module."""
+    """Run the module."""
     spec = {
         "name": {"type": "str", "required": True},
         "version": {"type": "str", "required": True},

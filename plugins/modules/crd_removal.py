@@ -6,46 +6,45 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: crd_removal
-short_description: Remove the CustomResourceDefinitions that this collection installed
+short_description: Remove the CRDs that this collection installed
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Removes each definition that M(llm_d.inference.crd_bundles) applied and nobody else has a part in.
-  - With a definition go all objects of its kind. Nothing is removed while there is one; the error names them.
-  - A definition that the platform, a chart or anyone else made or took over stays.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Removes each CRD that M(llm_d.inference.crd_bundles) applied and that has no other field manager.
+  - Removing a CRD deletes all objects of its kind, so nothing is removed while one exists; the error names them.
+  - A CRD that the platform, a chart or anyone else created or took over stays.
 options:
   timeout:
-    description: Seconds to wait until they are gone.
+    description: Seconds to wait until they are deleted.
     type: int
     default: 60
 extends_documentation_fragment:
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 attributes:
   check_mode:
-    description: Says what would be removed, or why nothing would.
+    description: Returns what would be removed, or fails with the objects.
   diff_mode:
     description: Shows the names.
-requirements:
-  - python >= 3.11
-  - kubernetes >= 24.2.0
 """
 
 EXAMPLES = r"""
-- name: Remove the definitions
+- name: Remove the CRDs
   llm_d.inference.crd_removal:
 """
 
 RETURN = r"""
 removed:
-  description: Names of the definitions that were removed, or would be.
+  description: Names of the CRDs that were removed, or would be.
   returned: always
   type: list
   elements: str
   sample: [inferencepools.inference.networking.k8s.io]
 objects:
-  description: Objects of these kinds, for whose sake nothing was removed.
+  description: The objects of these kinds, because of which nothing was removed.
   returned: on failure
   type: list
   elements: str
@@ -65,14 +64,14 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.i
 SHOWN = 20
 
 
-def ours(cluster: Cluster) -> list[str]:
-    """Names of the definitions that are ours alone."""
+def own_crds(cluster: Cluster) -> list[str]:
+    """Names of the CRDs whose only field manager is this collection."""
     found = cluster.get(PATH, accept=METADATA_LIST).get("items") or []
-    return sorted(item["metadata"]["name"] for item in found if not crds.whose(item["metadata"], FIELD_MANAGER))
+    return sorted(item["metadata"]["name"] for item in found if not crds.other_managers(item["metadata"], FIELD_MANAGER))
 
 
 def versions(cluster: Cluster, names: list[str]) -> dict[str, str]:
-    """A version in which each definition is served; one that is served in none is missing."""
+    """A served version of each CRD, by name; a CRD without one is missing."""
     found: dict[str, str] = {}
     for group in sorted({name.partition(".")[2] for name in names}):
         for version in (cluster.find(f"/apis/{group}") or {}).get("versions") or []:
@@ -83,7 +82,7 @@ def versions(cluster: Cluster, names: list[str]) -> dict[str, str]:
 
 
 def objects(cluster: Cluster, name: str, version: str) -> list[str]:
-    """Objects of a definition's kind, each as `definition namespace/name`; no more than can be shown, then how many more there are."""
+    """Objects of a CRD's kind, each as `crd namespace/name`: the first SHOWN, then how many more there are."""
     plural, _dot, group = name.partition(".")
     answer = cluster.find(f"/apis/{group}/{version}/{plural}", {"limit": str(SHOWN)}, accept=METADATA_LIST) or {}
     places = [item["metadata"] for item in answer.get("items") or []]
@@ -93,35 +92,35 @@ def objects(cluster: Cluster, name: str, version: str) -> list[str]:
 
 
 def in_use(cluster: Cluster, names: list[str]) -> list[str]:
-    """All objects of the definitions. Raises ClusterError for a definition whose objects cannot be seen."""
+    """All objects of the CRDs, as text. Raises ClusterError for a CRD whose objects cannot be listed."""
     served = versions(cluster, names)
     hidden = [name for name in names if name not in served]
     if hidden:
-        raise ClusterError(f"the API server does not serve {', '.join(hidden)}, so that nobody can tell whether there are objects of it; remove it by hand")
+        raise ClusterError(f"the API server does not serve {', '.join(hidden)}, so its objects cannot be listed; remove it by hand")
     return [entry for part in cluster.parallel(lambda name: objects(cluster, name, served[name]), names) for entry in part]
 
 
 def remove(cluster: Cluster, names: list[str], timeout: int) -> None:
-    """Remove the definitions and wait until they are gone. Raises ClusterError."""
+    """Delete the CRDs and wait until they are gone. Raises ClusterError."""
     cluster.parallel(lambda name: cluster.request("DELETE", f"{PATH}/{name}"), names)
     end = time.monotonic() + timeout
     while left := [name for name in names if cluster.find(f"{PATH}/{name}", accept="application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")]:
         if time.monotonic() > end:
-            raise ClusterError(f"after {timeout} s these definitions are still there: {', '.join(left)}")
+            raise ClusterError(f"after {timeout} s these CRDs still exist: {', '.join(left)}")
         time.sleep(0.2)
 
 
 def main() -> None:
-    """Entry of the module."""
+    """Run the module."""
     module = AnsibleModule(argument_spec={**auth_spec(), "timeout": {"type": "int", "default": 60}}, supports_check_mode=True)
     names: list[str] = []
     try:
         cluster = connect(module)
-        names = ours(cluster)
+        names = own_crds(cluster)
         found = in_use(cluster, names)
         if found:
             listing = "\n".join(f"  - {entry}" for entry in found)
-            msg = f"There are objects of these definitions, which would go with them. Nothing has been removed; delete them first:\n{listing}"
+            msg = f"Objects of these CRDs exist, and would be deleted with them. Nothing has been removed; delete them first:\n{listing}"
             module.fail_json(msg=msg, removed=[], objects=found)
         if not module.check_mode:
             remove(cluster, names, module.params["timeout"])

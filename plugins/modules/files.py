@@ -11,21 +11,22 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Writes a set of files that belong together, with one process instead of one for each file.
-  - Each file is replaced as a whole, so an interrupted run leaves the old one or the new one.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Writes several files with one process instead of one per file.
+  - Each file is replaced atomically.
 options:
   directories:
-    description: Folders to make, with their parents.
+    description: Folders to create, with their parents.
     type: list
     elements: path
     default: []
   links:
-    description: Symbolic links to make, all to O(link_target).
+    description: Symbolic links to create, all to O(link_target).
     type: list
     elements: path
     default: []
   link_target:
-    description: What the links lead to.
+    description: The target of the links.
     type: path
   files:
     description: The files.
@@ -34,16 +35,16 @@ options:
     default: []
     suboptions:
       path:
-        description: Where the file goes; its folder is made.
+        description: Path of the file. Its folder is created.
         type: path
         required: true
       content:
-        description: What the file holds.
+        description: Content of the file.
         type: str
         required: true
 attributes:
   check_mode:
-    description: Says what would be written.
+    description: Returns what would be written.
   diff_mode:
     description: Shows each file before and after.
 extends_documentation_fragment:
@@ -61,7 +62,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 written:
-  description: Paths that were made or replaced.
+  description: Paths that were created or replaced.
   returned: always
   type: list
   elements: str

@@ -11,17 +11,18 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
+  - Internal to the roles of this collection; its options and results may change in any release.
   - Builds programs from folders that hold a C(go.mod) and a C(go.sum), and copies files such as charts and
     CustomResourceDefinitions out of the Go modules named there.
-  - Everything is stamped with the hash of its inputs (sources, lock files, flags, compiler), so a second run does nothing.
-  - Runs on the control host and shows its progress while it works.
+  - Each result has a stamp with the hash of its inputs (sources, lock files, flags, compiler), so a second run does nothing.
+  - Runs on the control node and displays its progress.
 options:
   cache:
     description: Folder for the results, C(bin/NAME) and C(assets/DEST).
     type: path
     required: true
   go_minimum:
-    description: Lowest version of Go that will do, such as V(1.26.7).
+    description: Minimum version of Go, such as V(1.26.7).
     type: str
     required: true
   go_candidates:
@@ -31,7 +32,7 @@ options:
     default: [go, /usr/local/go/bin/go]
   gcflags:
     description:
-      - Flags for the compiler, each as C(go build -gcflags) takes it, such as V(k8s.io/...=-l). The last whose pattern fits a package counts.
+      - Flags for the compiler, each in the form of C(go build -gcflags), such as V(k8s.io/...=-l). For a package, the last whose pattern matches applies.
       - They are the same for all programs, so that each library is compiled once.
     type: list
     elements: str
@@ -77,11 +78,11 @@ options:
         type: str
         required: true
       dest:
-        description: Where it goes below C(assets) in the cache.
+        description: Destination below C(assets) in the cache.
         type: str
         required: true
       template:
-        description: File below the path whose C(${names}) are filled in, and which loses the C(.tmpl) of its name. Left empty, there is none.
+        description: File below the path in which C(${names}) are replaced; C(.tmpl) is removed from its name. Empty for none.
         type: str
         default: ''
       substitute:
@@ -90,11 +91,9 @@ options:
         default: {}
 attributes:
   check_mode:
-    description: Says what would be built, builds nothing.
-  diff_mode:
-    description: There is nothing to show as a difference.
-    support: none
+    description: Returns what would be built.
 extends_documentation_fragment:
+  - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """
 
@@ -123,7 +122,7 @@ copied:
   elements: str
   sample: [crds/inference-extension]
 binaries:
-  description: Where each program lies.
+  description: Path of each program.
   returned: always
   type: dict
   sample: {epp: /var/cache/llm-d-local/bin/epp}

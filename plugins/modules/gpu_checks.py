@@ -178,7 +178,7 @@ def look(cluster: Cluster, metrics: dict) -> list[str]:
             pod = there[name]
             path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}:{port(pod)}/proxy/metrics"
             try:
-                found.append(missing_series(name, cluster.request("GET", path, raw=True), pool["cut"]))
+                found.append(missing_series(name, cluster.read_text(path), pool["cut"]))
             except ClusterError as error:
                 found.append(f"node {name}: DCGM's exporter does not answer: {error}")
     return [line for line in found if line]

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: host_preflight
-short_description: Check that this host can carry a local cluster
+short_description: Check that this host can run a local cluster
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Looks at rights, kernel, cgroups, memory, disk, ports, address ranges, other clusters and build tools.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Checks permissions, kernel, cgroups, memory, disk, ports, address ranges, other clusters and build tools.
   - Reports all problems at once, each with its remedy.
   - Loads the kernel modules C(overlay) and C(br_netfilter) where they are not loaded and the kernel has them. Changes nothing else.
 options:
@@ -39,7 +40,7 @@ options:
     elements: str
     required: true
   bridge:
-    description: Name of the cluster's own bridge, whose routes do not count.
+    description: Name of the cluster's own bridge, whose routes are ignored.
     type: str
     required: true
   cni_bin:
@@ -52,7 +53,7 @@ options:
     elements: path
     default: [/etc/cni/net.d]
   pidfile:
-    description: The supervisor's file; when its process lives, the cluster runs and ports in use are its own.
+    description: PID file of the supervisor. While its process runs, ports in use are the cluster's own.
     type: path
     required: true
   requirements:
@@ -60,11 +61,11 @@ options:
     type: path
     required: true
   installed:
-    description: Note of the requirements that were installed.
+    description: Copy of the requirements that were installed.
     type: path
     required: true
   go_minimum:
-    description: Lowest version of Go that will do.
+    description: Minimum version of Go.
     type: str
     required: true
   go_candidates:
@@ -78,18 +79,16 @@ options:
     required: true
 attributes:
   check_mode:
-    description: Loads no kernel module; one that C(modprobe) would load counts as there.
-  diff_mode:
-    description: It only looks, so there is no difference to show.
-    support: none
+    description: Loads no kernel module; one that C(modprobe) would load counts as loaded.
   platform:
     platforms: linux
 extends_documentation_fragment:
+  - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""
-- name: Check that this host can carry a cluster
+- name: Check that this host can run a cluster
   llm_d.inference.host_preflight:
     memory_mib: 3072
     disk_mib: 8192
@@ -108,13 +107,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 problems:
-  description: What is in the way, each with its remedy.
+  description: The problems, each with its remedy.
   returned: failure
   type: list
   elements: str
   sample: ["You are user 1000, and a kubelet needs root: run the same command with sudo."]
 missing_packages:
-  description: Debian packages whose commands this host lacks.
+  description: Debian packages of the commands that are not on this host.
   returned: success
   type: list
   elements: str
@@ -147,7 +146,7 @@ from ..module_utils.local_cluster.host_checks import Needs, missing_packages, pr
 
 
 def is_running(pidfile: str) -> bool:
-    """Tell whether the supervisor that wrote the file still lives."""
+    """Whether the supervisor that wrote the file still runs."""
     try:
         pid = Path(pidfile).read_text(encoding="utf-8").strip()
         return b"supervisord" in Path("/proc", pid, "cmdline").read_bytes()
@@ -175,7 +174,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    # Commands such as nft lie in sbin, which a plain user's PATH does not have.
+    # Commands such as nft are in sbin, which is not on a plain user's PATH.
     os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
     options = module.params
     go = find_go(options["go_minimum"], options["go_candidates"])
@@ -196,7 +195,7 @@ def main() -> None:
     found = problems(needs)
     if found:
         listing = "\n".join(f"  - {each}" for each in found)
-        module.fail_json(msg=f"This host cannot carry the local cluster yet:\n{listing}", problems=found)
+        module.fail_json(msg=f"This host cannot run the local cluster yet:\n{listing}", problems=found)
     met = os.path.isfile(options["installed"]) and filecmp.cmp(options["requirements"], options["installed"], shallow=False)
     module.exit_json(changed=False, missing_packages=missing_packages(options["cni_bin"]), requirements_met=met, go=go, running=needs.running)
 

@@ -11,12 +11,13 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Looks for processes, mounts, network namespaces, interfaces, nftables tables, iptables rules, cgroups and files of the local cluster.
-  - Finds them by names and folders that are the cluster's own; another container engine on the host is never touched.
-  - With O(state=absent) removes them and fails when something is still there.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Finds processes, mounts, network namespaces, interfaces, nftables tables, iptables rules, cgroups and files of the local cluster.
+  - Finds them by names and folders of this cluster; other container engines on the host are not touched.
+  - With O(state=absent) removes them, and fails when something remains.
 options:
   state:
-    description: Whether to look only (V(listed)) or to remove as well (V(absent)).
+    description: V(listed) only finds, V(absent) also removes.
     type: str
     choices: [listed, absent]
     default: listed
@@ -26,7 +27,7 @@ options:
     elements: path
     required: true
   cache:
-    description: Folder of the cluster's programs, which stays.
+    description: Folder of the cluster's programs. It is not removed.
     type: path
     required: true
   bridge:
@@ -75,13 +76,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 found:
-  description: What was there before.
+  description: What existed before.
   returned: always
   type: list
   elements: str
   sample: [process 412 kubelet, mount /run/llm-d-local/netns/cni-1, network interface llmd0]
 left:
-  description: What is there now.
+  description: What exists now.
   returned: always
   type: list
   elements: str
@@ -117,7 +118,7 @@ def main() -> None:
     found = residue.find()
     removing = state == "absent" and bool(found)
     left = found
-    # Again while something is left: a supervisor may fork a program in the very moment in which it is stopped.
+    # Repeated, since a supervisor may start a program just when it is stopped.
     for _attempt in range(ATTEMPTS if removing and not module.check_mode else 0):
         residue.remove()
         left = residue.find()

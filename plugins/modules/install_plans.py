@@ -11,8 +11,9 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Waits until the manager has said, for each Subscription that installs nothing unless approved, what it would install, and approves that if it is named.
-  - An InstallPlan that holds anything else is not approved. An operator that is installed is left as it is, and so is a newer version of it that waits.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Waits until OLM has an InstallPlan for each Subscription with manual approval, and approves it if O(approved) names everything in it.
+  - Fails on an InstallPlan with anything else. Installed operators stay as they are; an upgrade that waits for approval is not approved.
 options:
   subscriptions:
     description: The Subscriptions, each with C(namespace) and C(name).
@@ -34,21 +35,17 @@ options:
     elements: str
     required: true
   timeout:
-    description: Seconds to wait for the manager's word.
+    description: Seconds to wait for the InstallPlans.
     type: int
     default: 120
 extends_documentation_fragment:
+  - llm_d.inference.attributes.no_diff
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 attributes:
   check_mode:
-    description: Looks once, and says what would be approved.
-  diff_mode:
-    description: There is no difference to show.
-    support: none
-requirements:
-  - python >= 3.11
-  - kubernetes >= 24.2.0
+    description: Reads once, and returns what would be approved.
 """
 
 EXAMPLES = r"""
@@ -75,14 +72,14 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.k8s.olm import refusals, waiting
+from ..module_utils.k8s.olm import is_resolving, refusals
 
 ROOT = "/apis/operators.coreos.com/v1alpha1"
 PAUSE = 1.0
 
 
 def plans(cluster: Cluster, subscription: dict) -> tuple[dict, dict | None]:
-    """A Subscription, and the InstallPlan that it names."""
+    """(a Subscription, {} when it does not exist; the InstallPlan that it names)."""
     home = f"{ROOT}/namespaces/{subscription['namespace']}"
     found = cluster.find(f"{home}/subscriptions/{subscription['name']}") or {}
     name = ((found.get("status") or {}).get("installPlanRef") or {}).get("name")
@@ -90,7 +87,7 @@ def plans(cluster: Cluster, subscription: dict) -> tuple[dict, dict | None]:
 
 
 def main() -> None:
-    """Entry of the module."""
+    """Run the module."""
     names = {key: {"type": "str", "required": True} for key in ("namespace", "name")}
     module = AnsibleModule(
         argument_spec={
@@ -107,13 +104,13 @@ def main() -> None:
         deadline = time.monotonic() + params["timeout"]
         while True:
             found = [plans(cluster, subscription) for subscription in params["subscriptions"]]
-            silent = [each for each in found if waiting(*each)]
-            if not silent or module.check_mode or time.monotonic() >= deadline:
+            resolving = [each for each in found if is_resolving(*each)]
+            if not resolving or module.check_mode or time.monotonic() >= deadline:
                 break
             time.sleep(PAUSE)
         problems = [line for subscription, plan in found for line in refusals(subscription, plan, params["approved"])]
         if problems:
-            module.fail_json(msg="what would be installed is not what was approved:\n" + "\n".join(f"- {line}" for line in problems), approved=[])
+            module.fail_json(msg="OLM would install something that is not approved:\n" + "\n".join(f"- {line}" for line in problems), approved=[])
         for subscription, plan in found:
             if plan and not plan["spec"].get("approved") and not (subscription.get("status") or {}).get("installedCSV"):
                 path = f"{plan['metadata']['namespace']}/{plan['metadata']['name']}"

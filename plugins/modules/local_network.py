@@ -6,15 +6,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: local_network
-short_description: Give this host the bridge, kernel settings and cgroup of a local cluster
+short_description: Set up the bridge, kernel settings and cgroup of a local cluster on this host
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Makes the bridge on which pods and the node's address live, keeps packets for the Service range on it,
-    sets kernel settings after noting what they were, and makes the cgroup below which all pods run.
-  - Where iptables drops packets, as Docker has it do with those that are forwarded, what goes over the bridge is let through.
-  - M(llm_d.inference.host_residue) takes all of it away again.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Creates the bridge for the pods and the address of the node, routes the Service range to it,
+    changes kernel settings after saving their values, and creates the cgroup of all pods.
+  - Where iptables drops packets, as Docker configures it for forwarded ones, packets over the bridge are accepted.
+  - M(llm_d.inference.host_residue) removes everything again.
 options:
   bridge:
     description: Name of the bridge.
@@ -25,30 +26,28 @@ options:
     type: str
     required: true
   service_range:
-    description: The Services' addresses, routed to the bridge so that no such packet ever leaves this host.
+    description: The address range of Services, routed to the bridge so that its packets do not leave this host.
     type: str
     required: true
   sysctls:
-    description: Kernel settings to make.
+    description: Kernel settings to change.
     type: dict
     default: {}
   sysctl_backup:
-    description: File for the values that the settings had before.
+    description: File for the previous values of the settings.
     type: path
     required: true
   cgroup:
-    description: Name of the cgroup below the root, made in each hierarchy.
+    description: Name of the cgroup below the root, created in each hierarchy.
     type: str
     required: true
 attributes:
   check_mode:
-    description: Says what would be made.
-  diff_mode:
-    description: The list of changes tells all.
-    support: none
+    description: Returns what would be made.
   platform:
     platforms: linux
 extends_documentation_fragment:
+  - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """
 
@@ -82,8 +81,8 @@ from ..module_utils.local_cluster import host_firewall
 from ..module_utils.local_cluster.host_residue import cgroup_roots, sysctl_path
 
 
-def look(module: AnsibleModule, bridge: str) -> tuple[bool, list[str], list[str]]:
-    """Return whether the bridge is there, its addresses and its routes."""
+def bridge_state(module: AnsibleModule, bridge: str) -> tuple[bool, list[str], list[str]]:
+    """(whether the bridge exists, its addresses, its routes)."""
     code, out, _err = module.run_command(["ip", "-json", "address", "show", "dev", bridge])
     found = json.loads(out or "[]") if code == 0 else []
     addresses = [f"{each['local']}/{each['prefixlen']}" for link in found for each in link.get("addr_info", [])]
@@ -92,16 +91,16 @@ def look(module: AnsibleModule, bridge: str) -> tuple[bool, list[str], list[str]
 
 
 def missing_commands(module: AnsibleModule) -> list[tuple[str, list[str]]]:
-    """Return (description, command) for each step that is still to do."""
+    """(description, command) for each missing part."""
     bridge, address = module.params["bridge"], module.params["address"]
     services = str(ipaddress.ip_network(module.params["service_range"]))
-    present, addresses, routes = look(module, bridge)
+    present, addresses, routes = bridge_state(module, bridge)
     steps = []
     if not present:
         steps.append((f"bridge {bridge}", ["ip", "link", "add", bridge, "type", "bridge"]))
     if address not in addresses:
         steps.append((f"address {address}", ["ip", "address", "add", address, "dev", bridge]))
-        # Up only once it has its address; without a pod on it the bridge has no carrier, which does no harm.
+        # Set up after it has its address. A bridge without pods has no carrier, which is fine.
         steps.append((f"link {bridge} up", ["ip", "link", "set", bridge, "up"]))
     if services not in routes:
         steps.append((f"route {services}", ["ip", "route", "add", services, "dev", bridge]))
@@ -109,7 +108,7 @@ def missing_commands(module: AnsibleModule) -> list[tuple[str, list[str]]]:
 
 
 def missing_rules(module: AnsibleModule) -> list[tuple[str, list[str]]]:
-    """The same for the firewall. Before all other rules, since one of them may drop."""
+    """(description, command) for each missing firewall rule, inserted before all others, since one of them may drop packets."""
     if not module.get_bin_path("iptables"):
         return []
     steps = []
@@ -121,14 +120,14 @@ def missing_rules(module: AnsibleModule) -> list[tuple[str, list[str]]]:
 
 
 def wanted_sysctls(module: AnsibleModule) -> dict[str, str]:
-    """Return those settings that differ. In check mode a kernel module may not be loaded yet, and its settings not be there."""
+    """The settings that differ. In check mode a setting may not exist yet, since its kernel module is not loaded."""
     wanted = {name: str(value) for name, value in module.params["sysctls"].items()}
     here = {name: sysctl_path(name).read_text(encoding="utf-8").split() for name in wanted if not module.check_mode or sysctl_path(name).exists()}
     return {name: value for name, value in wanted.items() if here.get(name) != value.split()}
 
 
 def write_sysctls(backup: Path, values: dict[str, str]) -> None:
-    """Note the present value of each setting the first time, then set it."""
+    """Save the current value of each setting the first time, then change it."""
     before = json.loads(backup.read_text(encoding="utf-8")) if backup.is_file() else {}
     for name in values:
         before.setdefault(name, sysctl_path(name).read_text(encoding="utf-8").strip())
@@ -139,7 +138,7 @@ def write_sysctls(backup: Path, values: dict[str, str]) -> None:
 
 
 def make_cgroup(path: Path) -> None:
-    """Make the cgroup; a v1 cpuset must be given its parent's processors and memory nodes before it takes a process."""
+    """Create the cgroup. A v1 cpuset needs its parent's processors and memory nodes before it accepts a process."""
     path.mkdir(exist_ok=True)
     for name in ("cpuset.cpus", "cpuset.mems"):
         here, parent = path / name, path.parent / name
@@ -164,7 +163,7 @@ def main() -> None:
     cgroups = [path for path in cgroup_roots(module.params["cgroup"]) if not path.is_dir()]
     made = [each for each, _command in steps] + [f"sysctl {name}={value}" for name, value in sysctls.items()] + [f"cgroup {path}" for path in cgroups]
     if not module.check_mode:
-        # The backup file also marks this host as ours for the clean-up, so it comes first.
+        # host_residue also takes the backup file as the mark of our cluster, so it is written first.
         if sysctls or not backup.is_file():
             write_sysctls(backup, sysctls)
         for what, command in steps:

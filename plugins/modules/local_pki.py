@@ -11,8 +11,9 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Keeps one certificate authority, the certificates it signed, signing keys, and kubeconfigs in a folder.
-  - Issues what is missing, expires within 30 days, or is asked for with other names; leaves the rest alone.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Manages a certificate authority, its certificates, signing keys and kubeconfigs in a folder.
+  - Issues what is missing, expires within 30 days, or is requested with other names.
   - Meant for the cluster of the P(llm_d.inference.local_cluster#role) role on this host, not for production.
 options:
   directory:
@@ -24,7 +25,7 @@ options:
     type: str
     required: true
   certificates:
-    description: Certificates to issue, each good for clients and servers.
+    description: Certificates to issue, for client and server authentication.
     type: list
     elements: dict
     default: []
@@ -48,7 +49,7 @@ options:
         elements: str
         default: []
   keys:
-    description: Stems of signing keys to make, without a certificate.
+    description: Stems of signing keys to generate, without a certificate.
     type: list
     elements: str
     default: []
@@ -59,7 +60,7 @@ options:
     default: []
     suboptions:
       certificate:
-        description: Name of the certificate to sign in with.
+        description: Name of the certificate to authenticate with.
         type: str
         required: true
       path:
@@ -78,11 +79,9 @@ requirements:
   - cryptography
 attributes:
   check_mode:
-    description: Says what would be issued, issues nothing.
-  diff_mode:
-    description: Keys are never shown.
-    support: none
+    description: Returns what would be issued.
 extends_documentation_fragment:
+  - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """
 

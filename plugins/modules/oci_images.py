@@ -11,8 +11,9 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Makes single-layer images from binaries of this host, without a base image and without a container engine, by C(crane).
-  - An image is made again only when its inputs changed or the registry has lost it.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Makes single-layer images from binaries of this host with C(crane), without a base image and without a container engine.
+  - An image is made again only when its inputs changed or the registry no longer has it.
 options:
   registry:
     description: Address of the registry, C(host:port), plain HTTP on this host.
@@ -23,7 +24,7 @@ options:
     type: path
     required: true
   stamps:
-    description: Folder that remembers which inputs an image was made from.
+    description: Folder that records the inputs of each image.
     type: path
     required: true
   images:
@@ -37,7 +38,7 @@ options:
         type: str
         required: true
       files:
-        description: Paths in the image, each with the file of this host that goes there; a pattern must match one file.
+        description: Paths in the image, each with a file of this host; a pattern must match one file.
         type: dict
         required: true
       entrypoint:
@@ -46,18 +47,16 @@ options:
         elements: str
         required: true
       libraries:
-        description: Whether the shared libraries that the files link to go in as well.
+        description: Whether to add the shared libraries that the files link to.
         type: bool
         default: false
 attributes:
   check_mode:
-    description: Says which images would be made.
-  diff_mode:
-    description: There is nothing to show as a difference.
-    support: none
+    description: Returns which images would be made.
   platform:
     platforms: linux
 extends_documentation_fragment:
+  - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """
 
@@ -92,7 +91,7 @@ from ..module_utils.local_cluster.oci_image import Image, Registry
 
 
 def resolved(files: dict) -> dict:
-    """Return the files with patterns replaced by what they match; one that matches nothing stays, to be reported."""
+    """The files with patterns replaced by the file they match; a pattern without a match stays, to be reported."""
     return {target: next(iter(glob.glob(source)), source) for target, source in files.items()}
 
 
@@ -127,7 +126,7 @@ def main() -> None:
     except subprocess.CalledProcessError as error:
         module.fail_json(msg=f"crane failed: {(error.stderr or error.stdout).strip()[-500:]}")
     except OSError as error:
-        if module.check_mode:  # before the first start there is no registry to ask
+        if module.check_mode:  # before the first start there is no registry
             module.exit_json(changed=True, made=[each.name for each in images])
         module.fail_json(msg=f"The registry at {options['registry']} does not answer: {error}. Is the local cluster's supervisor running?")
     module.exit_json(changed=bool(stale), made=[each.name for each in stale])

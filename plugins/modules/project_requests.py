@@ -11,8 +11,9 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Requests each project that does not exist. Those who may not create namespaces may request projects, and become their administrators.
-  - A project that exists is left as it is. One that is someone else's cannot be told from one that is not there, and the request for it is refused.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Requests each project that does not exist. Accounts that may not create namespaces may request projects, and become their administrators.
+  - An existing project stays as it is. A project of someone else looks like one that does not exist, and OpenShift refuses the request for it.
 options:
   names:
     description: Names of the projects.
@@ -20,17 +21,13 @@ options:
     elements: str
     required: true
 extends_documentation_fragment:
+  - llm_d.inference.attributes.no_diff
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
 attributes:
   check_mode:
-    description: Says which projects would be requested.
-  diff_mode:
-    description: There is no difference to show.
-    support: none
-requirements:
-  - python >= 3.11
-  - kubernetes >= 24.2.0
+    description: Returns which projects would be requested.
 """
 
 EXAMPLES = r"""
@@ -57,7 +54,7 @@ ROOT = "/apis/project.openshift.io/v1"
 
 
 def exists(cluster, name: str) -> bool:
-    """Whether the account sees the project. OpenShift forbids to look at what is not there, or not one's own."""
+    """Whether the account can read the project. OpenShift answers 403 for a project that does not exist or is someone else's."""
     try:
         return cluster.find(f"{ROOT}/projects/{name}") is not None
     except ApiError as error:
@@ -67,7 +64,7 @@ def exists(cluster, name: str) -> bool:
 
 
 def main() -> None:
-    """Entry of the module."""
+    """Run the module."""
     module = AnsibleModule(argument_spec={**auth_spec(), "names": {"type": "list", "elements": "str", "required": True}}, supports_check_mode=True)
     requested = []
     try:

@@ -12,20 +12,21 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Waits for all given objects at once. Each is judged by what ready means for its kind, for the present generation.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Waits for all given objects at once, each by the rules of readiness of its kind, for the current generation.
   - Deployments, StatefulSets and DaemonSets must be updated and available with no old replica left. Gateways must be programmed with every
     listener. Routes must be accepted by every parent they name. Policies must be accepted by their ancestors.
-  - When the time is over, or waiting longer cannot help (an image that does not exist, a missing Secret, a lasting crash), it fails and names for each
-    object what is wrong, what its pods, events and logs say, and what to do. What looks like a secret is removed from log lines.
-  - Shows its progress while it waits, when the connection is local.
+  - Fails after O(timeout), or when waiting longer cannot help (an image that does not exist, a missing Secret, a lasting crash). The error names for
+    each object what is wrong, what its pods, events and logs say, and what to do. What looks like a secret is removed from log lines.
+  - Displays its progress with a local connection.
 options:
   resources:
     description:
       - Definitions, objects or references.
-      - With C(every=true) in place of a name, all objects of the kind are meant, and one at least has to be there.
+      - With C(every=true) instead of a name, all objects of the kind, of which at least one must exist.
       - Of each, C(apiVersion), C(kind), C(metadata.name), C(metadata.namespace) and C(metadata.generation) are read. The short
-        form C({api_version, kind, name, namespace}) does as well. With C(label_selector) in place of a name, all
-        objects that bear the labels are meant, should there be any.
+        form C({api_version, kind, name, namespace}) works too. With C(label_selector) instead of a name, all
+        objects with these labels, if any.
     type: list
     elements: dict
     required: true
@@ -39,25 +40,22 @@ options:
     type: int
     default: 300
   interval:
-    description: Seconds between two looks.
+    description: Seconds between two polls.
     type: float
     default: 0.5
   fail_fast:
-    description: Whether to fail before the time is over when waiting longer cannot help.
+    description: Whether to fail before O(timeout) when waiting longer cannot help.
     type: bool
     default: true
-  progress_path:
-    description: File to which lines about the progress are appended. The action plugin sets it; there is no need to.
-    type: path
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
+  - llm_d.inference.progress
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-requirements:
-  - kubernetes >= 24.2.0
 attributes:
   check_mode:
-    description: Does not wait, since nothing was changed that could be waited for. Returns what would be waited for.
+    description: Does not wait, since check mode changes nothing to wait for. Returns what it would wait for.
 """
 
 EXAMPLES = r"""
@@ -87,7 +85,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 resources:
-  description: The objects as they are at the end, without their managed fields, and Secrets without their data.
+  description: The objects at the end, without managed fields; Secrets without their data.
   returned: success, when not in check mode
   type: list
   elements: dict
@@ -155,18 +153,18 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.related_objects import references
-from ..module_utils.k8s.wait import Waiting, report
+from ..module_utils.k8s.wait import Wait, report
 
 
 def without_data(obj: dict) -> dict:
-    """An object fit to be returned: a Secret loses its values."""
+    """An object; a Secret without its values."""
     if obj.get("kind") != "Secret":
         return obj
     return {name: value for name, value in obj.items() if name not in ("data", "stringData")}
 
 
 def main() -> None:
-    """Entry of the module."""
+    """Run the module."""
     module = AnsibleModule(
         argument_spec={
             **auth_spec(),
@@ -185,7 +183,7 @@ def main() -> None:
         names = [str(ref) for ref in refs]
         if module.check_mode or not refs:
             module.exit_json(changed=False, waited=0.0, waiting_for=names, **({} if module.check_mode else {"resources": []}))
-        wait = Waiting(connect(module), refs, params["state"], params["progress_path"] or "")
+        wait = Wait(connect(module), refs, params["state"], params["progress_path"] or "")
         done = wait.run(params["timeout"], max(params["interval"], 0.1), params["fail_fast"])
         waited = round(wait.elapsed, 3)
         entries = [] if done else wait.explain()

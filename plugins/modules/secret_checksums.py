@@ -6,15 +6,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: secret_checksums
-short_description: Work out what changes with the Secrets that workloads read
+short_description: Compute checksums of the Secrets that workloads read
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Gives for each pod template an annotation that changes when a Secret does which its containers read environment variables from, so that they are
-    replaced and read the new value. M(llm_d.inference.cluster_objects) sets it on what it applies.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Returns for each pod template an annotation that changes when a Secret changes that its containers read environment variables from, so that its pods
+    are replaced and read the new value. M(llm_d.inference.cluster_objects) sets it on what it applies.
   - It is an HMAC keyed with the Secret's uid. Neither the values nor the uid leave the module.
-  - Where a Secret is not there or may not be read, the annotation is the one that the workload bears now, so that it stays as it is.
+  - When a Secret does not exist or cannot be read, returns the current annotation of the workload, so that its pods are not replaced.
 options:
   definitions:
     description: The workloads, as definitions.
@@ -23,14 +24,13 @@ options:
     required: true
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-requirements:
-  - kubernetes >= 24.2.0
 """
 
 EXAMPLES = r"""
-- name: Work out the annotations
+- name: Compute the annotations
   llm_d.inference.secret_checksums:
     definitions:
       - apiVersion: apps/v1
@@ -48,7 +48,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 checksums:
-  description: For each of O(definitions), its templates with their annotation, which is null where there is none to set.
+  description: For each of O(definitions), its templates with their annotation; null for none.
   returned: success
   type: list
   elements: list
@@ -66,7 +66,7 @@ from ..module_utils.k8s.errors import ApiError, ClusterError
 
 
 def read(cluster: Cluster, path: str | None) -> dict | None:
-    """An object; None where it, or its kind, is not there or not ours to read."""
+    """An object; None when it or its kind does not exist, or the account may not read it."""
     if path is None:
         return None
     try:
@@ -77,31 +77,32 @@ def read(cluster: Cluster, path: str | None) -> dict | None:
         raise
 
 
-def work_out(cluster: Cluster, definitions: list[dict]) -> list[list[dict]]:
-    """The templates of each definition with their annotations."""
-    templates = [checksums.read_by(item) for item in definitions]
+def annotations(cluster: Cluster, definitions: list[dict]) -> list[list[dict]]:
+    """For each definition, its templates with their annotations."""
+    templates = [checksums.environment_secrets(item) for item in definitions]
     homes = [text(dig(item, "metadata", "namespace")) for item in definitions]
-    wanted = sorted({(home, name) for home, found in zip(homes, templates) for references in found.values() for name, _key in references})
-    secrets = dict(zip(wanted, cluster.parallel(lambda entry: read(cluster, f"/api/v1/namespaces/{entry[0]}/secrets/{entry[1]}"), wanted)))
+    wanted = sorted({(home, name) for home, found in zip(homes, templates, strict=True) for references in found.values() for name, _key in references})
+    found_secrets = cluster.parallel(lambda entry: read(cluster, f"/api/v1/namespaces/{entry[0]}/secrets/{entry[1]}"), wanted)
+    secrets = dict(zip(wanted, found_secrets, strict=True))
     made = []
-    for item, home, found in zip(definitions, homes, templates):
+    for item, home, found in zip(definitions, homes, templates, strict=True):
         theirs = {name: secret for (place, name), secret in secrets.items() if place == home}
         values = {path: checksums.checksum(references, theirs) for path, references in found.items()}
         if None in values.values():
             live = read(cluster, cluster.path(item["apiVersion"], item["kind"], home, item["metadata"]["name"]))
-            values = {path: value or checksums.borne(live, path) for path, value in values.items()}
+            values = {path: value or checksums.current_checksum(live, path) for path, value in values.items()}
         made.append([{"path": list(path), "value": value} for path, value in values.items()])
     return made
 
 
 def main() -> None:
-    """Entry of the module."""
+    """Run the module."""
     module = AnsibleModule(
         argument_spec={**auth_spec(), "definitions": {"type": "list", "elements": "dict", "required": True}},
         supports_check_mode=True,
     )
     try:
-        found = work_out(connect(module), module.params["definitions"])
+        found = annotations(connect(module), module.params["definitions"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     module.exit_json(changed=False, checksums=found)

@@ -156,10 +156,11 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.text import one_line
 from ..module_utils.diagnosis import report
 from ..module_utils.diagnosis.collect import Collector
 from ..module_utils.k8s.client import auth_spec, connect
-from ..module_utils.k8s.errors import ClusterError, one_line
+from ..module_utils.k8s.errors import ClusterError
 
 
 def lacking(plan: dict) -> str:

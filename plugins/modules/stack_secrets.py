@@ -13,17 +13,17 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Makes Secrets of C(llm_d_model_token) and C(llm_d_image_pull_credentials) in C(llm_d_namespace), and brings them up to date.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Creates Secrets from C(llm_d_model_token) and C(llm_d_image_pull_credentials) in C(llm_d_namespace), and brings them up to date.
   - It reads these variables of the host itself. Their values are no argument of the task, and appear neither in its result, nor in its diff, nor in an error.
-  - A Secret of the same name that someone else made is left alone.
+  - A Secret of the same name that someone else created stays as it is.
 extends_documentation_fragment:
+  - llm_d.inference.attributes.cluster
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
-requirements:
-  - kubernetes >= 24.2.0
 attributes:
   check_mode:
-    description: Asks the API server by a dry run. A Secret whose namespace is not there yet counts as created.
+    description: Makes a dry run on the API server. A Secret whose namespace does not exist yet counts as created.
   diff_mode:
     description: Shows the parts that differ, with all values hidden.
 """
@@ -35,7 +35,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 objects:
-  description: What became of each Secret, as with M(llm_d.inference.cluster_objects).
+  description: The outcome for each Secret, as of M(llm_d.inference.cluster_objects).
   returned: success, and on refusal of some
   type: list
   elements: dict

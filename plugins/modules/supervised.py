@@ -11,8 +11,9 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Starts C(supervisord) with a configuration file, or makes a running one take up changes in it.
-  - Returns when all programs run; a program that does not is reported with the end of its log.
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Starts C(supervisord) with a configuration file, or makes a running one apply changes of it.
+  - Returns when all programs run. Fails with the end of the log of each program that does not.
 options:
   config:
     description: The configuration file, which must have a C([supervisorctl]) section.
@@ -28,11 +29,9 @@ options:
     default: 60
 attributes:
   check_mode:
-    description: Says whether it would start or change anything.
-  diff_mode:
-    description: The configuration file's own task shows the difference.
-    support: none
+    description: Returns whether it would start or change anything.
 extends_documentation_fragment:
+  - llm_d.inference.attributes.no_diff
   - llm_d.inference.attributes
 """
 
@@ -61,13 +60,13 @@ SETTLED = ("RUNNING", "FATAL")
 
 
 def control(module: AnsibleModule, *command: str) -> tuple[int, str]:
-    """Call supervisorctl; it answers 4 when the supervisor cannot be reached and 3 when a program does not run."""
+    """(exit status, output) of supervisorctl: 4 when the supervisor cannot be reached, 3 when a program does not run."""
     code, out, err = module.run_command([f"{module.params['bin']}/supervisorctl", "-c", module.params["config"], *command])
     return code, (out + err).strip()
 
 
 def programs(module: AnsibleModule) -> dict[str, str] | None:
-    """Return the state of each program, or None when no supervisor runs with this configuration."""
+    """The state of each program; None when no supervisor runs with this configuration."""
     if not Path(module.params["bin"], "supervisorctl").exists():  # check mode, before anything is installed
         return None
     code, out = control(module, "status")
@@ -77,7 +76,7 @@ def programs(module: AnsibleModule) -> dict[str, str] | None:
 
 
 def end_of_log(module: AnsibleModule, program: str) -> str:
-    """Return the last lines of a program's log."""
+    """The last lines of a program's log, as one line."""
     parser = configparser.RawConfigParser(strict=False, inline_comment_prefixes=(";",))
     parser.read(module.params["config"])
     path = Path(parser.get(f"program:{program}", "stdout_logfile", fallback=""))

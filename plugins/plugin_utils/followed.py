@@ -1,13 +1,15 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a long module and display its progress while it works."""
+"""Run a long module and display its progress."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import threading
+import typing as t
 
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
@@ -19,14 +21,14 @@ display = Display()
 
 
 class Followed(InProcess):
-    """With a local connection the module and this process share a file: the module appends lines, a thread here displays them.
+    """With a local connection the module appends lines to a file that this process made, and a thread here displays them.
 
-    Any other connection, and check mode, run the module alone.
+    With any other connection, in check mode and with no_log, the module runs without progress.
     """
 
-    def run(self, tmp=None, task_vars=None):
-        """Run the module of the action's own name with a `progress_path` to write to."""
-        result = ActionBase.run(self, tmp, task_vars)
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Run the module of the action's own name with a `progress_path`."""
+        result: dict[str, t.Any] = ActionBase.run(self, tmp, task_vars)
         args = dict(self._task.args)
         follower = None
         if self._connection.transport == "local" and not self._task.check_mode and not self._task.no_log and "progress_path" not in args:
@@ -41,29 +43,27 @@ class Followed(InProcess):
 
 
 class Follower:
-    """Displays the lines that are appended to a file of its own, until stopped."""
+    """Displays lines that are appended to a temporary file, until stopped."""
 
-    def __init__(self, interval: float = 0.3):
+    def __init__(self, interval: float = 0.3) -> None:
         handle, self.path = tempfile.mkstemp(prefix="progress-", dir=run_files.folder())
         os.close(handle)
-        self._file = open(self.path, encoding="utf-8")
+        self._file = open(self.path, encoding="utf-8")  # noqa: SIM115  # the thread closes it
         self._interval = interval
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Show what is left, then remove the file."""
+        """Display the remaining lines and remove the file."""
         self._end.set()
         self._thread.join(timeout=5)
-        try:
+        with contextlib.suppress(OSError):
             os.unlink(self.path)
-        except OSError:
-            pass
 
     def _follow(self) -> None:
         rest = ""
-        # opened at once: the file may be gone before this thread runs
+        # Opened by the constructor: stop() may remove the file before this thread runs.
         with self._file as file:
             while True:
                 ended = self._end.is_set()

@@ -3,10 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run a module inside the worker when it would run on this host anyway.
 
-A module costs a new interpreter and the import of the Kubernetes client, half a second or more; a play of ours runs
-two dozen of them, mostly to find that there is nothing to do. With a local connection, no `become` and the
-interpreter that Ansible itself runs on, the worker has all of it loaded (action plugins are loaded before workers
-are forked), so the module's own main() is called there. In every other case the module is sent as usual.
+A module costs a new interpreter and the import of the Kubernetes client, half a second or more, and a play runs two dozen of them, mostly to find that
+nothing has to change. With a local connection, no `become` and the interpreter that Ansible itself runs on, the worker has everything loaded (action
+plugins are loaded before workers are forked), so the module's own main() is called there. In every other case the module is sent as usual.
 ansible.netcommon runs its modules the same way.
 """
 
@@ -15,77 +14,65 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-import json
 import os
 import sys
 import tempfile
 import typing as t
 from unittest import mock
 
-from ansible.module_utils import basic
-from ansible.module_utils.common.json import Direction, get_module_encoder
 from ansible.plugins.action import ActionBase
 
-from . import run_files
-
-PROFILE = "legacy"
+from . import compat, run_files
 
 
-class InProcess(ActionBase):
-    """An action whose modules run in the worker where that makes no difference but time."""
+class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
+    """An action that runs its module in the worker where the result is the same."""
 
     _supports_check_mode = True
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Run the module of the action's own name."""
         return {**super().run(tmp, task_vars), **self._execute_module(task_vars=task_vars)}
 
-    def _execute_module(self, module_name=None, module_args=None, tmp=None, task_vars=None, **options):  # pylint: disable=arguments-differ
-        name = module_name or self._task.action
+    def _execute_module(  # pylint: disable=arguments-differ
+        self,
+        module_name: str | None = None,
+        module_args: dict[str, t.Any] | None = None,
+        tmp: str | None = None,
+        task_vars: dict[str, t.Any] | None = None,
+        **options: t.Any,
+    ) -> dict[str, t.Any]:
+        name: str = module_name or self._task.action
         variables = task_vars or {}
         run_files.end_with_the_run()
         if options or not self._runs_here(variables):
-            return super()._execute_module(module_name=name, module_args=module_args, tmp=tmp, task_vars=task_vars, **options)
+            sent: dict[str, t.Any] = super()._execute_module(module_name=name, module_args=module_args, tmp=tmp, task_vars=task_vars, **options)
+            return sent
         arguments = dict(self._task.args if module_args is None else module_args)
-        environment: dict[str, t.Any] = {}
-        self._compute_environment_string(environment)
-        environment = {key: str(value) for key, value in environment.items()}
-        with tempfile.TemporaryDirectory(dir=run_files.folder()) as folder, mock.patch.dict(os.environ, environment):
-            self._update_module_args(name, arguments, variables)
-            arguments["_ansible_tmpdir"] = folder
-            answer = {"rc": 0, "stdout": call_main(name, arguments), "stderr": ""}
-        result = self._parse_returned_data(answer, PROFILE)
-        if isinstance(result, dict):
-            return result
-        # ansible-core 2.21 parses into an object, and its own _execute_module returns that as a dictionary.
-        result.remove_internal_keys()
-        return result.as_result_dict(for_round_trip=True)
+        with tempfile.TemporaryDirectory(dir=run_files.folder()) as folder, mock.patch.dict(os.environ, compat.task_environment(self)):
+            compat.complete_arguments(self, name, arguments, variables, folder)
+            printed = call_main(name, arguments)
+        return compat.result_of(self, printed)
 
     def _runs_here(self, variables: dict[str, t.Any]) -> bool:
-        """Tell whether a module sent off would come back to this very interpreter as this very user."""
+        """Whether a module that is sent would run as the same user with the same interpreter."""
         if self._connection.transport != "local" or self._connection.become or self._task.async_val:
             return False
-        interpreter = self._templar.template(variables.get("ansible_python_interpreter", "auto"))
-        # By name, not by what the link leads to: a virtual environment's python is a link, and its libraries are not the base's.
+        interpreter: str = self._templar.template(variables.get("ansible_python_interpreter", "auto"))
+        # By name, not by the target of the link: a virtual environment's python is a link, and its libraries are not those of the base.
         return os.path.abspath(interpreter) == os.path.abspath(sys.executable)
 
 
 def call_main(name: str, arguments: dict[str, t.Any]) -> str:
-    """Call the main() of a collection's module with these arguments; return what it prints."""
+    """What the main() of a collection's module prints when it is called with these arguments."""
     module = importlib.import_module(python_name(name))
-    encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
-    given = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
     printed = io.StringIO()
-    settings = mock.patch.multiple(basic, _ANSIBLE_ARGS=given, _ANSIBLE_PROFILE=PROFILE)
-    with settings, run_files.key_files(), contextlib.redirect_stdout(printed):
-        try:
-            module.main()
-        except SystemExit:
-            pass
+    with compat.module_input(arguments), compat.key_files_in(run_files.folder()), contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        module.main()
     return printed.getvalue()
 
 
 def python_name(name: str) -> str:
-    """Return the Python name of a module such as `kubernetes.core.k8s`."""
+    """The Python name of a module such as `kubernetes.core.k8s`."""
     namespace, collection, module = name.split(".")
     return f"ansible_collections.{namespace}.{collection}.plugins.modules.{module}"

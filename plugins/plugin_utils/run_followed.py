@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The action plugin of every long module: runs the module of its own name and displays its progress. plugins/action links to this file once per module."""
+"""The action plugin of each long module: runs the module of its own name and displays its progress. plugins/action has one link to it per module."""
 
 from __future__ import annotations
 

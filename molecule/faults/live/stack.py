@@ -93,7 +93,7 @@ class Stack:
     def answers(self) -> bool:
         """Whether the API server is ready."""
         try:
-            return self.cluster.request("GET", "/readyz", raw=True, timeout=5) == "ok"
+            return self.cluster.read_text("/readyz", timeout=5) == "ok"
         except ClusterError:
             return False
 

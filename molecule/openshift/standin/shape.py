@@ -48,7 +48,7 @@ def seal(api: Api, folder: Path) -> None:
 
 def denials(api: Api) -> int:
     """How often the API server has refused to write the Gateway API, by its own count."""
-    text = api.cluster.request("GET", "/metrics", raw=True)
+    text = api.cluster.read_text("/metrics")
     lines = [line for line in text.splitlines() if line.startswith("apiserver_validating_admission_policy_check_total{") and f'policy="{SEAL}"' in line]
     return sum(int(float(line.rpartition(" ")[2])) for line in lines if 'enforcement_action="deny"' in line)
 

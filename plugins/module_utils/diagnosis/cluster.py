@@ -9,7 +9,7 @@ import collections.abc as c
 
 from ..common.objects import condition, describe, dicts, dig, mapping, text
 from ..common.text import shorten
-from ..k8s.pod_failures import refusal_trouble, when
+from ..k8s.pod_failures import event_time, refusal_failure
 from .catalog import CATALOGUE
 from .snapshot import BASE, CANNOT_RUN, CONTROLLER, MISSING, NOTE, SUSPECT, UNREADY, Finding, Snapshot, is_ready, name_of
 
@@ -33,7 +33,7 @@ def rights(snap: Snapshot) -> c.Iterator[Finding]:
             "this account may not look at all that belongs to the stack, so causes may be missing here",
         )
     for entry in snap.unread:
-        trouble = refusal_trouble(entry["message"]) if entry.get("status") != 403 else None
+        trouble = refusal_failure(entry["message"]) if entry.get("status") != 403 else None
         if trouble:
             yield found(trouble.code, entry["what"], [entry["message"]], SUSPECT, remedy=trouble.remedy)
 
@@ -134,7 +134,7 @@ def storage(snap: Snapshot) -> c.Iterator[Finding]:
         said = [event for event in snap.events(claim) if event.get("reason") not in ("WaitForFirstConsumer", "Provisioning", "ExternalProvisioning")]
         bad = [event for event in said if event.get("type") == "Warning" or event.get("reason") in ("FailedBinding", "ProvisioningFailed")]
         if phase == "Lost" or (phase == "Pending" and bad):
-            lines = [f"{text(event.get('reason'))}: {shorten(text(event.get('message')))}" for event in sorted(bad, key=when)[-2:]]
+            lines = [f"{text(event.get('reason'))}: {shorten(text(event.get('message')))}" for event in sorted(bad, key=event_time)[-2:]]
             yield found("F20", name_of(claim), [f"phase {phase}", *lines], CANNOT_RUN, "a volume claim is not bound")
 
 

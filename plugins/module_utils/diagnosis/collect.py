@@ -14,7 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ..common import prometheus_text as prometheus
 from ..common.objects import condition, dicts, dig, mapping, text
-from ..http.transport import Answer, Trouble, UrlTransport
+from ..http.answer import Answer
+from ..http.errors import ExchangeError
+from ..http.transport import UrlTransport
 from ..inference import health, report, responses
 from ..inference.client import PATHS, Client
 from ..inference.endpoints import read_service, url_of
@@ -182,7 +184,7 @@ class Collector:
         transport = ServiceTransport(self.cluster, self.snap.namespace, epp["name"], epp["ports"]["metrics"])
         try:
             answer = transport.request("GET", "/metrics", timeout=self.limits["request_timeout"])
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             self.snap.metrics[service["name"]] = {"status": trouble.status, "text": "", "error": str(trouble)}
             return
         self.snap.metrics[service["name"]] = {"status": answer.status, "text": answer.text if answer.status == 200 else ""}
@@ -220,7 +222,7 @@ class Collector:
         for pause in (2.0, 0.0):
             try:
                 samples = prometheus.parse(client.get("/metrics", self.limits["request_timeout"]).text)
-            except Trouble:
+            except ExchangeError:
                 return None
             pages.append({(sample.name, *sorted(sample.labels.items())): sample.value for sample in samples if sample.name.endswith(COUNTERS)})
             time.sleep(pause)
@@ -236,7 +238,7 @@ class Collector:
             prefix = "" if path == "/" else path.rstrip("/")
             try:
                 answer = client.post(prefix + PATHS["completions"], payload, self.limits["request_timeout"])
-            except Trouble as trouble:
+            except ExchangeError as trouble:
                 tried.append((where, trouble))
                 continue
             self.snap.answers.append({**self._judged(service["name"], where, answer), "way": "proxy" if proxy else "route"})
@@ -301,7 +303,7 @@ class Collector:
         }
         try:
             responses.completion(answer)
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             entry.update(ok=False, evidence=str(trouble), remedy=trouble.remedy)
         return entry
 

@@ -9,7 +9,7 @@ import collections.abc as c
 import re
 
 from ..common.objects import dicts, dig, mapping, text
-from ..k8s.pod_failures import log_trouble
+from ..k8s.pod_failures import log_failure
 from ..k8s.readiness.gateway import gateway as judge_gateway
 from ..k8s.readiness.gateway import gateway_class as judge_class
 from ..k8s.readiness.gateway import inference_pool as judge_pool
@@ -206,7 +206,7 @@ def proxies(snap: Snapshot) -> c.Iterator[Finding]:
             image, log = text(part.get("image")), snap.log(pod, text(part.get("name")))
             if re.search(r":[^/]*\b(alpha|beta|rc)[.\d-]*", image):
                 yield found("F47", name_of(pod), [f"image {image}"], SUSPECT)
-            said = log_trouble("\n".join(line for line in log.splitlines() if "ext_proc" in line))
+            said = log_failure("\n".join(line for line in log.splitlines() if "ext_proc" in line))
             # what the log tells may be long past: it counts while requests fail
             if said and said.code == "F11" and any(not entry["ok"] for entry in snap.answers):
                 yield found("F11", name_of(pod), [said.what], SUSPECT, remedy=said.remedy)

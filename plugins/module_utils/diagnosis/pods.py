@@ -11,7 +11,7 @@ import typing as t
 
 from ..common.objects import condition, describe, dicts, dig, generation, mapping, number, text
 from ..common.text import shorten
-from ..k8s.pod_failures import Trouble, containers, doing, last_line, log_trouble, pod_trouble, refused, when
+from ..k8s.pod_failures import Failure, containers, creation_failure, event_time, last_line, log_failure, pod_activity, pod_failure
 from ..k8s.related_objects import GROUPS
 from .catalog import CATALOGUE
 from .cluster import found
@@ -92,7 +92,7 @@ def refusals(snap: Snapshot) -> c.Iterator[Finding]:
     for obj in [*snap.of("Deployment"), *snap.of("ReplicaSet")]:
         failure = condition(obj.get("status"), "ReplicaFailure")
         if failure.get("status") == "True":
-            trouble = refused(text(failure.get("message")))
+            trouble = creation_failure(text(failure.get("message")))
             yield found(trouble.code, name_of(obj), [trouble.what], REFUSED, remedy=trouble.remedy)
 
 
@@ -106,7 +106,7 @@ def stale(snap: Snapshot) -> c.Iterator[Finding]:
 
 def pods(snap: Snapshot) -> c.Iterator[Finding]:
     """Every pod of the namespace, of the controller and of the proxies that is not ready, and why."""
-    groups: dict[tuple[str, str, str], list[tuple[dict, Trouble, list[str]]]] = {}
+    groups: dict[tuple[str, str, str], list[tuple[dict, Failure, list[str]]]] = {}
     for pod in snap.of("Pod"):
         if is_ready(pod) or dig(pod, "metadata", "deletionTimestamp") or dig(pod, "status", "phase") == "Succeeded" or not _ours(snap, pod):
             continue
@@ -163,13 +163,13 @@ def part_of(snap: Snapshot, pod: dict) -> str:
     return f"pod of {owner(pod)}"
 
 
-def why(snap: Snapshot, pod: dict) -> tuple[Trouble, list[str]]:
+def why(snap: Snapshot, pod: dict) -> tuple[Failure, list[str]]:
     """Why a pod is not ready: its status, its log, its events, in this order."""
-    trouble, events = pod_trouble(pod), snap.events(pod)
+    trouble, events = pod_failure(pod), snap.events(pod)
     if trouble is None or trouble.code in BARE:
         for entry in containers(pod):
             log = snap.log(pod, text(entry.get("name")))
-            said = log_trouble(log) if not entry.get("ready") else None
+            said = log_failure(log) if not entry.get("ready") else None
             if said:
                 return said, [trouble.what] if trouble else []
         probed = _probe(events)
@@ -180,10 +180,10 @@ def why(snap: Snapshot, pod: dict) -> tuple[Trouble, list[str]]:
         return trouble, [f"last line of its log: {line}" for line in lines if line and trouble.code in BARE]
     mounted = [event for event in events if event.get("reason") in ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")]
     if mounted:
-        latest = max(mounted, key=when)
+        latest = max(mounted, key=event_time)
         return _mount(latest), []
     since = text(dig(pod, "status", "startTime")) or "an unknown time"
-    return Trouble("starting", f"{doing(pod, events)} (since {since})", "wait, then read its log and its events"), []
+    return Failure("starting", f"{pod_activity(pod, events)} (since {since})", "wait, then read its log and its events"), []
 
 
 def dig_exit(pod: dict) -> object:
@@ -192,27 +192,27 @@ def dig_exit(pod: dict) -> object:
     return next((code for code in codes if code is not None), None)
 
 
-def _probe(events: list[dict]) -> Trouble | None:
+def _probe(events: list[dict]) -> Failure | None:
     failed = [event for event in events if event.get("reason") == "Unhealthy"]
     if not failed:
         return None
-    message = shorten(text(max(failed, key=when).get("message")))
+    message = shorten(text(max(failed, key=event_time).get("message")))
     if re.search(r":(19000|8080)\b", message):
-        return Trouble("F42", message, "ask the port on which the program serves its health: 9003 for the endpoint picker")
+        return Failure("F42", message, "ask the port on which the program serves its health: 9003 for the endpoint picker")
     if message.startswith("Startup probe failed"):
-        return Trouble("F19", message, "allow more time to start (the startup probe's failureThreshold), or stage the model before")
+        return Failure("F19", message, "allow more time to start (the startup probe's failureThreshold), or stage the model before")
     if "unknown service" in message:
-        return Trouble("F50", message, "let the probe name the health service that this image serves")
-    return Trouble("starting", message, "look at its log: it runs and does not say that it is healthy")
+        return Failure("F50", message, "let the probe name the health service that this image serves")
+    return Failure("starting", message, "look at its log: it runs and does not say that it is healthy")
 
 
-def _mount(event: dict) -> Trouble:
+def _mount(event: dict) -> Failure:
     message = shorten(text(event.get("message")))
     if re.search(r'(secret|configmap) "[^"]+" not found', message):
-        return Trouble("F17", message, "create what the message names")
+        return Failure("F17", message, "create what the message names")
     if event.get("reason") == "FailedCreatePodSandBox":
-        return Trouble("starting", message, "look at the cluster's network plugin")
-    return Trouble("F20", message, "look at the volume, its claim and its storage class")
+        return Failure("starting", message, "look at the cluster's network plugin")
+    return Failure("F20", message, "look at the volume, its claim and its storage class")
 
 
 def accelerators(snap: Snapshot) -> c.Iterator[Finding]:

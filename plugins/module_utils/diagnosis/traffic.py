@@ -9,7 +9,7 @@ import collections.abc as c
 import typing as t
 
 from ..common import prometheus_text as prometheus
-from ..k8s.pod_failures import answer_trouble
+from ..k8s.pod_failures import response_failure
 from .catalog import CATALOGUE
 from .cluster import found
 from .snapshot import NOTE, SERVER, SUSPECT, SYMPTOM, UNREADY, WIRING, Finding, Snapshot
@@ -75,7 +75,7 @@ def answers(snap: Snapshot) -> c.Iterator[Finding]:
     for entry in snap.answers:
         if entry["ok"]:
             continue
-        known = answer_trouble(entry["status"] or 0, entry.get("body") or "")
+        known = response_failure(entry["status"] or 0, entry.get("body") or "")
         where = _where(entry)
         if entry.get("kind") == "timeout":
             full = any(busy(server) for server in snap.servers if server["service"] == entry["service"])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""TLS settings from options, without Ansible."""
+"""TLS settings from options. Imports nothing of Ansible: the load client runs in pods without it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import collections.abc as c
 import ssl
 import typing as t
 
-FILES = ("ca_path", "client_cert", "client_key")  # the options that name files
+FILES = ("ca_path", "client_cert", "client_key")  # options that name files
 SPEC: dict[str, t.Any] = {
     "validate_certs": {"type": "bool", "default": True},
     "ca_path": {"type": "path"},
@@ -20,12 +20,12 @@ REQUIRED_BY = {"client_key": ["client_cert"]}
 
 
 def chosen(options: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Of these options those about TLS, complete."""
+    """The TLS options among these, with defaults for missing ones."""
     return {name: options.get(name, spec.get("default")) for name, spec in SPEC.items()}
 
 
 def context(params: c.Mapping[str, t.Any]) -> ssl.SSLContext | None:
-    """The TLS settings; None where they are the usual ones. Raises ValueError."""
+    """An SSL context; None when every option has its default. Raises ValueError for a file that cannot be read."""
     if params["validate_certs"] and not any(params[name] for name in FILES):
         return None
     try:
@@ -39,11 +39,11 @@ def context(params: c.Mapping[str, t.Any]) -> ssl.SSLContext | None:
 
 
 def show_certificate(made: ssl.SSLContext, cert: str | None, key: str | None) -> None:
-    """Have a connection show this certificate to a server that asks for one. Raises ValueError."""
+    """Load the client certificate that is sent to a server that asks for one. Raises ValueError for files that cannot be read."""
     if not cert:
         return
     try:
-        # a key that wants a password would ask for it on the terminal: an empty one makes it an error
+        # Without a password argument, an encrypted key prompts on the terminal; an empty one makes it an error.
         made.load_cert_chain(cert, key, password="")
     except (OSError, ssl.SSLError) as error:
         named = f"client_cert {cert}" + (f" with client_key {key}" if key else "")
@@ -51,12 +51,12 @@ def show_certificate(made: ssl.SSLContext, cert: str | None, key: str | None) ->
 
 
 def refusal(error: ssl.SSLError) -> tuple[str, str]:
-    """Why TLS failed, for people, and what to do about it."""
+    """(why TLS failed, what to do), for people."""
     reason = error.reason or str(error)
     if "CERTIFICATE_REQUIRED" in reason:
         return f"the server asks for a client certificate ({reason})", "give client_cert and client_key"
     if "EOF" in reason or "EOF" in str(error):
-        # Under TLS 1.3 a client is done before the server has seen that it shows no certificate; the alert then comes too late to be read.
+        # Under TLS 1.3 the handshake of the client ends before the server misses its certificate; the alert then comes too late to be read.
         return f"the server ended it in the middle of TLS ({reason})", "does it ask for a client certificate? then give client_cert and client_key"
     if "ALERT" in reason:
         return f"TLS failed ({reason})", "the server refused: does it ask for a client certificate, and trust the one in client_cert?"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Addresses of servers, and what a server said, for people. Pure; needs nothing but Python, since the load client runs where Ansible is not."""
+"""Base URLs of servers, and printable excerpts of what they answer. Pure. Imports nothing of Ansible: the load client runs in pods without it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import collections.abc as c
 import re
 import urllib.parse
 
-EXCERPT = 200  # characters of an answer that an error shows
+EXCERPT = 200  # characters
 AGENT = "llm_d.inference"
 
 
 def base_url(url: str) -> str:
-    """A server's address without the `/v1` that people copy along. Raises ValueError that says what to write instead."""
+    """The URL of a server without a trailing `/v1` or endpoint path. Raises ValueError that says what to write instead."""
     try:
         parts = urllib.parse.urlsplit(url.strip())
         ok = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -31,7 +31,7 @@ def base_url(url: str) -> str:
 
 
 def excerpt(text: str, secrets: c.Iterable[str] = ()) -> str:
-    """The start of an answer as one printable line, without any secret."""
+    """The first EXCERPT characters of a text as one printable line, with every secret masked."""
     for secret in secrets:
         text = text.replace(secret, "***") if secret else text
     line = " ".join("".join(ch if ch.isprintable() else " " for ch in text).split())

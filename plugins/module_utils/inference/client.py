@@ -10,10 +10,13 @@ import dataclasses
 import json
 import typing as t
 
-from ..http.transport import Answer, Transport, Trouble, UrlTransport, base_url, excerpt
+from ..http.answer import Answer
+from ..http.errors import ExchangeError
+from ..http.transport import Transport, UrlTransport
+from ..http.urls import base_url, excerpt
 from . import responses as answers
 
-__all__ = ["Client", "Reply", "Trouble", "UrlTransport", "base_url", "excerpt"]
+__all__ = ["Client", "ExchangeError", "Reply", "UrlTransport", "base_url", "excerpt"]
 
 PATHS = {"completions": "/v1/completions", "chat_completions": "/v1/chat/completions"}
 
@@ -27,7 +30,7 @@ class Reply:
 
 
 class Client:
-    """One server. Every method takes `timeout` seconds at most and raises Trouble."""
+    """One server. Every method takes `timeout` seconds at most and raises ExchangeError."""
 
     def __init__(self, transport: Transport, api_key: str | None = None, headers: c.Mapping[str, str] | None = None) -> None:
         self._transport = transport
@@ -58,7 +61,7 @@ class Client:
         """What `/version` says; None where there is no such page (the simulator, some gateways)."""
         try:
             value = answers.json_object(self.get("/version", timeout)).get("version")
-        except Trouble:
+        except ExchangeError:
             return None
         return value if isinstance(value, str) else None
 
@@ -80,19 +83,19 @@ class Client:
         answer = self.post(PATHS[api], payload, timeout, b"data: [DONE]" if stream else None)
         try:
             return Reply((answers.streamed if stream else answers.completion)(answer, self._secrets), answer)
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             raise self._with_models(trouble, model, timeout) from None
 
-    def _with_models(self, trouble: Trouble, model: str, timeout: float) -> Trouble:
+    def _with_models(self, trouble: ExchangeError, model: str, timeout: float) -> ExchangeError:
         """A 404 for a completion mostly is a wrong model name: say which ones there are."""
         if trouble.status != 404 or trouble.kind != "not_found":
             return trouble
         try:
             served = [entry.id for entry in self.models(min(timeout, 5.0))]
-        except Trouble:
+        except ExchangeError:
             return trouble
         if model in served:
             return trouble
-        return Trouble(
+        return ExchangeError(
             "model", f"{trouble}; the server lists {', '.join(served) or 'no model'}", f"ask for one of those, or serve {model!r} under that name", 404
         )

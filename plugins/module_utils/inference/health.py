@@ -11,10 +11,12 @@ import time
 import typing as t
 
 from ..common import prometheus_text as prometheus
+from ..http.errors import ExchangeError
+from ..http.urls import excerpt
 from ..releases import engines
 from . import responses as answers
 from . import triton
-from .client import Client, Trouble, excerpt
+from .client import Client
 
 LEVELS = ("alive", "ready", "serving", "metrics")
 PROMPT = "Count: one, two, three,"
@@ -100,7 +102,7 @@ class _Ladder:
         evidence, remedy, kind = "", "", ""
         try:
             evidence = look()
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             evidence, remedy, kind = str(trouble), trouble.remedy, trouble.kind
         self.health.checks.append(Check(name, not kind, evidence, round((time.monotonic() - start) * 1000, 1), remedy, kind))
         return not kind
@@ -115,7 +117,7 @@ class _Ladder:
         for path in paths:
             try:
                 return f"{self._client.health(self._timeout(), path).request}: 200"
-            except Trouble as trouble:
+            except ExchangeError as trouble:
                 if trouble.kind != "not_found":
                     raise
         # some gateways have no such page: an answer to /v1/models proves as much
@@ -129,7 +131,7 @@ class _Ladder:
         page = "/v2/repository/index" if self._native else "/v1/models"
         if not served or (model is not None and model not in served):
             remedy = f"serve {model!r} under that name, or ask for one of those" if model and served else "look at the server's log: was the model loaded?"
-            raise Trouble("model", f"{page} lists {names}" + (f", not {model}" if model else ""), remedy)
+            raise ExchangeError("model", f"{page} lists {names}" + (f", not {model}" if model else ""), remedy)
         self._require_length(next(entry for entry in self.health.models if model in (None, entry.id)))
         self._name_engine()
         engine, version = engines.ENGINES.get(self.health.engine), self.health.version
@@ -138,7 +140,7 @@ class _Ladder:
     def _models(self) -> list[answers.Model]:
         try:
             return self._client.models(self._timeout())
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             if trouble.kind != "not_found" or self.health.engine not in ("", "triton") or not triton.speaks(self._client, self._timeout()):
                 raise
         self._native = True
@@ -147,7 +149,7 @@ class _Ladder:
     def _require_length(self, entry: answers.Model) -> None:
         least = self._wanted.min_model_len
         if least and entry.max_model_len is not None and entry.max_model_len < least:
-            raise Trouble(
+            raise ExchangeError(
                 "model_len",
                 f"{entry.id} takes {entry.max_model_len} tokens, less than the {least} that are wanted",
                 f"start the server with max_model_len {least} or more",
@@ -159,7 +161,7 @@ class _Ladder:
         for path in engines.ENGINES[engine].versions if engine else ("/version",):
             try:
                 self.health.version = self.health.version or engines.version_in(self._client.json(path, self._timeout()))
-            except Trouble:
+            except ExchangeError:
                 continue
         if engine == "vllm" and self._wanted.engine == "auto" and self.health.version is None and self._simulates():
             engine = "simulator"  # it signs as vLLM does, has no version page, and one of its own
@@ -168,7 +170,7 @@ class _Ladder:
     def _simulates(self) -> bool:
         try:
             return "max-num-seqs" in self._client.json("/admin/config", self._timeout())
-        except Trouble:
+        except ExchangeError:
             return False
 
     def _serving(self, api: str, stream: bool) -> str:
@@ -185,7 +187,7 @@ class _Ladder:
         request, samples = self._page()
         engine = self.health.engine or engines.engine_by_metrics(samples)
         if not engine:
-            raise Trouble(
+            raise ExchangeError(
                 "metrics",
                 f"{request}: {len(samples)} metrics, none of an engine that is known",
                 "ask the server itself, not the gateway in front of it, or name the engine",
@@ -195,30 +197,30 @@ class _Ladder:
         others = [signal for signal in engines.EXPECTED if signal not in self._wanted.signals]
         self.health.notes = engines.old_metric_names(engine, found) + engines.missing_signals(engine, found, others)
         if missing := engines.missing_signals(engine, found, self._wanted.signals):
-            raise Trouble("metrics", f"{request}: " + "; ".join(missing), engines.remedy(engine, found, self._wanted.signals))
+            raise ExchangeError("metrics", f"{request}: " + "; ".join(missing), engines.remedy(engine, found, self._wanted.signals))
         return f"{request}: " + ", ".join(f"{reading.metric} {reading.value:g}" for reading in found.values() if reading.value is not None)
 
     def _page(self) -> tuple[str, list[prometheus.Sample]]:
-        """The metrics from the first of the engine's pages that has any. Raises Trouble."""
+        """The metrics from the first of the engine's pages that has any. Raises ExchangeError."""
         paths = engines.ENGINES[self.health.engine].metrics if self.health.engine else ("/metrics", "/prometheus/metrics")
-        trouble = Trouble("metrics", "no page of metrics was asked", "name the engine")
+        trouble = ExchangeError("metrics", "no page of metrics was asked", "name the engine")
         for path in paths:
             try:
                 answer = self._pages.get(path, self._timeout())
                 answers.require_ok(answer)
-            except Trouble as error:
+            except ExchangeError as error:
                 trouble = error
                 continue
             if samples := prometheus.parse(answer.text):
                 return answer.request, samples
             kind = answer.content_type or "no content type"
-            trouble = Trouble(
+            trouble = ExchangeError(
                 "metrics",
                 f"{answer.request}: no metrics on that page ({kind}): {excerpt(answer.text)!r}",
                 engines.ENGINES[self.health.engine].flag if self.health.engine else "ask the server itself, on the port of its metrics",
             )
         if trouble.kind == "not_found" and self.health.engine:
-            raise Trouble("metrics", str(trouble), engines.ENGINES[self.health.engine].flag, 404)
+            raise ExchangeError("metrics", str(trouble), engines.ENGINES[self.health.engine].flag, 404)
         raise trouble
 
 

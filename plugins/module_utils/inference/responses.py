@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an answer of an OpenAI-compatible server means: a completion, a list of models, or a Trouble with a remedy. Pure."""
+"""What an answer of an OpenAI-compatible server means: a completion, a list of models, or a ExchangeError with a remedy. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import json
 import typing as t
 
 from ..common import sse
-from ..http.transport import Answer, Trouble, excerpt
+from ..http.answer import Answer
+from ..http.errors import ExchangeError
+from ..http.urls import excerpt
 
 # What a proxy or a server says in its body, and what it means (fragment in lower case, remedy). First match wins.
 _SIGNATURES = (
@@ -64,7 +66,7 @@ class Model:
 
 
 def require_ok(answer: Answer, secrets: c.Iterable[str] = ()) -> None:
-    """Raises Trouble unless the status is 200."""
+    """Raises ExchangeError unless the status is 200."""
     if answer.status == 200:
         return
     said = error_message(answer) or excerpt(answer.text, secrets)
@@ -76,10 +78,10 @@ def require_ok(answer: Answer, secrets: c.Iterable[str] = ()) -> None:
     text = f"{answer.request}: {answer.status}{phrase}"
     if 300 <= answer.status < 400:
         location = excerpt(answer.headers.get("location", ""), secrets)
-        raise Trouble("redirect", f"{text} to {location or 'nowhere'}", "give the address it redirects to, if that is the server", answer.status)
+        raise ExchangeError("redirect", f"{text} to {location or 'nowhere'}", "give the address it redirects to, if that is the server", answer.status)
     if said:
         text += f" ({answer.content_type or 'no content type'}): {excerpt(said, secrets)!r}"
-    raise Trouble(kind, text, _remedy(answer.status, answer.text), answer.status)
+    raise ExchangeError(kind, text, _remedy(answer.status, answer.text), answer.status)
 
 
 def _remedy(status: int, text: str) -> str:
@@ -111,25 +113,25 @@ def _error_of(data: t.Any) -> str:
 
 
 def json_object(answer: Answer, secrets: c.Iterable[str] = ()) -> dict[str, t.Any]:
-    """The body as a JSON object. Raises Trouble."""
+    """The body as a JSON object. Raises ExchangeError."""
     require_ok(answer, secrets)
     shown = f"({answer.content_type or 'no content type'}): {excerpt(answer.text, secrets)!r}"
     if answer.content_type == "text/html" or answer.body[:64].lstrip().lower().startswith((b"<!doctype", b"<html")):
-        raise Trouble("html", f"{answer.request}: answered a web page {shown}", "a proxy or another server answers at this address: check it, and no_proxy")
+        raise ExchangeError("html", f"{answer.request}: answered a web page {shown}", "a proxy or another server answers at this address: check it, and no_proxy")
     try:
         data = json.loads(answer.body)
     except (ValueError, RecursionError):
-        raise Trouble("bad_json", f"{answer.request}: the answer is no valid JSON {shown}", "check that this is an OpenAI-compatible server") from None
+        raise ExchangeError("bad_json", f"{answer.request}: the answer is no valid JSON {shown}", "check that this is an OpenAI-compatible server") from None
     if not isinstance(data, dict):
-        raise Trouble("bad_json", f"{answer.request}: the answer is no JSON object {shown}", "check that this is an OpenAI-compatible server")
+        raise ExchangeError("bad_json", f"{answer.request}: the answer is no JSON object {shown}", "check that this is an OpenAI-compatible server")
     return data
 
 
 def models(answer: Answer, secrets: c.Iterable[str] = ()) -> list[Model]:
-    """The list of `/v1/models`. Raises Trouble."""
+    """The list of `/v1/models`. Raises ExchangeError."""
     data = json_object(answer, secrets).get("data")
     if not isinstance(data, list):
-        raise Trouble(
+        raise ExchangeError(
             "bad_json", f"{answer.request}: the answer has no list `data`: {excerpt(answer.text, secrets)!r}", "check that this is an OpenAI-compatible server"
         )
     found = [entry for entry in data if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
@@ -137,12 +139,12 @@ def models(answer: Answer, secrets: c.Iterable[str] = ()) -> list[Model]:
 
 
 def completion(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
-    """An unstreamed completion, plain or chat. Raises Trouble."""
+    """An unstreamed completion, plain or chat. Raises ExchangeError."""
     data = json_object(answer, secrets)
     if said := _error_of(data):
-        raise Trouble("error_in_answer", f"{answer.request}: answered 200 with an error: {excerpt(said, secrets)!r}", _remedy(500, said))
+        raise ExchangeError("error_in_answer", f"{answer.request}: answered 200 with an error: {excerpt(said, secrets)!r}", _remedy(500, said))
     if not (choices := _choices(data)):
-        raise Trouble(
+        raise ExchangeError(
             "bad_answer", f"{answer.request}: the answer has no choices: {excerpt(answer.text, secrets)!r}", "check that this is an OpenAI-compatible server"
         )
     return _built(_text_of(choices[0]), data.get("usage"), choices[0].get("finish_reason"), 0)
@@ -153,7 +155,7 @@ def streamed(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
     require_ok(answer, secrets)
     if answer.content_type not in ("text/event-stream", ""):
         json_object(answer, secrets)
-        raise Trouble("not_streamed", f"{answer.request}: asked for a stream, got {answer.content_type}", "a proxy in the path may buffer or rewrite answers")
+        raise ExchangeError("not_streamed", f"{answer.request}: asked for a stream, got {answer.content_type}", "a proxy in the path may buffer or rewrite answers")
     text, usage, finish, count, done = "", None, None, 0, False
     for event in sse.parse(answer.body):
         if event.data == "[DONE]":
@@ -166,7 +168,7 @@ def streamed(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
             text += _text_of(choice)
             finish = choice.get("finish_reason") or finish
     if not count or not (done or finish):
-        raise Trouble(
+        raise ExchangeError(
             "truncated",
             f"{answer.request}: the stream ended after {count} events without its end: {excerpt(answer.text[-400:], secrets)!r}",
             "the server or a proxy died in mid-answer: look at its log and restarts",
@@ -182,7 +184,7 @@ def _event_object(answer: Answer, event: sse.Event, number: int, secrets: c.Iter
         data = None
     if not isinstance(data, dict):
         fault = "is no JSON object" if event.valid else "is not valid UTF-8"
-        raise Trouble(
+        raise ExchangeError(
             "bad_event",
             f"{answer.request}: event {number} of the stream {fault}: {excerpt(event.data, secrets)!r}",
             "look at the server's log, and at proxies that rewrite answers",
@@ -191,7 +193,7 @@ def _event_object(answer: Answer, event: sse.Event, number: int, secrets: c.Iter
     said = _error_of(data) or (excerpt(event.data) if event.type == "error" else "")
     if said:
         what = f"{answer.request}: answered 200, then an error in event {number}: {excerpt(said, secrets)!r}"
-        raise Trouble("error_in_stream", what, _remedy(500, said), 200)
+        raise ExchangeError("error_in_stream", what, _remedy(500, said), 200)
     return data
 
 

@@ -14,8 +14,8 @@ import urllib.parse
 from ..common.objects import condition, dicts, dig, mapping, text
 from ..http import tls
 from ..http.transport import RetryTransport, Transport, UrlTransport
-from ..k8s.pod_failures import Trouble as PodTrouble
-from ..k8s.pod_failures import containers, log_trouble, pod_trouble
+from ..k8s.pod_failures import Failure as PodFailure
+from ..k8s.pod_failures import containers, log_failure, pod_failure
 from ..k8s.port_forward import ForwardTransport
 from ..k8s.service_proxy import ServiceTransport
 from .client import Client
@@ -72,19 +72,19 @@ class Targets:
                 return getattr(self, f"_{kind}")(self._params[kind])
         return self._fixed
 
-    def trouble(self, target: Target) -> PodTrouble | None:
+    def trouble(self, target: Target) -> PodFailure | None:
         """What the pod's status or its log says about why it does not serve."""
         if target.pod is None:
             return None
         # here for the same reason
         from ..k8s.related_objects import Observer
 
-        observer, stated = Observer(self.cluster, []), pod_trouble(target.pod)
+        observer, stated = Observer(self.cluster, []), pod_failure(target.pod)
         if stated and stated.code not in ("crash", "failed"):
             return stated
         for entry in containers(target.pod):
             for previous in (True, False) if entry.get("restartCount") else (False,):
-                said = log_trouble(observer.log(target.pod, text(entry.get("name")), LOG_LINES, previous))
+                said = log_failure(observer.log(target.pod, text(entry.get("name")), LOG_LINES, previous))
                 if said:
                     return said
         return stated

@@ -9,7 +9,9 @@ import json
 import typing as t
 
 from ..common import sse
-from ..http.transport import Answer, Trouble, excerpt
+from ..http.answer import Answer
+from ..http.errors import ExchangeError
+from ..http.urls import excerpt
 from . import responses as answers
 from .client import Client, Reply
 
@@ -18,12 +20,12 @@ def speaks(client: Client, timeout: float) -> bool:
     """True when the server describes itself as Triton at `/v2`."""
     try:
         return client.json("/v2", timeout).get("name") == "triton"
-    except Trouble:
+    except ExchangeError:
         return False
 
 
 def models(client: Client, timeout: float) -> list[answers.Model]:
-    """The models that are ready, from the repository's index. Raises Trouble."""
+    """The models that are ready, from the repository's index. Raises ExchangeError."""
     answer = client.post("/v2/repository/index", {"ready": True}, timeout)
     answers.require_ok(answer)
     try:
@@ -31,19 +33,19 @@ def models(client: Client, timeout: float) -> list[answers.Model]:
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, list):
-        raise Trouble("bad_json", f"{answer.request}: the answer is no JSON list: {excerpt(answer.text)!r}", "check that this is Triton")
+        raise ExchangeError("bad_json", f"{answer.request}: the answer is no JSON list: {excerpt(answer.text)!r}", "check that this is Triton")
     ready = [entry for entry in data if isinstance(entry, dict) and entry.get("state", "READY") == "READY" and isinstance(entry.get("name"), str)]
     return [answers.Model(entry["name"], None, "triton") for entry in ready]
 
 
 def complete(client: Client, model: str, prompt: str, max_tokens: int, stream: bool, timeout: float) -> Reply:
-    """One completion with the generate extension. Raises Trouble."""
+    """One completion with the generate extension. Raises ExchangeError."""
     payload = {"text_input": prompt, "max_tokens": max_tokens, "bad_words": "", "stop_words": "", "stream": stream}
     answer = client.post(f"/v2/models/{model}/{'generate_stream' if stream else 'generate'}", payload, timeout)
     answers.require_ok(answer)
     texts = [_text(answer, event.data, number) for number, event in enumerate(sse.parse(answer.body), 1)] if stream else [_text(answer, answer.text, 0)]
     if not texts:
-        raise Trouble("truncated", f"{answer.request}: the stream ended without an event", "look at the server's log and restarts", 200)
+        raise ExchangeError("truncated", f"{answer.request}: the stream ended without an event", "look at the server's log and restarts", 200)
     return Reply(answers.Completion("".join(texts), events=len(texts) if stream else 0), answer)
 
 
@@ -55,9 +57,9 @@ def _text(answer: Answer, content: str, number: int) -> str:
         data = None
     where = f"event {number} of the stream" if number else "the answer"
     if not isinstance(data, dict) or "text_output" not in data and "error" not in data:
-        raise Trouble("bad_event" if number else "bad_json", f"{answer.request}: {where} has no text_output: {excerpt(content)!r}", "check that this is Triton")
+        raise ExchangeError("bad_event" if number else "bad_json", f"{answer.request}: {where} has no text_output: {excerpt(content)!r}", "check that this is Triton")
     if data.get("error"):
-        raise Trouble(
+        raise ExchangeError(
             "error_in_stream" if number else "error_in_answer",
             f"{answer.request}: answered 200, then an error in {where}: {excerpt(str(data['error']))!r}",
             "the server failed: look at its log",

@@ -10,8 +10,9 @@ import concurrent.futures
 import typing as t
 
 from ..common.objects import mapping
+from ..http.errors import ExchangeError
 from . import warm_answers
-from .client import Client, Trouble
+from .client import Client
 from .targets import Target, Targets, ready
 
 Facts = dict[str, t.Any]
@@ -93,20 +94,20 @@ class Warmup:
         if not ready(target.pod):
             return [_failed(name, "the pod is not ready", "look at the pod and at its log") for name in prompts]
         rows: list[Facts] = []
-        silent: Trouble | None = None
+        silent: ExchangeError | None = None
         for name, prompt in prompts.items():
             try:
                 if silent is not None:
                     raise silent
                 rows.append(self._answered(name, prompt, target.client, service))
-            except Trouble as trouble:
+            except ExchangeError as trouble:
                 silent = trouble if trouble.status is None else None
                 said = str(trouble).replace(prompt, "(the prompt)")  # a server may say it again, and warnings are not censored
                 rows.append(_failed(name, said, trouble.remedy))
         return rows
 
     def _answered(self, name: str, prompt: str, client: Client, service: Facts) -> Facts:
-        """One prompt at one server. Raises Trouble."""
+        """One prompt at one server. Raises ExchangeError."""
         block = service["block_size"]
         tokens, cached = self._ask(prompt, client, service)
         if tokens is not None and cached is None and warm_answers.reusable(tokens, block):
@@ -124,7 +125,7 @@ class Warmup:
         return found
 
     def _ask(self, prompt: str, client: Client, service: Facts) -> tuple[int | None, int | None]:
-        """Tokens of the prompt, and how many of them came from the cache. Raises Trouble."""
+        """Tokens of the prompt, and how many of them came from the cache. Raises ExchangeError."""
         chat, timeout = service["api"] == "chat_completions", self._params["request_timeout"]
         words = {"prompt": NEXT, "system": prompt} if chat else {"prompt": prompt}
         completion = client.complete(service["model"], api=service["api"], timeout=timeout, **words).completion

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kubernetes.core.k8s did with a list of definitions, told object by object. Computes only."""
+"""The result of kubernetes.core.k8s for a list of definitions, as one Change per object. Pure."""
 
 from __future__ import annotations
 
@@ -11,51 +11,52 @@ import re
 from dataclasses import dataclass
 
 from ..common.labels import has_labels
-from ..common.objects import dicts, dig, generation, mapping, text
+from ..common.objects import Facts, dicts, dig, generation, mapping, text
 from ..common.text import one_line
-from .pod_failures import refusal_trouble
+from .pod_failures import refusal_failure
 
-# what the API server and controllers write by themselves: no change of ours
+# Written by the API server and by controllers: a difference in these is no change.
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
-TAKEN = "another manager owns these fields"
+FIELDS_TAKEN = "another manager owns these fields"
 HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
 
 
 @dataclass(frozen=True)
 class Change:
-    """What became of one definition.
+    """The outcome for one definition.
 
-    action: created, changed, unchanged, deleted, absent, foreign or refused; before and after: the parts that differ;
-    problem: why it was refused.
+    action: created, changed, unchanged, deleted, absent, foreign (left alone: it lacks our labels) or refused; before, after: the parts that differ;
+    generation: after the call, 0 for kinds without one; problem: why it was refused.
     """
 
-    definition: dict
+    definition: Facts
     action: str
-    before: dict
-    after: dict
+    before: Facts
+    after: Facts
     generation: int = 0
     problem: str = ""
 
     @property
     def title(self) -> str:
-        return title(self.definition)
+        return object_title(self.definition)
 
     @property
     def is_change(self) -> bool:
         return self.action in ("created", "changed", "deleted")
 
 
-def title(definition: dict) -> str:
-    """Kind, namespace and name of a definition."""
+def object_title(definition: Facts) -> str:
+    """Such as `Deployment llm-d/sim`."""
     name, namespace = text(dig(definition, "metadata", "name")), text(dig(definition, "metadata", "namespace"))
     return f"{text(definition.get('kind'))} {namespace}/{name}" if namespace else f"{text(definition.get('kind'))} {name}"
 
 
 def check_definitions(definitions: object) -> list[str]:
-    """What is wrong with a list of definitions, element by element; empty when nothing is."""
+    """The problems of a list of definitions: elements that are incomplete or name an object twice."""
     if not isinstance(definitions, list):
         return [f"definitions is {type(definitions).__name__}; write a list of definitions"]
-    problems, seen = [], {}
+    problems: list[str] = []
+    seen: dict[tuple[str, str], int] = {}
     for index, item in enumerate(definitions):
         where = f"definitions[{index}]"
         if not isinstance(item, dict):
@@ -63,16 +64,16 @@ def check_definitions(definitions: object) -> list[str]:
             continue
         lacking = [key for key in ("apiVersion", "kind") if not item.get(key)] + ([] if dig(item, "metadata", "name") else ["metadata.name"])
         if lacking:
-            problems.append(f"{where} ({title(item).strip() or 'nameless'}) lacks {', '.join(lacking)}")
-        key = (text(item.get("apiVersion")), title(item))
+            problems.append(f"{where} ({object_title(item).strip() or 'nameless'}) lacks {', '.join(lacking)}")
+        key = (text(item.get("apiVersion")), object_title(item))
         if key in seen and not lacking:
             problems.append(f"{where} and definitions[{seen[key]}] are both {key[1]}; name each object once")
         seen.setdefault(key, index)
     return problems
 
 
-def batches(definitions: list[dict]) -> list[list[dict]]:
-    """The definitions in calls: one, or three where there are Secrets, which go apart but after their namespaces."""
+def batches(definitions: list[Facts]) -> list[list[Facts]]:
+    """The definitions by call: one call, or three with Secrets, which are applied apart (so that they are not logged) after namespaces and CRDs."""
     secrets = [item for item in definitions if is_secret(item)]
     if not secrets:
         return [definitions] if definitions else []
@@ -81,15 +82,15 @@ def batches(definitions: list[dict]) -> list[list[dict]]:
     return [part for part in (first, secrets, rest) if part]
 
 
-def sort_out(definitions: list[dict], existing: list[dict], labels: dict, state: str) -> tuple[list[Change], list[dict]]:
-    """Changes of the definitions that need no call, and the definitions that do.
+def split_foreign(definitions: list[Facts], existing: list[Facts], labels: Facts, state: str) -> tuple[list[Change], list[Facts]]:
+    """(changes for definitions that need no call, the definitions that need one).
 
-    existing: what is there of them. An object without our labels is someone else's; what shall be absent and is, needs nothing.
+    existing: the objects of the definitions that exist. One without these labels is foreign; with state `absent`, one that does not exist is absent.
     """
-    there = {(text(obj.get("apiVersion")), title(obj)): has_labels(obj, labels) for obj in existing}
+    there = {(text(obj.get("apiVersion")), object_title(obj)): has_labels(obj, labels) for obj in existing}
     done, rest = [], []
     for item in definitions:
-        mine = there.get((text(item.get("apiVersion")), title(item)))
+        mine = there.get((text(item.get("apiVersion")), object_title(item)))
         if mine is False:
             done.append(Change(item, "foreign", {}, {}))
         elif mine is None and state == "absent":
@@ -99,63 +100,63 @@ def sort_out(definitions: list[dict], existing: list[dict], labels: dict, state:
     return done, rest
 
 
-def is_secret(definition: dict) -> bool:
+def is_secret(definition: Facts) -> bool:
     return definition.get("kind") == "Secret" and definition.get("apiVersion") == "v1"
 
 
-def changes(definitions: list[dict], result: dict, state: str, check_mode: bool) -> list[Change]:
-    """One Change for each definition, from the result of the module called with all of them."""
+def changes(definitions: list[Facts], result: Facts, state: str, check_mode: bool) -> list[Change]:
+    """One Change per definition, from the result of one call of the module with all of them."""
     items = dicts(dig(result, "result", "results")) if len(definitions) > 1 else [result]
-    return [_change(definition, item, state, check_mode) for definition, item in zip(definitions, items)]
+    return [_change(definition, item, state, check_mode) for definition, item in zip(definitions, items, strict=False)]
 
 
-def _change(definition: dict, item: dict, state: str, check_mode: bool) -> Change:
-    shown = conceal(definition)
+def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Change:
+    shown = hide_secret_values(definition)
     if item.get("error"):
         problem, unknown_kind, no_namespace = _problem(mapping(item.get("error")))
         if state == "absent" and (unknown_kind or no_namespace):
             return Change(definition, "absent", {}, {})
         if check_mode and (unknown_kind or no_namespace):
-            # on a fresh cluster the kind or the namespace comes with an earlier step, which check mode did not do
+            # On a new cluster an earlier step, which check mode skips, creates the kind or the namespace.
             return Change(definition, "created", {}, shown)
         return Change(definition, "refused", {}, {}, problem=problem)
     if state == "absent":
         return Change(definition, "deleted" if item.get("changed") else "absent", shown if item.get("changed") else {}, {})
     number = generation(mapping(item.get("result")))
-    before, after = ours(mapping(dig(item, "diff", "before"))), ours(mapping(dig(item, "diff", "after")))
+    before, after = without_server_fields(mapping(dig(item, "diff", "before"))), without_server_fields(mapping(dig(item, "diff", "after")))
     if item.get("method") == "create" or (not before and text(dig(after, "kind"))):
         return Change(definition, "created", {}, shown, number)
     if before == after:
         return Change(definition, "unchanged", {}, {}, number)
     if is_secret(definition):
-        before, after = conceal(before, True), conceal(after, True, HIDDEN_NEW)
+        before, after = hide_secret_values(before, True), hide_secret_values(after, True, HIDDEN_NEW)
     return Change(definition, "changed", before, after, number)
 
 
-def ours(part: dict) -> dict:
-    """A part of an object without what the server writes by itself."""
+def without_server_fields(part: Facts) -> Facts:
+    """A part of an object without status and SERVER_SIDE metadata."""
     kept = {name: value for name, value in part.items() if name not in ("status", "metadata")}
     metadata = {name: value for name, value in mapping(part.get("metadata")).items() if name not in SERVER_SIDE}
     return {**kept, "metadata": metadata} if metadata else kept
 
 
-def conceal(definition: dict, secret: bool = False, instead: str = HIDDEN) -> dict:
-    """A definition, or a part of one, fit to be shown: the values of a Secret hidden."""
+def hide_secret_values(definition: Facts, secret: bool = False, instead: str = HIDDEN) -> Facts:
+    """A definition, or a part of one, with the values of a Secret replaced. secret: the part is of a Secret, though it has no kind."""
     if not secret and definition.get("kind") != "Secret":
         return definition
-    hidden = {key: {name: instead for name in mapping(definition.get(key))} for key in ("data", "stringData") if definition.get(key)}
+    hidden = {key: dict.fromkeys(mapping(definition.get(key)), instead) for key in ("data", "stringData") if definition.get(key)}
     return {**definition, **hidden}
 
 
-def _problem(error: dict) -> tuple[str, bool, bool]:
-    """The words of a refusal; whether its kind is unknown; whether its namespace is missing."""
+def _problem(error: Facts) -> tuple[str, bool, bool]:
+    """(what the API server refuses and what to do, whether the kind is unknown, whether the namespace is missing)."""
     message = text(error.get("msg"))
     unknown = re.search(r"Failed to find exact match for (\S+)\.(\w+) by", message)
     if unknown:
         words = f"the API server knows no {unknown.group(2)} in {unknown.group(1)}; install its CustomResourceDefinition (prerequisites)"
         return words, True, False
     if "404 page not found" in message:
-        # the client remembers, on disk, what another cluster at this address served
+        # The client caches discovery on disk, perhaps of another cluster that had this address.
         return "the API server does not serve its kind; install its CustomResourceDefinition (prerequisites)", True, False
     status = _status(message)
     words = one_line(status.get("message") or re.sub(r"^Failed to \w+ (requested )?object: ", "", message))
@@ -163,14 +164,14 @@ def _problem(error: dict) -> tuple[str, bool, bool]:
     if no_namespace:
         words += "; create the namespace first"
     elif status.get("reason") == "Conflict":
-        words += f"; {TAKEN}"
-    elif trouble := refusal_trouble(words):
-        words += f"; {trouble.remedy}"
+        words += f"; {FIELDS_TAKEN}"
+    elif failure := refusal_failure(words):
+        words += f"; {failure.remedy}"
     return words, False, no_namespace
 
 
-def _status(message: str) -> dict:
-    """The Status object that kubernetes.core puts into its message as printed bytes; empty where there is none."""
+def _status(message: str) -> Facts:
+    """The Status object that kubernetes.core prints, as bytes, into its message; {} without one."""
     found = re.search(r"object: (b?['\"].*['\"])\s*$", message, re.DOTALL)
     try:
         raw = ast.literal_eval(found.group(1)) if found else message.partition("object: ")[2]

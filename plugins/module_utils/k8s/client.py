@@ -1,24 +1,22 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection to a Kubernetes API server: kubernetes.core's options in, plain requests out, clear lines on failure."""
+"""The connection to a Kubernetes API server, made from kubernetes.core's options. Every failure is a ClusterError of one line."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
+import typing as t
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
-from ansible_collections.kubernetes.core.plugins.module_utils.k8s.client import (
-    _create_auth_spec,
-    _create_configuration,
-    _create_headers,
-)
 
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, dig, mapping, text
+from . import compat
 from .errors import ClusterError, explain, missing_library, not_an_api_server, refusal
 
 try:
@@ -29,87 +27,95 @@ try:
 except ImportError:
     LIBRARIES = False
 
+Item = t.TypeVar("Item")
+Result = t.TypeVar("Result")
+
 FIELD_MANAGER = "llm_d.inference"
-CONNECT_TIMEOUT = 10.0
-READ_TIMEOUT = 60.0
+CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0  # seconds
 THREADS = 6
-PAGE = "500"  # objects of one page of a list
-BUSY_TRIES, BUSY_PAUSE = 20, 0.5
+PAGE = "500"  # objects per page of a list
+BUSY_TRIES, BUSY_PAUSE = 20, 0.5  # retries of a 429, seconds between them
 
 
-def auth_spec() -> dict:
+def auth_spec() -> Facts:
     """The connection options of kubernetes.core, for an argument_spec."""
     return {name: dict(spec) for name, spec in AUTH_ARG_SPEC.items()}
 
 
-def connect(module) -> Cluster:
-    """A Cluster from a module's parameters and K8S_AUTH_*. No request is sent yet. Raises ClusterError."""
+def connect(module: t.Any) -> Cluster:
+    """A Cluster from a module's parameters and K8S_AUTH_*. Sends no request. Raises ClusterError."""
     if not LIBRARIES:
         raise missing_library("kubernetes", "kubernetes")
-    auth = _create_auth_spec(module)
-    source = _source(auth, getattr(module, "no_log_values", ()))
+    options = compat.connection_options(module)
+    source = _source(options, getattr(module, "no_log_values", ()))
     try:
-        configuration = _create_configuration(auth)
+        configuration = compat.configuration(options)
         if not str(configuration.host).startswith(("https://", "http://")):
             raise ClusterError(f"the Kubernetes API server {configuration.host!r} is no URL; write it as https://host:port")
         configuration.connection_pool_maxsize = THREADS
-        headers = _create_headers(module)
-        return Cluster(configuration, headers, source)
+        return Cluster(configuration, compat.impersonation_headers(module), source)
     except Exception as exc:
         raise explain(exc, source=source) from exc
 
 
-def _source(auth: dict, blotted) -> str:
-    """Where the connection was read from, in words. blotted: texts that Ansible will blot out of any message."""
-    kubeconfig = auth.get("kubeconfig") or ("" if auth.get("host") else os.environ.get("KUBECONFIG", ""))
+def _source(options: Facts, masked: Collection[str]) -> str:
+    """Where the connection is read from, for errors. masked: texts that Ansible masks in every message."""
+    kubeconfig = options.get("kubeconfig") or ("" if options.get("host") else os.environ.get("KUBECONFIG", ""))
     if isinstance(kubeconfig, dict):
         return "the given kubeconfig"
-    if not kubeconfig or kubeconfig not in blotted:
+    if not kubeconfig or kubeconfig not in masked:
         return f"kubeconfig {kubeconfig}" if kubeconfig else ""
-    # the option counts as a secret, since a kubeconfig may also be given inline; the halves of its path do not
+    # The option is no_log, since a kubeconfig may be given inline. The two halves of its path are not masked.
     folder, name = os.path.split(os.path.abspath(os.path.expanduser(kubeconfig)))
     return f"kubeconfig {name} in {folder}"
 
 
 class Cluster:
-    """Plain requests to one API server. Safe to use from several threads.
+    """Requests to one API server. Thread-safe.
 
-    Every method raises ApiError for a refusal and ClusterError for anything else that goes wrong.
+    Every method raises ApiError when the API server refuses a request, and ClusterError for any other failure.
     """
 
-    def __init__(self, configuration, headers: dict, source: str = ""):
-        self.server = configuration.host
+    def __init__(self, configuration: t.Any, headers: Facts, source: str = "") -> None:
+        self.server: str = configuration.host
         self.source = source
         self._configuration = configuration
         self._client = kubernetes.client.ApiClient(configuration)
         self._pool = self._client.rest_client.pool_manager
         self._headers = {"Accept": "application/json", "User-Agent": FIELD_MANAGER}
         self._headers.update({name: ",".join(value) if isinstance(value, list) else value for name, value in headers.items()})
-        self._apis: dict[str, dict[str, dict]] = {}
+        self._apis: dict[str, dict[str, Facts]] = {}
 
-    def request(self, method: str, path: str, query: dict | None = None, body: bytes | dict | None = None, **options) -> dict:
-        """One request; returns the decoded object. options: content_type, accept, timeout (seconds), raw (return text)."""
+    def request(self, method: str, path: str, query: Facts | None = None, body: bytes | Facts | None = None, **options: t.Any) -> Facts:
+        """The object that one request returns. options: content_type, accept, timeout (seconds)."""
+        data = self._succeed(method, path, query, body, options)
+        try:
+            decoded = json.loads(data)
+        except ValueError:
+            decoded = None
+        if not isinstance(decoded, dict):
+            raise not_an_api_server(self.server, data)
+        return decoded
+
+    def read_text(self, path: str, query: Facts | None = None, **options: t.Any) -> str:
+        """The text that a GET returns, such as a log. options: as for request."""
+        return self._succeed("GET", path, query, None, options).decode("utf-8", "replace")
+
+    def _succeed(self, method: str, path: str, query: Facts | None, body: bytes | Facts | None, options: Facts) -> bytes:
         answer = self.send(method, path, query, body, options)
         for _attempt in range(BUSY_TRIES):
-            # 429 is the server's own word to come again: it sheds load, or opens the storage of a kind that is a second old
+            # 429 asks for a retry: the API server sheds load, or still opens the storage of a new kind.
             if answer.status != 429:
                 break
             time.sleep(BUSY_PAUSE)
             answer = self.send(method, path, query, body, options)
         if not 200 <= answer.status < 300:
             raise refusal(answer.status, answer.data, self.server, f"{method} {path}")
-        if options.get("raw"):
-            return answer.data.decode("utf-8", "replace")
-        try:
-            data = json.loads(answer.data)
-        except ValueError:
-            data = None
-        if not isinstance(data, dict):
-            raise not_an_api_server(self.server, answer.data)
+        data: bytes = answer.data
         return data
 
-    def send(self, method, path, query, body, options):
-        """One request as `request` takes it; returns urllib3's answer, whatever its status."""
+    def send(self, method: str, path: str, query: Facts | None, body: bytes | Facts | None, options: Facts) -> t.Any:
+        """The urllib3 response to one request, whatever its status. Arguments as for request."""
         headers = dict(self._headers)
         if options.get("accept"):
             headers["Accept"] = options["accept"]
@@ -120,34 +126,33 @@ class Cluster:
         url = self.server.rstrip("/") + path + ("?" + urlencode(query) if query else "")
         timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT, read=options.get("timeout") or READ_TIMEOUT)
         try:
-            # asked each time: a token of an exec plugin or of a pod is renewed under way
+            # Read for each request, since tokens of exec plugins and of pods are renewed.
             for setting in self._configuration.auth_settings().values():
                 headers[setting["key"]] = setting["value"]
             return self._pool.request(method, url, body=body, headers=headers, timeout=timeout, retries=False)
         except Exception as exc:
             raise explain(exc, where=self.server, source=self.source) from exc
 
-    def websocket(self, path: str, protocol: str):
-        """A GET that becomes a WebSocket of this protocol, as websocket-client has it; the caller's to close."""
-        # here, because few need it, and it takes a websocket library along
-        from kubernetes.stream import ws_client
+    def websocket(self, path: str, protocol: str) -> t.Any:
+        """An open WebSocket (websocket-client) of this subprotocol. The caller closes it."""
+        # Imported here: few modules need it, and it imports a WebSocket library.
         from websocket import WebSocketBadStatusException
 
         url = "ws" + self.server.rstrip("/").removeprefix("http") + path
         try:
             headers = {setting["key"]: setting["value"] for setting in self._configuration.auth_settings().values()}
-            return ws_client.create_websocket(self._configuration, url, {**headers, "sec-websocket-protocol": protocol})
+            return compat.open_websocket(self._configuration, url, {**headers, "sec-websocket-protocol": protocol})
         except WebSocketBadStatusException as exc:
             raise refusal(exc.status_code, exc.resp_body or b"", self.server, f"GET {path}") from exc
         except Exception as exc:
             raise explain(exc, where=self.server, source=self.source) from exc
 
-    def get(self, path: str, query: dict | None = None, **options) -> dict:
+    def get(self, path: str, query: Facts | None = None, **options: t.Any) -> Facts:
         """GET one object or list."""
         return self.request("GET", path, query, **options)
 
-    def find(self, path: str, query: dict | None = None, **options) -> dict | None:
-        """GET one object or list; None when it, or its kind, is not there."""
+    def find(self, path: str, query: Facts | None = None, **options: t.Any) -> Facts | None:
+        """GET one object or list; None when it, or its kind, does not exist."""
         try:
             return self.request("GET", path, query, **options)
         except ClusterError as exc:
@@ -155,9 +160,10 @@ class Cluster:
                 return None
             raise
 
-    def listed(self, path: str, kind: str | None = None, query: dict | None = None) -> list[dict]:
-        """Every object of a list, page by page, with its kind where one is given, which lists leave out; none where the kind is not known."""
-        found, more = [], ""
+    def listed(self, path: str, kind: str | None = None, query: Facts | None = None) -> list[Facts]:
+        """Every object of a list, read in pages; [] for an unknown kind. kind: set on each object, since items of a list lack it."""
+        found: list[Facts] = []
+        more = ""
         while True:
             answer = mapping(self.find(path, {**(query or {}), "limit": PAGE, **({"continue": more} if more else {})}))
             found += [{**item, "kind": kind} if kind else item for item in dicts(answer.get("items"))]
@@ -165,13 +171,13 @@ class Cluster:
             if not more:
                 return found
 
-    def apply(self, path: str, document: bytes, **options) -> dict:
-        """Server-side apply of one document, YAML or JSON, under our field manager; conflicts are won."""
+    def apply(self, path: str, document: bytes, **options: t.Any) -> Facts:
+        """Server-side apply of one YAML or JSON document as FIELD_MANAGER; takes over conflicting fields."""
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
         return self.request("PATCH", path, query, document, content_type="application/apply-patch+yaml", **options)
 
-    def resource(self, api_version: str, kind: str, refresh: bool = False) -> dict | None:
-        """What discovery says of a kind: {name (the plural), namespaced, ...}; None when the server does not know it."""
+    def resource(self, api_version: str, kind: str, refresh: bool = False) -> Facts | None:
+        """The APIResource of a kind from discovery: {name (the plural), namespaced, ...}; None when the server does not serve it. Cached unless refresh."""
         if refresh or api_version not in self._apis:
             prefix = "/api/" if "/" not in api_version else "/apis/"
             found = self.find(prefix + api_version) or {}
@@ -179,7 +185,7 @@ class Cluster:
         return self._apis[api_version].get(kind)
 
     def path(self, api_version: str, kind: str, namespace: str | None = None, name: str | None = None) -> str | None:
-        """The URL path of a kind, or of one object of it; None when the server does not know the kind."""
+        """The URL path of a kind, or of one object of it; None when the server does not serve the kind."""
         resource = self.resource(api_version, kind)
         if resource is None:
             return None
@@ -189,8 +195,8 @@ class Cluster:
         path += "/" + resource["name"]
         return f"{path}/{name}" if name else path
 
-    def parallel(self, function, items: list) -> list:
-        """function(item) for every item, a few at a time, results in order; the first error is raised."""
+    def parallel(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """function(item) for every item, THREADS at a time, in order. Raises the first error."""
         if len(items) < 2:
             return [function(item) for item in items]
         with ThreadPoolExecutor(max_workers=THREADS) as pool:

@@ -1,15 +1,18 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""CRD bundles: find the documents in text, read their names, compare versions, decide what to do. Computes only.
+"""Bundles of CRDs: their documents, names and versions, and which action a cluster needs. Pure.
 
-The text is cut, not parsed: a megabyte of YAML takes ten seconds to parse in Python, and the API server reads YAML itself.
+YAML is split as text, not parsed: Python needs ten seconds to parse a megabyte of it, and the API server accepts YAML.
 """
 
 from __future__ import annotations
 
 import re
+import typing as t
 from dataclasses import dataclass
+
+from ..common.objects import Facts
 
 BUNDLE = "llm-d.ai/bundle"
 BUNDLE_VERSION = "llm-d.ai/bundle-version"
@@ -25,7 +28,7 @@ _VERSION = re.compile(r"^v?(\d+(?:\.\d+)*)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$")
 
 @dataclass(frozen=True)
 class Document:
-    """One CustomResourceDefinition as text: its name (plural.group) and the YAML."""
+    """One CRD: its name (plural.group) and its YAML."""
 
     name: str
     text: str
@@ -40,9 +43,9 @@ class Document:
 
 
 def documents(text: str, source: str) -> tuple[list[Document], list[str]]:
-    """CRDs in a YAML stream, and the kinds of the documents that are something else.
+    """(the CRDs in a YAML stream, the kinds of its other documents).
 
-    Raises ValueError, naming the source, for a CRD whose name cannot be found.
+    Raises ValueError, naming the source, for a document without a kind and for a CRD without a name.
     """
     crds: list[Document] = []
     others: list[str] = []
@@ -64,7 +67,7 @@ def documents(text: str, source: str) -> tuple[list[Document], list[str]]:
 
 
 def annotate(document: Document, annotations: dict[str, str]) -> Document:
-    """The document with annotations added to its metadata. Values are written as quoted strings."""
+    """The document with annotations added to its metadata, as quoted strings."""
     metadata = _METADATA.search(document.text)
     if metadata is None or not annotations:
         return document
@@ -76,8 +79,8 @@ def annotate(document: Document, annotations: dict[str, str]) -> Document:
     return Document(document.name, document.text[:start] + body + document.text[end:])
 
 
-def version_key(version: str) -> tuple | None:
-    """A key by which versions sort as semver does; None for text that is no version. A leading v is ignored."""
+def version_key(version: str) -> tuple[t.Any, ...] | None:
+    """A sort key in the order of semver; None for text that is not a version. A leading v is ignored."""
     match = _VERSION.match(version.strip())
     if match is None:
         return None
@@ -85,16 +88,16 @@ def version_key(version: str) -> tuple | None:
     while numbers and numbers[-1] == 0:
         numbers.pop()
     pre = match.group(2)
-    # a pre-release sorts before its release; its numeric parts before its words
+    # A pre-release sorts before its release, its numeric parts before its alphanumeric ones.
     parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in pre.split(".")) if pre else ()
     return (tuple(numbers), pre is None, parts)
 
 
-def decide(bundle: dict, installed: dict[str, dict], names: list[str] | None) -> dict:
-    """What to do with a bundle.
+def decide(bundle: Facts, installed: dict[str, Facts], names: list[str] | None) -> Facts:
+    """The action for a bundle.
 
-    bundle: {name, version, annotation, probe}; installed: annotations of each CRD there is, by CRD name;
-    names: the CRDs that the bundle holds, None when they are not known yet.
+    bundle: {name, version, annotation, probe}; installed: annotations of the CRDs in the cluster, by CRD name;
+    names: the CRDs in the bundle, None when they are not known yet.
     Returns {action: install|upgrade|repair|adopt|keep, installed: version or "", missing: [names]}.
     """
     there = installed.get(bundle["probe"])
@@ -110,13 +113,13 @@ def decide(bundle: dict, installed: dict[str, dict], names: list[str] | None) ->
     elif have < want:
         action = "upgrade"
     else:
-        # what an older bundle lacks by design is not missing in a newer one
+        # A newer bundle may have dropped a CRD on purpose: only CRDs of the same version can be missing.
         action = "repair" if missing and have == want else "keep"
     return {"action": action, "installed": found.removeprefix("v"), "missing": missing}
 
 
-def whose(metadata: dict, manager: str) -> str:
-    """Who made a definition, as far as it is not only `manager`: empty when it is ours alone. Its status is the API server's in any case."""
+def other_managers(metadata: Facts, manager: str) -> str:
+    """Field managers of a CRD other than `manager`, without those of its status; empty when `manager` alone applied it."""
     makers = [entry for entry in metadata.get("managedFields") or [] if not entry.get("subresource")]
     others = sorted({str(entry.get("manager")) for entry in makers if entry.get("manager") != manager})
     if not any(entry.get("manager") == manager and entry.get("operation") == "Apply" for entry in makers):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every way in which talking to a cluster can fail, each told in one line: what, where, what to do."""
+"""Failures of requests to an API server, each as one line: what is wrong, where, what to do."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..common.text import one_line
 
 
 class ClusterError(Exception):
-    """A failure whose text is one line, fit to be shown to a user as it is."""
+    """A failure. Its text is one line for the user."""
 
 
 class ApiError(ClusterError):
-    """The API server answered, and the answer is a refusal.
+    """The API server refused a request.
 
     status: HTTP status; reason: the Status object's reason, such as NotFound; message: its message.
     """
@@ -30,12 +30,12 @@ class ApiError(ClusterError):
 
 
 class CutError(ClusterError):
-    """A connection that ended before the answer did."""
+    """The connection was closed before the response was complete."""
 
 
 _LIBRARY = "the Python library '{name}' is missing for {python}: install it there (pip install {package}) or point ansible_python_interpreter elsewhere"
 _NETWORK = (
-    # class names of urllib3 (any may be wrapped in another), what to say, what to do
+    # class names of urllib3 exceptions, which may wrap each other; what is wrong; what to do
     (("NameResolutionError",), "its host name does not resolve", "correct the server in the kubeconfig (or K8S_AUTH_HOST), or DNS"),
     (("ProxyError",), "the proxy refused or could not be reached", "correct K8S_AUTH_PROXY, or name the server in K8S_AUTH_NO_PROXY"),
     (("ConnectTimeoutError",), "no answer to a connection", "check address, VPN and firewall"),
@@ -46,14 +46,14 @@ _NETWORK = (
 
 
 def missing_library(name: str, package: str) -> ClusterError:
-    """The error for a Python library that is not there."""
+    """The error for a Python library that is not installed."""
     return ClusterError(_LIBRARY.format(name=name, package=package, python=sys.executable))
 
 
 def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterError:
-    """Turn any exception of connecting or asking into a ClusterError.
+    """The ClusterError for any exception of connecting or of a request.
 
-    where: the server's URL, when known; source: where the connection was read from, such as 'kubeconfig /x'.
+    where: the server's URL, when known; source: where the connection was read from, such as `kubeconfig /x`.
     """
     if isinstance(exc, ClusterError):
         return exc
@@ -74,13 +74,13 @@ def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterErr
 
 
 def refusal(status: int, body: bytes | str, where: str, action: str) -> ApiError:
-    """The error for an HTTP status that is not a success. action: what was asked, such as 'PATCH /api/v1/namespaces/x'."""
+    """The error for an HTTP status other than 2xx. action: such as `PATCH /api/v1/namespaces/x`."""
     reason, message = _status(body)
     detail = one_line(message) if message else one_line(_printable(body), 160)
     if status == 401:
         text = f"the Kubernetes API server {where} does not accept the credentials (401): the token or certificate is wrong or has expired; log in again"
     elif status == 403:
-        text = f"the Kubernetes API server {where} forbids {action} (403): {detail}; grant the right, or use an account that has it"
+        text = f"the Kubernetes API server {where} forbids {action} (403): {detail}; grant the permission, or use an account that has it"
     elif "HTTP request to an HTTPS server" in detail:
         text = f"the Kubernetes API server {where} speaks TLS: write its URL with https://"
     elif status in (429, 503, 504):
@@ -91,7 +91,7 @@ def refusal(status: int, body: bytes | str, where: str, action: str) -> ApiError
 
 
 def not_an_api_server(where: str, body: bytes | str) -> ClusterError:
-    """The error for an answer that is no Kubernetes object."""
+    """The error for a response that is not a Kubernetes object."""
     return ClusterError(
         f"{where} does not answer like a Kubernetes API server (it said: {one_line(_printable(body), 80)!r}); "
         "correct the server in the kubeconfig (or K8S_AUTH_HOST), or the proxy"
@@ -99,7 +99,7 @@ def not_an_api_server(where: str, body: bytes | str) -> ClusterError:
 
 
 def _status(body: bytes | str) -> tuple[str, str]:
-    """Reason and message of a Status object, empty where the body is none."""
+    """(reason, message) of a Status object; empty for any other body."""
     try:
         data = json.loads(body)
     except ValueError:
@@ -114,7 +114,7 @@ def _printable(body: bytes | str) -> str:
 
 
 def _names(exc: BaseException) -> set[str]:
-    """Class names of an exception and of all that it carries: urllib3 wraps, sometimes three deep."""
+    """Class names of an exception and of those it wraps; urllib3 wraps up to three deep."""
     found: set[str] = set()
     todo: list[object] = [exc]
     while todo and len(found) < 20:
@@ -128,7 +128,7 @@ def _names(exc: BaseException) -> set[str]:
 
 def _tls(text: str) -> str:
     if re.search(r"mismatch|doesn't match|does not match|not valid for", text):
-        return "its certificate bears another name; use a name that the certificate bears, or set tls-server-name in the kubeconfig"
+        return "its certificate is for another name; use a name in the certificate, or set tls-server-name in the kubeconfig"
     if "CERTIFICATE_VERIFY_FAILED" in text or "certificate verify failed" in text:
         why = re.search(r"certificate verify failed: ([^(\[]+)", text)
         detail = one_line(why.group(1)) if why else "it is not signed by a known CA"

@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Known failures by their words: in the log of a program, in the answer to a request, in the refusal of the API server. Data; computes nothing.
+"""Patterns of known failures: in logs of programs, in HTTP responses, in refusals of the API server. Data only.
 
-In each table the first pattern that matches wins, so the special stands before the general.
+In each table the first pattern that matches wins, so specific patterns come before general ones.
 """
 
 from __future__ import annotations
 
-# pattern in a log, code of the catalogue, remedy
+# pattern in a log, code, remedy
 LOGS = (
     (
         r'no matches for kind \\*"Inference(Model|Objective|ModelRewrite|Pool)\b|if kind is a CRD, it should be installed',
@@ -54,7 +54,7 @@ LOGS = (
         "dns",
         "check the cluster's DNS (CoreDNS) and the name in the message",
     ),
-    # a proxy of Envoy Gateway finds its control plane by name, and this is all that it says where the name has no address
+    # All that a proxy of Envoy Gateway logs when the DNS name of its control plane does not resolve.
     (
         r"gRPC config stream to xds_cluster closed.*no healthy upstream",
         "dns",
@@ -109,21 +109,21 @@ LOGS = (
     (r"address already in use|EADDRINUSE", "port", "two processes of the pod want one port: give them different ports"),
     (r"Permission denied", "F49", "set fsGroup for the volume, or mount it where the image may write"),
     (r"KeyboardInterrupt: terminated", "F19", "a probe ended it while it was loading: raise the startup probe's failureThreshold, or stage the model before"),
-    # the wrappers and the merely suspicious come last: their cause, if it is known, stands above
+    # Errors that wrap another, or only hint at one, come last: a known cause is above.
     (r"EngineCore encountered a fatal error|EngineDeadError", "V10", "read the first error in the log, then restart the server"),
     (r"Engine core initialization failed|EngineCore failed to start", "V11", "the cause is further up in the log: look for the first traceback"),
     (r"No available shared memory broadcast block found", "V3", "a worker is stuck: look at the other ranks; while a model is first compiled it is no fault"),
 )
 
-# status or None for any, pattern in the body, code, what it means, remedy; a signature comes before a bare status
-ANSWERS = (
-    (None, r"ext_proc|ext-proc", "F11", "the gateway cannot talk to the endpoint picker", "let both sides agree on TLS, and look whether the picker is ready"),
+# status or None for any, pattern in the body, code, what it means, remedy; patterns come before bare statuses
+RESPONSES = (
+    (None, r"ext_proc|ext-proc", "F11", "the gateway cannot talk to the endpoint picker", "let both sides agree on TLS, and check that the picker is ready"),
     (
         None,
         r"no healthy upstream",
         "F21",
         "the gateway has no ready server behind this route",
-        "look whether the selectors of pool and Service match ready pods",
+        "check that the selectors of pool and Service match ready pods",
     ),
     (
         None,
@@ -145,7 +145,7 @@ ANSWERS = (
     (500, r"", "answer", "the request failed inside a server or the endpoint picker", "look at the logs of both"),
 )
 
-# pattern in what the API server or an admission webhook says to a request, code, remedy
+# pattern in the message of the API server or of an admission webhook, code, remedy
 REFUSALS = (
     (
         r"managed by the Ingress Operator|openshift-ingress-operator-gatewayapi-crd-admission",

@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An object as we last applied it, read from the object itself: its managed fields say which parts are ours. Pure.
-
-Applying that again, under the same name, brings the object back to what it was then: what was added since is removed, and what others own is left alone.
-"""
+"""Field ownership of server-side apply: what a manager last applied, and how it releases spec.replicas. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +9,19 @@ import collections.abc as c
 import json
 import typing as t
 
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, dig, mapping, text
 
-Fields = dict[str, t.Any]
+REPLICA_KINDS = ("Deployment", "LeaderWorkerSet")
+REPLICAS_SUFFIX = "-replicas"  # of the field manager that takes over spec.replicas
+_NOT_OWNED = object()
 
 
-def applied(obj: c.Mapping[str, t.Any], manager: str) -> Fields | None:
-    """The definition that `manager`, or one whose name begins with it and a dot, last applied; None when it applied nothing."""
-    owned: Fields = {}
+def applied_definition(obj: c.Mapping[str, t.Any], manager: str) -> Facts | None:
+    """The definition that `manager`, or a manager named `manager.*`, last applied, read from managedFields; None when it applied nothing.
+
+    Applying it again under the same name restores the object: fields added since by that manager are removed, fields of others stay.
+    """
+    owned: Facts = {}
     for entry in dicts(dig(obj, "metadata", "managedFields")):
         name = text(entry.get("manager"))
         if entry.get("operation") == "Apply" and not entry.get("subresource") and (name == manager or name.startswith(manager + ".")):
@@ -34,24 +36,21 @@ def applied(obj: c.Mapping[str, t.Any], manager: str) -> Fields | None:
     return {"apiVersion": obj.get("apiVersion"), "kind": obj.get("kind"), **part, "metadata": {**head, **metadata}}
 
 
-def _merge(into: Fields, other: c.Mapping[str, t.Any]) -> None:
+def _merge(into: Facts, other: c.Mapping[str, t.Any]) -> None:
     for name, below in other.items():
         _merge(into.setdefault(name, {}), mapping(below))
 
 
 def _extract(value: t.Any, owned: c.Mapping[str, t.Any]) -> t.Any:
-    """The owned part of a value. A leaf is owned as a whole; `f:` leads to a field, `k:` to the element of a list with these keys, `v:` to a value in a set."""
+    """The owned part of a value, by a fieldsV1 tree: a leaf is owned as a whole; `f:` is a field, `k:` the list element with these keys, `v:` a set value."""
     inner = {name: below for name, below in owned.items() if name != "."}
     if not inner:
         return value
     if isinstance(value, dict):
         return {name[2:]: _extract(value[name[2:]], below) for name, below in inner.items() if name.startswith("f:") and name[2:] in value}
     if isinstance(value, list):
-        return [found for found in (_element(item, inner) for item in value) if found is not _NOT_OURS]
+        return [found for found in (_element(item, inner) for item in value) if found is not _NOT_OWNED]
     return value
-
-
-_NOT_OURS = object()
 
 
 def _element(item: t.Any, owned: c.Mapping[str, t.Any]) -> t.Any:
@@ -63,4 +62,40 @@ def _element(item: t.Any, owned: c.Mapping[str, t.Any]) -> t.Any:
                 return {**keys, **_extract(item, below)} if below else dict(item)
         elif kind == "v" and json.loads(rest) == item:
             return item
-    return _NOT_OURS
+    return _NOT_OWNED
+
+
+def leaves_replicas(definition: c.Mapping[str, t.Any]) -> bool:
+    """Whether a definition omits spec.replicas, so that an autoscaler or a user owns it."""
+    return definition.get("kind") in REPLICA_KINDS and "replicas" not in mapping(definition.get("spec"))
+
+
+def release_ownership(definitions: c.Sequence[Facts], applied: c.Sequence[c.Mapping[str, t.Any]]) -> list[Facts]:
+    """Partial definitions, each with the present spec.replicas, that another field manager applies before these definitions are applied without it.
+
+    When its only owner omits a field, server-side apply resets it to its default: six replicas would become one. So another manager owns the number
+    first, with the same value; an autoscaler takes it over from that manager.
+    applied: what we last applied of these objects, as cluster_snapshot returns it.
+    """
+    numbers = {_key(item): mapping(item.get("spec")).get("replicas") for item in applied}
+    return [
+        {
+            "apiVersion": item["apiVersion"],
+            "kind": item["kind"],
+            "metadata": {key: item["metadata"][key] for key in ("name", "namespace") if key in item["metadata"]},
+            "spec": {"replicas": numbers[_key(item)]},
+        }
+        for item in definitions
+        if leaves_replicas(item) and numbers.get(_key(item)) is not None
+    ]
+
+
+def keep_replicas(definitions: c.Sequence[Facts], parts: c.Sequence[Facts]) -> list[Facts]:
+    """The definitions with spec.replicas from these parts, for a dry run, which releases no ownership."""
+    numbers = {_key(part): part["spec"] for part in parts}
+    return [{**item, "spec": {**item["spec"], **numbers[_key(item)]}} if _key(item) in numbers else item for item in definitions]
+
+
+def _key(item: c.Mapping[str, t.Any]) -> tuple[str, str, str, str]:
+    namespace, name = dig(item, "metadata", "namespace"), dig(item, "metadata", "name")
+    return text(item.get("apiVersion")), text(item.get("kind")), text(namespace), text(name)

@@ -1,26 +1,24 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the Operator Lifecycle Manager would install, held against what was approved. Pure."""
+"""InstallPlans of the Operator Lifecycle Manager, compared with what the user approved. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
-from ..common.objects import condition, dig, mapping, text
-
-Facts = dict[str, t.Any]
+from ..common.objects import Facts, condition, dig, mapping, text
 
 
-def waiting(subscription: Facts, plan: Facts | None) -> bool:
-    """Whether the manager has not said yet what it would install. One that cannot find anything has; the wait for the Subscription tells it."""
+def is_resolving(subscription: Facts, plan: Facts | None) -> bool:
+    """Whether OLM has neither an InstallPlan nor an installed version yet. False when resolution failed; readiness of the Subscription reports that."""
     status = mapping(subscription.get("status"))
     failed = condition(status, "ResolutionFailed").get("status") == "True"
     return not (plan or status.get("installedCSV") or failed)
 
 
 def refusals(subscription: Facts, plan: Facts | None, approved: t.Sequence[str]) -> list[str]:
-    """Why a plan is not approved, with what to write; empty where it is, or where nothing is left to approve."""
+    """Why a plan cannot be approved, with what to write; empty when it can, or when there is nothing to approve."""
     if plan is None or dig(plan, "spec", "approved") or dig(subscription, "status", "installedCSV"):
         return []
     names = [text(name) for name in dig(plan, "spec", "clusterServiceVersionNames") or []]

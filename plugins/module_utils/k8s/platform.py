@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cluster is, and what it has free, from what was collected of it. Pure."""
+"""The platform of a cluster, its versions and its free accelerators, from objects that were read from it. Pure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import re
 import typing as t
 from decimal import Decimal, InvalidOperation
 
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, dig, mapping, text
 
-Facts = dict[str, t.Any]
-_SUFFIXES = {"m": Decimal("0.001"), "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
-_SUFFIXES.update({f"{letter}i": 1024**power for power, letter in enumerate("KMGTP", start=1)})
+_SUFFIXES = {"m": Decimal("0.001"), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9), "T": Decimal(10**12), "P": Decimal(10**15)}
+_SUFFIXES.update({f"{letter}i": Decimal(1024**power) for power, letter in enumerate("KMGTP", start=1)})
 CLOUDS = ("gke", "eks", "aks")
 
 
 def detect(facts: Facts) -> Facts:
-    """{name, version, flavour}: name is one of llm_d_platform's, flavour is what kind of Kubernetes it is in detail."""
+    """{name: a value of llm_d_platform, flavour: the distribution, such as rke2, version}."""
     version = text(facts.get("version"))
     nodes = dicts(facts.get("nodes"))
     if "config.openshift.io" in mapping(facts.get("groups")):
@@ -45,18 +44,18 @@ def detect(facts: Facts) -> Facts:
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """A version as numbers; empty for none."""
+    """The numbers of a version; () for text without one."""
     return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[-+]", version.lstrip("v"))[0]))
 
 
 def older(found: str, needed: str) -> bool:
-    """Whether one version is less than another, as far as the other says."""
+    """Whether a version is older than the one needed, compared to as many parts as that one has."""
     mine, theirs = parts(found), parts(needed)
     return mine + (0,) * (len(theirs) - len(mine)) < theirs
 
 
 def amount(quantity: t.Any) -> Decimal:
-    """A Kubernetes quantity as a number; 0 for what is none."""
+    """A Kubernetes quantity as a number; 0 for anything else."""
     match = re.fullmatch(r"([0-9.]+(?:[eE][0-9]+)?)([A-Za-z]*)", str(quantity))
     try:
         return Decimal(match.group(1)) * _SUFFIXES.get(match.group(2), 1) if match else Decimal(0)
@@ -65,7 +64,7 @@ def amount(quantity: t.Any) -> Decimal:
 
 
 def image_version(deployment: t.Any) -> str | None:
-    """The version in the image tag of a controller."""
+    """The version in the image tag of a Deployment; None without one."""
     for container in dicts(dig(deployment, "spec", "template", "spec", "containers")):
         match = re.search(r":v?(\d+\.\d+[^@]*)(@|$)", text(container.get("image")))
         if match:
@@ -74,7 +73,7 @@ def image_version(deployment: t.Any) -> str | None:
 
 
 def load_balancer(facts: Facts, platform: Facts) -> bool:
-    """Whether a Service of type LoadBalancer would get an address: a cloud, MetalLB or the like, or one that has."""
+    """Whether a Service of type LoadBalancer gets an address: in a cloud, with MetalLB or the like, or when one already has."""
     if platform["name"] in CLOUDS or platform["flavour"] == "k3s":
         return True
     if mapping(facts.get("groups")).keys() & {"metallb.io", "kube-vip.io", "cilium.io"}:
@@ -85,7 +84,7 @@ def load_balancer(facts: Facts, platform: Facts) -> bool:
 
 
 def free_accelerators(facts: Facts, resource: str) -> list[Facts]:
-    """Nodes with the resource: {node, labels, taints, allocatable, free}; what pods asked for is taken off."""
+    """Nodes with the resource: {node, labels, taints, cordoned, allocatable, free}. free: allocatable less the requests of pods."""
     used: dict[str, int] = {}
     for pod in dicts(facts.get("pods")):
         if text(dig(pod, "status", "phase")) in ("Succeeded", "Failed"):
@@ -94,16 +93,16 @@ def free_accelerators(facts: Facts, resource: str) -> list[Facts]:
         asked = sum(int(amount(mapping(dig(part, "resources", "requests")).get(resource, 0))) for part in dicts(dig(pod, "spec", "containers")))
         used[node] = used.get(node, 0) + asked
     found = []
-    for node in dicts(facts.get("nodes")):
-        total = int(amount(mapping(dig(node, "status", "allocatable")).get(resource, 0)))
+    for item in dicts(facts.get("nodes")):
+        total = int(amount(mapping(dig(item, "status", "allocatable")).get(resource, 0)))
         if total:
-            name = text(dig(node, "metadata", "name"))
+            name = text(dig(item, "metadata", "name"))
             found.append(
                 {
                     "node": name,
-                    "labels": mapping(dig(node, "metadata", "labels")),
-                    "taints": dicts(dig(node, "spec", "taints")),
-                    "cordoned": bool(dig(node, "spec", "unschedulable")),
+                    "labels": mapping(dig(item, "metadata", "labels")),
+                    "taints": dicts(dig(item, "spec", "taints")),
+                    "cordoned": bool(dig(item, "spec", "unschedulable")),
                     "allocatable": total,
                     "free": max(0, total - used.get(name, 0)),
                 }
@@ -112,7 +111,7 @@ def free_accelerators(facts: Facts, resource: str) -> list[Facts]:
 
 
 def tolerated(taint: Facts, tolerations: t.Sequence[Facts]) -> bool:
-    """Whether a pod may stand a taint, as the scheduler sees it."""
+    """Whether a pod with these tolerations is scheduled in spite of a taint, by the scheduler's rules."""
     if taint.get("effect") == "PreferNoSchedule":
         return True
     for each in tolerations:

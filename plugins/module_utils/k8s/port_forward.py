@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HTTP to a port of a Pod that the API server forwards. A forward is opened for each exchange and closed with it, however that ends."""
+"""HTTP to a port of a Pod by port-forward. Each exchange opens a forward and closes it. A transport, see http.transport.Transport."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ import threading
 import typing as t
 import urllib.request
 
-from ..http import transport
-from ..http.transport import Answer, Trouble
+from ..http.answer import Answer
+from ..http.errors import ExchangeError
+from ..http.exchange import exchange
+from ..http.transport import NoRedirect, tls_context
+from ..http.urls import AGENT, excerpt
 from .errors import ApiError
 
-PROTOCOL = "v4.channel.k8s.io"  # bytes behind the number of their channel: 0 for the port's, 1 for what goes wrong
-READ = 64 << 10  # bytes that are sent on at once
-CLOSING = 1.0  # seconds for a thread to see that its socket is shut
+PROTOCOL = "v4.channel.k8s.io"  # each message begins with its channel: 0 for data of the port, 1 for errors
+READ = 64 << 10  # bytes
+CLOSING = 1.0  # seconds to wait for a thread after its socket is shut down
 REMEDIES = {
     403: "grant get and create on pods/portforward in that namespace",
     404: "the pod is gone: look at its Deployment",
@@ -28,28 +31,28 @@ OTHER = "the API server, or a proxy before it, does not forward ports: reach the
 
 
 class Upgrader(t.Protocol):
-    """What cluster.Cluster offers."""
+    """The part of client.Cluster that is used here."""
 
     def websocket(self, path: str, protocol: str) -> t.Any:
-        """An open WebSocket, of websocket-client. Raises ApiError and ClusterError."""
+        """An open WebSocket of websocket-client. Raises ApiError and ClusterError."""
 
 
 class Forward:
-    """A forwarded port over a WebSocket: bytes written to `near` come out there, and the other way round, until `close`.
+    """A forwarded port over a WebSocket: a socket pair whose `near` end reads and writes the port, until `close`.
 
-    kubernetes.stream has one too, whose thread dies and leaves its connection open when the near end is closed while something is on its way.
+    The one of kubernetes.stream leaks its connection when the near end is closed while data is in flight.
     """
 
     def __init__(self, websocket: t.Any) -> None:
         self.near, self._far = socket.socketpair()
-        self.refusal = ""  # what the other end says of why nothing is forwarded
+        self.refusal = ""  # what the API server says when nothing is forwarded
         self._websocket = websocket
         self._threads = [threading.Thread(target=self._quietly, args=(carry,), daemon=True) for carry in (self._up, self._down)]
         for thread in self._threads:
             thread.start()
 
     def _quietly(self, carry: c.Callable[[], None]) -> None:
-        # whatever ends it, such as `close`, is the end of this direction, and the near end sees it as such
+        # Whatever ends it, such as `close`, ends this direction; the near end reads end of file.
         with contextlib.suppress(Exception):
             carry()
 
@@ -63,7 +66,7 @@ class Forward:
             while data := self._websocket.recv():
                 channel, data = data[0], data[1:]
                 if channel not in begun:
-                    begun.add(channel)  # the first message of each channel is the number of the port
+                    begun.add(channel)  # the first message of each channel is the port number
                 elif channel:
                     self.refusal += data.decode("utf-8", "replace")
                 else:
@@ -72,7 +75,7 @@ class Forward:
             self._far.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """The end of both directions and of their threads."""
+        """End both directions and their threads."""
         for each in (self._websocket.sock, self.near, self._far):
             with contextlib.suppress(OSError, AttributeError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -85,7 +88,7 @@ class Forward:
 
 
 class ForwardTransport:
-    """Requests to a port of a Pod. `host` is the name that the server is asked for, and that its certificate must bear. Raises ValueError for bad files."""
+    """Requests to a port of a Pod. host: the Host header, and the name its certificate must have. Raises ValueError for unreadable files."""
 
     def __init__(
         self,
@@ -103,38 +106,38 @@ class ForwardTransport:
         self._cluster, self._path = cluster, f"/api/v1/namespaces/{namespace}/pods/{pod}/portforward?ports={port}"
         self.where = f"Pod {namespace}/{pod}:{port} (port-forward)"
         self._url = f"{scheme}://{host}:{port}"
-        self._tls = transport.tls(ca_path, validate_certs, client_cert, client_key) if scheme == "https" else None
+        self._tls = tls_context(ca_path, validate_certs, client_cert, client_key) if scheme == "https" else None
 
     def request(
         self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None, timeout: float = 10.0, until: bytes | None = None
     ) -> Answer:
-        """One exchange that takes `timeout` seconds at most."""
+        """See Transport."""
         what = f"{method} {path} of {self.where}"
-        request = urllib.request.Request(self._url + path, data=body, method=method, headers={"User-Agent": transport.AGENT, **(headers or {})})
+        request = urllib.request.Request(self._url + path, data=body, method=method, headers={"User-Agent": AGENT, **(headers or {})})
         with contextlib.closing(_Held(lambda: self._open(what))) as held:
-            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), transport.NoRedirect(), _Handler(held, self._tls))
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect(), _Handler(held, self._tls))
             try:
-                return transport.exchange(what, opener, request, timeout, until)
-            except Trouble as trouble:
-                if held.refusal and trouble.kind in ("closed", "truncated", "network", "tls"):
-                    raise Trouble(
+                return exchange(what, opener, request, timeout, until)
+            except ExchangeError as failure:
+                if held.refusal and failure.kind in ("closed", "truncated", "network", "tls"):
+                    raise ExchangeError(
                         "refused",
-                        f"{what}: the port is not answered ({transport.excerpt(held.refusal)})",
+                        f"{what}: the port is not answered ({excerpt(held.refusal)})",
                         "nothing listens there yet: a vLLM listens only once its model is loaded; else check the port",
-                    ) from trouble
+                    ) from failure
                 raise
 
     def _open(self, what: str) -> Forward:
         try:
             return Forward(self._cluster.websocket(self._path, PROTOCOL))
         except ApiError as error:
-            raise Trouble("cluster", f"{what}: {transport.excerpt(str(error))}", REMEDIES.get(error.status, OTHER), error.status) from error
-        except Exception as error:  # whatever the client library throws is one clear error
-            raise Trouble("cluster", f"{what}: {transport.excerpt(str(error))}", "check the connection to the API server") from error
+            raise ExchangeError("cluster", f"{what}: {excerpt(str(error))}", REMEDIES.get(error.status, OTHER), error.status) from error
+        except Exception as error:  # the client library raises many unrelated classes
+            raise ExchangeError("cluster", f"{what}: {excerpt(str(error))}", "check the connection to the API server") from error
 
 
 class _Held:
-    """The forward of one exchange: opened by its thread, closed by the caller, also while the thread still waits for it."""
+    """The forward of one exchange: opened by its thread, closed by the caller, even while the thread still waits for it."""
 
     def __init__(self, open_: c.Callable[[], Forward]) -> None:
         self._open = open_
@@ -154,11 +157,11 @@ class _Held:
 
     @property
     def refusal(self) -> str:
-        """Why nothing is forwarded; empty when all is well."""
+        """Why nothing is forwarded; empty when the port is."""
         return self._forward.refusal if self._forward else ""
 
     def close(self) -> None:
-        """The end of the forward, and of a thread that waits for bytes from it."""
+        """Close the forward, which ends a thread that waits for bytes from it."""
         with self._lock:
             self._closed, forward = True, self._forward
         if forward:
@@ -166,7 +169,7 @@ class _Held:
 
 
 class _Connection(http.client.HTTPConnection):
-    """Its socket is the near end of a forward."""
+    """A connection whose socket is the near end of a forward."""
 
     def __init__(self, host: str, held: _Held, tls: t.Any, timeout: float) -> None:
         super().__init__(host, timeout=timeout)
@@ -179,13 +182,16 @@ class _Connection(http.client.HTTPConnection):
 
 
 class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    """Both schemes, by way of a forward; being both handlers, it stands in for both."""
+    """Opens http and https URLs over a forward; as a subclass of both default handlers it replaces both."""
 
     def __init__(self, held: _Held, tls: t.Any) -> None:
         super().__init__()
         self._held, self._tls = held, tls
 
     def http_open(self, req: urllib.request.Request) -> t.Any:
-        return self.do_open(lambda host, timeout, **_options: _Connection(host, self._held, self._tls, timeout), req)
+        def connection(host: str, /, *, timeout: t.Any = None, **_options: t.Any) -> _Connection:
+            return _Connection(host, self._held, self._tls, timeout)
+
+        return self.do_open(connection, req)
 
     https_open = http_open

@@ -1,34 +1,34 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looking at objects of a cluster with few requests: the objects, their pods, events and logs."""
+"""Read objects with few requests, and their pods, events and logs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..common.objects import dicts, dig, generation, mapping, number, text
+from ..common.objects import Facts, dicts, dig, generation, mapping, number, text
 from .client import Cluster
 from .errors import ApiError, ClusterError
 
-# large ones: each is fetched by name, never as a list
+# Large objects: each is read by name, never as a list.
 HEAVY = ("CustomResourceDefinition", "Secret")
-# how providers label the pods of a gateway: the Gateway API's own label, then Envoy Gateway's pair
+# Labels of the pods of a gateway: the Gateway API's own label, then Envoy Gateway's pair.
 GATEWAY_PODS = (
     "gateway.networking.k8s.io/gateway-name={name}",
     "gateway.envoyproxy.io/owning-gateway-name={name},gateway.envoyproxy.io/owning-gateway-namespace={namespace}",
 )
-# what operators of accelerators act on, with the namespace of the operator's DaemonSets; its own where that is empty
+# Objects that accelerator operators act on, with the namespace of the operator's DaemonSets; empty: the object's own namespace.
 OPERATED = {("habanalabs.habana.ai", "ClusterPolicy"): "habana-ai-operator", ("amd.com", "DeviceConfig"): ""}
 REVISION = "deployment.kubernetes.io/revision"
-# labels that LeaderWorkerSet gives to all that it makes
+# Labels that LeaderWorkerSet sets on everything it creates.
 GROUPS = "leaderworkerset.sigs.k8s.io"
 GROUP_REVISION = f"{GROUPS}/template-revision-hash"
 
 
 @dataclass(frozen=True)
 class Ref:
-    """Which object: by name, by labels (all that bear them), or every one of the kind, of which one at least has to be there."""
+    """Which objects: one by name, all with some labels, or (every) all of the kind, of which one at least must exist."""
 
     api_version: str
     kind: str
@@ -43,12 +43,13 @@ class Ref:
         return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
 
 
-def references(items: list[dict]) -> list[Ref]:
+def references(items: list[Facts]) -> list[Ref]:
     """Refs of definitions, of objects, or of short forms {api_version, kind, name, namespace, label_selector, every}.
 
     Raises ClusterError naming every element that is incomplete.
     """
-    refs, problems = [], []
+    refs: list[Ref] = []
+    problems: list[str] = []
     for index, item in enumerate(items):
         metadata = mapping(item.get("metadata"))
         labels = item.get("label_selector") or ""
@@ -73,33 +74,33 @@ def references(items: list[dict]) -> list[Ref]:
 
 
 class Observer:
-    """Reads the objects behind some Refs, and what belongs to them.
+    """Reads the objects of some Refs, and their pods, events and logs.
 
-    skip_forbidden: what may not be read counts as not there; `forbidden` tells for which refs, and what the API server said.
+    skip_forbidden: what the account may not read counts as absent; `forbidden` has these refs with the message of the API server.
     """
 
-    def __init__(self, cluster: Cluster, refs: list[Ref], skip_forbidden: bool = False):
+    def __init__(self, cluster: Cluster, refs: list[Ref], skip_forbidden: bool = False) -> None:
         self.cluster = cluster
         self._skip_forbidden = skip_forbidden
         self.forbidden: dict[Ref, str] = {}
         self.refs = refs
-        self._groups: dict[tuple, list[Ref]] = {}
+        self._groups: dict[tuple[str, ...], list[Ref]] = {}
         for ref in refs:
             key = (ref.api_version, ref.kind, ref.namespace, ref.labels, ref.name if ref.kind in HEAVY else "")
             self._groups.setdefault(key, []).append(ref)
 
-    def fetch(self) -> dict[Ref, list[dict]]:
-        """The objects of each Ref: none, one, or all that bear its labels. One request per kind and namespace."""
-        found: dict[Ref, list[dict]] = {}
+    def fetch(self) -> dict[Ref, list[Facts]]:
+        """The objects of each Ref: none, one, or all with its labels. One request per kind and namespace."""
+        found: dict[Ref, list[Facts]] = {}
         for part in self.cluster.parallel(self._group, list(self._groups.values())):
             found.update(part)
         return found
 
     def known(self, ref: Ref, refresh: bool = False) -> bool:
-        """True when the API server serves the kind."""
+        """Whether the API server serves the kind."""
         return self.cluster.resource(ref.api_version, ref.kind, refresh) is not None
 
-    def _group(self, refs: list[Ref]) -> dict[Ref, list[dict]]:
+    def _group(self, refs: list[Ref]) -> dict[Ref, list[Facts]]:
         first = refs[0]
         single = len(refs) == 1 and bool(first.name) and not first.labels
         path = self.cluster.path(first.api_version, first.kind, first.namespace, first.name if single else None)
@@ -114,19 +115,19 @@ class Observer:
             self.forbidden.update(dict.fromkeys(refs, str(exc)))
         items = [answer] if single and answer else dicts(mapping(answer).get("items"))
         for item in items:
-            # items of a list do not tell what they are
+            # Items of a list lack these.
             item.setdefault("apiVersion", first.api_version)
             item.setdefault("kind", first.kind)
             mapping(item.get("metadata")).pop("managedFields", None)
         if first.labels:
-            return {ref: items for ref in refs}
+            return dict.fromkeys(refs, items)
         by_name = {dig(item, "metadata", "name"): item for item in items}
         return {ref: items if ref.every else [by_name[ref.name]] if ref.name in by_name else [] for ref in refs}
 
-    def pods(self, obj: dict) -> list[dict]:
-        """Pods of the present revision of a workload, or of a Gateway's proxy; none where they may not be read.
+    def pods(self, obj: Facts) -> list[Facts]:
+        """Pods of the current revision of a workload, or of a Gateway's proxy; [] when they cannot be read.
 
-        None either while the controller has not seen the present generation: what it calls the newest revision then is the one before.
+        Also [] until the controller has observed the current generation, since until then its newest revision is the one before.
         """
         namespace, kind = text(dig(obj, "metadata", "namespace")), text(obj.get("kind"))
         if kind == "Pod":
@@ -153,8 +154,8 @@ class Observer:
             return [pod for pod in pods if dig(pod, "metadata", "labels", "controller-revision-hash") == revision]
         return [pod for pod in pods if owned(pod, obj)]
 
-    def _group_pods(self, obj: dict, namespace: str) -> list[dict]:
-        """Leaders and workers of the present revision, which the StatefulSet of the leaders tells; it bears the name of the LeaderWorkerSet."""
+    def _group_pods(self, obj: Facts, namespace: str) -> list[Facts]:
+        """Leaders and workers of the current revision, which is a label of the StatefulSet of the leaders, named like the LeaderWorkerSet."""
         if number(dig(obj, "status", "observedGeneration")) < generation(obj):
             return []
         name = text(dig(obj, "metadata", "name"))
@@ -162,15 +163,15 @@ class Observer:
         revision = next((dig(entry, "metadata", "labels", GROUP_REVISION) for entry in sets if dig(entry, "metadata", "name") == name), None)
         return self._list(f"/api/v1/namespaces/{namespace}/pods", f"{GROUPS}/name={name},{GROUP_REVISION}={revision}") if revision else []
 
-    def _gateway_pods(self, name: str, namespace: str) -> list[dict]:
+    def _gateway_pods(self, name: str, namespace: str) -> list[Facts]:
         for selector in GATEWAY_PODS:
             found = self._list("/api/v1/pods", selector.format(name=name, namespace=namespace))
             if found:
                 return found
         return []
 
-    def events(self, obj: dict) -> list[dict]:
-        """Events of one object, the oldest first."""
+    def events(self, obj: Facts) -> list[Facts]:
+        """Events of one object, oldest first."""
         namespace = text(dig(obj, "metadata", "namespace")) or "default"
         fields = f"involvedObject.uid={text(dig(obj, 'metadata', 'uid'))}"
         try:
@@ -179,37 +180,37 @@ class Observer:
             return []
         return dicts(mapping(found).get("items"))
 
-    def log(self, pod: dict, container: str, lines: int, previous: bool = False) -> str:
-        """The end of a container's log; empty where there is none. Secrets are still in it."""
+    def log(self, pod: Facts, container: str, lines: int, previous: bool = False) -> str:
+        """The last lines of a container's log, with secrets; empty when it cannot be read."""
         name, namespace = text(dig(pod, "metadata", "name")), text(dig(pod, "metadata", "namespace"))
         query = {"container": container, "tailLines": str(lines), "limitBytes": "200000"}
         if previous:
             query["previous"] = "true"
         try:
-            return self.cluster.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}/log", query, raw=True, timeout=10)
+            return self.cluster.read_text(f"/api/v1/namespaces/{namespace}/pods/{name}/log", query, timeout=10)
         except ClusterError:
             return ""
 
-    def _list(self, path: str, selector: str) -> list[dict]:
+    def _list(self, path: str, selector: str) -> list[Facts]:
         try:
             return dicts(mapping(self.cluster.find(path, {"labelSelector": selector})).get("items"))
         except ApiError:
-            # what cannot be read cannot colour a message; the object itself was read
+            # The object itself was read; related objects only add to messages.
             return []
 
 
-def owned(child: dict, owner: dict) -> bool:
-    """True when the owner is among the child's owner references."""
+def owned(child: Facts, owner: Facts) -> bool:
+    """Whether the owner is among the child's owner references."""
     uid = dig(owner, "metadata", "uid")
     return any(entry.get("uid") == uid for entry in dicts(dig(child, "metadata", "ownerReferences")))
 
 
-def _of_daemon_set(pod: dict) -> bool:
+def _of_daemon_set(pod: Facts) -> bool:
     return any(entry.get("kind") == "DaemonSet" for entry in dicts(dig(pod, "metadata", "ownerReferences")))
 
 
-def selector_text(selector: dict) -> str:
-    """A label selector of a workload in the form of a query."""
+def selector_text(selector: Facts) -> str:
+    """A label selector of a workload as the labelSelector of a query."""
     parts = [f"{name}={value}" for name, value in mapping(selector.get("matchLabels")).items()]
     for entry in dicts(selector.get("matchExpressions")):
         key, values = text(entry.get("key")), ",".join(text(value) for value in entry.get("values") or [])

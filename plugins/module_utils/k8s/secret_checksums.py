@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Annotations of pod templates that change when a Secret does which their environment is read from. Pure.
+"""Checksum annotations of pod templates, which change when a Secret changes that their environment is read from. Pure.
 
-A container reads its environment once, at its start: servers keep a token that was replaced until something restarts them. What is mounted is
-renewed under way, and what opens an image registry is read anew at each pull; a restart for these would only cost.
+A container reads its environment once, when it starts, so servers keep an old token until they restart. Mounted Secrets are updated in place, and pull
+secrets are read at each pull: they need no restart.
 
-The annotation can be read by whoever may read pods, so it must not help to guess the value, not even a short one: it is an HMAC, and its key is the
-uid of the Secret, which only who may read the Secret gets to see. A resourceVersion would also change with a label.
+Everyone who can read pods can read the annotation, so it must not help to guess even a short value: it is an HMAC whose key is the uid of the Secret,
+which only those who can read the Secret know. A resourceVersion would also change with a label.
 """
 
 from __future__ import annotations
@@ -20,21 +20,20 @@ import hashlib
 import hmac
 import typing as t
 
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, dig, mapping, text
 
-Facts = dict[str, t.Any]
 Path = tuple[t.Any, ...]
 ANNOTATION = "llm-d.ai/secret-checksum"
 
 
-def read_by(definition: Facts) -> dict[Path, list[tuple[str, str]]]:
-    """(Secret, key) that the containers of each pod template read their environment from, by the path of the template."""
+def environment_secrets(definition: Facts) -> dict[Path, list[tuple[str, str]]]:
+    """(Secret, key) that containers read environment variables from, by the path of each pod template that has any."""
     found = {path: sorted(set(_references(template))) for path, template in _templates(definition, ())}
     return {path: references for path, references in found.items() if references}
 
 
 def checksum(references: c.Sequence[tuple[str, str]], secrets: c.Mapping[str, Facts | None]) -> str | None:
-    """One checksum of all that a template reads; None where a part of it cannot be read. secrets: objects by name."""
+    """One checksum of all these values; None when one cannot be read. secrets: Secret objects by name."""
     parts = []
     for name, key in references:
         secret = secrets.get(name) or {}
@@ -49,13 +48,13 @@ def checksum(references: c.Sequence[tuple[str, str]], secrets: c.Mapping[str, Fa
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:32]
 
 
-def borne(live: object, path: Path) -> str | None:
-    """The annotation that the template of an object bears now."""
+def current_checksum(live: object, path: Path) -> str | None:
+    """The annotation of the pod template at a path of an object; None without one."""
     return text(dig(_at(live, path), "metadata", "annotations", ANNOTATION)) or None
 
 
-def annotated(definition: Facts, annotations: c.Mapping[Path, str | None]) -> Facts:
-    """A definition with these annotations on its templates; None leaves one as it is."""
+def with_checksums(definition: Facts, annotations: c.Mapping[Path, str | None]) -> Facts:
+    """A definition with these annotations on its pod templates; None leaves a template unchanged."""
     made = copy.deepcopy(definition)
     for path, value in annotations.items():
         if value:
@@ -65,7 +64,7 @@ def annotated(definition: Facts, annotations: c.Mapping[Path, str | None]) -> Fa
 
 
 def _templates(node: object, path: Path) -> c.Iterator[tuple[Path, Facts]]:
-    """Every pod template within a definition, however deep: a workload may have several. The definition itself, a Pod, is none."""
+    """(path, pod template) for every pod template at any depth; a workload may have several. A Pod itself is not a template."""
     if isinstance(node, dict):
         if path and isinstance(dig(node, "spec", "containers"), list):
             yield path, node
@@ -90,6 +89,8 @@ def _at(node: t.Any, path: Path) -> t.Any:
     for key in path:
         if isinstance(node, dict):
             node = node.get(key)
+        elif isinstance(node, list) and isinstance(key, int) and key < len(node):
+            node = node[key]
         else:
-            node = node[key] if isinstance(node, list) and isinstance(key, int) and key < len(node) else None
+            return None
     return node

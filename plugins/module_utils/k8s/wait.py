@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waiting until objects are ready, or gone: poll, judge, tell the progress, explain at the end."""
+"""Wait until objects are ready, or gone: poll, judge, report progress, and explain what is missing at the end."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
 
-from ..common.objects import Context, Verdict, condition, dig, generation, text
+from ..common.objects import Context, Facts, Verdict, condition, dig, generation, text
 from ..common.text import shorten
 from . import pod_failures
 from .client import Cluster
@@ -16,21 +16,20 @@ from .errors import ApiError, ClusterError
 from .readiness.judge import judge, leaving
 from .related_objects import Observer, Ref
 
-# seconds: a terminal verdict must hold this long, pods are looked at this often, a silent API server is borne this long,
-# and a line of progress comes at least this often
+# Seconds: how long a terminal verdict must hold, how often pods are read, how long the API server may be unreachable, how often progress is reported.
 GRACE, PODS, SILENCE, BEAT = 3.0, 1.0, 30.0, 10.0
-DETAIL = 3
+DETAIL = 3  # pods, events or objects in a message
 
 
-class Waiting:
-    """One wait for many objects. state: ready or absent; timeout and interval in seconds."""
+class Wait:
+    """One wait for many objects. state: ready or absent; progress: the file for progress lines, or empty."""
 
-    def __init__(self, cluster: Cluster, refs: list[Ref], state: str = "ready", progress: str = ""):
+    def __init__(self, cluster: Cluster, refs: list[Ref], state: str = "ready", progress: str = "") -> None:
         self.observer = Observer(cluster, refs)
         self.refs, self.state = refs, state
-        self.objects: dict[Ref, list[dict]] = {}
+        self.objects: dict[Ref, list[Facts]] = {}
         self.verdicts: dict[Ref, Verdict] = {}
-        self._culprits: dict[Ref, dict] = {}
+        self._culprits: dict[Ref, Facts] = {}
         self._contexts: dict[Ref, tuple[float, Context]] = {}
         self._restarts: dict[str, int] = {}
         self._terminal: dict[Ref, float] = {}
@@ -39,40 +38,44 @@ class Waiting:
 
     @property
     def elapsed(self) -> float:
+        """Seconds since the wait was made."""
         return time.monotonic() - self._begin
 
     def run(self, timeout: float, interval: float, fail_fast: bool = True) -> bool:
-        """True when every object got there in time. Raises ClusterError when the API server refuses or stays silent."""
-        answered = 0.0
+        """Whether every object reached the state within `timeout` seconds. interval: seconds between polls; fail_fast: stop at lasting failures.
+
+        Raises ClusterError when the API server refuses, or stays unreachable for SILENCE seconds.
+        """
+        reached = 0.0
         while True:
             try:
-                self.look()
-                answered = self.elapsed
+                self.poll()
+                reached = self.elapsed
             except ApiError as exc:
                 if exc.status in (401, 403):
                     raise
-                self._bear(exc, answered)
+                self._tolerate(exc, reached)
             except ClusterError as exc:
-                self._bear(exc, answered)
-            waiting = self.waiting()
-            if self.verdicts and not waiting:
+                self._tolerate(exc, reached)
+            pending = self.pending()
+            if self.verdicts and not pending:
                 return True
-            self._progress.tell(self.elapsed, {ref: self.verdicts[ref] for ref in waiting})
-            if self.elapsed > timeout or (fail_fast and self._hopeless()):
+            self._progress.report(self.elapsed, {ref: self.verdicts[ref] for ref in pending})
+            if self.elapsed > timeout or (fail_fast and self._has_lasting_failure()):
                 return False
             time.sleep(interval)
 
-    def waiting(self) -> list[Ref]:
-        """The objects that are not there yet."""
+    def pending(self) -> list[Ref]:
+        """The refs whose objects have not reached the state."""
         return [ref for ref in self.refs if ref in self.verdicts and not self.verdicts[ref].ready]
 
-    def _bear(self, exc: ClusterError, answered: float) -> None:
-        # a rolling API server is silent for a moment; at the first look there is nothing to bear yet
-        if not self.verdicts or self.elapsed - answered > SILENCE:
+    def _tolerate(self, exc: ClusterError, reached: float) -> None:
+        # An API server that is being replaced is unreachable for a moment. The first poll must succeed.
+        if not self.verdicts or self.elapsed - reached > SILENCE:
             raise exc
 
-    def look(self) -> None:
-        """Fetch and judge every object once."""
+    def poll(self) -> None:
+        """Read and judge every object once."""
         self.objects = self.observer.fetch()
         self.verdicts = {ref: self._judge(ref) for ref in self.refs}
 
@@ -92,25 +95,25 @@ class Waiting:
         for obj in found:
             verdict = self._judge_one(ref, obj)
             if not verdict.ready:
-                # the one that explain has to look at
+                # explain() adds the pods, events and logs of this object
                 self._culprits[ref] = obj
                 break
         return verdict
 
-    def _judge_one(self, ref: Ref, obj: dict) -> Verdict:
+    def _judge_one(self, ref: Ref, obj: Facts) -> Verdict:
         if generation(obj) < ref.generation:
             return Verdict(False, f"generation {generation(obj)} seen, {ref.generation} wanted")
         verdict = judge(obj)
         return verdict if verdict.ready else judge(obj, self._context(ref, obj))
 
-    def _context(self, ref: Ref, obj: dict) -> Context:
-        """Pods and events of an object that is not ready, looked at once a second."""
+    def _context(self, ref: Ref, obj: Facts) -> Context:
+        """Pods and events of an object that is not ready, read once in PODS seconds."""
         then, known = self._contexts.get(ref, (-PODS, Context()))
         if obj.get("kind") == "Gateway" or self.elapsed - then < PODS:
             return known
         pods = self.observer.pods(obj)
         for key, count in pod_failures.restart_counts(pods).items():
-            # a pod born while we wait begins at nought; one that was there begins where it stood
+            # Restarts during the wait count: all of a pod that is created during it, the further ones of a pod that existed.
             self._restarts.setdefault(key, count if not self._contexts.get(ref) else 0)
         unready = [pod for pod in pods if condition(pod.get("status"), "Ready").get("status") != "True"]
         events = self.observer.events(unready[0]) if unready else []
@@ -118,8 +121,8 @@ class Waiting:
         self._contexts[ref] = (self.elapsed, context)
         return context
 
-    def _hopeless(self) -> bool:
-        """True when a terminal verdict has held for the time of grace."""
+    def _has_lasting_failure(self) -> bool:
+        """Whether a terminal verdict has held for GRACE seconds."""
         for ref in self.refs:
             if ref in self.verdicts and self.verdicts[ref].terminal:
                 self._terminal.setdefault(ref, self.elapsed)
@@ -127,10 +130,10 @@ class Waiting:
                 self._terminal.pop(ref, None)
         return any(self.elapsed - since >= GRACE for since in self._terminal.values())
 
-    def explain(self) -> list[dict]:
-        """For each object that is not there yet: {kind, name, namespace, reason, remedy, terminal, details: [lines]}."""
-        result = []
-        for ref in self.waiting():
+    def explain(self) -> list[Facts]:
+        """For each pending object: {kind, name, namespace, reason, remedy, terminal, details: [lines]}."""
+        result: list[Facts] = []
+        for ref in self.pending():
             verdict = self.verdicts[ref]
             culprit = self._culprits.get(ref) if self.objects.get(ref) and self.state == "ready" else None
             details, remedy = self._details(culprit) if culprit else ([], "")
@@ -147,18 +150,20 @@ class Waiting:
             )
         return result
 
-    def _details(self, obj: dict) -> tuple[list[str], str]:
-        """What pods, logs and events add, as lines; and the remedy that a log gives away."""
-        lines, said, remedy = [], [], ""
+    def _details(self, obj: Facts) -> tuple[list[str], str]:
+        """(lines about pods, logs and events, the remedy of the first known failure in a log)."""
+        lines: list[str] = []
+        said: list[str] = []
+        remedy = ""
         pods = [pod for pod in self.observer.pods(obj) if condition(pod.get("status"), "Ready").get("status") != "True"]
         for pod in pods[:DETAIL]:
             name = text(dig(pod, "metadata", "name"))
-            trouble = pod_failures.pod_trouble(pod, self._restarts)
+            failure = pod_failures.pod_failure(pod, self._restarts)
             events = self.observer.events(pod)
-            lines.append(f"pod {name}: {trouble.what if trouble else pod_failures.doing(pod, events)}")
-            said.append(trouble.what if trouble else "")
+            lines.append(f"pod {name}: {failure.what if failure else pod_failures.pod_activity(pod, events)}")
+            said.append(failure.what if failure else "")
             for container, log in self._logs(pod):
-                known = pod_failures.log_trouble(log)
+                known = pod_failures.log_failure(log)
                 line = known.what if known else pod_failures.last_line(log)
                 if line:
                     lines.append(f"pod {name}, log of {container}: {line}")
@@ -167,9 +172,9 @@ class Waiting:
         lines += event_lines(self.observer.events(obj), text(obj.get("kind")), said)
         return lines, remedy
 
-    def _logs(self, pod: dict) -> list[tuple[str, str]]:
-        """Ends of the logs of the containers that are not ready: of the run before, where that one crashed."""
-        logs = []
+    def _logs(self, pod: Facts) -> list[tuple[str, str]]:
+        """(container, end of its log) for containers that are not ready; of the previous run when the current one has no log."""
+        logs: list[tuple[str, str]] = []
         for entry in pod_failures.containers(pod):
             if entry.get("ready") is True:
                 continue
@@ -181,22 +186,22 @@ class Waiting:
         return logs
 
 
-def event_lines(events: list[dict], who: str, said: list[str]) -> list[str]:
-    """The last warnings among events, each kind once, without those that only repeat what was said."""
-    latest: dict[str, dict] = {}
-    for event in sorted(events, key=pod_failures.when):
+def event_lines(events: list[Facts], who: str, said: list[str]) -> list[str]:
+    """The last DETAIL warnings among events, one per reason, without those whose message is in `said`."""
+    latest: dict[str, Facts] = {}
+    for event in sorted(events, key=pod_failures.event_time):
         if event.get("type") == "Warning":
             latest[text(event.get("reason"))] = event
     words = {reason: shorten(text(event.get("message"))) for reason, event in list(latest.items())[-DETAIL:]}
     return [f"{who}, event {reason}: {message}" for reason, message in words.items() if not any(message in part for part in said)]
 
 
-def report(entries: list[dict], total: int, elapsed: float, state: str) -> str:
-    """The message of a wait that failed: object by object, why and what to do."""
+def report(entries: list[Facts], total: int, elapsed: float, state: str) -> str:
+    """The error message of a failed wait, from Wait.explain(): why and what to do for each object."""
     goal = "gone" if state == "absent" else "ready"
-    hopeless = any(entry["terminal"] for entry in entries)
+    lasting = any(entry["terminal"] for entry in entries)
     head = f"{len(entries)} of {total} objects {'is' if len(entries) == 1 else 'are'} not {goal} after {elapsed:.0f} s"
-    lines = [head + (", and waiting longer will not help:" if hopeless else ":")]
+    lines = [head + (", and waiting longer will not help:" if lasting else ":")]
     for entry in entries:
         place = f"{entry['namespace']}/{entry['name']}" if entry["namespace"] else entry["name"]
         lines.append(f"- {entry['kind']} {place}: {entry['reason']}")
@@ -207,21 +212,21 @@ def report(entries: list[dict], total: int, elapsed: float, state: str) -> str:
 
 
 class Progress:
-    """Lines about a wait, appended to a file that the action plugin reads. Without a file, or where it cannot be written, silent."""
+    """Appends lines about a wait to a file that the action plugin displays. Does nothing without a file, or when it cannot be written."""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str) -> None:
         self._path = Path(path) if path else None
         self._told = -BEAT
         self._names: set[str] = set()
 
-    def tell(self, elapsed: float, waiting: dict[Ref, Verdict]) -> None:
-        """Write a line when the set of objects has changed, and every ten seconds."""
-        names = {str(ref) for ref in waiting}
+    def report(self, elapsed: float, pending: dict[Ref, Verdict]) -> None:
+        """Write a line when the set of pending objects has changed, and every BEAT seconds. elapsed: seconds."""
+        names = {str(ref) for ref in pending}
         if self._path is None or not (elapsed - self._told >= BEAT or (names != self._names and elapsed - self._told >= 1)):
             return
-        parts = [f"{ref} {verdict.reason}" for ref, verdict in list(waiting.items())[:DETAIL]]
-        if len(waiting) > DETAIL:
-            parts.append(f"and {len(waiting) - DETAIL} more")
+        parts = [f"{ref} {verdict.reason}" for ref, verdict in list(pending.items())[:DETAIL]]
+        if len(pending) > DETAIL:
+            parts.append(f"and {len(pending) - DETAIL} more")
         done = sorted(self._names - names)
         line = (f"ready: {', '.join(done)}; " if done else "") + f"waiting {elapsed:.0f} s: {'; '.join(parts)}"
         self._told, self._names = elapsed, names

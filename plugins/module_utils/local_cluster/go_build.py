@@ -3,9 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Build binaries from pinned Go modules, and copy files out of them, only when their inputs change.
 
-A binary is stamped with the hash of everything that goes into it; a matching
-stamp means there is nothing to do. Results are written beside their place and
-renamed, so an interrupted build leaves either the old file or none.
+A stamp file holds the hash of all inputs of a result; when it matches, the result is kept. Results are written beside their place and renamed, so an
+interrupted build leaves either the old file or none.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ SOURCE_SUFFIXES = (".go", "go.mod", "go.sum")
 
 
 class BuildError(Exception):
-    """A build that cannot succeed; the message says what is wrong and what to do."""
+    """A build failed; the message says what is wrong and what to do."""
 
 
 @dataclass(frozen=True)
 class Binary:
-    """One program: the folder with its go.mod, the package to build there, flags of the linker and of the compiler."""
+    """One program. source: the folder with its go.mod; package: the package to build there; ldflags, gcflags: flags of linker and compiler."""
 
     name: str
     source: str
@@ -41,7 +40,7 @@ class Binary:
     gcflags: tuple[str, ...] = ()
 
     def fingerprint(self, go_version: str) -> str:
-        """Return the hash of all inputs: sources, lock files, flags and compiler."""
+        """The hash of all inputs: sources, lock files, flags and compiler."""
         digest = hashlib.sha256(json.dumps([self.package, self.ldflags, self.gcflags, go_version]).encode())
         for path in sorted(Path(self.source).rglob("*")):
             if path.is_file() and path.name.endswith(SOURCE_SUFFIXES):
@@ -61,7 +60,7 @@ class Asset:
     substitute: tuple[tuple[str, str], ...] = ()
 
     def fingerprint(self, lock: str) -> str:
-        """Return the hash of what decides the copy: the module's locked version and how it is copied."""
+        """The hash of all inputs: the module's locked version and how it is copied."""
         wanted = [line for line in lock.splitlines() if line.startswith(self.module + " ")]
         return hashlib.sha256(json.dumps([wanted, self.module, self.path, self.dest, self.template, self.substitute]).encode()).hexdigest()
 
@@ -69,44 +68,44 @@ class Asset:
 class Builder:
     """Builds into `cache`: `bin/<name>` for binaries, `assets/<dest>` for assets."""
 
-    def __init__(self, cache: str, go: str, report: Callable[[str], None] = lambda line: None):
+    def __init__(self, cache: str, go: str, report: Callable[[str], None] = lambda line: None) -> None:
         self.cache = Path(cache).absolute()  # the compiler runs in another folder
         self.go = go
         self.report = report
-        # The host's own toolchain only: a download in the middle of a build would be a surprise.
+        # GOTOOLCHAIN=local: Go does not download another toolchain during a build.
         self.environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -buildvcs=false"}
-        # The compiler collects its own garbage less often: a fifth less processor time for some hundred MiB more memory.
+        # The compiler runs its garbage collector less often: 20% less processor time for some hundred MiB more memory.
         self.environment.setdefault("GOGC", "400")
         self.go_version = self._go("version", cwd="/").split()[2]
 
     def stale_binaries(self, binaries: list[Binary]) -> list[Binary]:
-        """Return those whose file is missing or was built from other inputs."""
+        """The binaries whose file is missing or was built from other inputs."""
         return [each for each in binaries if self._stamp(each.name) != each.fingerprint(self.go_version) or not self.path(each.name).is_file()]
 
     def stale_assets(self, assets: list[Asset]) -> list[Asset]:
-        """Return those that are missing or come from another module version."""
+        """The assets that are missing or come from another module version."""
         return [each for each in assets if self._stamp("assets/" + each.dest) != each.fingerprint(self._lock(each)) or not self._asset_path(each).exists()]
 
     def path(self, name: str) -> Path:
-        """Return where the binary of that name lies."""
+        """The path of the binary of that name."""
         return self.cache / "bin" / name
 
     def fetch(self, binaries: list[Binary]) -> None:
-        """Download what the binaries are made of, in the background: the network idles while the processors compile."""
+        """Download the modules of the binaries in the background, while another is compiled."""
         Thread(target=self._fetch, args=[[*binaries]], daemon=True).start()
 
     def build(self, binary: Binary, position: str) -> None:
-        """Compile one binary, telling every ten seconds how far it is."""
+        """Compile one binary and report progress every ten seconds. position: such as `2 of 5`. Raises BuildError."""
         fingerprint = binary.fingerprint(self.go_version)
         target = self.path(binary.name)
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f".{binary.name}.partial")
-        partial.unlink(missing_ok=True)  # an interrupted build may have left half of one
+        partial.unlink(missing_ok=True)  # of an interrupted build
         compiler = [f"-gcflags={each}" for each in binary.gcflags]
         command = [self.go, "build", "-v", "-trimpath", *compiler, "-ldflags", binary.ldflags, "-o", str(partial), binary.package]
         started = time.monotonic()
         self.report(f"building {binary.name} ({position})")
-        output = []
+        output: list[str] = []
         for line, compiled in self._progress(command, binary.source):
             output.append(line)
             if line == "":
@@ -118,7 +117,7 @@ class Builder:
         self.report(f"built {binary.name} in {time.monotonic() - started:.0f} s ({target.stat().st_size / 2**20:.0f} MiB)")
 
     def copy(self, asset: Asset) -> None:
-        """Copy one asset out of its module, which is downloaded when it is not in the module cache."""
+        """Copy one asset out of its module, which is downloaded unless it is in the module cache. Raises BuildError."""
         where = self._module_dir(asset) / asset.path
         if not where.exists():
             raise BuildError(f"{asset.module} has no {asset.path}; check the version in {asset.source}/go.mod.")
@@ -143,10 +142,10 @@ class Builder:
             try:
                 self._go("list", "-deps", each.package, cwd=each.source)
             except BuildError:
-                return  # the build of it will meet the same trouble, and tell it
+                return  # the build reports the same error
 
     def _progress(self, command: list[str], folder: str) -> Iterator[tuple[str, int]]:
-        """Yield the compiler's lines with the count of packages so far, and an empty line every ten seconds."""
+        """Each line of the compiler with the count of packages so far, and an empty line every ten seconds."""
         compiled, told = 0, time.monotonic()
         with subprocess.Popen(command, cwd=folder, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
             try:
@@ -162,7 +161,7 @@ class Builder:
 
     def _explain(self, binary: Binary, output: list[str]) -> str:
         errors = [line for line in output if line and not line.startswith("go: downloading") and not re.fullmatch(r"[\w.\-/]+", line)]
-        head = "\n  ".join(errors[:12])  # the cause comes first, its consequences and usage texts after it
+        head = "\n  ".join(errors[:12])  # the cause comes first, consequences and usage texts after it
         hint = "Check that the Go module proxy can be reached, and that the disk is not full."
         return f"Building {binary.name} ({binary.package} in {binary.source}) failed:\n  {head}\n{hint}"
 
@@ -193,7 +192,7 @@ class Builder:
 
 
 def find_go(minimum: str, candidates: list[str]) -> str | None:
-    """Return the first `go` that is at least `minimum` (such as 1.26.7), or None."""
+    """The path of the first `go` that is at least `minimum` (such as 1.26.7); None without one."""
     for candidate in candidates:
         path = shutil.which(candidate)
         if path and _version(_run_quietly([path, "version"])) >= _version(f"go{minimum}"):
@@ -215,7 +214,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _fill(path: Path, values: dict[str, str]) -> None:
-    """Fill `${name}` in a `*.tmpl.*` file and drop the `.tmpl` from its name."""
+    """Replace `${name}` in a `*.tmpl.*` file and drop the `.tmpl` from its name."""
     filled = Template(path.read_text(encoding="utf-8")).safe_substitute(values)
     path.with_name(path.name.replace(".tmpl", "")).write_text(filled, encoding="utf-8")
     path.unlink()

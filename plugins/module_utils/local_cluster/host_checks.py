@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host must offer to a local cluster. Each check returns a problem with its remedy, or nothing."""
+"""Requirements of a local cluster on its host. Each check yields its problems, with what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pathlib import Path
 
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21, "CAP_SYS_CHROOT": 18}
 CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
-# What each command the cluster calls comes in on Debian.
+# Commands that the cluster calls, with their Debian packages.
 PACKAGES = {
     "containerd": "containerd",
     "runc": "runc",
@@ -32,16 +32,15 @@ PACKAGES = {
     "ldd": "libc-bin",
 }
 CNI_PACKAGE = "containernetworking-plugins"
-# Of loopback, but no program names it: only one that listens on all addresses is in the way there.
-NOBODYS = "127.255.255.254"
+# A loopback address that no program binds: a port is in use here only by a program that listens on all addresses.
+UNUSED_ADDRESS = "127.255.255.254"
 LEFTOVER = "`make down` does if it is left from a local cluster"
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What the cluster asks of its host. Memory and disk in MiB; `ports` are (address, port, `tcp` or `udp`, program).
-
-    In check mode no kernel module is loaded.
+    """Requirements of the cluster. memory, disk: MiB; ports: (address, port, `tcp` or `udp`, program); running: the cluster runs already;
+    check_mode: load no kernel module; go: the Go compiler, None when there is none that is new enough.
     """
 
     memory: int
@@ -59,17 +58,17 @@ class Needs:
 
 
 def problems(needs: Needs) -> list[str]:
-    """Return every problem of this host, each with what to do about it."""
+    """Every problem of this host, each with what to do."""
     if platform.system() != "Linux":
         return [f"This is {platform.system()}, and a local cluster needs Linux: use a Linux host or virtual machine, or an inventory of a cluster you have."]
-    checks = [_machine(), _rights(), _cgroups(), _kernel(needs), _memory(needs), _disk(needs), _commands(needs), _go(needs)]
+    checks = [_machine(), _permissions(), _cgroups(), _kernel(needs), _memory(needs), _disk(needs), _commands(needs), _go(needs)]
     if not needs.running:
         checks += [_ports(needs), _ranges(needs), _other_cluster(needs)]
     return [problem for check in checks for problem in check]
 
 
 def missing_packages(cni_bin: str) -> list[str]:
-    """Return the Debian packages of the commands that this host lacks; a command from elsewhere is as good."""
+    """The Debian packages of the commands that are not on this host."""
     absent = [package for command, package in PACKAGES.items() if not shutil.which(command)]
     return absent + ([] if Path(cni_bin, "bridge").exists() else [CNI_PACKAGE])
 
@@ -79,12 +78,13 @@ def _machine() -> Iterator[str]:
         yield f"This machine is {platform.machine()}; the images are made for x86_64 only: use an x86_64 host."
 
 
-def _rights() -> Iterator[str]:
+def _permissions() -> Iterator[str]:
     if os.geteuid() != 0:
         yield f"You are user {os.geteuid()}, and a kubelet needs root: run the same command with sudo."
         return
     status = Path("/proc/self/status").read_text(encoding="utf-8")
-    effective = int(re.search(r"^CapEff:\s*(\w+)$", status, re.MULTILINE).group(1), 16)
+    found = re.search(r"^CapEff:\s*(\w+)$", status, re.MULTILINE)
+    effective = int(found.group(1), 16) if found else 0
     absent = [name for name, bit in CAPABILITIES.items() if not effective >> bit & 1]
     if absent:
         yield f"Root here lacks {', '.join(absent)}, as in an unprivileged container: start that container privileged, or use the host itself."
@@ -120,7 +120,7 @@ def _memory(needs: Needs) -> Iterator[str]:
 
 
 def _disk(needs: Needs) -> Iterator[str]:
-    # Folders of one file system share its space, so one line tells it.
+    # Folders of one file system share its space: one problem for each file system.
     for path in {each.stat().st_dev: each for each in map(_existing, reversed(needs.folders))}.values():
         free = shutil.disk_usage(path).free // 2**20
         if not needs.running and free < needs.disk:
@@ -128,7 +128,7 @@ def _disk(needs: Needs) -> Iterator[str]:
 
 
 def _existing(folder: str) -> Path:
-    """Return the folder, or the nearest above it that is there."""
+    """The folder, or its nearest parent that exists."""
     return next(path for path in [Path(folder), *Path(folder).parents] if path.exists())
 
 
@@ -156,19 +156,19 @@ def _ports(needs: Needs) -> Iterator[str]:
 
 
 def _in_use(address: str, port: int, protocol: str) -> bool:
-    """Tell whether another has the port on that very address; where the address is not there yet, as the bridge's, on all addresses."""
-    for here in (address, NOBODYS):
+    """Whether a program has the port on that address or, when this host does not have the address yet, on all addresses."""
+    for here in (address, UNUSED_ADDRESS):
         with socket.socket(type=socket.SOCK_STREAM if protocol == "tcp" else socket.SOCK_DGRAM) as probe:
-            # As servers do it: a connection that ended is not in the way. With UDP it would let two have the same port.
+            # With SO_REUSEADDR, as servers set it, a closed connection does not count. With UDP it would allow two programs on one port.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, protocol == "tcp")
             try:
                 probe.bind((str(ipaddress.IPv4Address(here)), port))
                 return False
             except ipaddress.AddressValueError:
-                continue  # made from a range that is none, which is told there; no name is looked up
+                continue  # made from an invalid range, which _ranges reports; no name is resolved
             except OSError as error:
                 if error.errno != errno.EADDRNOTAVAIL:
-                    return error.errno == errno.EADDRINUSE  # a plain user may not have port 53 either, and is told of that
+                    return error.errno == errno.EADDRINUSE  # not EACCES: _permissions reports that
     return False
 
 
@@ -190,7 +190,7 @@ def _ranges(needs: Needs) -> Iterator[str]:
 
 
 def _network(text: str) -> ipaddress.IPv4Network | None:
-    """Return the range, or None where there is none, or none that ends in .0: the node's address is made from it by writing .1."""
+    """The range; None when it is invalid or does not end in .0, since the address of the node is made by replacing that with .1."""
     try:
         network = ipaddress.IPv4Network(text)
     except ValueError:
@@ -200,7 +200,7 @@ def _network(text: str) -> ipaddress.IPv4Network | None:
 
 def _other_cluster(needs: Needs) -> Iterator[str]:
     for folder in needs.foreign_cni:
-        # Podman keeps its own network there, and that is no cluster.
+        # Podman keeps its own network there, which is no cluster.
         files = [path for path in Path(folder).glob("*.conf*") if "podman" not in path.name] if os.path.isdir(folder) else []
         if files:
             remedy = "Use a host without Kubernetes, or remove what is left of the old one."
@@ -211,7 +211,7 @@ def _other_cluster(needs: Needs) -> Iterator[str]:
 
 
 def _modprobe(name: str, needs: Needs) -> bool:
-    """Load a kernel module, in check mode only see whether that could be done; tell whether it is so."""
+    """Whether a kernel module could be loaded; in check mode, whether it can be."""
     command = ["modprobe", "--dry-run", name] if needs.check_mode else ["modprobe", name]
     return bool(shutil.which("modprobe")) and subprocess.run(command, check=False, capture_output=True).returncode == 0
 

@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a local cluster leaves on its host, how to find it and how to take it away.
+"""Find and remove what a local cluster leaves on its host.
 
-Everything is found by names and folders that are the cluster's own, so nothing
-of another containerd, Docker or Kubernetes on the host is touched.
+Everything is found by names and folders of this cluster, so that another containerd, Docker or Kubernetes on the host is not touched.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -21,10 +21,10 @@ from pathlib import Path
 
 from . import host_firewall
 
-# Only these are ever signalled, and only when their command line names one of our folders.
+# Only these programs are killed, and only when their command line names one of our folders.
 OUR_PROGRAMS = ("supervisord", "containerd", "containerd-shim", "etcd", "kube-", "kubelet", "crane", "coredns", "runc")
 
-# Folders outside the cluster's own that its programs make; removed when nothing is in them.
+# Folders that the programs create outside the cluster's own; removed when empty.
 SHARED_FOLDERS = (
     "/run/containerd/s",
     "/run/containerd",
@@ -38,7 +38,9 @@ SHARED_FOLDERS = (
 
 @dataclass
 class Residue:
-    """Where to look. `folders` hold the cluster's state and go with it; `cache` holds its programs and stays."""
+    """Names and folders of the cluster. folders: its state, which is removed; cache: its programs, which stay; cgroup: its name below the root;
+    network: of CNI; tables: of nftables, each as `family name`; sysctl_backup: the file with previous kernel settings.
+    """
 
     folders: list[str]
     cache: str
@@ -49,7 +51,7 @@ class Residue:
     sysctl_backup: str
 
     def find(self) -> list[str]:
-        """Return one line for each thing that is there, such as `process 412 kubelet`."""
+        """One line for each thing that exists, such as `process 412 kubelet`."""
         return [
             *(f"process {pid} {name}" for pid, name in self.processes()),
             *(f"mount {path}" for path in self.mounts()),
@@ -61,7 +63,7 @@ class Residue:
         ]
 
     def remove(self) -> None:
-        """Take everything away, in the order in which one thing holds the next."""
+        """Remove everything, in the order of dependencies."""
         self.stop_processes()
         for path in self.mounts():
             subprocess.run(["umount", "--lazy", path], check=False, capture_output=True)
@@ -79,12 +81,12 @@ class Residue:
             try:
                 os.rmdir(folder)
             except OSError:
-                continue  # not there, or not only ours
+                continue  # absent, or used by another program
 
     def processes(self) -> list[tuple[int, str]]:
-        """Return (pid, name) of the supervisor, its programs, the container shims and everything in their cgroups."""
+        """(pid, name) of the supervisor, its programs, the container shims and everything in their cgroups."""
         contained = self._contained()
-        found = []
+        found: list[tuple[int, str]] = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) not in (os.getpid(), os.getppid()):
                 words = _command(entry)
@@ -96,50 +98,54 @@ class Residue:
         return sorted(found)
 
     def stop_processes(self) -> None:
-        """Stop the supervisor first, so that it restarts nothing; then all others at once."""
+        """Kill the supervisor first, so that it restarts nothing, then all others."""
         for pid, name in self.processes():
             if name == "supervisord":
                 _kill(pid)
-        _until(lambda: not self.processes(), lambda: [_kill(pid) for pid, _name in self.processes()], 10)
+        _until(lambda: not self.processes(), self._kill_all, 10)
+
+    def _kill_all(self) -> None:
+        for pid, _name in self.processes():
+            _kill(pid)
 
     def mounts(self) -> list[str]:
-        """Return mount points in our folders (volumes, container roots, pod network namespaces), innermost first."""
+        """Mount points in our folders (volumes, container roots, pod network namespaces), innermost first."""
         lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
         points = [line.split()[4].encode().decode("unicode_escape") for line in lines]
         return sorted((each for each in points if self._ours(each)), key=len, reverse=True)
 
     def interfaces(self) -> list[str]:
-        """Return our bridge and the pods' interfaces on it."""
+        """The interfaces of pods on our bridge, then the bridge."""
         listed = _output(["ip", "-json", "link", "show"])
         links = json.loads(listed) if listed else []
         return [each["ifname"] for each in links if each.get("master") == self.bridge] + [each["ifname"] for each in links if each["ifname"] == self.bridge]
 
     def nft_tables(self) -> list[str]:
-        """Return those of our tables that exist, each as `family name`; without our backup file they are another's."""
+        """Our nftables tables that exist, each as `family name`; none without the backup file, since the names are kube-proxy's of any cluster."""
         if not os.path.exists(self.sysctl_backup):
             return []
         present = {line.removeprefix("table ") for line in _output(["nft", "list", "tables"]).splitlines()}
         return [table for table in self.tables if table in present]
 
     def firewall_rules(self) -> list[list[str]]:
-        """Return what we had iptables let through, each as chain and rule; they name our bridge."""
+        """The iptables rules that we inserted, each as chain and rule; they name our bridge."""
         wanted = host_firewall.rules(self.bridge).items()
         return [[chain, *rule] for chain, rule in wanted if host_firewall.present(_output(["iptables", "-S", chain]), chain, rule)]
 
     def cgroups(self) -> list[str]:
-        """Return our cgroup in each hierarchy (one folder with cgroup v2, one for each controller with v1)."""
+        """The folders of our cgroup: one with cgroup v2, one per controller with v1."""
         return [str(path) for path in cgroup_roots(self.cgroup) if path.is_dir()]
 
     def files(self) -> list[str]:
-        """Return our folders, and what the kubelet and CNI write outside them whatever they are told."""
+        """Our folders, and what the kubelet, CNI and shims write outside them, which no setting changes."""
         own = [each for each in self.folders if os.path.exists(each)]
-        # The shims' sockets lie where no setting moves them; each shim's folder notes its own.
+        # Each shim's folder has a file with the path of its socket.
         notes = [path for folder in self.folders for path in Path(folder).glob("containerd/io.containerd.runtime.v2.task/*/*/address")]
         sockets = sorted({path.read_text(encoding="utf-8").removeprefix("unix://") for path in notes})
         plugins = [str(path) for path in _listed("/var/lib/kubelet/device-plugins")] if os.path.exists(self.sysctl_backup) else []
         logs = [str(path) for path in _listed("/var/log/containers") if path.is_symlink() and self._ours(os.readlink(path))]
         results = [str(path) for path in _listed("/var/lib/cni/results") if path.name.startswith(self.network + "-")]
-        # The loopback's notes bear no name of our network, but the id of the pod sandbox.
+        # Results of the loopback plugin have the id of the pod sandbox in their names, not our network.
         sandboxes = tuple(path.name for folder in self.folders for path in Path(folder).glob("containerd/io.containerd.grpc.v1.cri/sandboxes/*"))
         results += [str(path) for path in _listed("/var/lib/cni/results") if any(each in path.name for each in sandboxes)]
         return [*logs, *sorted(set(results)), *plugins, *(path for path in sockets if os.path.exists(path)), *own]
@@ -169,17 +175,17 @@ class Residue:
         backup = Path(self.sysctl_backup)
         if backup.is_file():
             for name, value in json.loads(backup.read_text(encoding="utf-8")).items():
-                if sysctl_path(name).exists():  # a kernel module may be gone, and its settings with it
+                if sysctl_path(name).exists():  # the kernel module of a setting may be unloaded
                     sysctl_path(name).write_text(value, encoding="utf-8")
 
 
 def sysctl_path(name: str) -> Path:
-    """Return the file behind a sysctl such as `net.ipv4.ip_forward`."""
+    """The file of a sysctl such as `net.ipv4.ip_forward`."""
     return Path("/proc/sys", *name.split("."))
 
 
 def cgroup_roots(name: str) -> list[Path]:
-    """Return where a cgroup of that name lies or would lie, in each hierarchy of this host."""
+    """The folder of a cgroup of that name in each hierarchy of this host, whether or not it exists."""
     base = Path("/sys/fs/cgroup")
     if (base / "cgroup.controllers").exists():
         return [base / name]
@@ -187,7 +193,7 @@ def cgroup_roots(name: str) -> list[Path]:
 
 
 def _remove_tree(path: str) -> None:
-    """Remove a file, link or folder; a folder by `rm`, which is several times faster on a container store."""
+    """Remove a file, link or folder, by `rm`, which is several times faster than shutil on a container store."""
     subprocess.run(["rm", "-rf", "--one-file-system", path], check=False, capture_output=True)
 
 
@@ -199,13 +205,13 @@ def _command(entry: Path) -> list[str]:
 
 
 def _program(words: list[str]) -> str:
-    """Return the program's name; for a Python script, the script's."""
+    """The name of the program; for a Python script, of the script."""
     names = [os.path.basename(word) for word in words[:2]]
     return names[1] if len(names) > 1 and names[0].startswith("python") else (names[0] if names else "")
 
 
 def _mentions(words: list[str], folders: list[str]) -> bool:
-    """Tell whether a command line names one of the folders or a path in one; `/run/x-2` is another's than `/run/x`."""
+    """Whether a command line names one of the folders or a path in one; `/run/x-2` is not in `/run/x`."""
     pattern = re.compile("|".join(rf"(?<![\w.-]){re.escape(each.rstrip('/'))}(?![\w.-])" for each in folders))
     return any(pattern.search(word) for word in words)
 
@@ -215,7 +221,7 @@ def _listed(folder: str) -> list[Path]:
 
 
 def _output(command: list[str]) -> str:
-    """Return what it prints; a host without the program, such as `ip` before the first `up`, has nothing for it to list."""
+    """The output of a command; empty without the program: then it has nothing to list, as `ip` before the first `up`."""
     try:
         return subprocess.run(command, check=False, capture_output=True, text=True).stdout
     except FileNotFoundError:
@@ -223,14 +229,12 @@ def _output(command: list[str]) -> str:
 
 
 def _kill(pid: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def _until(done: Callable[[], bool], again: Callable[[], object], seconds: float) -> None:
-    """Repeat `again` until `done`, at most that long."""
+    """Repeat `again` until `done`, for at most `seconds`."""
     end = time.monotonic() + seconds
     while not done() and time.monotonic() < end:
         again()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Assemble container images from files of this host, and put them into a registry on it with crane."""
+"""Assemble container images from files of this host, and push them to a registry on it with crane."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import re
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +26,7 @@ MANIFESTS = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.
 
 @dataclass(frozen=True)
 class Image:
-    """An image of one layer: `files` maps paths in the image to files here; `libraries` adds what they link to."""
+    """An image of one layer. files: paths in the image, each with a file of this host; libraries: add the shared libraries that the files link to."""
 
     name: str
     files: dict[str, str] = field(default_factory=dict)
@@ -33,12 +34,12 @@ class Image:
     libraries: bool = False
 
     def fingerprint(self) -> str:
-        """Return the hash of all inputs; a file counts by its size and time of change, for it may be large."""
+        """The hash of all inputs; of files, which may be large, size and modification time."""
         inputs = [(target, source, os.stat(source).st_size, os.stat(source).st_mtime_ns) for target, source in sorted(self.files.items())]
         return hashlib.sha256(json.dumps([self.name, inputs, self.entrypoint, self.libraries, PASSWD]).encode()).hexdigest()
 
     def layer(self, path: str) -> None:
-        """Write the layer as a tar file whose bytes depend on the inputs alone."""
+        """Write the layer as a tar file. The same inputs give the same bytes."""
         with tarfile.open(path, "w") as tar:
             for folder in _folders([*self.files, "tmp/", "home/nonroot/", "etc/passwd"]):
                 entry = tarfile.TarInfo(folder)
@@ -52,20 +53,20 @@ class Image:
 
 
 class Registry:
-    """A registry that speaks plain HTTP on this host; `stamps` remembers what was pushed from which inputs."""
+    """A registry on this host with plain HTTP. stamps: the folder that records from which inputs an image was pushed."""
 
-    def __init__(self, address: str, crane: str, stamps: str):
+    def __init__(self, address: str, crane: str, stamps: str) -> None:
         self.address = address
         self.crane = crane
         self.stamps = Path(stamps)
 
     def holds(self, image: Image) -> bool:
-        """Tell whether the registry has this image, made from the present inputs."""
+        """Whether the registry has this image, made from the current inputs."""
         stamp = self._stamp(image)
         return stamp.is_file() and stamp.read_text(encoding="utf-8") == self._record(image)
 
     def push(self, image: Image) -> None:
-        """Assemble the image and push it; raises CalledProcessError with crane's words."""
+        """Assemble the image and push it. Raises CalledProcessError with the output of crane."""
         reference = f"{self.address}/{image.name}"
         with tempfile.TemporaryDirectory(dir=self.stamps.parent) as folder:
             layer = f"{folder}/layer.tar"
@@ -78,7 +79,7 @@ class Registry:
         stamp.write_text(self._record(image), encoding="utf-8")
 
     def _record(self, image: Image) -> str:
-        """Return what a stamp holds: the inputs, and what the registry has under that name."""
+        """The content of a stamp: the hash of the inputs, and the digest in the registry."""
         return f"{image.fingerprint()} {self._digest(image.name)}"
 
     def _crane(self, *arguments: str) -> None:
@@ -99,7 +100,7 @@ class Registry:
 
 
 def _folders(paths: list[str]) -> list[str]:
-    found = set()
+    found: set[str] = set()
     for path in paths:
         parts = path.strip("/").split("/") if path.endswith("/") else path.strip("/").split("/")[:-1]
         found.update("/".join(parts[: count + 1]) for count in range(len(parts)))
@@ -112,8 +113,8 @@ def _add(tar: tarfile.TarFile, path: str, content: bytes, mode: int) -> None:
     tar.addfile(entry, io.BytesIO(content))
 
 
-def _libraries(programs) -> dict[str, str]:
-    """Return the shared libraries and the loader that the programs link to, under the paths where they are looked for."""
+def _libraries(programs: Iterable[str]) -> dict[str, str]:
+    """The shared libraries and the loader that the programs link to: the path where they are loaded from, the file."""
     found: dict[str, str] = {}
     for program in programs:
         listed = subprocess.run(["ldd", program], check=False, capture_output=True, text=True).stdout

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A small certificate authority for the local cluster: keys, certificates and kubeconfigs as files."""
+"""A certificate authority for the local cluster: keys, certificates and kubeconfigs as files."""
 
 from __future__ import annotations
 
@@ -25,38 +25,41 @@ except ImportError as error:
 
 LIFETIME = datetime.timedelta(days=365)
 RENEW_BEFORE = datetime.timedelta(days=30)
-# Clocks of one host agree, yet a certificate valid from this very second has failed in practice.
+# A certificate that is valid from the current second has failed in practice, even on one host.
 BACKDATE = datetime.timedelta(minutes=5)
 
 
 class Authority:
-    """Issues what is missing, about to expire, or asked for with other names; remembers what it wrote in `changed`."""
+    """Issues what is missing, expires within RENEW_BEFORE, or is requested with other names.
 
-    def __init__(self, folder: str, name: str):
+    changed: what was issued, or would be with issue=False, which writes nothing.
+    """
+
+    def __init__(self, folder: str, name: str) -> None:
         self.folder = Path(folder)
         self.name = name
         self.changed: list[str] = []
 
     def certificate(self, name: str, common_name: str, organizations: list[str], alternatives: list[str], issue: bool = True) -> None:
-        """Make `<name>.crt` and `<name>.key`, good for clients and servers, signed by `ca`."""
+        """Issue `<name>.crt` and `<name>.key`, for client and server authentication, signed by `ca`."""
         if self._fresh(name, common_name, organizations, alternatives):
             return
         self._write_pair(name, self._subject(common_name, organizations), alternatives, issue)
 
     def authority(self, issue: bool = True) -> None:
-        """Make `ca.crt` and `ca.key`; a new authority makes every certificate stale."""
+        """Issue `ca.crt` and `ca.key`. With a new authority every certificate is issued again."""
         if not self._fresh("ca", self.name, [], []):
             self._write_pair("ca", self._subject(self.name, []), [], issue)
 
     def key(self, name: str, issue: bool = True) -> None:
-        """Make `<name>.key` alone, for signing tokens."""
+        """Generate `<name>.key` alone, for signing tokens."""
         if not self._path(name, "key").is_file():
             self.changed.append(name)
             if issue:
                 self._write(self._path(name, "key"), _private_bytes(ec.generate_private_key(ec.SECP256R1())))
 
     def kubeconfig(self, name: str, path: str, server: str, cluster: str, issue: bool = True) -> None:
-        """Write a self-contained kubeconfig that signs in with certificate `name`."""
+        """Write a kubeconfig with everything embedded, which authenticates with certificate `name`."""
         if not all(self._path(*each).is_file() for each in ((name, "crt"), (name, "key"), ("ca", "crt"))):
             self.changed.append(path)
             return
@@ -79,31 +82,31 @@ class Authority:
         if not self._path(name, "key").is_file() or not self._path(name, "crt").is_file():
             return False
         found = x509.load_pem_x509_certificate(self._path(name, "crt").read_bytes())
-        # An interrupted run may have left a new key beside an old certificate.
+        # An interrupted run may leave a new key beside an old certificate.
         if found.public_key() != serialization.load_pem_private_key(self._path(name, "key").read_bytes(), None).public_key():
             return False
-        if found.not_valid_after_utc - RENEW_BEFORE < datetime.datetime.now(datetime.timezone.utc):
+        if found.not_valid_after_utc - RENEW_BEFORE < datetime.datetime.now(datetime.UTC):
             return False
         if found.subject != self._subject(common_name, organizations) or _alternatives_of(found) != sorted(alternatives):
             return False
         return name == "ca" or ("ca" not in self.changed and self._signed_by_us(found))
 
-    def _signed_by_us(self, certificate) -> bool:
+    def _signed_by_us(self, certificate: x509.Certificate) -> bool:
         try:
             certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(self._path("ca", "crt").read_bytes()))
         except (ValueError, TypeError, OSError, InvalidSignature):
             return False
         return True
 
-    def _write_pair(self, name: str, subject, alternatives: list[str], issue: bool) -> None:
+    def _write_pair(self, name: str, subject: x509.Name, alternatives: list[str], issue: bool) -> None:
         self.changed.append(name)
         if not issue:
             return
         key = ec.generate_private_key(ec.SECP256R1())
         is_authority = name == "ca"
-        signer = key if is_authority else serialization.load_pem_private_key(self._path("ca", "key").read_bytes(), None)
+        signer = key if is_authority else self._authority_key()
         identifiers = x509.SubjectKeyIdentifier.from_public_key(key.public_key()), x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
-        now = datetime.datetime.now(datetime.timezone.utc)
+        now = datetime.datetime.now(datetime.UTC)
         builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -115,7 +118,7 @@ class Authority:
             .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
             .add_extension(_key_usage(is_authority), critical=True)
         )
-        for identifier in identifiers:  # Python 3.13 and newer trusts no certificate without them
+        for identifier in identifiers:  # Python 3.13 and newer require them
             builder = builder.add_extension(identifier, critical=False)
         if not is_authority:
             builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -124,8 +127,14 @@ class Authority:
         self._write(self._path(name, "key"), _private_bytes(key))
         self._write(self._path(name, "crt"), builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
+    def _authority_key(self) -> ec.EllipticCurvePrivateKey:
+        key = serialization.load_pem_private_key(self._path("ca", "key").read_bytes(), None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise TypeError(f"{self._path('ca', 'key')} is no elliptic curve key; remove the folder {self.folder}")
+        return key
+
     @staticmethod
-    def _subject(common_name: str, organizations: list[str]):
+    def _subject(common_name: str, organizations: list[str]) -> x509.Name:
         parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations]
         return x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
@@ -144,7 +153,7 @@ class Authority:
         partial.replace(path)
 
 
-def _key_usage(is_authority: bool):
+def _key_usage(is_authority: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=True,
         key_cert_sign=is_authority,
@@ -158,18 +167,18 @@ def _key_usage(is_authority: bool):
     )
 
 
-def _private_bytes(key) -> bytes:
+def _private_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption())
 
 
-def _general_name(text: str):
+def _general_name(text: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(text))
     except ValueError:
         return x509.DNSName(text)
 
 
-def _alternatives_of(certificate) -> list[str]:
+def _alternatives_of(certificate: x509.Certificate) -> list[str]:
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except x509.ExtensionNotFound:

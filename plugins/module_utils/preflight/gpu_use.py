@@ -11,7 +11,7 @@ import typing as t
 
 from ..common.labels import has_labels
 from ..common.objects import dicts, dig, mapping, text
-from ..k8s.shared_controllers import in_short, whose
+from ..k8s.shared_controllers import first_few, title_with_instance
 from .finding import Finding
 
 Facts = dict[str, t.Any]
@@ -54,7 +54,7 @@ def _foreign(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
     """What bears the names that we give, and was made by someone else: an operator that we have adopted. A namespace alone is no operator."""
     others = [item for item in seen.named if item.get("kind") != "Namespace" and not has_labels(item, asked.labels)]
     if others:
-        names = in_short([whose(item) for item in others])
+        names = first_few([title_with_instance(item) for item in others])
         yield Finding("gpu_operator/foreign", "The operator is there, and we did not install it.", names, "ours", f"{_LEAVE}.")
     ours = [text(dig(item, "metadata", "name")) for item in seen.named if item.get("kind") == "Namespace" and has_labels(item, asked.labels)]
     if asked.release and seen.release and asked.release["namespace"] not in ours:
@@ -79,7 +79,7 @@ def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
         yield Finding(
             "gpu_operator/subscription",
             "Others have subscribed to the same operators, or have one of their own beside ours.",
-            in_short([whose(item) for item in others]),
+            first_few([title_with_instance(item) for item in others]),
             "no Subscription but ours",
             f"Have them removed or moved. {_LEAVE}, where they need it.",
         )
@@ -87,12 +87,12 @@ def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
 
 def _pods(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
     """Pods of others that hold what the operator brings."""
-    users = [f"{whose(pod)} ({', '.join(held)})" for pod in _of_others(seen, asked) if (held := _held(pod, asked.resources))]
+    users = [f"{title_with_instance(pod)} ({', '.join(held)})" for pod in _of_others(seen, asked) if (held := _held(pod, asked.resources))]
     if users:
         yield Finding(
             "gpu_operator/in_use",
             "Pods of others use the accelerators that the operator brings.",
-            in_short(users),
+            first_few(users),
             "none",
             f"Remove them. {_LEAVE}, where they need it.",
         )
@@ -102,13 +102,13 @@ def _features(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
     """Whatever of others needs the labels that Node Feature Discovery gives to nodes."""
     if not asked.features:
         return
-    users = [whose(item) for item in seen.features if not has_labels(item, asked.labels) and not dig(item, "metadata", "ownerReferences")]
-    users += [f"{whose(pod)} ({key})" for pod in _of_others(seen, asked) if (key := _feature(pod))]
+    users = [title_with_instance(item) for item in seen.features if not has_labels(item, asked.labels) and not dig(item, "metadata", "ownerReferences")]
+    users += [f"{title_with_instance(pod)} ({key})" for pod in _of_others(seen, asked) if (key := _feature(pod))]
     if users:
         yield Finding(
             "nfd/in_use",
             "Others need the labels that Node Feature Discovery gives to nodes.",
-            in_short(users),
+            first_few(users),
             "none",
             "Remove them, or write 'node_feature_discovery: false' under llm_d_gpus, so that it stays as it is.",
         )

@@ -15,7 +15,7 @@ from ..epp import observed
 from ..k8s.client import FIELD_MANAGER, Cluster
 from ..k8s.errors import ApiError, ClusterError
 from ..k8s.related_objects import Ref
-from ..k8s.wait import Waiting, report
+from ..k8s.wait import Wait, report
 
 CHECKSUM = "llm-d.ai/config-checksum"
 # A name of its own: applying these two fields must not mean to give up all the others that the collection has applied.
@@ -127,7 +127,7 @@ class Watch:
 
     def __init__(self, cluster: Cluster, target: Target, wanted: str, document: dict[str, t.Any] | None):
         self.target, self.wanted, self.document = target, wanted, document
-        self.waiting = Waiting(cluster, [Ref("apps/v1", "Deployment", target.namespace, target.name)])
+        self.waiting = Wait(cluster, [Ref("apps/v1", "Deployment", target.namespace, target.name)])
         self.observer = self.waiting.observer
         self.ref = self.waiting.refs[0]
         self.outcome: Outcome | None = None
@@ -136,7 +136,7 @@ class Watch:
 
     def look(self) -> None:
         """Look once; sets the outcome when there is one."""
-        self.waiting.look()
+        self.waiting.poll()
         found = self.waiting.objects.get(self.ref) or []
         if not found:
             self.outcome = Outcome([], f"there is no Deployment {self.target}")
@@ -234,6 +234,6 @@ def log_head(cluster: Cluster, pod: dict, container: str, previous: bool = False
         query["previous"] = "true"
     path = f"/api/v1/namespaces/{text(dig(pod, 'metadata', 'namespace'))}/pods/{text(dig(pod, 'metadata', 'name'))}/log"
     try:
-        return cluster.request("GET", path, query, raw=True, timeout=10)
+        return cluster.read_text(path, query, timeout=10)
     except ApiError:
         return ""

@@ -13,8 +13,10 @@ import typing as t
 from ..common import prometheus_text
 from ..common.objects import condition, dicts, dig, mapping, text
 from ..epp import observed
-from ..http.transport import Transport, excerpt
-from ..inference.client import Client, Trouble
+from ..http.errors import ExchangeError
+from ..http.transport import Transport
+from ..http.urls import excerpt
+from ..inference.client import Client
 from ..inference.responses import require_ok
 from ..k8s.service_proxy import ServiceTransport
 from ..releases.engines import SERVED
@@ -26,12 +28,12 @@ Facts = dict[str, t.Any]
 
 
 def pods(cluster: t.Any, namespace: str, labels: c.Mapping[str, str]) -> list[str]:
-    """Names of the ready pods with some labels, which are not about to go. Raises Trouble."""
+    """Names of the ready pods with some labels, which are not about to go. Raises ExchangeError."""
     query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
     try:
         found = dicts(mapping(cluster.get(f"/api/v1/namespaces/{namespace}/pods", query)).get("items"))
     except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
-        raise Trouble("cluster", str(error), "check the connection to the API server, and the right to list pods") from error
+        raise ExchangeError("cluster", str(error), "check the connection to the API server, and the right to list pods") from error
     return [
         text(dig(pod, "metadata", "name"))
         for pod in found
@@ -50,14 +52,14 @@ class Counters:
         self._transports: c.Sequence[Transport] = ()
 
     def read(self, timeout: float) -> Facts:
-        """{pickers, requests, scheduler_attempts, ready_endpoints: total or None, servers, decisions, ran: {what: count}}. Raises Trouble.
+        """{pickers, requests, scheduler_attempts, ready_endpoints: total or None, servers, decisions, ran: {what: count}}. Raises ExchangeError.
 
         `servers` are attempts by server; `ran` has plugins by extension point; `ready_endpoints` is that of the picker that
         knows fewest.
         """
         self._transports = self._transports or self._find()
         if not self._transports:
-            raise Trouble("metrics", "no endpoint picker is ready", "look at its Deployment and at its pods' log")
+            raise ExchangeError("metrics", "no endpoint picker is ready", "look at its Deployment and at its pods' log")
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
             pages = list(pool.map(lambda transport: self._page(transport, timeout), self._transports))
         samples = [sample for page in pages for sample in page]
@@ -82,7 +84,7 @@ class Counters:
         require_ok(answer)
         samples = prometheus_text.parse(answer.text)
         if not samples:
-            raise Trouble(
+            raise ExchangeError(
                 "metrics",
                 f"{answer.request}: no metrics in the answer ({answer.content_type}): {excerpt(answer.text)!r}",
                 "check the port and path of the metrics",
@@ -115,7 +117,7 @@ class Server:
     client: Client
 
     def total(self, series: str, timeout: float) -> float:
-        """One of its own counts. Raises Trouble."""
+        """One of its own counts. Raises ExchangeError."""
         answer = self.client.get("/metrics", timeout)
         require_ok(answer)
         return prometheus_text.total(prometheus_text.parse(answer.text), series) or 0.0
@@ -128,7 +130,7 @@ class Servers:
         self._cluster, self._namespace, self._groups = cluster, namespace, groups
 
     def find(self, role: str) -> list[Server]:
-        """The ready servers of a role. Raises Trouble."""
+        """The ready servers of a role. Raises ExchangeError."""
         return [
             Server(name, role, Client(ServiceTransport(self._cluster, self._namespace, name, group["port"], kind="Pod")))
             for group in self._groups
@@ -137,7 +139,7 @@ class Servers:
         ]
 
     def answered(self, role: str, timeout: float) -> dict[str, float]:
-        """Requests that each server of a role has answered so far. Raises Trouble."""
+        """Requests that each server of a role has answered so far. Raises ExchangeError."""
         found = self.find(role)
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
             return dict(zip([server.name for server in found], pool.map(lambda server: server.total(SERVED, timeout), found)))

@@ -13,8 +13,9 @@ import secrets
 import time
 import typing as t
 
+from ..http.errors import ExchangeError
 from ..inference import health
-from ..inference.client import Client, Reply, Trouble
+from ..inference.client import Client, Reply
 from .claims import EVENTS_WAIT
 from .routing_counters import THREADS, WAITING, Counters, Server, Servers, moved
 
@@ -131,7 +132,7 @@ class Prober:
         now = self._read()
         first = first or now
         while now and first and not any((now[key] or 0) > (first[key] or 0) for key in _COUNTED) and time.monotonic() < deadline:
-            with contextlib.suppress(Trouble):
+            with contextlib.suppress(ExchangeError):
                 self._complete("Who picks?")
             time.sleep(self._limits.gap)
             now = self._read()
@@ -197,7 +198,7 @@ class Prober:
         """What the servers have answered so far, by their own counters; empty where they cannot be asked."""
         try:
             return self._servers.answered("decode", self._limits.request_timeout) if self._servers else {}
-        except Trouble:
+        except ExchangeError:
             return {}
 
     def _prefilled(self) -> float | None:
@@ -206,7 +207,7 @@ class Prober:
             return None
         try:
             return sum(self._servers.answered("prefill", self._limits.request_timeout).values())
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             self.seen["split"] = {"error": str(trouble), "remedy": trouble.remedy}
             return None
 
@@ -239,7 +240,7 @@ class Prober:
                 self.seen["follow"] = {"sent": len(right), "right": sum(right), "servers": len(servers)}
                 if all(right) or time.monotonic() > end or self.seen["failures"]:
                     return
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             self.seen["follow"] = {"error": str(trouble), "remedy": trouble.remedy}
 
     def _avoid(self) -> None:
@@ -251,7 +252,7 @@ class Prober:
             servers = self._servers.find("decode")
             if len(servers) > 1:
                 self.seen["avoid"] = self._beside(servers[0], seats)
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             self.seen["avoid"] = {"error": str(trouble), "remedy": trouble.remedy}
 
     def _beside(self, busy: Server, seats: int) -> dict[str, t.Any]:
@@ -309,7 +310,7 @@ class Prober:
         self.seen["sent"] += 1
         try:
             reply = self._complete(prompt)
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             self.seen["failures"].append({"request": self.seen["sent"], "evidence": str(trouble), "remedy": trouble.remedy})
             return None
         self.seen["scheduled"] += SCHEDULER_HEADER in reply.answer.headers
@@ -330,7 +331,7 @@ class Prober:
             return None
         try:
             read = self._counters.read(self._limits.request_timeout)
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             self.seen["counters"] = {"error": str(trouble), "remedy": trouble.remedy}
             return None
         self.seen.update({key: read[key] for key in ("pickers", "ready_endpoints")})

@@ -37,7 +37,7 @@ def site(tmp_path, server):
 
 @pytest.mark.parametrize("status, told", [
     (401, "does not accept the credentials (401): the token or certificate is wrong or has expired; log in again"),
-    (403, "forbids GET /version (403): no rights for anything here; grant the right, or use an account that has it"),
+    (403, "forbids GET /version (403): no rights for anything here; grant the permission, or use an account that has it"),
 ])  # fmt: skip
 def test_an_api_server_that_refuses_everything(tmp_path, status, told):
     asked = []

@@ -1,17 +1,17 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Readiness of Gateway API objects and their extensions. Computes only; see readiness.judge."""
+"""Readiness of Gateway API objects and their extensions. Pure. See readiness.judge."""
 
 from __future__ import annotations
 
 import re
 
-from ...common.objects import Context, Verdict, condition, describe, dicts, dig, generation, mapping, text, unmet
+from ...common.objects import Context, Facts, Verdict, condition, describe, dicts, dig, generation, mapping, text, unmet
 
 GROUP = "gateway.networking.k8s.io"
 
-# pattern in a condition's words, remedy: what the reasons of the Gateway API mean for a user
+# pattern in the text of a condition, remedy
 REMEDIES = (
     (r"not reported yet|not yet for|Waiting|=Unknown|no controller", "check that the gateway's controller runs and is told this controllerName"),
     (r"AddressNotAssigned|AddressNotUsable", "set the gateway's service type to ClusterIP, or install a load balancer"),
@@ -37,7 +37,7 @@ REMEDIES = (
 
 
 def remedy(words: str) -> str:
-    """What to do about a condition, from its words."""
+    """What to do about a condition, from its text; empty when that is not known."""
     for pattern, what in REMEDIES:
         if re.search(pattern, words):
             return what
@@ -48,14 +48,14 @@ def _no(words: str) -> Verdict:
     return Verdict(False, words, remedy(words))
 
 
-def gateway_class(obj: dict, context: Context) -> Verdict:
+def gateway_class(obj: Facts, context: Context) -> Verdict:
     """Accepted by its controller."""
     words = unmet(obj.get("status"), ("Accepted",), generation(obj))
     return _no(words) if words else Verdict(True, "accepted")
 
 
-def gateway(obj: dict, context: Context) -> Verdict:
-    """Accepted and programmed for the present generation, and so is every listener."""
+def gateway(obj: Facts, context: Context) -> Verdict:
+    """Accepted and programmed for the current generation, with every listener programmed."""
     status, current = mapping(obj.get("status")), generation(obj)
     words = unmet(status, ("Accepted", "Programmed"), current)
     if words:
@@ -69,8 +69,8 @@ def gateway(obj: dict, context: Context) -> Verdict:
     return Verdict(True, "programmed")
 
 
-def route(obj: dict, context: Context) -> Verdict:
-    """Accepted, with its references resolved, by every parent that it names."""
+def route(obj: Facts, context: Context) -> Verdict:
+    """Accepted by every parent it names, with its references resolved."""
     parents = dicts(dig(obj, "spec", "parentRefs"))
     entries = dicts(dig(obj, "status", "parents"))
     for parent in parents:
@@ -82,11 +82,11 @@ def route(obj: dict, context: Context) -> Verdict:
     return Verdict(True, f"accepted by {len(parents)} parent{'' if len(parents) == 1 else 's'}")
 
 
-def same_parent(wanted: dict, found: dict, obj: dict) -> bool:
-    """True when both references name the same parent, with the defaults of the Gateway API filled in."""
+def same_parent(wanted: Facts, found: Facts, obj: Facts) -> bool:
+    """Whether both references name the same parent, with the defaults of the Gateway API."""
     home = text(dig(obj, "metadata", "namespace"))
 
-    def key(ref: dict) -> tuple:
+    def key(ref: Facts) -> tuple[str, ...]:
         group = ref.get("group")
         return (
             GROUP if group is None else text(group),
@@ -100,22 +100,22 @@ def same_parent(wanted: dict, found: dict, obj: dict) -> bool:
     return key(wanted) == key(found)
 
 
-def _best(entries: list[dict], current: int) -> str:
+def _best(entries: list[Facts], current: int) -> str:
     """Empty when one controller has accepted the route; else why none has.
 
-    Several controllers may write an entry for one parent, and a policy controller's entry need not speak of acceptance at all.
+    Several controllers may write an entry for one parent, and the entry of a policy controller may lack Accepted.
     """
     if not entries:
         return "no controller has taken it up"
     reasons = [unmet(entry, ("Accepted", "ResolvedRefs"), current) for entry in entries]
     if not all(reasons):
         return ""
-    telling = [words for words, entry in zip(reasons, entries) if condition(entry, "Accepted")]
+    telling = [words for words, entry in zip(reasons, entries, strict=True) if condition(entry, "Accepted")]
     return (telling or reasons)[0]
 
 
-def inference_pool(obj: dict, context: Context) -> Verdict:
-    """Refused by no parent. Some gateways never report on a pool, others only once a route leads to it: silence is no failure."""
+def inference_pool(obj: Facts, context: Context) -> Verdict:
+    """Refused by no parent. Without a status it is ready: some gateways never report on a pool, others only when a route leads to it."""
     status, current = mapping(obj.get("status")), generation(obj)
     entries = dicts(status.get("parents")) or dicts(status.get("parent"))
     claimed = 0
@@ -135,8 +135,8 @@ def inference_pool(obj: dict, context: Context) -> Verdict:
     return Verdict(True, f"accepted by {claimed} parent{'' if claimed == 1 else 's'}" if claimed else "there; no gateway reports on it")
 
 
-def policy(obj: dict, context: Context) -> Verdict:
-    """Accepted for every ancestor, and for one at least."""
+def policy(obj: Facts, context: Context) -> Verdict:
+    """Accepted for every ancestor, of which there is at least one."""
     current = generation(obj)
     ancestors = dicts(dig(obj, "status", "ancestors"))
     if not ancestors:

@@ -1,15 +1,17 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Is an object ready? One pure function, judge, over the object as the API server shows it."""
+"""Readiness of an object, by the rules of its kind, from the object as the API server returns it. Pure."""
 
 from __future__ import annotations
 
-from ...common.objects import Context, Verdict, condition, describe, dicts, dig, generation, mapping, number, text, unmet
+import typing as t
+
+from ...common.objects import Context, Facts, Verdict, condition, describe, dicts, dig, generation, mapping, number, text, unmet
 from . import gateway as gateways
 from . import operators, workloads
 
-# conditions that other kinds use to say that all is well; and kinds that will set one, so that its absence means "not yet"
+# Conditions that mean ready for any other kind; and kinds that always set one, so that its absence means "not yet".
 GENERIC = ("Ready", "Available")
 EXPECTED = {
     ("keda.sh", "ScaledObject"): ("Ready",),
@@ -20,10 +22,13 @@ EXPECTED = {
 }
 
 
-def judge(obj: object, context: Context | None = None) -> Verdict:
-    """A verdict on one object. Never raises: an object of an unknown shape is judged by what can be read of it.
+Judge = t.Callable[[Facts, Context], Verdict]
 
-    obj: as returned by the API server, None when it does not exist.
+
+def judge(obj: object, context: Context | None = None) -> Verdict:
+    """The verdict on one object. Never raises; parts of an unexpected shape read as absent.
+
+    obj: as the API server returns it, None when it does not exist.
     """
     context = context or Context()
     if not isinstance(obj, dict) or not obj:
@@ -33,14 +38,14 @@ def judge(obj: object, context: Context | None = None) -> Verdict:
     return find_judge(group_of(obj), text(obj.get("kind")))(obj, context)
 
 
-def group_of(obj: dict) -> str:
+def group_of(obj: Facts) -> str:
     """The API group of an object; empty for the core group."""
     version = text(obj.get("apiVersion"))
     return version.rpartition("/")[0]
 
 
-def find_judge(group: str, kind: str):
-    """The judge of a kind."""
+def find_judge(group: str, kind: str) -> Judge:
+    """The function that judges objects of a kind."""
     found = JUDGES.get((group, kind))
     if found:
         return found
@@ -53,8 +58,8 @@ def find_judge(group: str, kind: str):
     return other
 
 
-def leaving(obj: dict) -> Verdict:
-    """Why an object that is being deleted is still there."""
+def leaving(obj: Facts) -> Verdict:
+    """The verdict on an object that is being deleted: what holds it."""
     held = [text(name) for name in dig(obj, "metadata", "finalizers") or []] if isinstance(dig(obj, "metadata", "finalizers"), list) else []
     if text(obj.get("kind")) == "Namespace":
         held += [text(name) for name in dig(obj, "spec", "finalizers") or []] if isinstance(dig(obj, "spec", "finalizers"), list) else []
@@ -65,23 +70,23 @@ def leaving(obj: dict) -> Verdict:
     return Verdict(False, words, "check that the controller which owns the finalizer runs" if held else "")
 
 
-def definition(obj: dict, context: Context) -> Verdict:
-    """A CustomResourceDefinition that is established under the names it wants."""
+def crd(obj: Facts, context: Context) -> Verdict:
+    """Established, under the names it requests."""
     names = condition(obj.get("status"), "NamesAccepted")
     if names.get("status") == "False":
-        return Verdict(False, describe(names), "another definition has taken its names: remove one of them", True)
+        return Verdict(False, describe(names), "another CRD has taken its names: remove one of them", True)
     words = unmet(obj.get("status"), ("Established", "NamesAccepted"), 0)
     return Verdict(False, words) if words else Verdict(True, "established")
 
 
-def namespace(obj: dict, context: Context) -> Verdict:
+def namespace(obj: Facts, context: Context) -> Verdict:
     """Active."""
     phase = text(dig(obj, "status", "phase"))
     return Verdict(True, "active") if phase == "Active" else Verdict(False, phase or "not yet active")
 
 
-def other(obj: dict, context: Context) -> Verdict:
-    """Any other kind: its observed generation and its Ready or Available condition, where it has them."""
+def other(obj: Facts, context: Context) -> Verdict:
+    """Any other kind: by its observed generation and its Ready or Available condition, if it has them."""
     status, current = mapping(obj.get("status")), generation(obj)
     seen = status.get("observedGeneration")
     if isinstance(seen, int) and number(seen) < current:
@@ -94,7 +99,7 @@ def other(obj: dict, context: Context) -> Verdict:
     return Verdict(True, "there")
 
 
-JUDGES = {
+JUDGES: dict[tuple[str, str], Judge] = {
     ("apps", "Deployment"): workloads.deployment,
     ("apps", "StatefulSet"): workloads.statefulset,
     ("apps", "DaemonSet"): workloads.daemonset,
@@ -105,7 +110,7 @@ JUDGES = {
     ("", "Service"): workloads.service,
     ("", "PersistentVolumeClaim"): workloads.claim,
     ("", "Namespace"): namespace,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): definition,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): crd,
     ("nvidia.com", "ClusterPolicy"): operators.cluster_policy,
     ("habanalabs.habana.ai", "ClusterPolicy"): operators.gaudi_policy,
     ("amd.com", "DeviceConfig"): operators.device_config,
@@ -116,10 +121,10 @@ JUDGES = {
 }
 
 
-def waitable(obj: dict) -> bool:
-    """True for kinds that are more than there: applying them starts something that can fail or take time."""
+def waitable(obj: Facts) -> bool:
+    """Whether an object can exist without being ready, so that it is worth waiting for."""
     group, kind = group_of(obj), text(obj.get("kind"))
     if kind in ("Service", "PersistentVolumeClaim") and group == "":
-        # a plain Service is ready when it is there, and some claims bind only when a pod uses them
-        return dig(obj, "spec", "type") == "LoadBalancer"
+        # Other Services are ready when they exist, and some claims bind only when a pod uses them.
+        return text(dig(obj, "spec", "type")) == "LoadBalancer"
     return find_judge(group, kind) is not other or (group, kind) in EXPECTED

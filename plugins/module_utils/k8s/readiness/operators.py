@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Readiness of what the Operator Lifecycle Manager and GPU operators make. Computes only; see readiness.judge."""
+"""Readiness of objects of the Operator Lifecycle Manager and of accelerator operators. Pure. See readiness.judge."""
 
 from __future__ import annotations
 
-from ...common.objects import Context, Verdict, condition, describe, dicts, dig, generation, mapping, number, text, unmet
+from ...common.objects import Context, Facts, Verdict, condition, describe, dicts, dig, generation, mapping, number, text, unmet
 
-# The operator calls itself ready although it found no GPU: only this reason is proof.
+# The operator reports ready even when it found no GPU; with this reason it did find some.
 PROOF = "Reconciled"
 _POLICY_REMEDIES = {
     "NFDLabelsMissing": "install Node Feature Discovery and wait until nodes have the label feature.node.kubernetes.io/pci-10de.present",
@@ -18,13 +18,13 @@ _POLICY_REMEDIES = {
 
 
 _DEVICE_REMEDIES = {
-    "NoMatchingNodes": "check that nodes bear the labels of spec.selector, which Node Feature Discovery gives, and that their driver is loaded",
+    "NoMatchingNodes": "check that nodes have the labels of spec.selector, which Node Feature Discovery sets, and that their driver is loaded",
     "ValidationError": "correct the DeviceConfig as the message says",
     "driver": "look at the pods of the Kernel Module Management operator: it builds or pulls the driver, which takes some minutes",
     "devicePlugin": "look at the pods of the device plugin in that namespace",
     "metricsExporter": "look at the pods of the metrics exporter in that namespace",
 }
-# parts of a DeviceConfig that report numbers: name, what turns each on, and whether it is on where that is not written
+# Parts of a DeviceConfig with numbers in its status: name, the field that enables it, its default, text for messages.
 _DEVICE_PARTS = (
     ("driver", "enable", True, "driver"),
     ("devicePlugin", "enableDevicePlugin", True, "device plugin"),
@@ -32,8 +32,8 @@ _DEVICE_PARTS = (
 )
 
 
-def cluster_policy(obj: dict, context: Context) -> Verdict:
-    """The NVIDIA GPU operator's ClusterPolicy: state ready, and for the reason that counts."""
+def cluster_policy(obj: Facts, context: Context) -> Verdict:
+    """The ClusterPolicy of the NVIDIA GPU operator: state ready, with reason Reconciled if it has one."""
     state = text(dig(obj, "status", "state"))
     ready = condition(mapping(obj.get("status")), "Ready")
     reason = text(ready.get("reason"))
@@ -47,8 +47,8 @@ def cluster_policy(obj: dict, context: Context) -> Verdict:
     return Verdict(False, describe(ready) if state == "ready" else state or "no state yet", remedy)
 
 
-def device_config(obj: dict, context: Context) -> Verdict:
-    """AMD's DeviceConfig (status of releases 1.2 to 1.5). It calls itself Ready once it has been read, on no node even: the numbers are the proof."""
+def device_config(obj: Facts, context: Context) -> Verdict:
+    """The DeviceConfig of AMD's operator, releases 1.2 to 1.5. Its Ready condition is True even without a node, so the numbers of its parts decide."""
     status, current = mapping(obj.get("status")), generation(obj)
     error = condition(status, "Error")
     if error.get("status") == "True":
@@ -71,14 +71,14 @@ def device_config(obj: dict, context: Context) -> Verdict:
             return Verdict(False, f"{what} on {available} of {desired} nodes", _DEVICE_REMEDIES[part])
         if part == "devicePlugin" and not desired:
             return Verdict(False, "the device plugin is on no node", _DEVICE_REMEDIES["NoMatchingNodes"])
-        there += [f"{what} on {available}"] if desired else []  # a driver that is loaded otherwise, or that nodes bring, has no number
+        there += [f"{what} on {available}"] if desired else []  # a driver that the node brings itself has no number
     return Verdict(True, f"{', '.join(there)} nodes" if there else "read by its operator")
 
 
-def gaudi_policy(obj: dict, context: Context) -> Verdict:
-    """The Gaudi operator's ClusterPolicy. Intel describes no status of it: its conditions are read as those that the same operator gave its DeviceConfig.
+def gaudi_policy(obj: Facts, context: Context) -> Verdict:
+    """The ClusterPolicy of the Gaudi operator. Intel does not document its status; conditions are read like those of the DeviceConfig of that operator.
 
-    While there is none, it is judged as Intel's guide does: by the pods of its DaemonSets, of which the device plugin comes last.
+    Without a status, the pods of the operator's DaemonSets decide, as in Intel's guide; the device plugin starts last.
     """
     status, remedy = mapping(obj.get("status")), "look at the pods of namespace habana-ai-operator"
     if not status:
@@ -90,8 +90,8 @@ def gaudi_policy(obj: dict, context: Context) -> Verdict:
     return Verdict(False, words, remedy) if words else Verdict(True, "ready")
 
 
-def _by_pods(pods: list[dict], remedy: str) -> Verdict:
-    """Every pod of the operator's DaemonSets is ready, and one of the device plugin is among them."""
+def _by_pods(pods: list[Facts], remedy: str) -> Verdict:
+    """Every pod of the operator's DaemonSets is ready, among them one of the device plugin."""
     names = {text(dig(pod, "metadata", "name")): condition(pod.get("status"), "Ready").get("status") == "True" for pod in dicts(pods)}
     if not names:
         return Verdict(False, "no status yet, and no pod of the operator's DaemonSets", f"{remedy}, and that nodes are labelled by Node Feature Discovery")
@@ -103,8 +103,8 @@ def _by_pods(pods: list[dict], remedy: str) -> Verdict:
     return Verdict(True, f"no status, and all {len(names)} pods of the operator are ready")
 
 
-def subscription(obj: dict, context: Context) -> Verdict:
-    """The catalogue's newest of the channel is installed."""
+def subscription(obj: Facts, context: Context) -> Verdict:
+    """The newest version of the channel is installed, or an older one while the newest waits for approval."""
     status = mapping(obj.get("status"))
     if text(status.get("state")) == "AtLatestKnown" and status.get("installedCSV"):
         return Verdict(True, text(status.get("installedCSV")))
@@ -118,16 +118,16 @@ def subscription(obj: dict, context: Context) -> Verdict:
         if found.get("status") == "True":
             return Verdict(False, describe(found), remedy)
     if text(status.get("state")) == "UpgradePending" and dig(obj, "spec", "installPlanApproval") == "Manual":
-        if status.get("installedCSV"):  # it runs; the newer one waits for a person, as was asked
+        if status.get("installedCSV"):  # it runs; installPlanApproval Manual keeps the newer one waiting
             return Verdict(True, f"{text(status.get('installedCSV'))}; {text(status.get('currentCSV'))} waits for approval")
         plan = text(dig(status, "installPlanRef", "name"))
         how = f"name it under llm_d_gpus.approved, or set spec.approved of InstallPlan {plan} to true"
         return Verdict(False, f"waits for approval of {text(status.get('currentCSV'))}", how)
-    return Verdict(False, text(status.get("state")) or "not yet looked at")
+    return Verdict(False, text(status.get("state")) or "no state yet")
 
 
-def service_version(obj: dict, context: Context) -> Verdict:
-    """A ClusterServiceVersion whose operator runs."""
+def service_version(obj: Facts, context: Context) -> Verdict:
+    """A ClusterServiceVersion whose operator is installed and runs."""
     status = mapping(obj.get("status"))
     phase = text(status.get("phase"))
     if phase == "Succeeded":

@@ -1,17 +1,17 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Readiness of what runs pods. Computes only; see readiness.judge."""
+"""Readiness of workloads, Services and claims. Pure. See readiness.judge."""
 
 from __future__ import annotations
 
-from ...common.objects import Context, Verdict, condition, dicts, dig, generation, mapping, number, text, unmet
+from ...common.objects import Context, Facts, Verdict, condition, dicts, dig, generation, mapping, number, text, unmet
 from ...common.text import shorten
-from ..pod_failures import doing, pod_trouble, refused
+from ..pod_failures import creation_failure, pod_activity, pod_failure
 
 
-def deployment(obj: dict, context: Context) -> Verdict:
-    """Seen, every replica updated and available, none of an older revision left."""
+def deployment(obj: Facts, context: Context) -> Verdict:
+    """Observed, every replica updated and available, none of an older revision left."""
     status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
     updated, available = number(status.get("updatedReplicas")), number(status.get("availableReplicas"))
     if dig(obj, "spec", "paused") is True and updated < want:
@@ -19,8 +19,8 @@ def deployment(obj: dict, context: Context) -> Verdict:
     return _replicas(obj, context, want, min(updated, available), number(status.get("replicas")) - updated)
 
 
-def statefulset(obj: dict, context: Context) -> Verdict:
-    """Seen, every replica ready, and of the present revision unless the strategy leaves old ones on purpose."""
+def statefulset(obj: Facts, context: Context) -> Verdict:
+    """Observed, every replica ready, and of the current revision unless its update strategy keeps old ones."""
     status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
     ready, updated = number(status.get("readyReplicas")), number(status.get("updatedReplicas"))
     strategy = mapping(dig(obj, "spec", "updateStrategy"))
@@ -30,8 +30,8 @@ def statefulset(obj: dict, context: Context) -> Verdict:
     return _replicas(obj, context, want, ready, max(0, want - partition - updated))
 
 
-def daemonset(obj: dict, context: Context) -> Verdict:
-    """Seen, updated and available on every node that it belongs on."""
+def daemonset(obj: Facts, context: Context) -> Verdict:
+    """Observed, updated and available on every node where it is scheduled."""
     status = mapping(obj.get("status"))
     want = number(status.get("desiredNumberScheduled"))
     done = number(status.get("numberAvailable"))
@@ -40,24 +40,24 @@ def daemonset(obj: dict, context: Context) -> Verdict:
     return _replicas(obj, context, want, done, number(status.get("numberMisscheduled")))
 
 
-def replicaset(obj: dict, context: Context) -> Verdict:
-    """Seen and every replica available."""
+def replicaset(obj: Facts, context: Context) -> Verdict:
+    """Observed and every replica available."""
     status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
     return _replicas(obj, context, want, number(status.get("availableReplicas")), number(status.get("replicas")) - want)
 
 
-def leader_worker_set(obj: dict, context: Context) -> Verdict:
-    """Seen, every group of the present revision and ready as a whole. A group is ready with its leader and all of its workers."""
+def leader_worker_set(obj: Facts, context: Context) -> Verdict:
+    """Observed, every group of the current revision and ready, which it is with its leader and all of its workers."""
     status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
     ready, updated = number(status.get("readyReplicas")), number(status.get("updatedReplicas"))
     found = _replicas(obj, context, want, min(ready, updated), number(status.get("replicas")) - updated)
-    # The two numbers may be of different groups; only the condition counts groups of which both are true. What it says when it is false is no reason.
+    # readyReplicas and updatedReplicas may count different groups; only the condition counts groups that are both. Its message when False is no reason.
     if found.ready and unmet(status, ("Available",), generation(obj)):
         return Verdict(False, f"{found.reason}, others being replaced")
     return found
 
 
-def _replicas(obj: dict, context: Context, want: int, done: int, old: int) -> Verdict:
+def _replicas(obj: Facts, context: Context, want: int, done: int, old: int) -> Verdict:
     if number(dig(obj, "status", "observedGeneration")) < generation(obj):
         return Verdict(False, "not yet seen by its controller", "check that the controller manager runs")
     if done >= want and old <= 0:
@@ -67,24 +67,24 @@ def _replicas(obj: dict, context: Context, want: int, done: int, old: int) -> Ve
     count = f"{done}/{want} ready"
     failure = condition(obj.get("status"), "ReplicaFailure")
     if failure.get("status") == "True":
-        trouble = refused(text(failure.get("message")))
-        return Verdict(False, f"{count} ({trouble.what})", trouble.remedy, trouble.terminal)
+        reason = creation_failure(text(failure.get("message")))
+        return Verdict(False, f"{count} ({reason.what})", reason.remedy, reason.terminal)
     return _pods(count, context)
 
 
 def _pods(count: str, context: Context) -> Verdict:
-    """The verdict that the pods colour: the worst trouble, else what the first unready pod does."""
+    """Not ready, with the worst failure of the pods, else what the first unready pod does."""
     waiting = [pod for pod in context.pods if condition(mapping(pod).get("status"), "Ready").get("status") != "True"]
-    troubles = [trouble for trouble in (pod_trouble(pod, context.restarts) for pod in waiting) if trouble]
-    if troubles:
-        worst = max(troubles, key=lambda trouble: trouble.terminal)
+    failures = [failure for failure in (pod_failure(pod, context.restarts) for pod in waiting) if failure]
+    if failures:
+        worst = max(failures, key=lambda failure: failure.terminal)
         return Verdict(False, f"{count} ({worst.what})", worst.remedy, worst.terminal)
     if waiting:
-        return Verdict(False, f"{count} ({doing(waiting[0], context.events)})")
+        return Verdict(False, f"{count} ({pod_activity(waiting[0], context.events)})")
     return Verdict(False, count)
 
 
-def job(obj: dict, context: Context) -> Verdict:
+def job(obj: Facts, context: Context) -> Verdict:
     """Complete; a failed job stays failed."""
     status = mapping(obj.get("status"))
     if condition(status, "Complete").get("status") == "True":
@@ -100,28 +100,28 @@ def job(obj: dict, context: Context) -> Verdict:
     return _pods(f"{done}/{want} complete", context)
 
 
-def pod(obj: dict, context: Context) -> Verdict:
-    """Ready, or run to its end."""
+def pod(obj: Facts, context: Context) -> Verdict:
+    """Ready, or succeeded."""
     status = mapping(obj.get("status"))
     if status.get("phase") == "Succeeded":
         return Verdict(True, "succeeded")
     if condition(status, "Ready").get("status") == "True":
         return Verdict(True, "ready")
-    trouble = pod_trouble(obj, context.restarts)
-    if trouble:
-        return Verdict(False, trouble.what, trouble.remedy, trouble.terminal)
-    return Verdict(False, doing(obj, context.events))
+    failure = pod_failure(obj, context.restarts)
+    if failure:
+        return Verdict(False, failure.what, failure.remedy, failure.terminal)
+    return Verdict(False, pod_activity(obj, context.events))
 
 
-def service(obj: dict, context: Context) -> Verdict:
-    """There; one of type LoadBalancer has an address."""
+def service(obj: Facts, context: Context) -> Verdict:
+    """It exists, and one of type LoadBalancer has an address."""
     if dig(obj, "spec", "type") != "LoadBalancer" or dicts(dig(obj, "status", "loadBalancer", "ingress")):
         return Verdict(True, "there")
     return Verdict(False, "no load balancer address yet", "install a load balancer, or use type ClusterIP or NodePort")
 
 
-def claim(obj: dict, context: Context) -> Verdict:
-    """A PersistentVolumeClaim that is bound."""
+def claim(obj: Facts, context: Context) -> Verdict:
+    """Bound."""
     phase = text(dig(obj, "status", "phase"))
     if phase == "Bound":
         return Verdict(True, "bound")

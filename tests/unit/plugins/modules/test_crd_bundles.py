@@ -96,7 +96,7 @@ def test_a_cluster_that_refuses(run, folder, status, said):
     [
         (None, "holds no .yaml file"),
         ("<html>Not found</html>", "this is no Kubernetes YAML"),
-        (CRD.format(name="others.example.com"), f"do not hold the definition {PROBE}"),
+        (CRD.format(name="others.example.com"), f"do not have the CRD {PROBE}"),
     ],
 )
 def test_sources_that_hold_something_else(run, tmp_path, content, said):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.crds import whose
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.crds import other_managers
 from ansible_collections.llm_d.inference.plugins.modules import crd_removal
 from local_servers import serve
 
@@ -100,4 +100,4 @@ def test_what_is_not_served_is_not_removed_blindly(call, api):
     ],
 )
 def test_whose_a_definition_is(managers, said):
-    assert whose({"managedFields": managers}, "llm_d.inference") == said
+    assert other_managers({"managedFields": managers}, "llm_d.inference") == said

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import host_checks
@@ -57,7 +58,7 @@ def test_a_network_is_made_once_and_taken_away_again(call, cluster, network):
             # What a run that was cut off had not done yet, and only that, is done.
             sh("ip", "route", "delete", "10.253.78.0/24")
             assert call(local_network, **network)["made"] == ["route 10.253.78.0/24"]
-            assert json.loads(open(cluster["sysctl_backup"], encoding="utf-8").read()) == {SETTING: "0"}
+            assert json.loads(Path(cluster["sysctl_backup"]).read_text(encoding="utf-8")) == {SETTING: "0"}
         finally:
             gone = call(host_residue, state="absent", **cluster)
         assert "network interface llmdtest0" in gone["found"] and gone["left"] == []
@@ -133,7 +134,7 @@ def modest_preflight(tmp_path):
 @pytest.fixture(name="fit")
 def a_fit_host(monkeypatch):
     """A host on which the checks that tests cannot provide for find nothing."""
-    for each in ("_machine", "_rights", "_cgroups", "_kernel", "_other_cluster"):
+    for each in ("_machine", "_permissions", "_cgroups", "_kernel", "_other_cluster"):
         monkeypatch.setattr(host_checks, each, lambda *needs: iter(()))
 
 
@@ -156,7 +157,7 @@ def test_the_checks_know_of_check_mode(call, fit, preflight, monkeypatch, check)
 def test_all_problems_are_in_one_message(call, fit, preflight):
     result = call(host_preflight, **{**preflight, "memory_mib": 2**30, "disk_mib": 2**40, "ranges": ["ten"]})
     assert result["failed"] and len(result["problems"]) == 3
-    assert result["msg"] == "This host cannot carry the local cluster yet:\n" + "\n".join(f"  - {each}" for each in result["problems"])
+    assert result["msg"] == "This host cannot run the local cluster yet:\n" + "\n".join(f"  - {each}" for each in result["problems"])
 
 
 def test_a_running_cluster_is_known_by_its_supervisor(tmp_path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOGUE, LAYERS
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import ANSWERS, LOGS, REFUSALS
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import answer_trouble, log_trouble, pod_trouble, refusal_trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import log_failure, pod_failure, refusal_failure, response_failure
 from failure_examples import ANSWERED, LOG_LINES, REFUSED
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,13 +17,13 @@ from recorded import changed, recorded
 
 @pytest.mark.parametrize("code, line", LOG_LINES)
 def test_logs(code, line):
-    found = log_trouble(f"INFO starting\n{line}\nINFO leaving\n")
+    found = log_failure(f"INFO starting\n{line}\nINFO leaving\n")
     assert found.code == code and found.remedy and code in CATALOGUE
 
 
 def test_the_cause_stands_before_its_wrapper():
     log = ["ERROR EngineCore failed to start.", "ValueError: No available memory for the cache blocks.", "RuntimeError: Engine core initialization failed."]
-    assert log_trouble("\n".join(log)).code == "F18"
+    assert log_failure("\n".join(log)).code == "F18"
 
 
 @pytest.mark.parametrize(
@@ -38,27 +38,27 @@ def test_the_cause_stands_before_its_wrapper():
     ],
 )
 def test_what_healthy_programs_say_is_no_trouble(line):
-    assert log_trouble(line) is None
+    assert log_failure(line) is None
 
 
 @pytest.mark.parametrize("code, status, body", ANSWERED)
 def test_answers(code, status, body):
-    found = answer_trouble(status, body)
+    found = response_failure(status, body)
     assert found.code == code and found.remedy and found.what and code in CATALOGUE
 
 
 def test_a_good_answer_is_no_trouble():
-    assert answer_trouble(200, '{"choices":[{"text":"it does not exist"}]}') is None and answer_trouble(200, "") is None
+    assert response_failure(200, '{"choices":[{"text":"it does not exist"}]}') is None and response_failure(200, "") is None
 
 
 @pytest.mark.parametrize("code, message", REFUSED)
 def test_refusals(code, message):
-    found = refusal_trouble(message)
+    found = refusal_failure(message)
     assert found.code == code and found.remedy and code in CATALOGUE
 
 
 def test_a_refusal_that_is_not_known():
-    assert refusal_trouble("the server rejected our request for an unknown reason") is None
+    assert refusal_failure("the server rejected our request for an unknown reason") is None
 
 
 @pytest.mark.parametrize("name, code", [("routing-proxy", "F30"), ("lora-adapter-syncer", "F51")])
@@ -66,9 +66,9 @@ def test_sidecars_that_kubernetes_does_not_know(name, code):
     pod = changed(recorded("pod_ready"), "status.conditions", [{"type": "Initialized", "status": "False"}, {"type": "PodScheduled", "status": "True"}])
     pod["spec"]["initContainers"] = [{"name": name}]
     pod["status"]["initContainerStatuses"] = [{"name": name, "restartCount": 0, "state": {"running": {"startedAt": "2026-11-21T09:00:00Z"}}}]
-    assert pod_trouble(pod).code == code
+    assert pod_failure(pod).code == code
     pod["spec"]["initContainers"][0]["restartPolicy"] = "Always"
-    assert pod_trouble(pod) is None
+    assert pod_failure(pod) is None
 
 
 def test_every_code_in_use_is_in_the_catalogue_and_every_entry_is_whole():
@@ -81,11 +81,11 @@ def test_every_code_in_use_is_in_the_catalogue_and_every_entry_is_whole():
 
 @given(st.text(), st.integers(0, 999))
 def test_nothing_makes_it_fail(text, status):
-    for found in (log_trouble(text), answer_trouble(status, text), refusal_trouble(text)):
+    for found in (log_failure(text), response_failure(status, text), refusal_failure(text)):
         assert found is None or found.code in CATALOGUE
 
 
 @pytest.mark.parametrize("name, code", [("refused", "config"), ("loaded", None)])
 def test_the_recorded_logs_of_an_endpoint_picker(root, name, code):
-    found = log_trouble((root / f"tests/unit/fixtures/epp/{name}.log").read_text(encoding="utf-8"))
+    found = log_failure((root / f"tests/unit/fixtures/epp/{name}.log").read_text(encoding="utf-8"))
     assert (found and found.code) == code

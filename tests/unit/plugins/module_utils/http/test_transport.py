@@ -10,7 +10,8 @@ import time
 import types
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.http import transport, urls
+from ansible_collections.llm_d.inference.plugins.module_utils.http import exchange, transport, urls
+from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import ExchangeError
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import errors
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.service_proxy import ServiceTransport
 from local_servers import drip, free_port, raw, serve
@@ -24,7 +25,7 @@ def get(url, timeout=2.0, **options):
 
 def trouble(url, timeout=2.0, **options):
     start = time.monotonic()
-    with pytest.raises(transport.Trouble) as caught:
+    with pytest.raises(ExchangeError) as caught:
         get(url, timeout, **options)
     assert time.monotonic() - start < timeout + 1
     assert caught.value.remedy
@@ -57,18 +58,18 @@ def test_the_host_header_can_be_set():
     ],
 )
 def test_base_url(url, base):
-    assert transport.base_url(url) == base
+    assert urls.base_url(url) == base
 
 
 @pytest.mark.parametrize("url", ["", "a", "a:80", "ftp://a", "http://", "http://a:x", "http://a:99999", "http://a?b", "http://a#b", "http://[::1"])
 def test_what_is_no_base_url(url):
     with pytest.raises(ValueError):
-        transport.base_url(url)
+        urls.base_url(url)
 
 
 def test_a_password_in_the_url_is_refused_and_not_repeated():
     with pytest.raises(ValueError) as caught:
-        transport.base_url("http://me:hunter2@a")
+        urls.base_url("http://me:hunter2@a")
     assert "hunter2" not in str(caught.value)
 
 
@@ -117,7 +118,7 @@ def test_no_server_holds_us_longer_than_the_timeout(talk, said):
 
 
 def test_an_endless_answer_is_cut(monkeypatch):
-    monkeypatch.setattr(transport, "MAX_BODY", 100_000)
+    monkeypatch.setattr(exchange, "MAX_BODY", 100_000)
     with raw(drip(HEAD + b"\r\n", b"x" * 65536, 0)) as url:
         assert trouble(url).kind == "too_large"
 
@@ -161,7 +162,7 @@ def test_tls_asked_of_a_plain_server_and_the_other_way_round(https):
 
 
 def test_excerpt_is_short_one_line_and_without_secrets():
-    shown = transport.excerpt("a\n\tb\x00 sk-123 " + "x" * 500, ["sk-123", ""])
+    shown = urls.excerpt("a\n\tb\x00 sk-123 " + "x" * 500, ["sk-123", ""])
     assert shown.startswith("a b *** xxx") and len(shown) == urls.EXCERPT + 3 and "\n" not in shown
 
 
@@ -196,7 +197,7 @@ def test_a_service_through_the_api_server():
 @pytest.mark.parametrize("code, remedy", [(403, "services/proxy"), (404, "namespace"), (503, "EndpointSlices")])
 def test_a_refusal_of_the_api_server_itself(code, remedy):
     status = json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no endpoints available for service", "code": code})
-    with pytest.raises(transport.Trouble) as caught:
+    with pytest.raises(ExchangeError) as caught:
         ask({"status": code, "headers": {}, "data": status.encode()})
     assert caught.value.kind == "cluster" and remedy in caught.value.remedy
     assert "Service llm-d/llama:8000 (through the API server)" in str(caught.value)
@@ -208,12 +209,12 @@ def test_an_error_of_the_server_behind_it_is_an_answer(body):
 
 
 def test_no_connection_to_the_api_server():
-    with pytest.raises(transport.Trouble, match="the API server does not answer"):
+    with pytest.raises(ExchangeError, match="the API server does not answer"):
         ask(OSError("the API server does not answer"))
 
 
 def test_a_slow_api_server_is_not_waited_for():
-    with pytest.raises(transport.Trouble) as caught:
+    with pytest.raises(ExchangeError) as caught:
         ask({"status": 200, "headers": {}, "data": b"", "sleep": 1}, timeout=0.1)
     assert caught.value.kind == "timeout"
 
@@ -250,7 +251,7 @@ def retried(url, retries, timeout=5.0):
     found = transport.RetryTransport(transport.UrlTransport(url), retries, sleep=pauses.append)
     try:
         return found.request("GET", "/x", timeout=timeout), pauses
-    except transport.Trouble as error:
+    except ExchangeError as error:
         return error, pauses
 
 
@@ -316,6 +317,6 @@ def test_a_connection_that_was_cut_is_tried_again(cuts):
     if cuts < 4:
         assert service.request("POST", "/v1/completions", b"again").status == 200
     else:
-        with pytest.raises(transport.Trouble, match="was cut"):
+        with pytest.raises(ExchangeError, match="was cut"):
             service.request("POST", "/v1/completions", b"again")
     assert asked == [b"again"] * min(cuts + 1, 4)

@@ -14,8 +14,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.apply_results 
     batches,
     changes,
     check_definitions,
-    conceal,
-    sort_out,
+    hide_secret_values,
+    split_foreign,
 )
 
 
@@ -109,7 +109,7 @@ def test_absent():
 
 def test_secrets_are_hidden_by_value():
     secret = definition("Secret", stringData={"token": "hf_verysecret"})
-    assert conceal(secret)["stringData"] == {"token": HIDDEN} and secret["stringData"]["token"] == "hf_verysecret"
+    assert hide_secret_values(secret)["stringData"] == {"token": HIDDEN} and secret["stringData"]["token"] == "hf_verysecret"
     change = one(applied({"data": {"token": "b2xk"}}, {"data": {"token": "bmV3"}}), what=secret)
     assert (change.action, change.before, change.after) == ("changed", {"data": {"token": HIDDEN}}, {"data": {"token": HIDDEN_NEW}})
     created = one(applied({}, {"kind": "Secret", "data": {"token": "bmV3"}}), what=secret)
@@ -139,7 +139,7 @@ def test_what_others_made_is_left_to_them():
         {**mine, "metadata": {**mine["metadata"], "labels": {**OURS, "more": "1"}}},
         {**theirs, "metadata": {**theirs["metadata"], "labels": {"app.kubernetes.io/part-of": "another"}}},
     ]
-    done, rest = sort_out([mine, theirs, new], there, OURS, "present")
+    done, rest = split_foreign([mine, theirs, new], there, OURS, "present")
     assert [(change.title, change.action) for change in done] == [("ConfigMap t/theirs", "foreign")] and rest == [mine, new]
-    done, rest = sort_out([mine, theirs, new], there, OURS, "absent")
+    done, rest = split_foreign([mine, theirs, new], there, OURS, "absent")
     assert [change.action for change in done] == ["foreign", "absent"] and rest == [mine]

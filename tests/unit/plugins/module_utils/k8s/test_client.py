@@ -113,7 +113,7 @@ def secure_server(tmp_path):
     """URL of a TLS server with a certificate of its own, and the certificate's file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "apiserver")])
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -170,7 +170,7 @@ def test_a_certificate_that_nobody_knows(secure):
 
 def test_a_certificate_for_another_name(secure):
     line = trouble(host=secure[0], api_key=TOKEN, ca_cert=secure[1])
-    assert "bears another name" in line and "tls-server-name" in line
+    assert "is for another name" in line and "tls-server-name" in line
 
 
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.field_ownership import applied
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.field_ownership import applied_definition
 
 OURS = {
     "f:metadata": {"f:labels": {"f:app": {}}},
@@ -58,7 +58,7 @@ LIVE = {
 
 
 def test_what_we_applied_comes_back_whole_and_alone() -> None:
-    assert applied(LIVE, "llm_d.inference") == {
+    assert applied_definition(LIVE, "llm_d.inference") == {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "sim-epp", "namespace": "llm-d", "labels": {"app": "epp"}},
@@ -84,17 +84,17 @@ def test_what_scorer_config_took_over_is_ours_as_well() -> None:
     live = copy.deepcopy(LIVE)
     ours = live["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:template"]
     taken = {"manager": "llm_d.inference.scorer_config", "operation": "Apply", "fieldsV1": {"f:spec": {"f:template": {"f:metadata": ours.pop("f:metadata")}}}}
-    assert applied(live, "llm_d.inference")["spec"]["template"] == {"spec": applied(LIVE, "llm_d.inference")["spec"]["template"]["spec"]}
+    assert applied_definition(live, "llm_d.inference")["spec"]["template"] == {"spec": applied_definition(LIVE, "llm_d.inference")["spec"]["template"]["spec"]}
     live["metadata"]["managedFields"].append(taken)
-    assert applied(live, "llm_d.inference") == applied(LIVE, "llm_d.inference")
+    assert applied_definition(live, "llm_d.inference") == applied_definition(LIVE, "llm_d.inference")
 
 
 def test_what_we_never_applied_is_none() -> None:
-    assert applied(LIVE, "llm_d.other") is None
-    assert applied({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}, "llm_d.inference") is None
+    assert applied_definition(LIVE, "llm_d.other") is None
+    assert applied_definition({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}, "llm_d.inference") is None
     updated = copy.deepcopy(LIVE)
     updated["metadata"]["managedFields"][0]["operation"] = "Update"
-    assert applied(updated, "llm_d.inference") is None
+    assert applied_definition(updated, "llm_d.inference") is None
 
 
 def test_sets_and_whole_values() -> None:
@@ -107,4 +107,4 @@ def test_sets_and_whole_values() -> None:
             ],
         },
     }  # fmt: skip
-    assert applied(live, "m") == {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t"}, "data": {"config.yaml": "a: 1"}, "names": ["x"]}
+    assert applied_definition(live, "m") == {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t"}, "data": {"config.yaml": "a: 1"}, "names": ["x"]}

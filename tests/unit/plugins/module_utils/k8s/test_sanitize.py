@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.sanitize import LAST_APPLIED, clean, event_table, file_name
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.sanitize import LAST_APPLIED, event_table, file_name, redact_object
 from recorded import recorded
 
 
@@ -13,7 +13,7 @@ def test_a_secret_keeps_its_keys_only():
     metadata = {"name": "s", "managedFields": [1], "annotations": {LAST_APPLIED: '{"data":{"k":"dg=="}}', "a": "b"}}
     obj = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"token": "aGZfYWJj"}, "type": "Opaque"}
     kept = {"name": "s", "annotations": {"a": "b"}}
-    assert clean(obj) == {"apiVersion": "v1", "kind": "Secret", "metadata": kept, "data": {"token": "(removed)"}, "type": "Opaque"}
+    assert redact_object(obj) == {"apiVersion": "v1", "kind": "Secret", "metadata": kept, "data": {"token": "(removed)"}, "type": "Opaque"}
     assert obj["data"]["token"] == "aGZfYWJj"
 
 
@@ -27,11 +27,11 @@ def test_environment_and_arguments():
         {"name": "REF", "valueFrom": {"secretKeyRef": {"name": "llm-d-hf-token", "key": "token"}}},
     ]
     container["args"] = ["--api-key=sk-abcdefghijklmnop", "--port=8000"]
-    env = clean(obj)["spec"]["containers"][0]["env"]
+    env = redact_object(obj)["spec"]["containers"][0]["env"]
     assert [entry.get("value") for entry in env] == ["(removed)", "fast", "(removed)", None] and env[3] == container["env"][3]
-    assert clean(obj)["spec"]["containers"][0]["args"] == ["--api-key=(removed)", "--port=8000"]
+    assert redact_object(obj)["spec"]["containers"][0]["args"] == ["--api-key=(removed)", "--port=8000"]
     container["args"] = ["--api-key", "plain", "--tokenizer", "acme/tiny", "--hf-token", "word", "--api-key", "--max-num-batched-tokens", "8192"]
-    assert clean(obj)["spec"]["containers"][0]["args"] == [
+    assert redact_object(obj)["spec"]["containers"][0]["args"] == [
         "--api-key",
         "(removed)",
         "--tokenizer",
@@ -46,7 +46,7 @@ def test_environment_and_arguments():
 
 def test_the_rest_stays_as_it_is():
     for name in ("deployment", "gateway", "httproute", "pod_ready", "pod_bad_image"):
-        assert clean(recorded(name)) == recorded(name)
+        assert redact_object(recorded(name)) == recorded(name)
 
 
 def test_file_names():

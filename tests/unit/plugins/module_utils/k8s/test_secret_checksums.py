@@ -9,7 +9,13 @@ import base64
 import hashlib
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.secret_checksums import ANNOTATION, annotated, borne, checksum, read_by
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.secret_checksums import (
+    ANNOTATION,
+    checksum,
+    current_checksum,
+    environment_secrets,
+    with_checksums,
+)
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
 
@@ -59,23 +65,24 @@ def test_what_cannot_be_read_has_no_checksum(seen):
 
 
 def test_templates_are_found_wherever_they_are():
-    assert read_by(deployment()) == {} and read_by({"kind": "Pod", **template("token")}) == {}
-    assert read_by(deployment("token", "token", "other")) == {("spec", "template"): [("other", "HF_TOKEN"), ("token", "HF_TOKEN")]}
+    assert environment_secrets(deployment()) == {} and environment_secrets({"kind": "Pod", **template("token")}) == {}
+    assert environment_secrets(deployment("token", "token", "other")) == {("spec", "template"): [("other", "HF_TOKEN"), ("token", "HF_TOKEN")]}
     group = {"kind": "LeaderWorkerSet", "spec": {"leaderWorkerTemplate": {"leaderTemplate": template("token"), "workerTemplate": template("token", "other")}}}
-    assert [path[-1] for path in read_by(group)] == ["leaderTemplate", "workerTemplate"]
+    assert [path[-1] for path in environment_secrets(group)] == ["leaderTemplate", "workerTemplate"]
 
 
 def test_an_annotation_joins_those_that_are_there():
     given = deployment("token")
     given["spec"]["template"]["metadata"]["annotations"] = {"mine": "1"}
-    made = annotated(given, {("spec", "template"): "abc"})
-    assert made["spec"]["template"]["metadata"]["annotations"] == {"mine": "1", ANNOTATION: "abc"} and borne(made, ("spec", "template")) == "abc"
-    assert annotated(given, {("spec", "template"): None}) == given and borne(given, ("spec", "template")) is None and borne(None, ("spec", "template")) is None
+    made = with_checksums(given, {("spec", "template"): "abc"})
+    assert made["spec"]["template"]["metadata"]["annotations"] == {"mine": "1", ANNOTATION: "abc"} and current_checksum(made, ("spec", "template")) == "abc"
+    assert with_checksums(given, {("spec", "template"): None}) == given
+    assert current_checksum(given, ("spec", "template")) is None and current_checksum(None, ("spec", "template")) is None
 
 
 def test_the_servers_of_a_gated_model_read_their_token_and_those_of_others_nothing(root):
     models = [{"name": "gated", "model": {"uri": "hf://o/m"}}, {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}]
     services = [{**model, "route": {"path": f"/{model['name']}"}} for model in models]
     planned = plan({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_token": "hf_x", "llm_d_model_services": services})
-    found = {item["metadata"]["name"]: read_by(item) for item in render(root / "roles/model_service/templates/servers.yml.j2", planned)}
+    found = {item["metadata"]["name"]: environment_secrets(item) for item in render(root / "roles/model_service/templates/servers.yml.j2", planned)}
     assert {name: paths for name, paths in found.items() if paths} == {"gated-decode": {("spec", "template"): [("llm-d-model-token", "HF_TOKEN")]}}

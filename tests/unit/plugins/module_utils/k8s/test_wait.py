@@ -16,7 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s import wait as
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Observer, Ref, references, selector_text
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.wait import Progress, Waiting, event_lines, report
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.wait import Progress, Wait, event_lines, report
 from local_servers import serve
 from recorded import changed, recorded
 
@@ -70,7 +70,9 @@ def crashing(pod="pod_crash"):
             "/apis/apps/v1/namespaces/objects-try/replicasets": {"items": [old, newest]},
             "/api/v1/namespaces/objects-try/pods": {"items": [stray, trouble]},
             "/api/v1/namespaces/objects-try/events": {"items": []},
-            f"/api/v1/namespaces/objects-try/pods/{trouble['metadata']['name']}/log": "INFO begin\nusing HF_TOKEN=hf_abcdefgh12345678\nerror: unknown flag: --nonsense\n",
+            f"/api/v1/namespaces/objects-try/pods/{trouble['metadata']['name']}/log": (
+                "INFO begin\nusing HF_TOKEN=hf_abcdefgh12345678\nerror: unknown flag: --nonsense\n"
+            ),
         }
     )
     return api
@@ -167,21 +169,21 @@ def test_a_policy_of_any_name_without_a_status_is_judged_and_explained_by_its_op
     api.table.update({f"/apis/{version}": kind, path: items, "/api/v1/namespaces/habana-ai-operator/pods": {"items": [plugin, controller]}})
     refs = references([{"api_version": version, "kind": "ClusterPolicy", "every": True}])
     with serve(api) as url:
-        none = Waiting(cluster(url), refs)
+        none = Wait(cluster(url), refs)
         assert not none.run(0, 0.05) and "ClusterPolicy of any name: does not exist" in report(none.explain(), 1, 0, "ready")
         items["items"].append({"metadata": {"name": "gaudi-of-others", "generation": 1}})
-        stuck = Waiting(cluster(url), refs)
+        stuck = Wait(cluster(url), refs)
         assert not stuck.run(0.2, 0.05)
         told = report(stuck.explain(), 1, 0, "ready")
         assert "ClusterPolicy gaudi-of-others: no status yet, and 1 of 1 pods of the operator are not ready" in told
         assert "pod habana-ai-device-plugin-ds-tjbch" in told and "cannot be pulled" in told and "what to do:" in told, told
         plugin["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
-        assert Waiting(cluster(url), refs).run(5, 0.05)
+        assert Wait(cluster(url), refs).run(5, 0.05)
 
 
 def test_a_hopeless_wait_ends_early_and_says_why():
     with serve(crashing()) as url:
-        wait = Waiting(cluster(url), [DEPLOYMENT])
+        wait = Wait(cluster(url), [DEPLOYMENT])
         # the pod was born while we waited, so its four restarts are ours
         wait._contexts[DEPLOYMENT] = (-9.0, waiting.Context())
         assert wait.run(30, 0.05) is False and wait.elapsed < 5
@@ -196,7 +198,7 @@ def test_a_hopeless_wait_ends_early_and_says_why():
 
 def test_without_fail_fast_the_time_is_used():
     with serve(crashing("pod_nosecret")) as url:
-        wait = Waiting(cluster(url), [DEPLOYMENT])
+        wait = Wait(cluster(url), [DEPLOYMENT])
         assert wait.run(0.5, 0.05, fail_fast=False) is False and wait.elapsed >= 0.5
 
 
@@ -205,7 +207,7 @@ def test_it_ends_when_all_are_ready():
     states = iter([{}, {"phase": "Pending"}])
     api.table["/api/v1/namespaces/llm-d"] = lambda: changed(recorded("namespace"), "status", next(states, {"phase": "Active"}))
     with serve(api) as url:
-        wait = Waiting(cluster(url), [Ref("v1", "Namespace", "", "llm-d")])
+        wait = Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")])
         assert wait.run(10, 0.01) is True and wait.explain() == []
 
 
@@ -213,13 +215,13 @@ def test_a_newer_generation_is_waited_for():
     api = Api()
     api.table["/apis/apps/v1/namespaces/n/deployments/sim-decode"] = recorded("deployment")
     with serve(api) as url:
-        wait = Waiting(cluster(url), [Ref("apps/v1", "Deployment", "n", "sim-decode", generation=2)])
+        wait = Wait(cluster(url), [Ref("apps/v1", "Deployment", "n", "sim-decode", generation=2)])
         assert wait.run(0.1, 0.05) is False and wait.explain()[0]["reason"] == "generation 1 seen, 2 wanted"
 
 
 def test_an_unknown_kind_and_an_absent_object():
     with serve(Api()) as url:
-        wait = Waiting(cluster(url), [Ref("g.io/v1", "Foo", "n", "x"), Ref("v1", "Pod", "n", "y"), Ref("v1", "Pod", "n", "", labels="a=b")])
+        wait = Wait(cluster(url), [Ref("g.io/v1", "Foo", "n", "x"), Ref("v1", "Pod", "n", "y"), Ref("v1", "Pod", "n", "", labels="a=b")])
         assert wait.run(0, 0.05) is False
         assert [(entry["name"], entry["reason"]) for entry in wait.explain()] == [("x", "the API server knows no Foo in g.io/v1"), ("y", "does not exist")]
 
@@ -230,7 +232,7 @@ def test_waiting_for_absence():
     states = iter([recorded("namespace"), changed(recorded("namespace"), "metadata", leaving)])
     api.table["/api/v1/namespaces/llm-d"] = lambda: next(states, None)
     with serve(api) as url:
-        wait = Waiting(cluster(url), [Ref("v1", "Namespace", "", "llm-d"), Ref("g.io/v1", "Foo", "n", "x")], state="absent")
+        wait = Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d"), Ref("g.io/v1", "Foo", "n", "x")], state="absent")
         assert wait.run(0, 0.01) is False and wait.explain()[0]["reason"] == "still there and not being deleted"
         assert wait.run(5, 0.01) is True
 
@@ -240,7 +242,7 @@ def test_an_api_server_may_be_away_for_a_moment():
     states = iter([changed(recorded("namespace"), "status", {}), (500, {}), (503, {})])
     api.table["/api/v1/namespaces/llm-d"] = lambda: next(states, recorded("namespace"))
     with serve(api) as url:
-        assert Waiting(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 0.01) is True
+        assert Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 0.01) is True
 
 
 @pytest.mark.parametrize("states", [[(500, {})], [(403, {})], [changed(recorded("namespace"), "status", {}), (401, {})]])
@@ -249,7 +251,7 @@ def test_but_not_at_the_first_look_and_a_refusal_is_a_refusal(states):
     answers = iter(states)
     api.table["/api/v1/namespaces/llm-d"] = lambda: next(answers, (403, {}))
     with serve(api) as url, pytest.raises(ApiError):
-        Waiting(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 0.01)
+        Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 0.01)
 
 
 # telling
@@ -261,7 +263,7 @@ def test_progress_is_told_when_the_set_changes_and_every_ten_seconds(tmp_path):
     one, two = Ref("v1", "Pod", "n", "one"), Ref("v1", "Pod", "n", "two")
     waits = Verdict(False, "starting")
     for elapsed, waited in ((0, [one, two]), (0.5, [one, two]), (3, [two]), (4, [two]), (12.9, [two]), (13, [two])):
-        progress.tell(elapsed, {ref: waits for ref in waited})
+        progress.report(elapsed, dict.fromkeys(waited, waits))
     assert file.read_text().splitlines() == [
         "waiting 0 s: Pod n/one starting; Pod n/two starting",
         "ready: Pod n/one; waiting 3 s: Pod n/two starting",
@@ -270,13 +272,13 @@ def test_progress_is_told_when_the_set_changes_and_every_ten_seconds(tmp_path):
 
 
 def test_many_objects_make_a_short_line(tmp_path):
-    Progress(str(tmp_path / "p")).tell(0, {Ref("v1", "Pod", "n", str(index)): Verdict(False, "starting") for index in range(9)})
+    Progress(str(tmp_path / "p")).report(0, {Ref("v1", "Pod", "n", str(index)): Verdict(False, "starting") for index in range(9)})
     assert (tmp_path / "p").read_text().endswith("; and 6 more\n")
 
 
 def test_progress_that_cannot_be_written_is_silent(tmp_path):
-    Progress(str(tmp_path / "no" / "such" / "folder")).tell(0, {DEPLOYMENT: Verdict(False, "x")})
-    Progress("").tell(0, {DEPLOYMENT: Verdict(False, "x")})
+    Progress(str(tmp_path / "no" / "such" / "folder")).report(0, {DEPLOYMENT: Verdict(False, "x")})
+    Progress("").report(0, {DEPLOYMENT: Verdict(False, "x")})
 
 
 def test_events_are_told_once_each():

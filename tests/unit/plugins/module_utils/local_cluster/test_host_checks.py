@@ -73,7 +73,7 @@ def test_another_processor(monkeypatch):
 
 def test_a_plain_user(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    (problem,) = found(host_checks._rights)
+    (problem,) = found(host_checks._permissions)
     assert "user 1000" in problem and "with sudo" in problem
 
 
@@ -81,7 +81,7 @@ def test_a_plain_user(monkeypatch):
 def test_root_without_its_rights(monkeypatch, tmp_path, effective, said):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     fake_paths(monkeypatch, tmp_path, proc__self__status=f"Name:\tpython\nCapInh:\t0\nCapEff:\t{effective}\n")
-    problems = found(host_checks._rights)
+    problems = found(host_checks._permissions)
     assert bool(problems) == bool(said)
     for name in said:
         assert name in problems[0] and "start that container privileged" in problems[0]

@@ -80,11 +80,15 @@ def test_a_program_of_the_cluster_is_found_and_stopped(residue, tmp_path):
 
 def test_programs_of_others_are_left_alone(residue, tmp_path):
     lookalike = f"{tmp_path}/home-2/etcd"
-    with program(tmp_path / "elsewhere/etcd", "60"), program(tmp_path / "home-2/etcd", "60"), program(tmp_path / "home/bin/postgres", "60"):
-        with script(tmp_path, "etcd", f"--data-dir={lookalike}", f"--backup=/old{tmp_path}/home") as last:
-            assert residue.processes() == []
-            residue.stop_processes()
-            assert last.poll() is None
+    with (
+        program(tmp_path / "elsewhere/etcd", "60"),
+        program(tmp_path / "home-2/etcd", "60"),
+        program(tmp_path / "home/bin/postgres", "60"),
+        script(tmp_path, "etcd", f"--data-dir={lookalike}", f"--backup=/old{tmp_path}/home") as last,
+    ):
+        assert residue.processes() == []
+        residue.stop_processes()
+        assert last.poll() is None
 
 
 def test_the_supervisor_is_known_by_its_script(residue, tmp_path):

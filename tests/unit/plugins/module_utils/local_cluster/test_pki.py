@@ -59,7 +59,7 @@ def test_certificates_are_signed_and_say_who_they_are_for(issue, tmp_path):
     alternatives = load(tmp_path, "apiserver").extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert sorted(str(each.value) for each in alternatives) == sorted(NAMES)
     assert authority.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    left = load(tmp_path, "admin").not_valid_after_utc - datetime.datetime.now(datetime.timezone.utc)
+    left = load(tmp_path, "admin").not_valid_after_utc - datetime.datetime.now(datetime.UTC)
     assert datetime.timedelta(days=364) < left <= datetime.timedelta(days=365)
 
 

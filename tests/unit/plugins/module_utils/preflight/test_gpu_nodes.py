@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.objects import Context
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.olm import refusals, waiting
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.olm import is_resolving, refusals
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.readiness.judge import judge
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.gpu_checks import free, missing_series, port, verdict
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.gpu_nodes import missing_labels, our_labels, trouble
@@ -151,7 +151,7 @@ def test_a_device_config_of_amds_is_ready_by_its_numbers(obj, ok, words, remedy)
     [
         ({}, {"state": "AtLatestKnown", "installedCSV": "gpu-operator-certified.v26.3.1"}, True, "gpu-operator-certified.v26.3.1"),
         ({}, {"state": "AtLatestKnown"}, False, "AtLatestKnown"),
-        ({}, {}, False, "not yet looked at"),
+        ({}, {}, False, "no state yet"),
         (
             {"installPlanApproval": "Manual"},
             {"state": "UpgradePending", "currentCSV": "nfd.4.20", "installPlanRef": {"name": "install-x"}},
@@ -244,10 +244,10 @@ def test_only_what_was_named_is_approved(status, plan, refused):
 
 
 def test_the_manager_is_waited_for_until_it_has_said_something():
-    assert waiting({}, None)
+    assert is_resolving({}, None)
     failed = {"type": "ResolutionFailed", "status": "True", "reason": "ConstraintsNotSatisfiable", "message": ""}
-    assert not waiting({"status": {"conditions": [failed]}}, None)
-    assert not waiting({"status": {"installedCSV": "nfd.4.21"}}, None) and not waiting({}, install_plan("nfd.4.21"))
+    assert not is_resolving({"status": {"conditions": [failed]}}, None)
+    assert not is_resolving({"status": {"installedCSV": "nfd.4.21"}}, None) and not is_resolving({}, install_plan("nfd.4.21"))
 
 
 TEST = {"pool": "cut", "resource": "nvidia.com/mig-1g.10gb"}
