@@ -83,7 +83,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.objects import Context, dicts, dig, text
 from ..module_utils.common.text import redact
-from ..module_utils.http.transport import Trouble
+from ..module_utils.http.errors import Trouble
 from ..module_utils.k8s.client import FIELD_MANAGER, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.pod_failures import containers

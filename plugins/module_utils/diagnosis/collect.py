@@ -14,7 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ..common import prometheus_text as prometheus
 from ..common.objects import condition, dicts, dig, mapping, text
-from ..http.transport import Answer, Trouble, UrlTransport
+from ..http.answer import Answer
+from ..http.errors import Trouble
+from ..http.transport import UrlTransport
 from ..inference import health, report, responses
 from ..inference.client import PATHS, Client
 from ..inference.endpoints import read_service, url_of

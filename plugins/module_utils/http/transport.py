@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import collections.abc as c
-import dataclasses
 import http.client
 import re
 import socket
@@ -21,38 +20,11 @@ import urllib.request
 from ansible.module_utils.urls import make_context
 
 from . import tls as tls_options
+from .answer import Answer
+from .errors import Trouble
 from .urls import AGENT, base_url, excerpt
 
 MAX_BODY = 32 << 20  # bytes that are read of one answer
-
-
-class Trouble(Exception):
-    """What went wrong in one exchange. `kind` is for programs, the text for people, `remedy` says what to do."""
-
-    def __init__(self, kind: str, what: str, remedy: str = "", status: int | None = None) -> None:
-        super().__init__(what)
-        self.kind = kind
-        self.remedy = remedy
-        self.status = status
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """What a server said: header names in lower case, `seconds` from the start of the request to the end of the answer."""
-
-    request: str  # for people: "GET http://10.0.0.1/health"
-    status: int
-    headers: dict[str, str]
-    body: bytes
-    seconds: float
-
-    @property
-    def text(self) -> str:
-        return self.body.decode("utf-8", "replace")
-
-    @property
-    def content_type(self) -> str:
-        return self.headers.get("content-type", "").split(";")[0].strip().lower()
 
 
 class Transport(t.Protocol):

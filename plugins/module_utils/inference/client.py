@@ -10,10 +10,10 @@ import dataclasses
 import json
 import typing as t
 
-from ..http.transport import Answer, Transport, Trouble, UrlTransport, base_url, excerpt
+from ..http.answer import Answer
+from ..http.errors import Trouble
+from ..http.transport import Transport
 from . import responses as answers
-
-__all__ = ["Client", "Reply", "Trouble", "UrlTransport", "base_url", "excerpt"]
 
 PATHS = {"completions": "/v1/completions", "chat_completions": "/v1/chat/completions"}
 

@@ -11,10 +11,12 @@ import time
 import typing as t
 
 from ..common import prometheus_text as prometheus
+from ..http.errors import Trouble
+from ..http.urls import excerpt
 from ..releases import engines
 from . import responses as answers
 from . import triton
-from .client import Client, Trouble, excerpt
+from .client import Client
 
 LEVELS = ("alive", "ready", "serving", "metrics")
 PROMPT = "Count: one, two, three,"

@@ -12,7 +12,9 @@ import json
 import typing as t
 
 from ..common import sse
-from ..http.transport import Answer, Trouble, excerpt
+from ..http.answer import Answer
+from ..http.errors import Trouble
+from ..http.urls import excerpt
 
 # What a proxy or a server says in its body, and what it means (fragment in lower case, remedy). First match wins.
 _SIGNATURES = (

@@ -9,7 +9,9 @@ import json
 import typing as t
 
 from ..common import sse
-from ..http.transport import Answer, Trouble, excerpt
+from ..http.answer import Answer
+from ..http.errors import Trouble
+from ..http.urls import excerpt
 from . import responses as answers
 from .client import Client, Reply
 

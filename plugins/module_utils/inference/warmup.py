@@ -10,8 +10,9 @@ import concurrent.futures
 import typing as t
 
 from ..common.objects import mapping
+from ..http.errors import Trouble
 from . import warm_answers
-from .client import Client, Trouble
+from .client import Client
 from .targets import Target, Targets, ready
 
 Facts = dict[str, t.Any]

@@ -14,7 +14,8 @@ import typing as t
 import urllib.request
 
 from ..http import transport
-from ..http.transport import Answer, Trouble
+from ..http.answer import Answer
+from ..http.errors import Trouble
 from .errors import ApiError
 
 PROTOCOL = "v4.channel.k8s.io"  # bytes behind the number of their channel: 0 for the port's, 1 for what goes wrong

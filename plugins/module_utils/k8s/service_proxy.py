@@ -11,7 +11,8 @@ import threading
 import time
 import typing as t
 
-from ..http.transport import Answer, Trouble
+from ..http.answer import Answer
+from ..http.errors import Trouble
 from ..http.urls import excerpt
 from .errors import CutError
 

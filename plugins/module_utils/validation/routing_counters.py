@@ -13,8 +13,10 @@ import typing as t
 from ..common import prometheus_text
 from ..common.objects import condition, dicts, dig, mapping, text
 from ..epp import observed
-from ..http.transport import Transport, excerpt
-from ..inference.client import Client, Trouble
+from ..http.errors import Trouble
+from ..http.transport import Transport
+from ..http.urls import excerpt
+from ..inference.client import Client
 from ..inference.responses import require_ok
 from ..k8s.service_proxy import ServiceTransport
 from ..releases.engines import SERVED

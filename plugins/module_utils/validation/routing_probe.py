@@ -13,8 +13,9 @@ import secrets
 import time
 import typing as t
 
+from ..http.errors import Trouble
 from ..inference import health
-from ..inference.client import Client, Reply, Trouble
+from ..inference.client import Client, Reply
 from .claims import EVENTS_WAIT
 from .routing_counters import THREADS, WAITING, Counters, Server, Servers, moved
 

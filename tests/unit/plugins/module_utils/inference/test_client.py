@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client, Trouble, UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import Trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client
 from local_servers import JSON, SSE, InferenceGateway, chunk, models, serve, stream, whole
 
 

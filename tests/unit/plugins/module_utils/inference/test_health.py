@@ -9,8 +9,9 @@ import json
 import time
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.inference import health
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client, UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client
 from local_servers import JSON, SSE, InferenceGateway, chunk, drip, free_port, models, raw, serve, stream, whole
 
 WANTED = health.Wanted(model="acme/tiny", request_timeout=1.0)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import Answer, Trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.http.answer import Answer
+from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import Trouble
 from ansible_collections.llm_d.inference.plugins.module_utils.inference import responses as answers
 from hypothesis import given
 from hypothesis import strategies as st

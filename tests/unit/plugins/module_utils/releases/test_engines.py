@@ -8,8 +8,9 @@ from __future__ import annotations
 import engine_servers as pages
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text
+from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.inference import health
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client, UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client
 from ansible_collections.llm_d.inference.plugins.module_utils.releases import engines
 from hypothesis import given
 from hypothesis import strategies as st

@@ -12,7 +12,8 @@ import time
 import types
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client, UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_claims
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_counters import Counters, Servers

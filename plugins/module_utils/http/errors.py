@@ -1,0 +1,19 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The exception of a failed HTTP exchange. Pure."""
+
+from __future__ import annotations
+
+
+class Trouble(Exception):
+    """What went wrong in one exchange. `kind` is for programs, the text for people, `remedy` says what to do."""
+
+    def __init__(self, kind: str, what: str, remedy: str = "", status: int | None = None) -> None:
+        super().__init__(what)
+        self.kind = kind
+        self.remedy = remedy
+        self.status = status
+
+
+
