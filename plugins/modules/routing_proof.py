@@ -357,7 +357,7 @@ from ..module_utils.http import tls
 from ..module_utils.http.transport import UrlTransport
 from ..module_utils.k8s import client
 from ..module_utils.validation import claims
-from ..module_utils.validation.routing_probe import Limits
+from ..module_utils.validation.routing_probe import ProbeLimits
 from ..module_utils.validation.routing_proof import Proof, needs_cluster
 
 METRICS = {
@@ -439,9 +439,9 @@ def problems(params: dict) -> list[str]:
     return found
 
 
-def limits(params: dict) -> Limits:
+def limits(params: dict) -> ProbeLimits:
     """The options that bound the proof."""
-    return Limits(
+    return ProbeLimits(
         sticky=params["sticky_requests"],
         spread_min=min(4, params["spread_requests"]),
         spread_max=params["spread_requests"],

@@ -78,7 +78,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.validation.rollout import Target, checksum, settle
+from ..module_utils.validation.rollout import RolloutTarget, checksum, settle
 
 try:
     import yaml
@@ -105,7 +105,7 @@ def main() -> None:
     try:
         cluster = connect(module)
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        wanted = [(Target(namespace, name, name, ""), checksum(config), yaml.load(config, Loader=loader)) for name, config in configurations.items()]
+        wanted = [(RolloutTarget(namespace, name, name, ""), checksum(config), yaml.load(config, Loader=loader)) for name, config in configurations.items()]
         outcomes = settle(cluster, wanted, module.params["timeout"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc))

@@ -87,7 +87,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.validation.security_claims import Look
+from ..module_utils.validation.security_claims import SecurityCheck
 
 
 def main() -> None:
@@ -105,7 +105,7 @@ def main() -> None:
     if module.check_mode:
         module.exit_json(changed=False)
     try:
-        look = Look(connect(module), module.params["namespace"])
+        look = SecurityCheck(connect(module), module.params["namespace"])
     except ClusterError as error:
         module.fail_json(msg=str(error))
     judged = [look.service(each) for each in module.params["services"]]

@@ -262,23 +262,23 @@ def main() -> None:
     spec = {**report.SPEC, **waiting}
     module = AnsibleModule(spec, supports_check_mode=True, **report.RULES)
     params = module.params
-    if wrong := report.mistakes(params):
+    if wrong := report.option_errors(params):
         module.fail_json(msg=wrong)
-    wanted = report.wanted_of(params, completions=not module.check_mode)
+    wanted = report.requirements_of(params, completions=not module.check_mode)
     count = (params["replicas"] or {}).get("count", 1)
     try:
         targets = Targets(params)
         if module.check_mode:
-            found = report.result(targets, report.survey(targets, wanted, count), 0.0, 1)
+            found = report.result(targets, report.check_all(targets, wanted, count), 0.0, 1)
             module.exit_json(**found, msg="check mode: looked once, sent no completion")
-        view, waited, looks = health.until(
-            lambda left: report.survey(targets, wanted, count, left), lambda view: view.over, params["timeout"], params["interval"]
+        view, waited, looks = health.poll(
+            lambda left: report.check_all(targets, wanted, count, left), lambda view: view.over, params["timeout"], params["interval"]
         )
         found = report.result(targets, view, waited, looks)
     except Exception as error:  # pylint: disable=broad-except  # a mistake in the options or an unreachable cluster, each one clear line
         module.fail_json(msg=str(error))
     if not view.healthy:
-        module.fail_json(msg=report.message(view, found, params["level"]), **found)
+        module.fail_json(msg=report.failure_message(view, found, params["level"]), **found)
     module.exit_json(**found)
 
 

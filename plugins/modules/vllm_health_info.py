@@ -302,8 +302,8 @@ RULES = {**report.RULES, "mutually_exclusive": [PLACES], "required_one_of": [PLA
 
 def look(params, completions, cluster=None):
     """One look at one set of servers, as it is returned."""
-    targets, wanted = Targets(params, cluster), report.wanted_of(params, completions)
-    view, waited, looks = health.until(lambda left: report.survey(targets, wanted, (params["replicas"] or {}).get("count", 1)), lambda view: True, 1.0, 1.0)
+    targets, wanted = Targets(params, cluster), report.requirements_of(params, completions)
+    view, waited, looks = health.poll(lambda left: report.check_all(targets, wanted, (params["replicas"] or {}).get("count", 1)), lambda view: True, 1.0, 1.0)
     found = report.result(targets, view, waited, looks)
     return {**found, "msg": view.wrong} if view.wrong else found
 
@@ -331,7 +331,7 @@ def main() -> None:
     many = params["groups"] is not None
     sets = [{**params, **group, **{key: group[key] or params[key] for key in ("model", "signals")}} for group in params["groups"]] if many else [params]
     for each in sets:
-        if wrong := report.mistakes(each):
+        if wrong := report.option_errors(each):
             module.fail_json(msg=f"{each['name']}: {wrong}" if many else wrong)
     try:
         found = look_at_all(params, sets, not module.check_mode) if many else look(params, not module.check_mode)

@@ -233,7 +233,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.http import tls
-from ..module_utils.inference import report, warm_answers
+from ..module_utils.inference import report, warmup_states
 from ..module_utils.inference.warmup import Warmup
 
 SERVICE = {
@@ -292,12 +292,12 @@ def main() -> None:
         found = Warmup(module.params).run()
     except ValueError as error:  # options that do not fit
         module.fail_json(msg=str(error))
-    services = [{"name": entry["name"], "warm": warm_answers.is_warm(entry), **entry} for entry in found]
+    services = [{"name": entry["name"], "warm": warmup_states.is_warm(entry), **entry} for entry in found]
     for entry in services:
-        for line in warm_answers.warnings(entry):
+        for line in warmup_states.warnings(entry):
             module.warn(line)
     module.exit_json(
-        changed=any(warm_answers.rows(entry, warm_answers.WARMED) for entry in services),
+        changed=any(warmup_states.rows(entry, warmup_states.WARMED) for entry in services),
         warm=all(entry["warm"] for entry in services),
         services=services,
         seconds=round(time.monotonic() - start, 3),

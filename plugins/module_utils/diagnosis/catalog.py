@@ -24,7 +24,7 @@ LAYERS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """One way to fail. `shows`: what is seen, and where; `remedy`: what to do."""
 
     code: str
@@ -34,8 +34,8 @@ class Entry:
     remedy: str
 
 
-def _entries(layer: str, *rows: tuple[str, str, str, str]) -> tuple[Entry, ...]:
-    return tuple(Entry(row[0], layer, *row[1:]) for row in rows)
+def _entries(layer: str, *rows: tuple[str, str, str, str]) -> tuple[CatalogEntry, ...]:
+    return tuple(CatalogEntry(row[0], layer, *row[1:]) for row in rows)
 
 
 _ALL = (
@@ -458,4 +458,4 @@ _ALL = (
         ("F46", "a local port is taken", "address already in use on this host", "choose a free port; read EndpointSlices, not Endpoints"),
     ),
 )
-CATALOGUE: dict[str, Entry] = {entry.code: entry for entry in _ALL}
+CATALOG: dict[str, CatalogEntry] = {entry.code: entry for entry in _ALL}

@@ -18,8 +18,8 @@ from ..http.answer import Answer
 from ..http.errors import Trouble
 from ..http.transport import UrlTransport
 from ..inference import health, report, responses
-from ..inference.client import PATHS, Client
-from ..inference.endpoints import read_service, url_of
+from ..inference.client import PATHS, OpenAIClient
+from ..inference.endpoints import listener_url, service_url
 from ..inference.targets import Targets
 from ..k8s.client import Cluster
 from ..k8s.errors import ClusterError
@@ -194,7 +194,7 @@ class Collector:
         selector = ",".join(f"{name}={value}" for name, value in server["selector"].items())
         replicas = {"namespace": self.snap.namespace, "label_selector": selector, "port": server["port"], "scheme": "http"}
         # a server with a key of its own tells nobody else more than that it is there
-        ask = health.Wanted(
+        ask = health.Requirements(
             "alive" if keyed(service) else "metrics",
             service["model"]["served_name"],
             request_timeout=self.limits["request_timeout"],
@@ -205,18 +205,18 @@ class Collector:
         except (ClusterError, ValueError) as error:
             self._unread(f"servers of {service['name']}", error)
             return
-        view = report.look_at(found, ask)
-        entries = [report.server(target, seen) for target, seen in view.servers]
+        view = report.check_servers(found, ask)
+        entries = [report.server_facts(target, seen) for target, seen in view.servers]
         for (target, seen), entry in zip(view.servers, entries):
             if seen.failed and seen.failed.name != "metrics":
                 # a full queue tells a busy server from a hung one
                 quiet = dataclasses.replace(ask, completions=False)
-                entry["metrics"] = report.server(target, health.look(target.client, quiet))["metrics"]
+                entry["metrics"] = report.server_facts(target, health.check_once(target.client, quiet))["metrics"]
                 entry["progress"] = self._progress(target.client) if seen.failed.kind == "timeout" else None
         self.snap.servers += [{**entry, "service": service["name"]} for entry in entries]
         self.snap.differences += [{**found_one, "service": service["name"]} for found_one in view.findings]
 
-    def _progress(self, client: Client) -> bool | None:
+    def _progress(self, client: OpenAIClient) -> bool | None:
         """Whether a server's counters move within two seconds; None where it has none."""
         pages = []
         for pause in (2.0, 0.0):
@@ -259,18 +259,18 @@ class Collector:
                 }
             )
 
-    def _ways_alone(self, proxy: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, Client]]:
+    def _ways_alone(self, proxy: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, OpenAIClient]]:
         """Without a Gateway: the address of the Service before the proxy in the picker's own pod; then the same Service through the API server."""
         namespace = self.snap.namespace
         obj = self.snap.get("Service", proxy["name"])
         if obj is None:
             return
-        url = read_service(obj, proxy["port"])
+        url = service_url(obj, proxy["port"])
         if url:
-            yield url, Client(UrlTransport(url))
-        yield f"Service {namespace}/{proxy['name']}", Client(ServiceTransport(self.cluster, namespace, proxy["name"], proxy["port"]))
+            yield url, OpenAIClient(UrlTransport(url))
+        yield f"Service {namespace}/{proxy['name']}", OpenAIClient(ServiceTransport(self.cluster, namespace, proxy["name"], proxy["port"]))
 
-    def _ways(self, route: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, Client]]:
+    def _ways(self, route: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, OpenAIClient]]:
         """The gateway's own address first; then its Service through the API server, for where its address cannot be reached from here."""
         gateway = self.snap.plan["gateway"]
         obj = self.snap.get("Gateway", gateway["name"], gateway["namespace"])
@@ -280,8 +280,8 @@ class Collector:
         host = hosts[0].replace("*", "diagnosis") if hosts else None
         address = text(next(iter(dicts(dig(obj, "status", "addresses"))), {}).get("value"))
         if address:
-            url = url_of(address, dict(gateway["listener"]))
-            yield url, Client(UrlTransport(url, validate_certs=False), headers={"Host": host} if host else None)
+            url = listener_url(address, dict(gateway["listener"]))
+            yield url, OpenAIClient(UrlTransport(url, validate_certs=False), headers={"Host": host} if host else None)
         if host is None:
             wanted = {"namespace": gateway["namespace"], "name": gateway["name"], "listener": gateway["listener"]["name"]}
             try:

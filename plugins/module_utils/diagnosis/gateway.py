@@ -8,15 +8,15 @@ from __future__ import annotations
 import collections.abc as c
 import re
 
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import Context, Verdict, dicts, dig, mapping, text
 from ..k8s.pod_failures import log_trouble
 from ..k8s.readiness.gateway import gateway as judge_gateway
 from ..k8s.readiness.gateway import gateway_class as judge_class
 from ..k8s.readiness.gateway import inference_pool as judge_pool
 from ..k8s.readiness.gateway import policy as judge_policy
 from ..k8s.readiness.gateway import route as judge_route
-from .cluster import found
-from .snapshot import MISSING, NOTE, SUSPECT, WIRING, Finding, Snapshot, name_of, selects
+from .finding import MISSING, NOTE, SUSPECT, WIRING, Finding, finding
+from .snapshot import Snapshot, name_of, selects
 
 # words of a refused route or pool: code; the first that matches wins
 ROUTE_CODES = (
@@ -25,7 +25,7 @@ ROUTE_CODES = (
     (r"BackendNotFound|ServiceNotFound", "absent"),
     (r"InvalidExtensionRef|EndpointPickerRefMissing", "absent"),
 )
-CONTEXT = None  # the judges of gateways look at the object alone
+CONTEXT = Context()  # empty: the judges of gateways read the object alone
 
 
 def gateways(snap: Snapshot) -> c.Iterator[Finding]:
@@ -36,20 +36,20 @@ def gateways(snap: Snapshot) -> c.Iterator[Finding]:
     if snap.read("GatewayClass"):
         obj = next((entry for entry in snap.of("GatewayClass") if dig(entry, "metadata", "name") == wanted["class_name"]), None)
         if obj is None:
-            yield found("F7", f"GatewayClass {wanted['class_name']}", ["not there"], MISSING + 1, "the GatewayClass of the plan is missing")
+            yield finding("F7", f"GatewayClass {wanted['class_name']}", ["not there"], MISSING + 1, "the GatewayClass of the plan is missing")
         else:
             yield from _judged(judge_class(obj, CONTEXT), "F7", obj, WIRING + 2)
             controller = text(dig(obj, "spec", "controllerName"))
             if controller != wanted["controller_name"]:
-                yield found("F7", name_of(obj), [f"controllerName is {controller}, planned: {wanted['controller_name']}"], WIRING + 2)
+                yield finding("F7", name_of(obj), [f"controllerName is {controller}, planned: {wanted['controller_name']}"], WIRING + 2)
     if not snap.read("Gateway"):
         return
     obj = snap.get("Gateway", wanted["name"], wanted["namespace"])
     if obj is None:
-        yield found("absent", f"Gateway {wanted['namespace']}/{wanted['name']}", ["not there"], MISSING, "the Gateway is missing")
+        yield finding("absent", f"Gateway {wanted['namespace']}/{wanted['name']}", ["not there"], MISSING, "the Gateway is missing")
         return
     if dig(obj, "spec", "gatewayClassName") != wanted["class_name"]:
-        yield found(
+        yield finding(
             "F7",
             name_of(obj),
             [f"gatewayClassName is {text(dig(obj, 'spec', 'gatewayClassName'))}, planned: {wanted['class_name']}"],
@@ -60,10 +60,10 @@ def gateways(snap: Snapshot) -> c.Iterator[Finding]:
     yield from _judged(judge_gateway(obj, CONTEXT), "F7", obj, WIRING + 1)
 
 
-def _judged(verdict: object, code: str, obj: dict, weight: int) -> c.Iterator[Finding]:
+def _judged(verdict: Verdict, code: str, obj: dict, weight: int) -> c.Iterator[Finding]:
     if not verdict.ready:
         code = next((known for pattern, known in ROUTE_CODES if re.search(pattern, verdict.reason)), code)
-        yield found(code, name_of(obj), [verdict.reason], weight, "" if code != "absent" else "it names something that is not there", verdict.remedy)
+        yield finding(code, name_of(obj), [verdict.reason], weight, "" if code != "absent" else "it names something that is not there", verdict.remedy)
 
 
 def routes(snap: Snapshot) -> c.Iterator[Finding]:
@@ -77,13 +77,13 @@ def routes(snap: Snapshot) -> c.Iterator[Finding]:
             continue
         obj = snap.get("HTTPRoute", wanted["name"])
         if obj is None:
-            yield found("absent", f"HTTPRoute {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the route of {service['name']} is missing")
+            yield finding("absent", f"HTTPRoute {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the route of {service['name']} is missing")
             continue
         yield from _judged(judge_route(obj, CONTEXT), "F8", obj, WIRING)
         parents = [(text(ref.get("namespace")) or snap.namespace, text(ref.get("name"))) for ref in dicts(dig(obj, "spec", "parentRefs"))]
         if (gateway["namespace"], gateway["name"]) not in parents:
             shown = ", ".join("/".join(parent) for parent in parents) or "no gateway"
-            yield found(
+            yield finding(
                 "F8",
                 name_of(obj),
                 [f"parentRefs names {shown}, not {gateway['namespace']}/{gateway['name']}"],
@@ -97,7 +97,7 @@ def routes(snap: Snapshot) -> c.Iterator[Finding]:
 def _matches(snap: Snapshot, obj: dict, wanted: c.Mapping[str, object]) -> c.Iterator[Finding]:
     paths = [text(dig(match, "path", "value")) or "/" for rule in dicts(dig(obj, "spec", "rules")) for match in dicts(rule.get("matches"))] or ["/"]
     if wanted["path"] not in paths:
-        yield found(
+        yield finding(
             "F23",
             name_of(obj),
             [f"it matches {', '.join(paths)}, planned: {wanted['path']}"],
@@ -107,7 +107,7 @@ def _matches(snap: Snapshot, obj: dict, wanted: c.Mapping[str, object]) -> c.Ite
         )
     hosts, planned = [text(name) for name in dig(obj, "spec", "hostnames") or []], list(wanted.get("hostnames") or [])
     if sorted(hosts) != sorted(planned):
-        yield found(
+        yield finding(
             "F23",
             name_of(obj),
             [f"its host names are {', '.join(hosts) or 'none'}, planned: {', '.join(planned) or 'none'}"],
@@ -124,7 +124,7 @@ def _backends(snap: Snapshot, obj: dict, wanted: c.Mapping[str, object], service
     good = [entry for entry in named if entry[:2] == (backend["kind"], backend["name"])]
     if not good:
         shown = ", ".join(f"{kind} {name}" for kind, name, _port in named) or "nothing"
-        yield found(
+        yield finding(
             "F26",
             name_of(obj),
             [f"it leads to {shown}, planned: {backend['kind']} {backend['name']}"],
@@ -133,7 +133,7 @@ def _backends(snap: Snapshot, obj: dict, wanted: c.Mapping[str, object], service
             "route to the planned backend: run playbooks/site.yml",
         )
     elif backend["kind"] == "Service" and backend.get("port") not in [port for _kind, _name, port in good]:
-        yield found("F22", name_of(obj), [f"it dials port {good[0][2]} of Service {backend['name']}, planned: {backend.get('port')}"], WIRING + 1)
+        yield finding("F22", name_of(obj), [f"it dials port {good[0][2]} of Service {backend['name']}, planned: {backend.get('port')}"], WIRING + 1)
 
 
 def policies(snap: Snapshot) -> c.Iterator[Finding]:
@@ -145,7 +145,7 @@ def policies(snap: Snapshot) -> c.Iterator[Finding]:
         if snap.read("EnvoyExtensionPolicy"):
             asking = _targeting(snap, "EnvoyExtensionPolicy", name)
             if not asking:
-                yield found(
+                yield finding(
                     "F26",
                     f"EnvoyExtensionPolicy {snap.namespace}/{epp['name']}",
                     [f"no policy targets HTTPRoute {name}"],
@@ -162,7 +162,7 @@ def policies(snap: Snapshot) -> c.Iterator[Finding]:
 def _asked(obj: dict, epp: c.Mapping[str, object], snap: Snapshot) -> c.Iterator[Finding]:
     refs = [(text(ref.get("name")), ref.get("port")) for part in dicts(dig(obj, "spec", "extProc")) for ref in dicts(part.get("backendRefs"))]
     if refs and (epp["name"], epp["ports"]["grpc"]) not in refs:
-        yield found(
+        yield finding(
             "F26",
             name_of(obj),
             [f"it asks {', '.join(f'{name}:{port}' for name, port in refs)}, planned: {epp['name']}:{epp['ports']['grpc']}"],
@@ -177,7 +177,7 @@ def _obeyed(snap: Snapshot, service: c.Mapping[str, object], found_policies: lis
     where = name_of(found_policies[0]) if found_policies else f"BackendTrafficPolicy {snap.namespace}/{service['scheduler']['name']}"
     if header not in taken:
         seen = f"it takes the endpoint from {', '.join(taken) or 'nowhere'}" if found_policies else f"no policy targets HTTPRoute {service['route']['name']}"
-        yield found(
+        yield finding(
             "F26",
             where,
             [f"{seen}; the picker answers in the header {header}"],
@@ -197,7 +197,7 @@ def proxies(snap: Snapshot) -> c.Iterator[Finding]:
     gateway = snap.plan["gateway"]
     for obj in snap.of("EnvoyProxy", gateway["namespace"]):
         if dig(obj, "metadata", "name") == gateway["name"] and dig(obj, "spec", "routingType") == "Service":
-            yield found("F52", name_of(obj), ["routingType Service"], WIRING + 1)
+            yield finding("F52", name_of(obj), ["routingType Service"], WIRING + 1)
     labels = ({"gateway.networking.k8s.io/gateway-name": gateway["name"]}, {"gateway.envoyproxy.io/owning-gateway-name": gateway["name"]})
     for pod in snap.of("Pod"):
         if not any(selects(wanted, pod) for wanted in labels):
@@ -205,11 +205,11 @@ def proxies(snap: Snapshot) -> c.Iterator[Finding]:
         for part in dicts(dig(pod, "spec", "containers")):
             image, log = text(part.get("image")), snap.log(pod, text(part.get("name")))
             if re.search(r":[^/]*\b(alpha|beta|rc)[.\d-]*", image):
-                yield found("F47", name_of(pod), [f"image {image}"], SUSPECT)
+                yield finding("F47", name_of(pod), [f"image {image}"], SUSPECT)
             said = log_trouble("\n".join(line for line in log.splitlines() if "ext_proc" in line))
             # what the log tells may be long past: it counts while requests fail
             if said and said.code == "F11" and any(not entry["ok"] for entry in snap.answers):
-                yield found("F11", name_of(pod), [said.what], SUSPECT, remedy=said.remedy)
+                yield finding("F11", name_of(pod), [said.what], SUSPECT, remedy=said.remedy)
 
 
 def pools_status(snap: Snapshot) -> c.Iterator[Finding]:
@@ -224,14 +224,14 @@ def istio(snap: Snapshot) -> c.Iterator[Finding]:
     """DestinationRules that nobody obeys, and that contradict the picker's TLS."""
     rules = snap.of("DestinationRule", snap.namespace)
     if rules and snap.plan["gateway"]["provider"] not in ("istio", "openshift"):
-        yield found("F41", ", ".join(name_of(obj) for obj in rules), [f"the provider is {snap.plan['gateway']['provider']}"], NOTE)
+        yield finding("F41", ", ".join(name_of(obj) for obj in rules), [f"the provider is {snap.plan['gateway']['provider']}"], NOTE)
     for obj in rules:
         mode = text(dig(obj, "spec", "trafficPolicy", "tls", "mode"))
         for service in snap.services:
             if text(dig(obj, "spec", "host")).partition(".")[0] == service["scheduler"]["name"]:
                 secure = "--secure-serving=false" not in service["scheduler"]["args"]
                 if secure != (mode not in ("", "DISABLE")):
-                    yield found("F11", name_of(obj), [f"tls mode {mode or 'unset'}, the picker is {'with' if secure else 'without'} TLS"], WIRING + 2)
+                    yield finding("F11", name_of(obj), [f"tls mode {mode or 'unset'}, the picker is {'with' if secure else 'without'} TLS"], WIRING + 2)
 
 
 def grants(snap: Snapshot) -> c.Iterator[Finding]:
@@ -243,7 +243,7 @@ def grants(snap: Snapshot) -> c.Iterator[Finding]:
             for ref in dicts(rule.get("backendRefs")):
                 other, kind, name = text(ref.get("namespace")), text(ref.get("kind")) or "Service", text(ref.get("name"))
                 if other and other != snap.namespace and not _granted(snap, other, kind, name):
-                    yield found("F10", name_of(obj), [f"backend {kind} {other}/{name}, no ReferenceGrant there"], WIRING + 1)
+                    yield finding("F10", name_of(obj), [f"backend {kind} {other}/{name}, no ReferenceGrant there"], WIRING + 1)
 
 
 def _granted(snap: Snapshot, namespace: str, kind: str, name: str) -> bool:

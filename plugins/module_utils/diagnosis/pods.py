@@ -9,13 +9,13 @@ import collections.abc as c
 import re
 import typing as t
 
+from ..common.labels import GROUP_LABELS
 from ..common.objects import condition, describe, dicts, dig, generation, mapping, number, text
 from ..common.text import shorten
 from ..k8s.pod_failures import Trouble, containers, doing, last_line, log_trouble, pod_trouble, refused, when
-from ..k8s.related_objects import GROUPS
-from .catalog import CATALOGUE
-from .cluster import found
-from .snapshot import CANNOT_RUN, CONTROLLER, MISSING, NOTE, REFUSED, SUSPECT, UNREADY, Finding, Snapshot, is_ready, name_of, selector_matches
+from .catalog import CATALOG
+from .finding import CANNOT_RUN, CONTROLLER, MISSING, NOTE, REFUSED, SUSPECT, UNREADY, Finding, finding
+from .snapshot import Snapshot, is_ready, name_of, selector_matches
 
 # trouble of a pod that says that it ends, and not why: its log may
 BARE = ("crash", "failed")
@@ -72,13 +72,15 @@ def missing(snap: Snapshot) -> c.Iterator[Finding]:
         obj = snap.get(wanted["kind"], wanted["name"], wanted["namespace"])
         controller = part == "gateway controller"
         if obj is None:
-            yield found("controller" if controller else "absent", where, ["not there"], CONTROLLER if controller else MISSING, f"the {part}{of} {verb} missing")
+            yield finding(
+                "controller" if controller else "absent", where, ["not there"], CONTROLLER if controller else MISSING, f"the {part}{of} {verb} missing"
+            )
             continue
         have = number(dig(obj, "spec", "replicas"), 1)
         least = wanted["replicas"] if wanted["replicas"] is not None and wanted["name"] not in scaled_by else 1
         if have < min(1, least) or have < least:
             weight = MISSING if have == 0 else SUSPECT
-            yield found(
+            yield finding(
                 "controller" if controller else "scaled",
                 where,
                 [f"spec.replicas is {have}, planned: {least}"],
@@ -93,7 +95,7 @@ def refusals(snap: Snapshot) -> c.Iterator[Finding]:
         failure = condition(obj.get("status"), "ReplicaFailure")
         if failure.get("status") == "True":
             trouble = refused(text(failure.get("message")))
-            yield found(trouble.code, name_of(obj), [trouble.what], REFUSED, remedy=trouble.remedy)
+            yield finding(trouble.code, name_of(obj), [trouble.what], REFUSED, remedy=trouble.remedy)
 
 
 def stale(snap: Snapshot) -> c.Iterator[Finding]:
@@ -101,7 +103,7 @@ def stale(snap: Snapshot) -> c.Iterator[Finding]:
     for obj in [*snap.of("Deployment", snap.namespace), *snap.of("LeaderWorkerSet", snap.namespace)]:
         seen = dig(obj, "status", "observedGeneration")
         if isinstance(seen, int) and seen < generation(obj):
-            yield found("F43", name_of(obj), [f"observedGeneration {seen}, generation {generation(obj)}"], SUSPECT)
+            yield finding("F43", name_of(obj), [f"observedGeneration {seen}, generation {generation(obj)}"], SUSPECT)
 
 
 def pods(snap: Snapshot) -> c.Iterator[Finding]:
@@ -125,9 +127,9 @@ def pods(snap: Snapshot) -> c.Iterator[Finding]:
         weight += 5 if code == "crash" else 0
         if code == "dns":
             lines = [f"{name_of(other)}: {said.what}" for other, said, _lines in entries[:3]]
-            yield found(code, names, lines, weight, remedy=trouble.remedy)
+            yield finding(code, names, lines, weight, remedy=trouble.remedy)
             continue
-        yield found(code, names, [trouble.what, *evidence], weight, part_of(snap, pod) + ": " + CATALOGUE[code].title, trouble.remedy)
+        yield finding(code, names, [trouble.what, *evidence], weight, part_of(snap, pod) + ": " + CATALOG[code].title, trouble.remedy)
 
 
 def _replaced(snap: Snapshot, pod: dict) -> bool:
@@ -149,7 +151,7 @@ def _ours(snap: Snapshot, pod: dict) -> bool:
 def owner(pod: dict) -> str:
     """The name of what created the pod, without the hash of the template."""
     first = next(iter(dicts(dig(pod, "metadata", "ownerReferences"))), {})
-    group = text(dig(pod, "metadata", "labels", f"{GROUPS}/name"))
+    group = text(dig(pod, "metadata", "labels", f"{GROUP_LABELS}/name"))
     if group:  # of a LeaderWorkerSet, whose StatefulSets are numbered
         return group
     return re.sub(r"-[a-z0-9]{6,10}$", "", text(first.get("name"))) or text(dig(pod, "metadata", "name"))
@@ -225,7 +227,7 @@ def accelerators(snap: Snapshot) -> c.Iterator[Finding]:
             for part in dicts(dig(obj, "spec", "template", "spec", "containers")) if obj else []:
                 asked = {name for key in ("requests", "limits") for name in mapping(dig(part, "resources", key)) if ACCELERATOR.match(name)}
                 if asked:
-                    yield found(
+                    yield finding(
                         "F48",
                         name_of(obj),
                         [f"container {text(part.get('name'))} asks for {', '.join(sorted(asked))}, the engine is the simulator"],
@@ -244,11 +246,11 @@ def autoscalers(snap: Snapshot) -> c.Iterator[Finding]:
                 or (entry.get("type") == "Fallback" and entry.get("status") == "True")
             ]
             if bad and not (len(bad) == 1 and bad[0].get("reason") == "ScalingDisabled"):
-                yield found("F38", name_of(obj), [describe(entry) for entry in bad], SUSPECT)
+                yield finding("F38", name_of(obj), [describe(entry) for entry in bad], SUSPECT)
             target = snap.get("Deployment", text(dig(obj, "spec", "scaleTargetRef", "name")))
             owners = replica_owners(target) if target else []
             if len(owners) > 1:
-                yield found("F39", name_of(target or obj), [f"spec.replicas is owned by {', '.join(owners)}"], NOTE)
+                yield finding("F39", name_of(target or obj), [f"spec.replicas is owned by {', '.join(owners)}"], NOTE)
 
 
 def replica_owners(obj: dict) -> list[str]:
@@ -265,7 +267,7 @@ def controllers(snap: Snapshot) -> c.Iterator[Finding]:
             continue
         if not dig(obj, "status", "readyReplicas"):
             mine = [pod for pod in snap.of("Pod", wanted["namespace"]) if selector_matches(mapping(dig(obj, "spec", "selector")), pod)]
-            yield found("controller", name_of(obj), ["no ready replica", *(why(snap, pod)[0].what for pod in mine[:1])], CONTROLLER)
+            yield finding("controller", name_of(obj), ["no ready replica", *(why(snap, pod)[0].what for pod in mine[:1])], CONTROLLER)
 
 
 RULES = (missing, refusals, controllers, pods, accelerators, autoscalers, stale)

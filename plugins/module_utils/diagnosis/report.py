@@ -11,15 +11,16 @@ import typing as t
 
 from ..common.text import redact
 from . import cluster, gateway, pods, scheduling, traffic
-from .catalog import CATALOGUE, LAYERS
-from .snapshot import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding, Snapshot
+from .catalog import CATALOG, LAYERS
+from .finding import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding
+from .snapshot import Snapshot
 
 RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES)
 
 
 def unreachable(message: str) -> list[Finding]:
     """The one finding when the API server cannot be asked."""
-    return [Finding("api", CATALOGUE["api"].title, "API server", (message,), CATALOGUE["api"].remedy, ALONE)]
+    return [Finding("api", CATALOG["api"].title, "API server", (message,), CATALOG["api"].remedy, ALONE)]
 
 
 def diagnose(snap: Snapshot) -> list[Finding]:
@@ -65,7 +66,7 @@ def ranked(found: c.Iterable[Finding]) -> list[Finding]:
         else:
             first, second = (known, entry) if known.weight >= entry.weight else (entry, known)
             merged[key] = Finding(first.code, first.what, first.where, tuple(dict.fromkeys(first.evidence + second.evidence)), first.remedy, first.weight)
-    return sorted(merged.values(), key=lambda entry: (-entry.weight, layers.index(CATALOGUE[entry.code].layer), entry.where))
+    return sorted(merged.values(), key=lambda entry: (-entry.weight, layers.index(CATALOG[entry.code].layer), entry.where))
 
 
 def report(found: c.Sequence[Finding], facts: c.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -10,8 +10,8 @@ import re
 import typing as t
 
 from ..common.objects import dicts, dig, mapping, text
-from .cluster import found
-from .snapshot import MISSING, SUSPECT, SYMPTOM, WIRING, Finding, Snapshot, arguments, is_ready, listening, name_of, option, selector_matches
+from .finding import MISSING, SUSPECT, SYMPTOM, WIRING, Finding, finding
+from .snapshot import Snapshot, arguments, is_ready, listening, name_of, option, selector_matches
 
 # arguments that decide whether the picker finds its pool or is understood by the gateway
 POOL_ARGUMENTS = ("pool-name", "pool-namespace", "pool-group")
@@ -25,12 +25,12 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
         wanted = service["pool"]
         obj = snap.get("InferencePool", wanted["name"])
         if obj is None:
-            yield found("absent", f"InferencePool {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the pool of {service['name']} is missing")
+            yield finding("absent", f"InferencePool {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the pool of {service['name']} is missing")
             continue
         yield from _selection(snap, obj, pool_selector(obj), wanted["selector"], "pool")
         ports = pool_ports(obj)
         if ports != set(wanted["target_ports"]):
-            yield found(
+            yield finding(
                 "F22",
                 name_of(obj),
                 [f"target ports {_numbers(ports)}, planned: {_numbers(wanted['target_ports'])}"],
@@ -42,7 +42,7 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
         picker = dig(obj, "spec", "endpointPickerRef") or dig(obj, "spec", "extensionRef")
         name, port = text(dig(picker, "name")), dig(picker, "port", "number") or dig(picker, "portNumber")
         if name and (name != service["scheduler"]["name"] or port not in (None, service["scheduler"]["ports"]["grpc"])):
-            yield found(
+            yield finding(
                 "F26",
                 name_of(obj),
                 [f"endpointPickerRef names {name}:{port}, planned: {service['scheduler']['name']}"],
@@ -75,7 +75,7 @@ def _selection(snap: Snapshot, obj: dict, labels: c.Mapping[str, str], planned: 
     if not chosen:
         different = dict(labels) != dict(planned)
         weight = WIRING + 4 if different else SYMPTOM + 3
-        yield found(
+        yield finding(
             "F21",
             name_of(obj),
             [f"its selector is {shown}, and no pod has these labels"],
@@ -84,7 +84,7 @@ def _selection(snap: Snapshot, obj: dict, labels: c.Mapping[str, str], planned: 
             "set the selector to the labels of its pods: run playbooks/site.yml" if different else "let its pods run: look at their Deployment",
         )
     elif not any(is_ready(pod) for pod in chosen):
-        yield found(
+        yield finding(
             "F21",
             name_of(obj),
             [f"none of {len(chosen)} pods with {shown} is ready"],
@@ -93,7 +93,7 @@ def _selection(snap: Snapshot, obj: dict, labels: c.Mapping[str, str], planned: 
             "look why the pods are not ready",
         )
     elif dict(labels) != dict(planned):
-        yield found(
+        yield finding(
             "drift",
             name_of(obj),
             [f"its selector is {shown}, planned: {', '.join(f'{n}={v}' for n, v in planned.items())}"],
@@ -106,7 +106,7 @@ def _dialled(snap: Snapshot, obj: dict, labels: c.Mapping[str, str], ports: set[
     for pod in snap.pods(labels):
         declared = listening(pod)
         if declared and not ports & declared:
-            yield found(
+            yield finding(
                 "F22", f"{name_of(obj)}, {name_of(pod)}", [f"the pool dials {_numbers(ports)}, the pod's containers name {_numbers(declared)}"], WIRING + 2
             )
             return
@@ -122,7 +122,7 @@ def services(snap: Snapshot) -> c.Iterator[Finding]:
         for wanted, what in pairs + ([(proxy, "Service of the proxy")] if proxy else []):
             obj = snap.get("Service", wanted["name"])
             if obj is None:
-                yield found("absent", f"Service {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the {what} is missing")
+                yield finding("absent", f"Service {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the {what} is missing")
                 continue
             planned = wanted.get("selector") or (service["scheduler"]["selector"] if "epp" in wanted["name"] else mapping(dig(obj, "spec", "selector")))
             yield from _selection(snap, obj, mapping(dig(obj, "spec", "selector")), planned, what)
@@ -137,7 +137,7 @@ def _target(snap: Snapshot, obj: dict, port: c.Mapping[str, t.Any]) -> c.Iterato
         names = {entry.get("name") for part in parts for entry in dicts(part.get("ports"))}
         declared = listening(pod)
         if declared and target not in names and target not in declared:
-            yield found(
+            yield finding(
                 "F22",
                 f"{name_of(obj)}, {name_of(pod)}",
                 [f"targetPort {target}, the pod's containers name {_numbers(declared)}"],
@@ -155,10 +155,10 @@ def shared(snap: Snapshot) -> c.Iterator[Finding]:
             mine = {text(dig(pod, "metadata", "name")) for pod in snap.pods(pool_selector(one))}
             both = sorted(mine & {text(dig(pod, "metadata", "name")) for pod in snap.pods(pool_selector(other))})
             if both:
-                yield found("F29", f"{name_of(one)}, {name_of(other)}", [f"both select {', '.join(both[:3])}"], WIRING, "two pools select the same pods")
+                yield finding("F29", f"{name_of(one)}, {name_of(other)}", [f"both select {', '.join(both[:3])}"], WIRING, "two pools select the same pods")
             pickers = [text(dig(obj, "spec", "endpointPickerRef", "name")) for obj in (one, other)]
             if pickers[0] and pickers[0] == pickers[1]:
-                yield found(
+                yield finding(
                     "F29", f"{name_of(one)}, {name_of(other)}", [f"both name the endpoint picker {pickers[0]}"], WIRING, "two pools share one endpoint picker"
                 )
 
@@ -174,7 +174,7 @@ def pickers(snap: Snapshot) -> c.Iterator[Finding]:
             yield from _differing(obj, arguments(spec), epp["args"])
         config = snap.get("ConfigMap", epp["name"])
         if config is not None and text(mapping(config.get("data")).get(epp["config_key"])).strip() != text(epp["config"]).strip():
-            yield found(
+            yield finding(
                 "drift",
                 name_of(config),
                 [f"{epp['config_key']} is not what your file comes to"],
@@ -182,13 +182,13 @@ def pickers(snap: Snapshot) -> c.Iterator[Finding]:
                 f"the configuration of the endpoint picker of {service['name']} is not the planned one",
             )
         elif config is None and snap.read("ConfigMap"):
-            yield found("absent", f"ConfigMap {snap.namespace}/{epp['name']}", ["not there"], MISSING, "the endpoint picker's configuration is missing")
+            yield finding("absent", f"ConfigMap {snap.namespace}/{epp['name']}", ["not there"], MISSING, "the endpoint picker's configuration is missing")
 
 
 def _tls(obj: dict, actual: list[str], planned: list[str]) -> c.Iterator[Finding]:
     secure, wanted = [(option(args, "secure-serving") or "true") != "false" for args in (actual, planned)]
     if secure != wanted:
-        yield found(
+        yield finding(
             "F11", name_of(obj), [f"the picker serves {'with' if secure else 'without'} TLS, the gateway asks {'with' if wanted else 'without'}"], WIRING + 3
         )
 
@@ -201,9 +201,9 @@ def _differing(obj: dict, actual: list[str], planned: list[str]) -> c.Iterator[F
             continue
         lines = [f"--{name} is {'missing' if have is None else have or 'set'}, planned: {'none' if want is None else want or 'set'}"]
         if name in POOL_ARGUMENTS:
-            yield found("F5", name_of(obj), lines, WIRING + 3, "the endpoint picker looks for another pool")
+            yield finding("F5", name_of(obj), lines, WIRING + 3, "the endpoint picker looks for another pool")
         else:
-            yield found("drift", name_of(obj), lines, SUSPECT, "an argument of the endpoint picker is not the planned one")
+            yield finding("drift", name_of(obj), lines, SUSPECT, "an argument of the endpoint picker is not the planned one")
 
 
 def servers(snap: Snapshot) -> c.Iterator[Finding]:
@@ -219,7 +219,7 @@ def servers(snap: Snapshot) -> c.Iterator[Finding]:
             lines = [f"image {text(container.get('image'))}, planned: {server['image']}"] if container.get("image") != server["image"] else []
             lines += _changed([text(argument) for argument in container.get("args") or []], server["args"])
             if lines:
-                yield found("drift", name_of(obj), lines, SUSPECT, f"the servers of {service['name']} are not as planned")
+                yield finding("drift", name_of(obj), lines, SUSPECT, f"the servers of {service['name']} are not as planned")
 
 
 def _changed(actual: list[str], planned: list[str]) -> list[str]:
@@ -233,13 +233,13 @@ def prefixes(snap: Snapshot) -> c.Iterator[Finding]:
         members = snap.pods(service["pool"]["selector"])
         seeds, blocks = _values(members, _seed), _values(members, lambda pod: option(arguments(pod.get("spec")), "block-size"))
         if len(seeds) > 1:
-            yield found(
+            yield finding(
                 "F28", f"pods of {service['name']}", [f"PYTHONHASHSEED is {', '.join(sorted(seeds))}"], SUSPECT, "the servers hash prefixes with other seeds"
             )
         config = text(service["scheduler"]["config"])
         for size in set(re.findall(r"\b(?:blockSizeTokens|blockSize):\s*(\d+)", config)):
             if blocks and blocks != {size} and "autoTune: true" not in config:
-                yield found(
+                yield finding(
                     "F28",
                     f"endpoint picker of {service['name']}",
                     [f"its block size is {size}, that of the servers {', '.join(sorted(blocks))}"],
@@ -270,7 +270,7 @@ def network(snap: Snapshot) -> c.Iterator[Finding]:
                 pods_hit = [pod for pod in snap.pods(labels) if selector_matches(dig(policy, "spec", "podSelector") or {}, pod)]
                 kinds = dig(policy, "spec", "policyTypes") or ["Ingress"]
                 if pods_hit and "Ingress" in kinds and not _admits(policy, ports):
-                    yield found(
+                    yield finding(
                         "policy",
                         f"{name_of(policy)}, {name_of(pods_hit[0])}",
                         [f"no ingress rule of it admits port {_numbers(ports)}"],

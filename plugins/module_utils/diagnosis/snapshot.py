@@ -12,46 +12,7 @@ import math
 import typing as t
 
 from ..common.objects import condition, dicts, dig, mapping, text
-from ..common.text import redact
-
-# How likely a finding is the cause of what a user sees. What is nearer to the base, and surer, comes first.
-ALONE = 100  # nothing else could be looked at
-BASE = 95  # namespace, CRDs
-MISSING = 90  # an object of the plan is not there, or scaled away
-CONTROLLER = 88  # what makes the others work does not run
-REFUSED = 86  # quota, policy
-CANNOT_RUN = 85  # a pod that cannot run, for a reason that is known
-WIRING = 80  # objects that do not fit together
-SERVER = 75  # a ready server that does not serve
-UNREADY = 65  # not ready, for no reason that is known
-SUSPECT = 55  # may well be harmless
-SYMPTOM = 40  # follows from something else
-NOTE = 20  # odd; breaks nothing by itself
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong. `where`: objects, most telling first; `evidence`: what was seen, one line each."""
-
-    code: str
-    what: str
-    where: str
-    evidence: tuple[str, ...]
-    remedy: str
-    weight: int
-
-    def shown(self, rank: int) -> dict[str, t.Any]:
-        """As a dictionary without secrets."""
-        probable = "cause" if self.weight >= UNREADY else ("suspect" if self.weight >= SUSPECT else "symptom" if self.weight >= SYMPTOM else "note")
-        return {
-            "rank": rank,
-            "code": self.code,
-            "what": redact(self.what),
-            "where": self.where,
-            "evidence": [redact(line) for line in self.evidence],
-            "remedy": self.remedy,
-            "kind": probable,
-        }
+from .finding import Finding
 
 
 @dataclasses.dataclass

@@ -10,9 +10,9 @@ import typing as t
 
 from ..common import prometheus_text as prometheus
 from ..k8s.pod_failures import answer_trouble
-from .catalog import CATALOGUE
-from .cluster import found
-from .snapshot import NOTE, SERVER, SUSPECT, SYMPTOM, UNREADY, WIRING, Finding, Snapshot
+from .catalog import CATALOG
+from .finding import NOTE, SERVER, SUSPECT, SYMPTOM, UNREADY, WIRING, Finding, finding
+from .snapshot import Snapshot
 
 REQUESTS_BEFORE_ZERO = 5  # so many requests through the gateway, and none counted by the picker, are no accident
 
@@ -30,7 +30,7 @@ def servers(snap: Snapshot) -> c.Iterator[Finding]:
         code, what, remedy = _server_trouble(entry, check)
         where = ", ".join(other["server"] for other, _check in members)
         weight = SERVER if code != "metrics" else UNREADY + 5
-        yield found(code, where, [f"{seen['evidence']}" for _other, seen in members[:3]], weight, f"servers of {service}: {what}", remedy)
+        yield finding(code, where, [f"{seen['evidence']}" for _other, seen in members[:3]], weight, f"servers of {service}: {what}", remedy)
 
 
 def busy(entry: c.Mapping[str, t.Any]) -> bool:
@@ -41,18 +41,18 @@ def busy(entry: c.Mapping[str, t.Any]) -> bool:
 
 def _server_trouble(entry: c.Mapping[str, t.Any], check: c.Mapping[str, t.Any]) -> tuple[str, str, str]:
     if check["name"] == "metrics":
-        return "metrics", CATALOGUE["metrics"].title, check["remedy"]
+        return "metrics", CATALOG["metrics"].title, check["remedy"]
     if check["kind"] == "timeout":
-        return "hung", "one listens and does not answer in time" if entry["level"] else "one does not answer", CATALOGUE["hung"].remedy
+        return "hung", "one listens and does not answer in time" if entry["level"] else "one does not answer", CATALOG["hung"].remedy
     if check["kind"] in ("unauthorized", "forbidden"):
-        return "key", "it asks for an API key that this diagnosis, like the gateway, does not send", CATALOGUE["key"].remedy
+        return "key", "it asks for an API key that this diagnosis, like the gateway, does not send", CATALOG["key"].remedy
     if check["kind"] in ("error_in_stream", "error_in_answer", "bad_event", "truncated"):
         return "hung", "the answer breaks off or carries an error, after status 200", check["remedy"]
     if check["kind"] in ("model", "model_len"):
         return "mixed", "it does not serve the planned model", check["remedy"]
     if check["kind"] == "cluster" or check["kind"] in ("refused", "network"):
-        return "F22", "it cannot be reached on its port", CATALOGUE["F22"].remedy
-    return "hung", f"it answers {check['name']} with an error", check["remedy"] or CATALOGUE["hung"].remedy
+        return "F22", "it cannot be reached on its port", CATALOG["F22"].remedy
+    return "hung", f"it answers {check['name']} with an error", check["remedy"] or CATALOG["hung"].remedy
 
 
 def differences(snap: Snapshot) -> c.Iterator[Finding]:
@@ -60,7 +60,7 @@ def differences(snap: Snapshot) -> c.Iterator[Finding]:
     for entry in snap.differences:
         slow = entry["code"] == "slow"
         note = entry["code"] == "mixed_blocks"
-        yield found(
+        yield finding(
             "slow" if slow else "mixed",
             entry["where"],
             [entry["evidence"]],
@@ -79,7 +79,7 @@ def answers(snap: Snapshot) -> c.Iterator[Finding]:
         where = _where(entry)
         if entry.get("kind") == "timeout":
             full = any(busy(server) for server in snap.servers if server["service"] == entry["service"])
-            yield found(
+            yield finding(
                 "hung",
                 where,
                 [entry["evidence"]],
@@ -88,7 +88,7 @@ def answers(snap: Snapshot) -> c.Iterator[Finding]:
             )
         elif entry["status"] is None:
             alone = entry.get("way") == "proxy"
-            yield found(
+            yield finding(
                 "unreachable",
                 where if alone else f"Gateway, {entry['url']}",
                 [entry["evidence"]],
@@ -97,9 +97,9 @@ def answers(snap: Snapshot) -> c.Iterator[Finding]:
             )
         elif known:
             weight = SUSPECT if known.code in ("key", "F24") else SYMPTOM + 2
-            yield found(known.code, where, [entry["evidence"]], weight, f"{entry['service']}: {known.what}", known.remedy)
+            yield finding(known.code, where, [entry["evidence"]], weight, f"{entry['service']}: {known.what}", known.remedy)
         else:
-            yield found("answer", where, [entry["evidence"]], SYMPTOM, f"{entry['service']}: a request fails", entry.get("remedy") or "")
+            yield finding("answer", where, [entry["evidence"]], SYMPTOM, f"{entry['service']}: a request fails", entry.get("remedy") or "")
 
 
 def _where(entry: c.Mapping[str, t.Any]) -> str:
@@ -112,7 +112,7 @@ def bypassed(snap: Snapshot) -> c.Iterator[Finding]:
     for entry in snap.answers:
         if entry["ok"] and entry.get("picked") is False:
             seen = f"{entry['url']} answers without the picker's header x-went-into-resp-headers"
-            yield found(
+            yield finding(
                 "F26", f"{entry.get('way', 'route')} of {entry['service']}", [seen], WIRING - 2, f"{entry['service']}: requests go past the endpoint picker"
             )
 
@@ -127,7 +127,7 @@ def numbers(snap: Snapshot) -> c.Iterator[Finding]:
         ready = prometheus.total(samples, names["ready_endpoints"])
         expected = [entry for entry in snap.servers if entry["service"] == service and entry["ready"]]
         if ready == 0 and expected:
-            yield found(
+            yield finding(
                 "F21",
                 f"endpoint picker of {service}",
                 [f"{names['ready_endpoints']} is 0, {len(expected)} servers are ready"],
@@ -138,14 +138,14 @@ def numbers(snap: Snapshot) -> c.Iterator[Finding]:
         attempts = prometheus.total(samples, names["scheduler_attempts"])
         requests = prometheus.total(samples, names["requests"])
         if attempts == 0 and (requests or 0) >= REQUESTS_BEFORE_ZERO:
-            yield found("F26", f"endpoint picker of {service}", [f"{names['requests']} is {requests:g}, {names['scheduler_attempts']} is 0"], SUSPECT)
+            yield finding("F26", f"endpoint picker of {service}", [f"{names['requests']} is {requests:g}, {names['scheduler_attempts']} is 0"], SUSPECT)
         yield from _blind(snap, service)
 
 
 def _blind(snap: Snapshot, service: str) -> c.Iterator[Finding]:
     old = [(entry["server"], note) for entry in snap.servers if entry["service"] == service for note in entry.get("notes") or [] if "old name" in note]
     if old:
-        yield found("F27", ", ".join(server for server, _note in old), [old[0][1]], SUSPECT)
+        yield finding("F27", ", ".join(server for server, _note in old), [old[0][1]], SUSPECT)
 
 
 RULES = (servers, differences, answers, bypassed, numbers)

@@ -26,7 +26,7 @@ class Reply:
     answer: Answer
 
 
-class Client:
+class OpenAIClient:
     """One server. Every method takes `timeout` seconds at most and raises Trouble."""
 
     def __init__(self, transport: Transport, api_key: str | None = None, headers: c.Mapping[str, str] | None = None) -> None:

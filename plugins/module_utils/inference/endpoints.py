@@ -17,19 +17,19 @@ class Reader(t.Protocol):
         """One object. Raises when there is none or no answer."""
 
 
-def look_at_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) -> dict[str, t.Any]:
+def wait_for_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) -> dict[str, t.Any]:
     """Waits until the Gateway is programmed for its current generation and has an address. Result as claims.judge_gateway wants it."""
     start = time.monotonic()
     path = f"/apis/gateway.networking.k8s.io/v1/namespaces/{gateway['namespace']}/gateways/{gateway['name']}"
     while True:
         try:
             found = cluster.get(path)
-            seen = read_gateway(found, gateway)
+            seen = observe_gateway(found, gateway)
             inside = re.fullmatch(r"([^.]+)\.([^.]+)\.svc(\..+)?", seen["address"] or "")
             if inside:  # Istio's word for a Service without an address outside: a name that only pods can resolve
                 service = cluster.get(f"/api/v1/namespaces/{inside.group(2)}/services/{inside.group(1)}")
                 addresses = [{"type": "IPAddress", "value": service["spec"]["clusterIP"]}]
-                seen = read_gateway({**found, "status": {**found["status"], "addresses": addresses}}, gateway)
+                seen = observe_gateway({**found, "status": {**found["status"], "addresses": addresses}}, gateway)
         except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
             seen = {"name": f"{gateway['namespace']}/{gateway['name']}", "address": None, "url": None, "programmed": False, "message": str(error)}
         seen["seconds"] = round(time.monotonic() - start, 3)
@@ -38,7 +38,7 @@ def look_at_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) -> 
         time.sleep(1.0)
 
 
-def read_gateway(found: dict[str, t.Any], gateway: dict[str, t.Any]) -> dict[str, t.Any]:
+def observe_gateway(found: dict[str, t.Any], gateway: dict[str, t.Any]) -> dict[str, t.Any]:
     """A Gateway object as an observation: {name, address, url, programmed, message}. Pure."""
     metadata, spec, status = found.get("metadata", {}), found.get("spec", {}), found.get("status", {})
     listeners = spec.get("listeners") or [{}]
@@ -54,13 +54,13 @@ def read_gateway(found: dict[str, t.Any], gateway: dict[str, t.Any]) -> dict[str
     return {
         "name": f"{metadata.get('namespace')}/{metadata.get('name')}",
         "address": address,
-        "url": url_of(address, listener) if address else None,
+        "url": listener_url(address, listener) if address else None,
         "programmed": condition.get("status") == "True" and current,
         "message": f"{said}; {'at ' + address if address else 'it has no address'}" + ("" if current else "; its controller has not seen the last change yet"),
     }
 
 
-def url_of(address: str, listener: dict[str, t.Any]) -> str:
+def listener_url(address: str, listener: dict[str, t.Any]) -> str:
     """The URL of a listener at an address. Pure."""
     scheme = "https" if listener.get("protocol") in ("HTTPS", "TLS") else "http"
     port = listener.get("port") or _DEFAULT_PORT[scheme]
@@ -68,13 +68,13 @@ def url_of(address: str, listener: dict[str, t.Any]) -> str:
     return f"{scheme}://{host}" + ("" if port == _DEFAULT_PORT[scheme] else f":{port}")
 
 
-def look_at_service(cluster: Reader, address: dict[str, t.Any], wait: float) -> str | None:
+def wait_for_service(cluster: Reader, address: dict[str, t.Any], wait: float) -> str | None:
     """Waits until the Service has an address; its URL, or None."""
     start = time.monotonic()
     path = f"/api/v1/namespaces/{address['namespace']}/services/{address['name']}"
     while True:
         try:
-            found = read_service(cluster.get(path), address["port"])
+            found = service_url(cluster.get(path), address["port"])
         except Exception:  # pylint: disable=broad-except  # not there yet, and told as such
             found = None
         if found or time.monotonic() - start > wait:
@@ -82,13 +82,13 @@ def look_at_service(cluster: Reader, address: dict[str, t.Any], wait: float) -> 
         time.sleep(1.0)
 
 
-def read_service(found: dict[str, t.Any], port: int) -> str | None:
+def service_url(found: dict[str, t.Any], port: int) -> str | None:
     """The URL of a Service from outside where it has one, else inside the cluster. Pure."""
     ingress = (found.get("status", {}).get("loadBalancer") or {}).get("ingress") or [{}]
     address = ingress[0].get("ip") or ingress[0].get("hostname")
     if not address and found.get("spec", {}).get("type") != "LoadBalancer":
         address = found.get("spec", {}).get("clusterIP")
-    return url_of(address, {"port": port}) if address and address != "None" else None
+    return listener_url(address, {"port": port}) if address and address != "None" else None
 
 
 _DEFAULT_PORT = {"http": 80, "https": 443}

@@ -16,7 +16,7 @@ from ..http.urls import excerpt
 from ..releases import engines
 from . import responses as answers
 from . import triton
-from .client import Client
+from .client import OpenAIClient
 
 LEVELS = ("alive", "ready", "serving", "metrics")
 PROMPT = "Count: one, two, three,"
@@ -25,7 +25,7 @@ FINAL = frozenset({"unauthorized", "forbidden", "tls_untrusted", "redirect"})
 
 
 @dataclasses.dataclass(frozen=True)
-class Wanted:
+class Requirements:
     """What a healthy server must show. No `model`: any model will do. Times in seconds. Without `completions` no completion is asked for."""
 
     level: str = "serving"
@@ -73,7 +73,7 @@ class Health:
 class _Ladder:
     """One climb; stops at the first rung that does not hold. `pages` is where the metrics are, when that is another port."""
 
-    def __init__(self, client: Client, wanted: Wanted, deadline: float, pages: Client | None = None) -> None:
+    def __init__(self, client: OpenAIClient, wanted: Requirements, deadline: float, pages: OpenAIClient | None = None) -> None:
         self._client, self._wanted, self._deadline, self._pages = client, wanted, deadline, pages or client
         self._native = False  # Triton without an OpenAI front end
         self.health = Health(engine="" if wanted.engine == "auto" else wanted.engine)
@@ -97,11 +97,11 @@ class _Ladder:
         self.health.healthy = True
         return self.health
 
-    def _rung(self, name: str, look: t.Callable[[], str]) -> bool:
+    def _rung(self, name: str, check: t.Callable[[], str]) -> bool:
         start = time.monotonic()
         evidence, remedy, kind = "", "", ""
         try:
-            evidence = look()
+            evidence = check()
         except Trouble as trouble:
             evidence, remedy, kind = str(trouble), trouble.remedy, trouble.kind
         self.health.checks.append(Check(name, not kind, evidence, round((time.monotonic() - start) * 1000, 1), remedy, kind))
@@ -224,7 +224,7 @@ class _Ladder:
         raise trouble
 
 
-def look(client: Client, wanted: Wanted, level: str | None = None, timeout: float | None = None, pages: Client | None = None) -> Health:
+def check_once(client: OpenAIClient, wanted: Requirements, level: str | None = None, timeout: float | None = None, pages: OpenAIClient | None = None) -> Health:
     """One climb up to `level` (default: the wanted one), in `timeout` seconds at most, more or less."""
     ladder = _Ladder(client, wanted, time.monotonic() + (timeout if timeout is not None else 4 * wanted.request_timeout), pages)
     health = ladder.climb(level or wanted.level)
@@ -232,24 +232,28 @@ def look(client: Client, wanted: Wanted, level: str | None = None, timeout: floa
     return health
 
 
-def wait(client: Client, wanted: Wanted, timeout: float, interval: float, sleep: c.Callable[[float], None] = time.sleep) -> Health:
+def wait_until_healthy(client: OpenAIClient, wanted: Requirements, timeout: float, interval: float, sleep: c.Callable[[float], None] = time.sleep) -> Health:
     """Looks until the server is healthy, or `timeout` seconds are over, or the trouble is one that waiting does not heal."""
-    health, waited, looks = until(lambda left: look(client, wanted, timeout=left), over, timeout, interval, sleep)
+    health, waited, looks = poll(lambda left: check_once(client, wanted, timeout=left), is_final, timeout, interval, sleep)
     health.waited, health.looks = waited, looks
     return health
 
 
-def over(health: Health) -> bool:
+def is_final(health: Health) -> bool:
     """True when another look would tell nothing new."""
     return health.healthy or (health.failed is not None and health.failed.kind in FINAL)
 
 
-Seen = t.TypeVar("Seen")
+Observation = t.TypeVar("Observation")
 
 
-def until(
-    view: c.Callable[[float], Seen], done: c.Callable[[Seen], bool], timeout: float, interval: float, sleep: c.Callable[[float], None] = time.sleep
-) -> tuple[Seen, float, int]:
+def poll(
+    view: c.Callable[[float], Observation],
+    done: c.Callable[[Observation], bool],
+    timeout: float,
+    interval: float,
+    sleep: c.Callable[[float], None] = time.sleep,
+) -> tuple[Observation, float, int]:
     """Looks, given the seconds that are left, until one is done or the time is over: (last look, seconds, looks)."""
     start, looks = time.monotonic(), 0
     while True:

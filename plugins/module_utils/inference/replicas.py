@@ -40,7 +40,7 @@ def compare(servers: c.Sequence[c.Mapping[str, t.Any]]) -> list[dict[str, str]]:
     return found + slow(servers)
 
 
-def failures(findings: c.Iterable[c.Mapping[str, str]]) -> list[c.Mapping[str, str]]:
+def serious(findings: c.Iterable[c.Mapping[str, str]]) -> list[c.Mapping[str, str]]:
     """The findings that a set of servers may not have."""
     return [entry for entry in findings if entry["code"].removeprefix("mixed_") in set(DIFFERENCES) - REPORTED_ONLY]
 

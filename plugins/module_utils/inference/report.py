@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ..http import tls
 from ..releases import engines
 from . import health, replicas
-from .targets import Target, Targets, ready
+from .targets import ServerTarget, Targets, ready
 
 THREADS = 16
 _SCHEME = {"type": "str", "choices": ["http", "https"], "default": "http"}
@@ -57,10 +57,10 @@ RULES: dict[str, t.Any] = {"mutually_exclusive": [PLACES], "required_one_of": [P
 
 
 @dataclasses.dataclass
-class View:
+class ServerView:
     """One look at all servers."""
 
-    servers: list[tuple[Target, health.Health]]
+    servers: list[tuple[ServerTarget, health.Health]]
     findings: list[dict[str, str]] = dataclasses.field(default_factory=list)
     wrong: str = ""  # why the set as a whole is not what it should be
     remedy: str = ""
@@ -73,12 +73,12 @@ class View:
     def over(self) -> bool:
         """True when another look would tell nothing new."""
         failed = [found for _target, found in self.servers if not found.healthy]
-        return self.healthy or (not self.wrong and bool(failed) and all(health.over(found) for found in failed))
+        return self.healthy or (not self.wrong and bool(failed) and all(health.is_final(found) for found in failed))
 
 
-def wanted_of(params: c.Mapping[str, t.Any], completions: bool) -> health.Wanted:
+def requirements_of(params: c.Mapping[str, t.Any], completions: bool) -> health.Requirements:
     """What the options ask of each server."""
-    return health.Wanted(
+    return health.Requirements(
         params["level"],
         params["model"],
         params["min_model_len"],
@@ -90,15 +90,15 @@ def wanted_of(params: c.Mapping[str, t.Any], completions: bool) -> health.Wanted
     )
 
 
-def survey(targets: Targets, wanted: health.Wanted, count: int, left: float | None = None) -> View:
+def check_all(targets: Targets, wanted: health.Requirements, count: int, left: float | None = None) -> ServerView:
     """One look at all servers, at the same time. `left`: seconds it may take, more or less. Raises ClusterError."""
     found = targets.find()
     if not found:
-        return View(
+        return ServerView(
             [], wrong="there is no server to look at: no pod is selected, or urls is empty", remedy="look at the labels of the pods and at their Deployment"
         )
-    view = look_at(found, wanted, left)
-    serious = replicas.failures(view.findings)
+    view = check_servers(found, wanted, left)
+    serious = replicas.serious(view.findings)
     if len(found) < count:
         view.wrong, view.remedy = f"{len(found)} of {count} servers are there", "look at the Deployment of the servers"
     elif serious:
@@ -106,16 +106,16 @@ def survey(targets: Targets, wanted: health.Wanted, count: int, left: float | No
     return view
 
 
-def look_at(found: c.Sequence[Target], wanted: health.Wanted, left: float | None = None) -> View:
+def check_servers(found: c.Sequence[ServerTarget], wanted: health.Requirements, left: float | None = None) -> ServerView:
     """One look at these servers, at the same time, and in what they differ."""
     with ThreadPoolExecutor(max_workers=min(THREADS, len(found) or 1)) as pool:
-        healths = list(pool.map(lambda target: health.look(target.client, wanted, timeout=left, pages=target.pages), found))
-    view = View(list(zip(found, healths)))
-    view.findings = replicas.compare([server(target, seen) for target, seen in view.servers]) if len(found) > 1 else []
+        healths = list(pool.map(lambda target: health.check_once(target.client, wanted, timeout=left, pages=target.pages), found))
+    view = ServerView(list(zip(found, healths)))
+    view.findings = replicas.compare([server_facts(target, seen) for target, seen in view.servers]) if len(found) > 1 else []
     return view
 
 
-def server(target: Target, found: health.Health) -> dict[str, t.Any]:
+def server_facts(target: ServerTarget, found: health.Health) -> dict[str, t.Any]:
     """What is returned of one server."""
     return {
         "server": target.name,
@@ -131,9 +131,9 @@ def server(target: Target, found: health.Health) -> dict[str, t.Any]:
     }
 
 
-def result(targets: Targets, view: View, waited: float, looks: int) -> dict[str, t.Any]:
+def result(targets: Targets, view: ServerView, waited: float, looks: int) -> dict[str, t.Any]:
     """What a module returns. The first server that fails speaks for all where a field has room for one."""
-    servers = [server(target, found) for target, found in view.servers]
+    servers = [server_facts(target, found) for target, found in view.servers]
     speaker = next((entry for entry in servers if not entry["healthy"]), servers[0] if servers else {})
     models = {model["id"]: model for entry in servers for model in entry["models"]}
     return {
@@ -142,7 +142,7 @@ def result(targets: Targets, view: View, waited: float, looks: int) -> dict[str,
         "waited": waited,
         "looks": looks,
         "servers": servers,
-        "findings": [*known(targets, view), *view.findings],
+        "findings": [*pod_findings(targets, view), *view.findings],
         "level": speaker.get("level", ""),
         "checks": speaker.get("checks", []),
         "models": list(models.values()),
@@ -152,7 +152,7 @@ def result(targets: Targets, view: View, waited: float, looks: int) -> dict[str,
     }
 
 
-def known(targets: Targets, view: View) -> list[dict[str, str]]:
+def pod_findings(targets: Targets, view: ServerView) -> list[dict[str, str]]:
     """Known troubles of the pods whose servers are not healthy."""
     found = []
     for target, seen in view.servers:
@@ -167,7 +167,7 @@ def _common(servers: c.Sequence[c.Mapping[str, t.Any]], key: str) -> str | None:
     return values.pop() if len(values) == 1 else None
 
 
-def message(view: View, found: c.Mapping[str, t.Any], level: str) -> str:
+def failure_message(view: ServerView, found: c.Mapping[str, t.Any], level: str) -> str:
     """Why the servers are not at the level, in one line, with the remedy."""
     bad = [(target, seen) for target, seen in view.servers if not seen.healthy]
     if not bad:
@@ -179,7 +179,7 @@ def message(view: View, found: c.Mapping[str, t.Any], level: str) -> str:
     return f"not {level} after {found['waited']:g} s: {who}{check.evidence}{because}. Remedy: {cause['remedy'] if because else check.remedy}"
 
 
-def mistakes(params: c.Mapping[str, t.Any]) -> str:
+def option_errors(params: c.Mapping[str, t.Any]) -> str:
     """What is wrong with the numbers among the options; empty when nothing is."""
     seconds = [name for name in ("timeout", "request_timeout", "interval") if name in params and not params[name] > 0]
     if seconds:

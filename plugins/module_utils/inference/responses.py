@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import collections.abc as c
 import dataclasses
-import http
 import json
 import typing as t
+from http import HTTPStatus
 
 from ..common import sse
 from ..http.answer import Answer
@@ -71,7 +71,7 @@ def require_ok(answer: Answer, secrets: c.Iterable[str] = ()) -> None:
         return
     said = error_message(answer) or excerpt(answer.text, secrets)
     try:
-        phrase = " " + http.HTTPStatus(answer.status).phrase
+        phrase = " " + HTTPStatus(answer.status).phrase
     except ValueError:
         phrase = ""
     kind = {401: "unauthorized", 403: "forbidden", 404: "not_found", 429: "overloaded"}.get(answer.status, "status")

@@ -18,7 +18,7 @@ from ..k8s.pod_failures import Trouble as PodTrouble
 from ..k8s.pod_failures import containers, log_trouble, pod_trouble
 from ..k8s.port_forward import ForwardTransport
 from ..k8s.service_proxy import ServiceTransport
-from .client import Client
+from .client import OpenAIClient
 
 # labels of a Gateway's Service: the Gateway API's own, then Envoy Gateway's pair
 GATEWAY_SERVICES = (
@@ -31,12 +31,12 @@ NO_HEADERS = "cannot be sent through the API server's proxy, which keeps such he
 
 
 @dataclasses.dataclass(frozen=True)
-class Target:
+class ServerTarget:
     """One server. `pages`: where its metrics are, when not at its own port. `pod`: the pod it runs in, when that is known."""
 
     name: str
-    client: Client
-    pages: Client | None = None
+    client: OpenAIClient
+    pages: OpenAIClient | None = None
     pod: dict[str, t.Any] | None = None
 
 
@@ -65,14 +65,14 @@ class Targets:
             self._cluster = cluster.connect(types.SimpleNamespace(params=wanted))
         return self._cluster
 
-    def find(self) -> list[Target]:
+    def find(self) -> list[ServerTarget]:
         """The servers as they are now; asks the API server anew each time. Raises ValueError and ClusterError."""
         for kind in KINDS:
             if self._params.get(kind):
                 return getattr(self, f"_{kind}")(self._params[kind])
         return self._fixed
 
-    def trouble(self, target: Target) -> PodTrouble | None:
+    def trouble(self, target: ServerTarget) -> PodTrouble | None:
         """What the pod's status or its log says about why it does not serve."""
         if target.pod is None:
             return None
@@ -89,11 +89,11 @@ class Targets:
                     return said
         return stated
 
-    def _client(self, transport: Transport) -> Client:
+    def _client(self, transport: Transport) -> OpenAIClient:
         retries = self._params.get("retries") or 0
-        return Client(RetryTransport(transport, retries) if retries else transport, self._key, self._headers)
+        return OpenAIClient(RetryTransport(transport, retries) if retries else transport, self._key, self._headers)
 
-    def _url(self, url: str) -> Target:
+    def _url(self, url: str) -> ServerTarget:
         params = self._params
         options = {**tls.chosen(params), "use_proxy": params.get("use_proxy", True)}
         transport = UrlTransport(url, **options)
@@ -102,9 +102,9 @@ class Targets:
             parts = urllib.parse.urlsplit(transport.url)
             host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
             pages = self._client(UrlTransport(f"{parts.scheme}://{host}:{port}", **options))
-        return Target(transport.url, self._client(transport), pages)
+        return ServerTarget(transport.url, self._client(transport), pages)
 
-    def _reached(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: dict | None = None) -> Target:
+    def _reached(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: dict | None = None) -> ServerTarget:
         """A Service or Pod by the way that was asked for."""
         if not self._forwards:
             return self._proxied(kind, namespace, name, port, scheme, pod)
@@ -113,10 +113,10 @@ class Targets:
         server, metrics = text(dig(pod, "metadata", "name")), self._params.get("metrics_port")
         host = self._params.get("host_header") or f"{name}.{namespace}.{'svc' if kind == 'Service' else 'pod'}"
 
-        def client(number: t.Any, scheme: str) -> Client:
+        def client(number: t.Any, scheme: str) -> OpenAIClient:
             return self._client(ForwardTransport(self.cluster, namespace, server, int(number), host, scheme, **tls.chosen(self._params)))
 
-        return Target(f"{kind} {namespace}/{name}", client(port, scheme or "http"), client(metrics, "http") if metrics else None, pod)
+        return ServerTarget(f"{kind} {namespace}/{name}", client(port, scheme or "http"), client(metrics, "http") if metrics else None, pod)
 
     def _behind(self, namespace: str, name: str, port: t.Any) -> tuple[dict[str, t.Any], t.Any]:
         """A Pod of a Service, a ready one where there is one, and the number of its port behind the Service's."""
@@ -144,22 +144,22 @@ class Targets:
         pods = dicts(mapping(self.cluster.find(f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": selector})).get("items"))
         return [pod for pod in pods if not dig(pod, "metadata", "deletionTimestamp") and dig(pod, "status", "phase") not in ("Succeeded", "Failed")]
 
-    def _proxied(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: dict | None = None) -> Target:
+    def _proxied(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: dict | None = None) -> ServerTarget:
         prefix, metrics = "https" if scheme == "https" else "", self._params.get("metrics_port")
         client = self._client(ServiceTransport(self.cluster, namespace, name, port, prefix, kind))
         pages = self._client(ServiceTransport(self.cluster, namespace, name, metrics, "", kind)) if metrics else None
-        return Target(f"{kind} {namespace}/{name}", client, pages, pod)
+        return ServerTarget(f"{kind} {namespace}/{name}", client, pages, pod)
 
-    def _service(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
+    def _service(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
         return [self._reached("Service", wanted["namespace"], wanted["name"], wanted["port"], wanted.get("scheme"))]
 
-    def _pod(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
+    def _pod(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
         found = self.cluster.find(f"/api/v1/namespaces/{wanted['namespace']}/pods/{wanted['name']}")
         if found is None:
             raise ValueError(f"there is no Pod {wanted['namespace']}/{wanted['name']}: correct pod.namespace or pod.name")
         return [self._reached("Pod", wanted["namespace"], wanted["name"], _port(found, wanted["port"]), wanted.get("scheme"), found)]
 
-    def _gateway(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
+    def _gateway(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
         namespace, name = wanted["namespace"], wanted["name"]
         path = self.cluster.path("gateway.networking.k8s.io/v1", "Gateway", namespace, name)
         gateway = self.cluster.find(path) if path else None
@@ -176,7 +176,7 @@ class Targets:
                 return [self._reached("Service", service["namespace"], service["name"], listener.get("port"), scheme)]
         raise ValueError(f"no Service bears the labels of Gateway {namespace}/{name}: give its address in url")
 
-    def _replicas(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
+    def _replicas(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
         namespace, selector, port = wanted["namespace"], wanted.get("label_selector"), wanted.get("port")
         if wanted.get("service"):
             service, selector = self._selector(namespace, wanted["service"], "replicas")

@@ -13,10 +13,10 @@ from ..http.answer import Answer
 from ..http.errors import Trouble
 from ..http.urls import excerpt
 from . import responses as answers
-from .client import Client, Reply
+from .client import OpenAIClient, Reply
 
 
-def speaks(client: Client, timeout: float) -> bool:
+def speaks(client: OpenAIClient, timeout: float) -> bool:
     """True when the server describes itself as Triton at `/v2`."""
     try:
         return client.json("/v2", timeout).get("name") == "triton"
@@ -24,7 +24,7 @@ def speaks(client: Client, timeout: float) -> bool:
         return False
 
 
-def models(client: Client, timeout: float) -> list[answers.Model]:
+def models(client: OpenAIClient, timeout: float) -> list[answers.Model]:
     """The models that are ready, from the repository's index. Raises Trouble."""
     answer = client.post("/v2/repository/index", {"ready": True}, timeout)
     answers.require_ok(answer)
@@ -38,7 +38,7 @@ def models(client: Client, timeout: float) -> list[answers.Model]:
     return [answers.Model(entry["name"], None, "triton") for entry in ready]
 
 
-def complete(client: Client, model: str, prompt: str, max_tokens: int, stream: bool, timeout: float) -> Reply:
+def complete(client: OpenAIClient, model: str, prompt: str, max_tokens: int, stream: bool, timeout: float) -> Reply:
     """One completion with the generate extension. Raises Trouble."""
     payload = {"text_input": prompt, "max_tokens": max_tokens, "bad_words": "", "stop_words": "", "stream": stream}
     answer = client.post(f"/v2/models/{model}/{'generate_stream' if stream else 'generate'}", payload, timeout)

@@ -11,9 +11,9 @@ import typing as t
 
 from ..common.objects import mapping
 from ..http.errors import Trouble
-from . import warm_answers
-from .client import Client
-from .targets import Target, Targets, ready
+from . import warmup_states
+from .client import OpenAIClient
+from .targets import ServerTarget, Targets, ready
 
 Facts = dict[str, t.Any]
 
@@ -22,7 +22,7 @@ RETRIES = 2
 NEXT = "Hello."  # what the user of a chat says: what comes behind the system message is cut off the cached part
 
 
-class Mistake(Exception):
+class WarmupError(Exception):
     """Why a service cannot be warmed up, with its remedy."""
 
     def __init__(self, what: str, remedy: str) -> None:
@@ -53,17 +53,17 @@ class Warmup:
             for service, (targets, _prompts, wrong) in zip(self._params["services"], found)
         ]
 
-    def _found(self, service: Facts) -> tuple[list[Target], dict[str, str], Mistake | None]:
+    def _found(self, service: Facts) -> tuple[list[ServerTarget], dict[str, str], WarmupError | None]:
         """The servers and the named prompts of a service, and what is wrong with them as a whole. What can be warmed is warmed all the same."""
         try:
-            prompts = warm_answers.names(service["prompts"] or [], self._config_map(service["config_map"]))
+            prompts = warmup_states.names(service["prompts"] or [], self._config_map(service["config_map"]))
             targets, missing = self._targets(service)
-        except Mistake as mistake:
+        except WarmupError as mistake:
             return [], {}, mistake
         except ValueError as error:
-            return [], {}, Mistake(str(error), "correct the options")
+            return [], {}, WarmupError(str(error), "correct the options")
         except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people; the other services go on
-            return [], {}, Mistake(str(error), "check the connection to the API server, and the right to list pods")
+            return [], {}, WarmupError(str(error), "check the connection to the API server, and the right to list pods")
         return targets, prompts, missing
 
     def _config_map(self, wanted: Facts | None) -> dict[str, str]:
@@ -72,24 +72,24 @@ class Warmup:
         where = f"ConfigMap {wanted['namespace']}/{wanted['name']}"
         found = self._reach.cluster.find(f"/api/v1/namespaces/{wanted['namespace']}/configmaps/{wanted['name']}")
         if found is None:
-            raise Mistake(f"there is no {where}", f"kubectl --namespace {wanted['namespace']} create configmap {wanted['name']} --from-file=FOLDER")
+            raise WarmupError(f"there is no {where}", f"kubectl --namespace {wanted['namespace']} create configmap {wanted['name']} --from-file=FOLDER")
         values = {key: value for key, value in mapping(found.get("data")).items() if isinstance(value, str) and value.strip()}
         if not values:
-            raise Mistake(f"{where} has no prompt in its data", "put a prompt under each key")
+            raise WarmupError(f"{where} has no prompt in its data", "put a prompt under each key")
         return values
 
-    def _targets(self, service: Facts) -> tuple[list[Target], Mistake | None]:
+    def _targets(self, service: Facts) -> tuple[list[ServerTarget], WarmupError | None]:
         if service["urls"]:
             return Targets({**self._params, "urls": service["urls"]}).find(), None
         found, missing = [], None
         for group in service["replicas"]:
             targets = Targets({**self._params, "replicas": group}, self._reach.cluster).find()
             if len(targets) < group["count"]:
-                missing = Mistake(f"{len(targets)} of {group['count']} servers are there", "look at the Deployment of the servers")
+                missing = WarmupError(f"{len(targets)} of {group['count']} servers are there", "look at the Deployment of the servers")
             found += targets
         return found, missing
 
-    def _warm(self, target: Target, prompts: c.Mapping[str, str], service: Facts) -> list[Facts]:
+    def _warm(self, target: ServerTarget, prompts: c.Mapping[str, str], service: Facts) -> list[Facts]:
         """One prompt after the other. A server that gives no answer at all is not asked for the rest."""
         if not ready(target.pod):
             return [_failed(name, "the pod is not ready", "look at the pod and at its log") for name in prompts]
@@ -106,25 +106,25 @@ class Warmup:
                 rows.append(_failed(name, said, trouble.remedy))
         return rows
 
-    def _answered(self, name: str, prompt: str, client: Client, service: Facts) -> Facts:
+    def _answered(self, name: str, prompt: str, client: OpenAIClient, service: Facts) -> Facts:
         """One prompt at one server. Raises Trouble."""
         block = service["block_size"]
         tokens, cached = self._ask(prompt, client, service)
-        if tokens is not None and cached is None and warm_answers.reusable(tokens, block):
+        if tokens is not None and cached is None and warmup_states.reusable(tokens, block):
             # vLLM leaves the number out where it would be nought: only a second answer tells that from a server that never says it
             cached = None if self._ask(prompt, client, service)[1] is None else 0
-        found = {"prompt": name, "state": warm_answers.state(tokens, cached, block), "tokens": tokens, "cached": cached, "evidence": "", "remedy": ""}
-        if found["state"] == warm_answers.SHORT:
+        found = {"prompt": name, "state": warmup_states.state(tokens, cached, block), "tokens": tokens, "cached": cached, "evidence": "", "remedy": ""}
+        if found["state"] == warmup_states.SHORT:
             evidence = f"{name} has {tokens} tokens, which do not fill a KV-cache block of {block} and go on behind it, so none of it is kept"
             return {**found, "evidence": evidence, "remedy": "write a longer prompt, or take it out"}
-        if found["state"] == warm_answers.WARMED:
+        if found["state"] == warmup_states.WARMED:
             return {
                 **found,
-                "evidence": f"{name}: {cached} of {tokens} tokens were in the cache, where {warm_answers.reusable(tokens or 0, block)} could have been",
+                "evidence": f"{name}: {cached} of {tokens} tokens were in the cache, where {warmup_states.reusable(tokens or 0, block)} could have been",
             }
         return found
 
-    def _ask(self, prompt: str, client: Client, service: Facts) -> tuple[int | None, int | None]:
+    def _ask(self, prompt: str, client: OpenAIClient, service: Facts) -> tuple[int | None, int | None]:
         """Tokens of the prompt, and how many of them came from the cache. Raises Trouble."""
         chat, timeout = service["api"] == "chat_completions", self._params["request_timeout"]
         words = {"prompt": NEXT, "system": prompt} if chat else {"prompt": prompt}
@@ -133,4 +133,4 @@ class Warmup:
 
 
 def _failed(name: str, evidence: str, remedy: str) -> Facts:
-    return {"prompt": name, "state": warm_answers.FAILED, "tokens": None, "cached": None, "evidence": f"{name}: {evidence}", "remedy": remedy}
+    return {"prompt": name, "state": warmup_states.FAILED, "tokens": None, "cached": None, "evidence": f"{name}: {evidence}", "remedy": remedy}

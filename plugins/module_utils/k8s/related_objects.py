@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..common.labels import GROUP_LABELS, GROUP_REVISION
 from ..common.objects import dicts, dig, generation, mapping, number, text
 from .client import Cluster
 from .errors import ApiError, ClusterError
@@ -21,9 +22,6 @@ GATEWAY_PODS = (
 # what operators of accelerators act on, with the namespace of the operator's DaemonSets; its own where that is empty
 OPERATED = {("habanalabs.habana.ai", "ClusterPolicy"): "habana-ai-operator", ("amd.com", "DeviceConfig"): ""}
 REVISION = "deployment.kubernetes.io/revision"
-# labels that LeaderWorkerSet gives to all that it makes
-GROUPS = "leaderworkerset.sigs.k8s.io"
-GROUP_REVISION = f"{GROUPS}/template-revision-hash"
 
 
 @dataclass(frozen=True)
@@ -158,9 +156,9 @@ class Observer:
         if number(dig(obj, "status", "observedGeneration")) < generation(obj):
             return []
         name = text(dig(obj, "metadata", "name"))
-        sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/statefulsets", f"{GROUPS}/name={name}")
+        sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/statefulsets", f"{GROUP_LABELS}/name={name}")
         revision = next((dig(entry, "metadata", "labels", GROUP_REVISION) for entry in sets if dig(entry, "metadata", "name") == name), None)
-        return self._list(f"/api/v1/namespaces/{namespace}/pods", f"{GROUPS}/name={name},{GROUP_REVISION}={revision}") if revision else []
+        return self._list(f"/api/v1/namespaces/{namespace}/pods", f"{GROUP_LABELS}/name={name},{GROUP_REVISION}={revision}") if revision else []
 
     def _gateway_pods(self, name: str, namespace: str) -> list[dict]:
         for selector in GATEWAY_PODS:

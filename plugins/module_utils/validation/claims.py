@@ -26,7 +26,7 @@ def claim(name: str, ok: bool, evidence: str, remedy: str = "", seconds: float =
     return {"id": name, "ok": bool(ok), "evidence": evidence, "remedy": "" if ok else remedy, "seconds": round(seconds, 3)}
 
 
-def unrun(name: str, result: t.Any) -> Claim:
+def not_run(name: str, result: t.Any) -> Claim:
     """The claim that stands for a look that failed as a whole, or that never took place."""
     if isinstance(result, c.Mapping) and result.get("msg"):
         return claim(name, False, str(result["msg"]), "mend what the message names, then validate again")

@@ -25,7 +25,7 @@ INTERVAL, LAG, LOG_BYTES = 0.5, 10.0, 200_000
 
 
 @dataclasses.dataclass(frozen=True)
-class Target:
+class RolloutTarget:
     """Where an endpoint picker and its configuration are."""
 
     namespace: str
@@ -70,7 +70,7 @@ def checksum(config: str) -> str:
 class Rollout:
     """One endpoint picker of one cluster. Raises ClusterError when the API server refuses."""
 
-    def __init__(self, cluster: Cluster, target: Target):
+    def __init__(self, cluster: Cluster, target: RolloutTarget):
         self.cluster, self.target = cluster, target
         self.deployment: dict[str, t.Any] = {}
 
@@ -104,7 +104,7 @@ class Rollout:
         return path
 
 
-def settle(cluster: Cluster, wanted: list[tuple[Target, str, dict[str, t.Any] | None]], timeout: float) -> list[Outcome]:
+def settle(cluster: Cluster, wanted: list[tuple[RolloutTarget, str, dict[str, t.Any] | None]], timeout: float) -> list[Outcome]:
     """Wait until every endpoint picker runs its configuration, given as (target, checksum, document), or until one of them cannot.
 
     A document of None is not compared with the log. One outcome each, in order.
@@ -125,7 +125,7 @@ def settle(cluster: Cluster, wanted: list[tuple[Target, str, dict[str, t.Any] | 
 class Watch:
     """One endpoint picker on its way to a configuration."""
 
-    def __init__(self, cluster: Cluster, target: Target, wanted: str, document: dict[str, t.Any] | None):
+    def __init__(self, cluster: Cluster, target: RolloutTarget, wanted: str, document: dict[str, t.Any] | None):
         self.target, self.wanted, self.document = target, wanted, document
         self.waiting = Waiting(cluster, [Ref("apps/v1", "Deployment", target.namespace, target.name)])
         self.observer = self.waiting.observer

@@ -9,7 +9,7 @@ import collections.abc as c
 import typing as t
 
 from .claims import ALONE, PHASES, Claim, Judged, claim, counted, scheduled, serving
-from .routing_counters import of_server
+from .counts import count_of
 
 Facts = c.Mapping[str, t.Any]
 # A claim, why there is none, or None where there is nothing to claim.
@@ -208,7 +208,7 @@ def _obeyed(seen: Facts) -> Found:
         return "this release does not count attempts by server"
     if not answered:
         return "the servers do not say who answered"
-    times = {server: int(of_server(picked, server)) for server in answered}
+    times = {server: int(count_of(picked, server)) for server in answered}
     wrong = [
         f"{server} answered {answered[server]} requests and was picked {count} times" for server, count in sorted(times.items()) if count < answered[server]
     ]

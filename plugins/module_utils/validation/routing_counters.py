@@ -16,7 +16,7 @@ from ..epp import observed
 from ..http.errors import Trouble
 from ..http.transport import Transport
 from ..http.urls import excerpt
-from ..inference.client import Client
+from ..inference.client import OpenAIClient
 from ..inference.responses import require_ok
 from ..k8s.service_proxy import ServiceTransport
 from ..releases.engines import SERVED
@@ -97,24 +97,13 @@ def _least(values: c.Iterable[float | None]) -> float | None:
     return None if None in known else min(t.cast("list[float]", known), default=None)
 
 
-def of_server(counts: c.Mapping[str, float], server: str) -> float:
-    """What is counted of a server, also where its name has a rank behind it."""
-    return sum(count for label, count in counts.items() if label == server or label.startswith(f"{server}-rank-"))
-
-
-def moved(before: c.Mapping[str, float], after: c.Mapping[str, float]) -> dict[str, int]:
-    """What was added in the meantime, without what stood still."""
-    found = {name: int(value - before.get(name, 0)) for name, value in after.items()}
-    return {name: count for name, count in found.items() if count}
-
-
 @dataclasses.dataclass(frozen=True)
 class Server:
     """One model server, asked behind the endpoint picker's back."""
 
     name: str
     role: str
-    client: Client
+    client: OpenAIClient
 
     def total(self, series: str, timeout: float) -> float:
         """One of its own counts. Raises Trouble."""
@@ -132,7 +121,7 @@ class Servers:
     def find(self, role: str) -> list[Server]:
         """The ready servers of a role. Raises Trouble."""
         return [
-            Server(name, role, Client(ServiceTransport(self._cluster, self._namespace, name, group["port"], kind="Pod")))
+            Server(name, role, OpenAIClient(ServiceTransport(self._cluster, self._namespace, name, group["port"], kind="Pod")))
             for group in self._groups
             if group["role"] == role
             for name in pods(self._cluster, self._namespace, group["labels"])

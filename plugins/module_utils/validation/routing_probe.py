@@ -15,9 +15,10 @@ import typing as t
 
 from ..http.errors import Trouble
 from ..inference import health
-from ..inference.client import Client, Reply
+from ..inference.client import OpenAIClient, Reply
 from .claims import EVENTS_WAIT
-from .routing_counters import THREADS, WAITING, Counters, Server, Servers, moved
+from .counts import increases
+from .routing_counters import THREADS, WAITING, Counters, Server, Servers
 
 SERVER_HEADER = "x-inference-pod"
 SCHEDULER_HEADER = "x-went-into-resp-headers"
@@ -31,7 +32,7 @@ Counts = dict[str, dict[str, float]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class ProbeLimits:
     """Bounds of one probe. Counts are requests, times are seconds, lengths are words (a word is a token or a little more)."""
 
     sticky: int = 6
@@ -56,7 +57,7 @@ class Limits:
 class Prober:
     """One service, probed once. The result of `run` is plain data."""
 
-    def __init__(self, service: dict[str, t.Any], client: Client, counters: Counters | None, limits: Limits, servers: Servers | None = None) -> None:
+    def __init__(self, service: dict[str, t.Any], client: OpenAIClient, counters: Counters | None, limits: ProbeLimits, servers: Servers | None = None) -> None:
         self._service, self._client, self._counters, self._limits, self._servers = service, client, counters, limits, servers
         self._nonce = secrets.token_hex(6)  # a prefix that no earlier run has sent, so that each run proves anew
         self._words = limits.prefix_words
@@ -93,7 +94,7 @@ class Prober:
         self._timed("spread", lambda: self._spread(last))
         self._timed("split", lambda: self._split(cold))
         if not self._by_header:
-            self.seen["answered"] = moved(first["answered"], self._answered())  # before servers are asked directly
+            self.seen["answered"] = increases(first["answered"], self._answered())  # before servers are asked directly
         if "avoid" in self.seen["promises"]:
             self._timed("avoid", self._avoid)
         self._timed("counted", lambda: self._count(before))
@@ -109,8 +110,10 @@ class Prober:
             self.seen["seconds"][name] = round(self.seen["seconds"].get(name, 0.0) + time.monotonic() - start, 3)
 
     def _health(self) -> health.Health:
-        wanted = health.Wanted(model=self._service["model"], apis=(self._service.get("api") or "completions",), request_timeout=self._limits.request_timeout)
-        found = health.wait(self._client, wanted, self._limits.wait, 0.5)
+        wanted = health.Requirements(
+            model=self._service["model"], apis=(self._service.get("api") or "completions",), request_timeout=self._limits.request_timeout
+        )
+        found = health.wait_until_healthy(self._client, wanted, self._limits.wait, 0.5)
         length = next((entry.max_model_len for entry in found.models if entry.id == self._service["model"]), None)
         if length:
             self._words = max(16, min(self._words, length // 4))  # a rare word may be three tokens, and the answer needs room
@@ -187,7 +190,7 @@ class Prober:
             source, kind = "scheduler_attempts per server", "picked"
             if not after["picked"]:
                 after["answered"], source, kind = self._answered(), "requests that servers count", "answered"
-            found = moved(before[kind], after[kind])
+            found = increases(before[kind], after[kind])
             if not after[kind] or sum(found.values()) >= sent or time.monotonic() > end:  # a server may count a request just behind its answer
                 break
             time.sleep(0.2)
@@ -297,7 +300,7 @@ class Prober:
         before, end = {} if self._by_header else self._answered(), time.monotonic() + self._limits.settle
         self._send(prompt, servers)
         while before and not servers and time.monotonic() < end:
-            servers = moved(before, self._answered())
+            servers = increases(before, self._answered())
         return next(iter(servers), None)
 
     def _prefix(self, which: str) -> str:
@@ -342,12 +345,12 @@ class Prober:
         deadline = time.monotonic() + self._limits.settle
         while before is not None and (after := self._read()) is not None:
             counted = {key: None if after[key] is None else int(after[key] - (before[key] or 0)) for key in _COUNTED}
-            ran = {point: moved(before["ran"].get(point, {}), names) for point, names in after["ran"].items()}
+            ran = {point: increases(before["ran"].get(point, {}), names) for point, names in after["ran"].items()}
             self.seen["counters"] = {
                 "moved": counted,
                 "sent": self.seen["sent"],
-                "picked": moved(before["servers"], after["servers"]),
-                "decisions": moved(before["decisions"], after["decisions"]),
+                "picked": increases(before["servers"], after["servers"]),
+                "decisions": increases(before["decisions"], after["decisions"]),
                 "ran": ran,
             }
             if all(value is not None and value >= self.seen["sent"] for value in counted.values()) or time.monotonic() > deadline:

@@ -13,12 +13,12 @@ import typing as t
 
 from ..http import tls
 from ..http.transport import Transport, UrlTransport
-from ..inference.client import Client
-from ..inference.endpoints import look_at_gateway, look_at_service
+from ..inference.client import OpenAIClient
+from ..inference.endpoints import wait_for_gateway, wait_for_service
 from ..k8s.service_proxy import ServiceTransport
 from . import claims, routing_claims
 from .routing_counters import Counters, Servers, pods
-from .routing_probe import Limits, Prober
+from .routing_probe import ProbeLimits, Prober
 
 THREADS = 8
 
@@ -26,7 +26,7 @@ THREADS = 8
 class Proof:
     """`options`: the options of the routing_proof module. `cluster`: None where no option needs one."""
 
-    def __init__(self, options: dict[str, t.Any], cluster: t.Any, limits: Limits) -> None:
+    def __init__(self, options: dict[str, t.Any], cluster: t.Any, limits: ProbeLimits) -> None:
         self._options, self._cluster, self._limits = options, cluster, limits
 
     def run(self) -> dict[str, t.Any]:
@@ -36,7 +36,7 @@ class Proof:
         judged: list[claims.Judged] = []
         base = None
         if self._options["gateway"]:
-            gateway = look_at_gateway(self._cluster, self._options["gateway"], self._limits.wait)
+            gateway = wait_for_gateway(self._cluster, self._options["gateway"], self._limits.wait)
             judged.append(claims.judge_gateway(gateway))
             base = gateway["url"]
         services = [{**service, "url": service["url"] or self._url(service, base)} for service in self._options["services"]]
@@ -61,13 +61,13 @@ class Proof:
 
     def _url(self, service: dict[str, t.Any], base: str | None) -> str | None:
         if service.get("address"):
-            return look_at_service(self._cluster, service["address"], self._limits.wait)
+            return wait_for_service(self._cluster, service["address"], self._limits.wait)
         return base and base + (service["path"] or "").rstrip("/")
 
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
         headers = {"Host": service["host_header"]} if service.get("host_header") else None
         transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls.chosen(service))
-        client, groups = Client(transport, service.get("api_key"), headers), service.get("servers") or {}
+        client, groups = OpenAIClient(transport, service.get("api_key"), headers), service.get("servers") or {}
         servers = Servers(self._cluster, groups["namespace"], groups["groups"]) if groups else None
         return Prober(service, client, self._counters(service.get("metrics")), self._limits, servers).run()
 

@@ -26,32 +26,32 @@ FORBIDDEN = (
 HOST = ("hostNetwork", "hostPID", "hostIPC")
 
 
-def wanted(rules: c.Iterable[c.Mapping[str, t.Any]]) -> list[Facts]:
+def needed_permissions(rules: c.Iterable[c.Mapping[str, t.Any]]) -> list[Facts]:
     """The rights that these rules of a Role give, as resourceAttributes. Rules about single names are left out. Pure."""
     found = []
     for rule in rules:
         for group in rule.get("apiGroups") or ():
             for resource in rule.get("resources") or ():
                 name, _slash, part = resource.partition("/")
-                found += [_right(group, name, part, verb) for verb in rule.get("verbs") or () if not rule.get("resourceNames")]
+                found += [_permission(group, name, part, verb) for verb in rule.get("verbs") or () if not rule.get("resourceNames")]
     return found
 
 
-def forbidden() -> list[Facts]:
+def forbidden_permissions() -> list[Facts]:
     """The rights that an endpoint picker must not have."""
-    return [_right(group, resource, part, verb) for group, resource, part, verbs in FORBIDDEN for verb in verbs]
+    return [_permission(group, resource, part, verb) for group, resource, part, verbs in FORBIDDEN for verb in verbs]
 
 
-def _right(group: str, resource: str, part: str, verb: str) -> Facts:
+def _permission(group: str, resource: str, part: str, verb: str) -> Facts:
     return {"group": group, "resource": resource, "verb": verb, **({"subresource": part} if part else {})}
 
 
-def said(right: c.Mapping[str, t.Any]) -> str:
+def permission_text(right: c.Mapping[str, t.Any]) -> str:
     """A right in words."""
     return f"{right['verb']} {right['resource']}" + (f"/{right['subresource']}" if right.get("subresource") else "")
 
 
-class Look:
+class SecurityCheck:
     """One namespace. `cluster`: cluster.Cluster."""
 
     def __init__(self, cluster: t.Any, namespace: str) -> None:
@@ -74,12 +74,12 @@ class Look:
         return found
 
     def _rights(self, service: c.Mapping[str, t.Any]) -> Claim:
-        needed, bad = wanted(service["rules"]), forbidden()
+        needed, bad = needed_permissions(service["rules"]), forbidden_permissions()
         answers = self._cluster.parallel(lambda right: self._may(service["account"], right), [*needed, *bad])
-        lacks = [said(right) for right, may in zip(needed, answers) if not may]
-        has = [said(right) for right, may in zip(bad, answers[len(needed) :]) if may]
+        lacks = [permission_text(right) for right, may in zip(needed, answers) if not may]
+        has = [permission_text(right) for right, may in zip(bad, answers[len(needed) :]) if may]
         who = f"account {self._namespace}/{service['account']}"
-        evidence = f"{who} may do the {len(needed)} things that it needs, and none of {', '.join(map(said, bad))}"
+        evidence = f"{who} may do the {len(needed)} things that it needs, and none of {', '.join(map(permission_text, bad))}"
         if lacks or has:
             evidence = "; ".join(filter(None, [f"{who} lacks {', '.join(lacks)}" if lacks else "", f"{who} may {', '.join(has)}" if has else ""]))
         return claim(

@@ -11,7 +11,7 @@ import typing as t
 from ..common.objects import dicts, dig, mapping
 from ..common.text import pluralize
 from ..k8s.readiness.judge import judge
-from .claims import Claim, Judged, claim, unrun
+from .claims import Claim, Judged, claim, not_run
 
 Facts = c.Mapping[str, t.Any]
 Names = c.Mapping[tuple[str, str, str], str]
@@ -23,7 +23,7 @@ def judge_resources(result: t.Any, names: Names) -> Judged:
     `names`: ids of the claims about objects that have one of their own, by (kind, namespace, name); all others are one claim.
     """
     if not isinstance(result, c.Mapping) or not ("failures" in result or "resources" in result):
-        return [unrun("objects/ready", result)], []
+        return [not_run("objects/ready", result)], []
     seconds, failed = result.get("waited", 0.0), {_key(entry): entry for entry in result.get("failures") or ()}
     there = {_key({**obj, **obj.get("metadata", {})}): obj for obj in result.get("resources") or ()}
     own = [
@@ -57,7 +57,7 @@ def _resource(entry: Facts) -> str:
 def judge_schedulers(result: t.Any, services: c.Sequence[Facts]) -> Judged:
     """What scheduler_proof returned; `services` of the plan."""
     if not isinstance(result, c.Mapping) or not ("schedulers" in result or "failures" in result):
-        return [unrun("schedulers/configured", result)], []
+        return [not_run("schedulers/configured", result)], []
     wrong = {entry["name"]: entry["error"] for entry in result.get("failures") or ()}
     pods = {entry["name"]: entry["pods"] for entry in result.get("schedulers") or ()}
     found, skipped, seconds = [], [], result.get("seconds", 0.0)
@@ -83,7 +83,7 @@ def judge_schedulers(result: t.Any, services: c.Sequence[Facts]) -> Judged:
 def judge_servers(result: t.Any, groups: c.Sequence[Facts]) -> Judged:
     """What vllm_health_info returned of `groups`: {name, replicas, block_size}."""
     if not isinstance(result, c.Mapping) or len(result.get("groups") or ()) != len(groups):
-        return ([], []) if not groups else ([unrun("servers/healthy", result)], [])
+        return ([], []) if not groups else ([not_run("servers/healthy", result)], [])
     found, skipped = [], []
     for group, seen in zip(groups, result["groups"]):
         found.append(_servers(group, seen))
@@ -187,7 +187,7 @@ def _scraped_ports(monitor: t.Any, pod: t.Any) -> list[str]:
 
 def _servers(group: Facts, result: Facts) -> Claim:
     if "servers" not in result:
-        return unrun(group["name"], result)
+        return not_run(group["name"], result)
     servers, seconds = result["servers"], result.get("waited", 0.0)
     if result["healthy"] and len(servers) >= group["replicas"]["count"]:
         shown = f"{len(servers)} servers, each answers and exports what the endpoint picker reads: {result['engine']} {result['version'] or ''}".rstrip()
@@ -214,7 +214,7 @@ def judge_performance(results: t.Any) -> Judged:
 def _performance(result: Facts) -> Claim:
     name, seconds = f"{result['item']['name']}/performance", result.get("seconds", 0.0)
     if "stages" not in result:
-        return unrun(name, result)
+        return not_run(name, result)
     shown = "; ".join(_stage(stage) for stage in result["stages"])
     if result["verdict"] == "invalid":
         return claim(name, False, f"{'; '.join(result['why'])}; {shown}", "this host was too busy to measure: validate from another, or less at once", seconds)

@@ -158,7 +158,7 @@ def assemble(plan: Facts, looks: Facts, collection: str) -> dict[str, t.Any]:
 def _ready_made(name: str, result: t.Any) -> claims.Judged:
     """The claims that a module made itself."""
     ran = isinstance(result, c.Mapping) and "claims" in result
-    return (result["claims"], result["not_checked"]) if ran else ([claims.unrun(name, result)], [])
+    return (result["claims"], result["not_checked"]) if ran else ([claims.not_run(name, result)], [])
 
 
 def servers(plan: Facts) -> list[dict[str, t.Any]]:

@@ -9,8 +9,8 @@ import collections.abc as c
 import typing as t
 
 from ..common.text import pluralize
-from ..inference.warm_answers import FAILED, SHORT, UNKNOWN, UNTOLD, WARM, WARMED, rows
-from .claims import Judged, claim, unrun
+from ..inference.warmup_states import FAILED, SHORT, UNKNOWN, UNTOLD, WARM, WARMED, rows
+from .claims import Judged, claim, not_run
 
 Facts = c.Mapping[str, t.Any]
 
@@ -29,7 +29,7 @@ def judge(result: t.Any, wanted: c.Sequence[Facts]) -> Judged:
         name = f"{service['name']}/warm"
         found = seen.get(service["name"])
         if found is None:
-            claims.append(unrun(name, result))
+            claims.append(not_run(name, result))
             continue
         ok, evidence, remedy = _of_service(found)
         if ok is None:

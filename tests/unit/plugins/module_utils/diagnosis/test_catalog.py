@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOGUE, LAYERS
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import ANSWERS, LOGS, REFUSALS
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import answer_trouble, log_trouble, pod_trouble, refusal_trouble
 from failure_examples import ANSWERED, LOG_LINES, REFUSED
@@ -18,7 +18,7 @@ from recorded import changed, recorded
 @pytest.mark.parametrize("code, line", LOG_LINES)
 def test_logs(code, line):
     found = log_trouble(f"INFO starting\n{line}\nINFO leaving\n")
-    assert found.code == code and found.remedy and code in CATALOGUE
+    assert found.code == code and found.remedy and code in CATALOG
 
 
 def test_the_cause_stands_before_its_wrapper():
@@ -44,7 +44,7 @@ def test_what_healthy_programs_say_is_no_trouble(line):
 @pytest.mark.parametrize("code, status, body", ANSWERED)
 def test_answers(code, status, body):
     found = answer_trouble(status, body)
-    assert found.code == code and found.remedy and found.what and code in CATALOGUE
+    assert found.code == code and found.remedy and found.what and code in CATALOG
 
 
 def test_a_good_answer_is_no_trouble():
@@ -54,7 +54,7 @@ def test_a_good_answer_is_no_trouble():
 @pytest.mark.parametrize("code, message", REFUSED)
 def test_refusals(code, message):
     found = refusal_trouble(message)
-    assert found.code == code and found.remedy and code in CATALOGUE
+    assert found.code == code and found.remedy and code in CATALOG
 
 
 def test_a_refusal_that_is_not_known():
@@ -73,16 +73,16 @@ def test_sidecars_that_kubernetes_does_not_know(name, code):
 
 def test_every_code_in_use_is_in_the_catalogue_and_every_entry_is_whole():
     used = {row[1] for row in LOGS} | {row[2] for row in ANSWERS} | {row[1] for row in REFUSALS}
-    assert used <= set(CATALOGUE), used - set(CATALOGUE)
-    assert {f"F{number}" for number in range(1, 53)} <= set(CATALOGUE)
-    for entry in CATALOGUE.values():
+    assert used <= set(CATALOG), used - set(CATALOG)
+    assert {f"F{number}" for number in range(1, 53)} <= set(CATALOG)
+    for entry in CATALOG.values():
         assert entry.layer in LAYERS and entry.title and entry.shows and entry.remedy
 
 
 @given(st.text(), st.integers(0, 999))
 def test_nothing_makes_it_fail(text, status):
     for found in (log_trouble(text), answer_trouble(status, text), refusal_trouble(text)):
-        assert found is None or found.code in CATALOGUE
+        assert found is None or found.code in CATALOG
 
 
 @pytest.mark.parametrize("name, code", [("refused", "config"), ("loaded", None)])

@@ -10,12 +10,12 @@ import json
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import Trouble
 from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
 from local_servers import JSON, SSE, InferenceGateway, chunk, models, serve, stream, whole
 
 
 def client(url, **options):
-    return Client(UrlTransport(url), **options)
+    return OpenAIClient(UrlTransport(url), **options)
 
 
 def test_all_pages_of_a_server_that_behaves():

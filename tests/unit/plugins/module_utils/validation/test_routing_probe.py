@@ -13,11 +13,11 @@ import types
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_claims
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_counters import Counters, Servers
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_probe import Limits, Prober
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_probe import ProbeLimits, Prober
 from engine_servers import ApiServer, pod
 from local_servers import JSON, InferenceGateway, serve, whole
 
@@ -27,14 +27,14 @@ NAMES = {
     "ready_endpoints": "inference_pool_ready_pods",
     "plugin_duration": "inference_extension_plugin_duration_seconds",
 }
-LIMITS = Limits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3, refresh=0.3, indexing=0.0, edge=0.1)
+LIMITS = ProbeLimits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3, refresh=0.3, indexing=0.0, edge=0.1)
 
 
 def probe(gateway, counters=True, names=None, limits=LIMITS, **service):
     with serve(gateway) as url:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "promises": ["sticky", "spread"], **service}
         reader = Counters(lambda: [UrlTransport(url)], "/metrics", names or NAMES) if counters else None
-        return Prober(service, Client(UrlTransport(url)), reader, limits).run()
+        return Prober(service, OpenAIClient(UrlTransport(url)), reader, limits).run()
 
 
 def judged(gateway, **options):
@@ -219,7 +219,7 @@ def test_the_whole_is_bounded_in_time():
         time.sleep(5)
 
     start = time.monotonic()
-    seen = probe(hang, limits=Limits(request_timeout=0.2, wait=0.5))
+    seen = probe(hang, limits=ProbeLimits(request_timeout=0.2, wait=0.5))
     assert time.monotonic() - start < 4 and seen["health"]["healthy"] is False
 
 
@@ -267,7 +267,7 @@ def test_a_gauge_that_is_written_late_is_waited_for():
             self.knobs["ready"] = 0 if self.reads < 4 else 2
             return super().metrics()
 
-    assert judged(Late(), endpoints=2, limits=Limits(gap=0.0, settle=0.2, wait=0.3, refresh=3.0))[0]["endpoints"][0]
+    assert judged(Late(), endpoints=2, limits=ProbeLimits(gap=0.0, settle=0.2, wait=0.3, refresh=3.0))[0]["endpoints"][0]
 
 
 def test_a_cache_that_is_not_used():
@@ -296,7 +296,7 @@ def test_several_endpoint_pickers_are_added_up():
     with serve(half) as url, serve(other) as second:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "endpoints": 2, "promises": ["sticky", "spread"]}
         reader = Counters(lambda: [UrlTransport(url), UrlTransport(second)], "/metrics", NAMES)
-        seen = Prober(service, Client(UrlTransport(url)), reader, LIMITS).run()
+        seen = Prober(service, OpenAIClient(UrlTransport(url)), reader, LIMITS).run()
     assert seen["pickers"] == 2 and seen["counters"]["moved"]["requests"] == seen["sent"] == 10
     assert seen["ready_endpoints"] == 1  # that of the one that knows fewest
 
@@ -304,7 +304,7 @@ def test_several_endpoint_pickers_are_added_up():
 def test_no_endpoint_picker_at_all():
     with serve(InferenceGateway()) as url:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "promises": ["spread"]}
-        seen = Prober(service, Client(UrlTransport(url)), Counters(lambda: [], "/metrics", NAMES), LIMITS).run()
+        seen = Prober(service, OpenAIClient(UrlTransport(url)), Counters(lambda: [], "/metrics", NAMES), LIMITS).run()
     found = {entry["id"]: entry for entry in routing_claims.judge_service(seen)[0]}
     assert found["llama-8b/counted"]["ok"] is False and "no endpoint picker is ready" in found["llama-8b/counted"]["evidence"]
 
@@ -349,7 +349,7 @@ def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, 
             "events_wait": events_wait,
             "promises": promises or ["spread", "follow" if role == "decode" else "split"],
         }
-        seen = Prober(service, Client(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers).run()
+        seen = Prober(service, OpenAIClient(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers).run()
     found, skipped = routing_claims.judge_service(seen)
     assert all(entry["ok"] or entry["remedy"] for entry in found)
     return {entry["id"].split("/")[1]: entry for entry in found}, seen

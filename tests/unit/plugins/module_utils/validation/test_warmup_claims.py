@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.inference import warm_answers
+from ansible_collections.llm_d.inference.plugins.module_utils.inference import warmup_states
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.warmup_claims import judge
 
@@ -30,7 +30,7 @@ def judged(*servers, wrong=""):
 
 @pytest.mark.parametrize("tokens, block, count", [(0, 16, 0), (16, 16, 0), (17, 16, 16), (32, 16, 16), (33, 16, 32), (129, 64, 128), (128, 64, 64)])
 def test_whole_blocks_before_the_last_token_can_be_kept(tokens, block, count):
-    assert warm_answers.reusable(tokens, block) == count
+    assert warmup_states.reusable(tokens, block) == count
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_whole_blocks_before_the_last_token_can_be_kept(tokens, block, count):
     ],
 )
 def test_states(tokens, cached, state):
-    assert warm_answers.state(tokens, cached, 16) == state
+    assert warmup_states.state(tokens, cached, 16) == state
 
 
 def test_prompts_have_names_that_do_not_show_them():
-    found = warm_answers.names(["abc", "abc"], {"z": "last", "a": "first"})
+    found = warmup_states.names(["abc", "abc"], {"z": "last", "a": "first"})
     assert list(found.items()) == [
         ("prompts[0] (3 characters)", "abc"),
         ("prompts[1] (3 characters)", "abc"),
@@ -109,4 +109,4 @@ def test_a_look_that_did_not_take_place_is_a_failed_claim(result):
 )
 def test_warm_and_what_is_warned_of(states, wrong, warm, warnings):
     found = service([row(state) for state in states], wrong=wrong)
-    assert warm_answers.is_warm(found) is warm and len(warm_answers.warnings(found)) == warnings
+    assert warmup_states.is_warm(found) is warm and len(warmup_states.warnings(found)) == warnings
