@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What modules tell about themselves; what a module writes itself goes before."""
+"""Attributes of modules. An attribute that a module documents itself takes precedence."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """DOCUMENTATION: every module. READ_ONLY: one that changes nothing, whatever it is asked."""
+    """DOCUMENTATION: for every module. READ_ONLY: for modules that never change anything."""
 
     DOCUMENTATION = r"""
 options: {}
@@ -28,9 +28,9 @@ attributes:
 options: {}
 attributes:
   check_mode:
-    description: Does the same, since it changes nothing.
+    description: No difference, since it changes nothing.
     support: full
   diff_mode:
-    description: It changes nothing, so there is no difference to show.
+    description: Has no differences to show, since it changes nothing.
     support: none
 """

@@ -83,7 +83,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.objects import Context, dicts, dig, text
 from ..module_utils.common.text import redact
-from ..module_utils.http.errors import Trouble
+from ..module_utils.http.errors import ExchangeError
 from ..module_utils.k8s.client import FIELD_MANAGER, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
 from ..module_utils.k8s.pod_failures import containers
@@ -189,7 +189,7 @@ def page(observer: Observer, pod: dict, port: int) -> str:
     for path in METRICS_PAGES:
         try:
             answer = transport.request("GET", path, timeout=METRICS_SECONDS)
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             return f"# {redact(str(trouble))}\n"
         said += f"# {answer.request}: {answer.status}\n"
         if answer.status == 200:

@@ -14,7 +14,7 @@ import typing as t
 
 from ..common.objects import condition, dicts, dig, mapping, text
 from ..k8s.errors import ClusterError
-from ..k8s.pod_failures import pod_trouble
+from ..k8s.pod_failures import pod_failure
 from . import output
 from .k8s_job_objects import LABEL, owned
 from .runner import Say, Unusable
@@ -76,7 +76,7 @@ class JobRun:
 
     def _complain(self, pod: Facts | None, phase: str, late: bool) -> None:
         """Raise Unusable about a pod that is late, or will never run."""
-        trouble = pod_trouble(pod) if pod else None
+        trouble = pod_failure(pod) if pod else None
         if trouble and (trouble.terminal or late):
             raise Unusable(f"the Job's pod does not run: {trouble.what}; {trouble.remedy}")
         if late:
@@ -114,7 +114,7 @@ class JobRun:
         try:
             return output.read(log)
         except ValueError as error:
-            trouble = pod_trouble(pod)
+            trouble = pod_failure(pod)
             ended = next((mapping(dig(entry, "state", "terminated")) for entry in dicts(dig(pod, "status", "containerStatuses"))), {})
             if ended.get("exitCode") == 2:  # its own words
                 raise Unusable(str(error)) from None

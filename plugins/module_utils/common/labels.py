@@ -1,20 +1,20 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The labels that mark what this collection makes. Pure."""
+"""The labels that mark the objects this collection creates. Pure."""
 
 from __future__ import annotations
 
-from .objects import dig, mapping
+from .objects import Facts, dig, mapping
 
-# by which what an instance has made is known
+# Together they identify the objects of one instance.
 MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 # Prefix of the labels that the LeaderWorkerSet controller sets on pods and StatefulSets, and its label for the revision of their template.
 GROUP_LABELS = "leaderworkerset.sigs.k8s.io"
 GROUP_REVISION = f"{GROUP_LABELS}/template-revision-hash"
 
 
-def has_labels(obj: dict, labels: dict) -> bool:
-    """True when an object bears all the labels."""
+def has_labels(obj: Facts, labels: dict[str, str]) -> bool:
+    """Whether an object has all the labels with these values."""
     found = mapping(dig(obj, "metadata", "labels"))
     return all(found.get(name) == value for name, value in labels.items())

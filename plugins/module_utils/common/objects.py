@@ -1,19 +1,22 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading conditions and other parts of Kubernetes objects, whatever shape they have. Computes only."""
+"""Read conditions and other parts of Kubernetes objects; a value of the wrong shape reads as absent. Pure."""
 
 from __future__ import annotations
 
+import typing as t
 from dataclasses import dataclass, field
+
+# Plain data: parsed YAML or JSON, or an object of the Kubernetes API.
+Facts = dict[str, t.Any]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a judge says of one object.
+    """Readiness of one object.
 
-    ready: it does what it is for; reason: why (not), a few words fit for a progress line; remedy: what to do about it;
-    terminal: waiting longer will not help.
+    reason: why it is or is not ready, short enough for a progress line; remedy: what to do about it; terminal: waiting longer will not help.
     """
 
     ready: bool
@@ -24,19 +27,19 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Context:
-    """What a judge may look at beside the object.
+    """Related data for a readiness check.
 
-    pods: pods of the object's present revision; events: their events and the object's own;
-    restarts: restart counts when the wait began, by 'pod uid/container'.
+    pods: pods of the object's current revision; events: events of the object and of those pods;
+    restarts: restart counts at the start of the wait, by 'pod uid/container'.
     """
 
-    pods: list = field(default_factory=list)
-    events: list = field(default_factory=list)
-    restarts: dict = field(default_factory=dict)
+    pods: list[Facts] = field(default_factory=list)
+    events: list[Facts] = field(default_factory=list)
+    restarts: dict[str, int] = field(default_factory=dict)
 
 
-def dig(value: object, *keys: str) -> object:
-    """The value below a path of keys; None where a step is missing or is no mapping."""
+def dig(value: t.Any, *keys: str) -> t.Any:
+    """The value at a path of keys; None where a step is missing or is not a mapping."""
     for key in keys:
         if not isinstance(value, dict):
             return None
@@ -44,18 +47,18 @@ def dig(value: object, *keys: str) -> object:
     return value
 
 
-def dicts(value: object) -> list[dict]:
-    """The mappings of a list; empty for anything that is no list."""
+def dicts(value: object) -> list[Facts]:
+    """The mappings in a list; empty for anything that is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def mapping(value: object) -> dict:
-    """The value, or an empty mapping for anything that is none."""
+def mapping(value: object) -> Facts:
+    """The value, or an empty mapping for anything that is not a mapping."""
     return value if isinstance(value, dict) else {}
 
 
 def number(value: object, default: int = 0) -> int:
-    """The value as a whole number, or the default."""
+    """The value when it is an integer, else the default."""
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
@@ -64,27 +67,27 @@ def text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def generation(obj: dict) -> int:
-    """metadata.generation, 0 where there is none."""
+def generation(obj: Facts) -> int:
+    """metadata.generation, 0 when absent."""
     return number(dig(obj, "metadata", "generation"))
 
 
-def condition(holder: object, name: str) -> dict:
-    """The condition of a type in holder.conditions; empty where it is not set."""
+def condition(holder: object, name: str) -> Facts:
+    """The condition of a type in `holder.conditions`; empty when absent."""
     for entry in dicts(dig(holder, "conditions")):
         if entry.get("type") == name:
             return entry
     return {}
 
 
-def stale(entry: dict, current: int) -> bool:
-    """True when a condition speaks of an older generation than the present one."""
+def stale(entry: Facts, current: int) -> bool:
+    """Whether a condition was observed for an older generation than the current one."""
     seen = entry.get("observedGeneration")
     return isinstance(seen, int) and seen < current
 
 
 def unmet(holder: object, names: tuple[str, ...], current: int) -> str:
-    """Why one of the conditions is not True for the present generation; empty when all are."""
+    """Why one of the conditions is not True for the current generation; empty when all are True."""
     for name in names:
         entry = condition(holder, name)
         if not entry:
@@ -96,8 +99,8 @@ def unmet(holder: object, names: tuple[str, ...], current: int) -> str:
     return ""
 
 
-def describe(entry: dict) -> str:
-    """A condition in words: type, status, reason, message."""
+def describe(entry: Facts) -> str:
+    """A condition as text: type, status, reason, message."""
     words = f"{text(entry.get('type'))}={text(entry.get('status'))}"
     if entry.get("reason"):
         words += f" {text(entry.get('reason'))}"

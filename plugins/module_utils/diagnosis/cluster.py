@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Diagnosis of what lies under a stack: rights, namespace, nodes, CRDs, DNS, Helm, storage. Computes only."""
+"""Findings about the cluster under a stack: permissions, namespaces, nodes, CRDs, DNS, Helm, storage. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import collections.abc as c
 
 from ..common.objects import condition, describe, dicts, dig, mapping, text
 from ..common.text import shorten
-from ..k8s.pod_failures import refusal_trouble, when
+from ..k8s.pod_failures import event_time, refusal_failure
 from .finding import BASE, CANNOT_RUN, CONTROLLER, MISSING, NOTE, SUSPECT, UNREADY, Finding, finding
 from .snapshot import Snapshot, is_ready, name_of
 
 DNS_LABELS = ("kube-dns", "coredns")
 
 
-def rights(snap: Snapshot) -> c.Iterator[Finding]:
+def permissions(snap: Snapshot) -> c.Iterator[Finding]:
     """Lists that could not be read."""
     refused = [entry for entry in snap.unread if entry.get("status") == 403]
     if refused:
@@ -25,16 +25,16 @@ def rights(snap: Snapshot) -> c.Iterator[Finding]:
             ", ".join(entry["what"] for entry in refused),
             [entry["message"] for entry in refused],
             SUSPECT,
-            "this account may not look at all that belongs to the stack, so causes may be missing here",
+            "this account has no permission to read all objects of the stack, so causes may be missing here",
         )
     for entry in snap.unread:
-        trouble = refusal_trouble(entry["message"]) if entry.get("status") != 403 else None
+        trouble = refusal_failure(entry["message"]) if entry.get("status") != 403 else None
         if trouble:
             yield finding(trouble.code, entry["what"], [entry["message"]], SUSPECT, remedy=trouble.remedy)
 
 
 def namespaces(snap: Snapshot) -> c.Iterator[Finding]:
-    """Namespaces of the plan: there, and not about to go."""
+    """Namespaces of the plan that are missing or being deleted."""
     if not snap.read("Namespace"):
         return
     present = {text(dig(obj, "metadata", "name")): obj for obj in snap.of("Namespace")}
@@ -44,11 +44,11 @@ def namespaces(snap: Snapshot) -> c.Iterator[Finding]:
             yield finding("namespace", f"Namespace {entry['name']}", ["the API server answers 404"], BASE)
         elif dig(obj, "metadata", "deletionTimestamp") or dig(obj, "status", "phase") == "Terminating":
             held = [describe(item) for item in dicts(dig(obj, "status", "conditions")) if item.get("status") == "True"]
-            yield finding("F45", f"Namespace {entry['name']}", held or ["phase Terminating"], BASE, "the namespace is being deleted, and does not go away")
+            yield finding("F45", f"Namespace {entry['name']}", held or ["phase Terminating"], BASE, "the namespace is being deleted and does not terminate")
 
 
 def crds(snap: Snapshot) -> c.Iterator[Finding]:
-    """CRDs of the plan: there, established, in the version that is used, and not about to go."""
+    """CRDs of the plan that are missing, not established, being deleted, or without the version that is used."""
     if not snap.crds and not snap.absent:
         return
     missing = [entry["probe"] for entry in snap.plan["prerequisites"]["crds"] if snap.crds.get(entry["probe"]) is None]
@@ -64,18 +64,18 @@ def crds(snap: Snapshot) -> c.Iterator[Finding]:
             yield finding("F1", where, ["Established is not True"], BASE, "a CRD is not established")
     wanted = {(service["pool"]["api_version"].rpartition("/")[0], service["pool"]["api_version"].rpartition("/")[2]) for service in snap.services}
     for group, version in sorted(wanted):
-        facts = snap.crds.get(f"inferencepools.{group}")
-        if facts and version not in facts["served"]:
+        pool = snap.crds.get(f"inferencepools.{group}")
+        if pool and version not in pool["served"]:
             yield finding(
                 "F2",
                 f"CustomResourceDefinition inferencepools.{group}",
-                [f"your release reads {group}/{version}, the CRD serves {', '.join(facts['served']) or 'nothing'}"],
+                [f"your release reads {group}/{version}, the CRD serves {', '.join(pool['served']) or 'nothing'}"],
                 BASE,
             )
 
 
 def nodes(snap: Snapshot) -> c.Iterator[Finding]:
-    """Nodes that are not ready, short of something, or stuck in a change of MIG slices."""
+    """Nodes that are not ready, under pressure, or whose change of MIG slices failed."""
     nodes_seen = snap.of("Node")
     for node in nodes_seen:
         ready = condition(node.get("status"), "Ready")
@@ -90,7 +90,7 @@ def nodes(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def dns(snap: Snapshot) -> c.Iterator[Finding]:
-    """The cluster's own DNS, where it runs as a Deployment. Wherever it runs, diagnosis_pods.pods tells it by the pods that find no address."""
+    """The cluster's DNS, where it runs as a Deployment. `pods.pods` also finds DNS failures in the logs of other pods."""
     for deployment in snap.of("Deployment", "kube-system"):
         labels = mapping(dig(deployment, "metadata", "labels"))
         if labels.get("k8s-app") not in DNS_LABELS and dig(deployment, "metadata", "name") not in DNS_LABELS:
@@ -102,7 +102,7 @@ def dns(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def operators(snap: Snapshot) -> c.Iterator[Finding]:
-    """Operators that others depend on: OpenShift's ingress, NVIDIA's GPUs."""
+    """Operators that the stack depends on: OpenShift's ingress operator, NVIDIA's GPU operator."""
     for operator in snap.of("ClusterOperator"):
         degraded = condition(operator.get("status"), "Degraded")
         if dig(operator, "metadata", "name") == "ingress" and degraded.get("status") == "True":
@@ -115,7 +115,7 @@ def operators(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def helm(snap: Snapshot) -> c.Iterator[Finding]:
-    """Helm releases that a broken-off run left locked."""
+    """Helm releases that an interrupted run left in a pending status."""
     for secret in snap.of("Secret"):
         labels = mapping(dig(secret, "metadata", "labels"))
         if labels.get("owner") == "helm" and text(labels.get("status")).startswith("pending"):
@@ -123,29 +123,27 @@ def helm(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def storage(snap: Snapshot) -> c.Iterator[Finding]:
-    """Claims that are not bound, unless they only wait for a pod."""
+    """PersistentVolumeClaims that are not bound, unless they wait for their first pod."""
     for claim in snap.of("PersistentVolumeClaim", snap.namespace):
         phase = text(dig(claim, "status", "phase"))
         said = [event for event in snap.events(claim) if event.get("reason") not in ("WaitForFirstConsumer", "Provisioning", "ExternalProvisioning")]
         bad = [event for event in said if event.get("type") == "Warning" or event.get("reason") in ("FailedBinding", "ProvisioningFailed")]
         if phase == "Lost" or (phase == "Pending" and bad):
-            lines = [f"{text(event.get('reason'))}: {shorten(text(event.get('message')))}" for event in sorted(bad, key=when)[-2:]]
+            lines = [f"{text(event.get('reason'))}: {shorten(text(event.get('message')))}" for event in sorted(bad, key=event_time)[-2:]]
             yield finding("F20", name_of(claim), [f"phase {phase}", *lines], CANNOT_RUN, "a volume claim is not bound")
 
 
 def monitoring(snap: Snapshot) -> c.Iterator[Finding]:
-    """Pickers whose metrics nobody may read."""
+    """Endpoint pickers with unreadable metrics, and autoscalers without ServiceMonitors."""
     for service, page in snap.metrics.items():
         if page.get("status") in (401, 403):
             yield finding("F40", f"endpoint picker of {service}", [f"GET /metrics: {page['status']}"], NOTE, "the picker's metrics cannot be read")
     if any(obj for obj in snap.of("ScaledObject")) and "ServiceMonitor" in snap.absent:
-        yield finding(
-            "F40", "CustomResourceDefinition servicemonitors.monitoring.coreos.com", ["ScaledObjects are there, ServiceMonitors are not served"], NOTE
-        )
+        yield finding("F40", "CustomResourceDefinition servicemonitors.monitoring.coreos.com", ["ScaledObjects exist, ServiceMonitors are not served"], NOTE)
 
 
 def quotas(snap: Snapshot) -> c.Iterator[Finding]:
-    """Quotas that are used up to the last."""
+    """Quotas that are used up."""
     for quota in snap.of("ResourceQuota", snap.namespace):
         hard, used = mapping(dig(quota, "status", "hard")), mapping(dig(quota, "status", "used"))
         full = [f"{name}: {used[name]} of {limit} used" for name, limit in hard.items() if text(used.get(name)) == text(limit) and text(limit) != "0"]
@@ -154,7 +152,7 @@ def quotas(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def terminating_objects(snap: Snapshot) -> c.Iterator[Finding]:
-    """Objects of the plan that are being deleted and held by a finalizer."""
+    """Objects of the plan that are being deleted, with their finalizers."""
     for kind in ("Gateway", "GatewayClass", "HTTPRoute", "InferencePool"):
         for obj in snap.of(kind):
             if dig(obj, "metadata", "deletionTimestamp"):
@@ -165,8 +163,8 @@ def terminating_objects(snap: Snapshot) -> c.Iterator[Finding]:
                     [f"deletionTimestamp {text(dig(obj, 'metadata', 'deletionTimestamp'))}", *held],
                     MISSING,
                     "an object of the plan is being deleted",
-                    "let the controller that owns its finalizers run; then run playbooks/site.yml",
+                    "check that the controller of its finalizers runs; then run playbooks/site.yml",
                 )
 
 
-RULES = (rights, namespaces, crds, nodes, dns, operators, helm, storage, monitoring, quotas, terminating_objects)
+RULES = (permissions, namespaces, crds, nodes, dns, operators, helm, storage, monitoring, quotas, terminating_objects)

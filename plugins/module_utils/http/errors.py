@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 
-class Trouble(Exception):
+class ExchangeError(Exception):
     """What went wrong in one exchange. `kind` is for programs, the text for people, `remedy` says what to do."""
 
     def __init__(self, kind: str, what: str, remedy: str = "", status: int | None = None) -> None:

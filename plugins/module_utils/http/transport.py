@@ -21,7 +21,7 @@ from ansible.module_utils.urls import make_context
 
 from . import tls as tls_options
 from .answer import Answer
-from .errors import Trouble
+from .errors import ExchangeError
 from .urls import AGENT, base_url, excerpt
 
 MAX_BODY = 32 << 20  # bytes that are read of one answer
@@ -132,17 +132,17 @@ class _Exchange:
     def result(self, timeout: float) -> Answer:
         if not self._done.is_set() or isinstance(_root(self._error), TimeoutError):
             raise self._timeout(timeout)
-        if isinstance(self._error, Trouble):
+        if isinstance(self._error, ExchangeError):
             raise self._error
         if self._error is not None:
             raise _trouble(self._what, self._error, self._status, len(self._body))
         return Answer(self._what, self._status, self._headers, bytes(self._body), self._end - self._start)
 
-    def _timeout(self, timeout: float) -> Trouble:
+    def _timeout(self, timeout: float) -> ExchangeError:
         if len(self._body) > MAX_BODY:
-            return Trouble("too_large", f"{self._what}: the answer is longer than {MAX_BODY >> 20} MiB", "check what listens there")
+            return ExchangeError("too_large", f"{self._what}: the answer is longer than {MAX_BODY >> 20} MiB", "check what listens there")
         got = f"answered {self._status} and {len(self._body)} bytes, then did not end" if self._status else "did not answer"
-        return Trouble(
+        return ExchangeError(
             "timeout",
             f"{self._what}: {got} within {timeout:g} s",
             "look at the server's log and load; raise the timeout if it is only slow",
@@ -172,7 +172,7 @@ class RetryTransport:
             try:
                 answer = self._inner.request(method, path, body, headers, max(0.1, end - time.monotonic()), until)
                 again = answer.status in RETRY_STATUSES
-            except Trouble as error:
+            except ExchangeError as error:
                 trouble, again = error, error.kind in RETRY_KINDS
             wait = max(pause, _asked(answer))
             if not again or not left or time.monotonic() + wait >= end:
@@ -197,32 +197,32 @@ def _root(error: BaseException | None) -> BaseException | None:
     return error
 
 
-def _trouble(what: str, error: Exception, status: int, received: int) -> Trouble:
+def _trouble(what: str, error: Exception, status: int, received: int) -> ExchangeError:
     root = _root(error)
     if isinstance(root, ConnectionRefusedError):
-        return Trouble(
+        return ExchangeError(
             "refused", f"{what}: connection refused", "nothing listens there yet: a vLLM listens only once its model is loaded; else check host and port"
         )
     if isinstance(root, socket.gaierror):
-        return Trouble("dns", f"{what}: the host name does not resolve ({root.strerror})", "check the host name and this host's DNS")
+        return ExchangeError("dns", f"{what}: the host name does not resolve ({root.strerror})", "check the host name and this host's DNS")
     if isinstance(root, ssl.SSLCertVerificationError):
-        return Trouble(
+        return ExchangeError(
             "tls_untrusted",
             f"{what}: the certificate is not trusted ({root.verify_message})",
             "give the issuer's certificate in ca_path, or use the name in the certificate",
         )
     if isinstance(root, ssl.SSLError):
         why, remedy = tls_options.refusal(root)
-        return Trouble("tls", f"{what}: {why}", remedy)
+        return ExchangeError("tls", f"{what}: {why}", remedy)
     if isinstance(root, (http.client.IncompleteRead, ConnectionError)) and status:
-        return Trouble(
+        return ExchangeError(
             "truncated",
             f"{what}: answered {status}, then the connection broke after {received} bytes",
             "the server or a proxy died in mid-answer: look at its log and restarts",
             status,
         )
     if isinstance(root, (http.client.RemoteDisconnected, ConnectionError)):
-        return Trouble("closed", f"{what}: the connection was closed without an answer", "look at the server's log; is it https there?")
+        return ExchangeError("closed", f"{what}: the connection was closed without an answer", "look at the server's log; is it https there?")
     if isinstance(root, http.client.HTTPException):
-        return Trouble("not_http", f"{what}: the answer is not HTTP ({excerpt(str(root))})", "check the port; is it https there?")
-    return Trouble("network", f"{what}: {excerpt(str(root) or type(root).__name__)}", "check that this host can reach that address")
+        return ExchangeError("not_http", f"{what}: the answer is not HTTP ({excerpt(str(root))})", "check the port; is it https there?")
+    return ExchangeError("network", f"{what}: {excerpt(str(root) or type(root).__name__)}", "check that this host can reach that address")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A small client for OpenAI-compatible servers: vLLM, SGLang, TensorRT-LLM, the simulator, or a gateway in front of them."""
+"""A client for OpenAI-compatible servers: vLLM, SGLang, TensorRT-LLM, the simulator, or a gateway in front of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import json
 import typing as t
 
 from ..http.answer import Answer
-from ..http.errors import Trouble
+from ..http.errors import ExchangeError
 from ..http.transport import Transport
 from . import responses as answers
 
@@ -20,14 +20,14 @@ PATHS = {"completions": "/v1/completions", "chat_completions": "/v1/chat/complet
 
 @dataclasses.dataclass(frozen=True)
 class Reply:
-    """A completion and the answer that carried it."""
+    """A completion and the HTTP response it was read from."""
 
     completion: answers.Completion
     answer: Answer
 
 
 class OpenAIClient:
-    """One server. Every method takes `timeout` seconds at most and raises Trouble."""
+    """One server. A method blocks for `timeout` seconds at most, and raises ExchangeError."""
 
     def __init__(self, transport: Transport, api_key: str | None = None, headers: c.Mapping[str, str] | None = None) -> None:
         self._transport = transport
@@ -37,39 +37,39 @@ class OpenAIClient:
             self._headers["Authorization"] = f"Bearer {api_key}"
 
     def get(self, path: str, timeout: float = 10.0) -> Answer:
-        """Any page, whatever its status."""
+        """The response of a GET, of any status."""
         return self._transport.request("GET", path, headers=self._headers, timeout=timeout)
 
     def health(self, timeout: float = 10.0, path: str = "/health") -> Answer:
-        """`/health`: 200 means that the process answers, no more than that."""
+        """The response of `/health`. Status 200 says that the process answers, not that it serves a model."""
         answer = self.get(path, timeout)
         answers.require_ok(answer, self._secrets)
         return answer
 
     def json(self, path: str, timeout: float = 10.0) -> dict[str, t.Any]:
-        """Any page that is a JSON object."""
+        """The JSON object that a GET returns."""
         return answers.json_object(self.get(path, timeout), self._secrets)
 
     def post(self, path: str, payload: dict[str, t.Any], timeout: float = 10.0, until: bytes | None = None) -> Answer:
-        """A JSON request, whatever the status of its answer."""
+        """The response of a POST with a JSON body, of any status. With `until`, reading stops after these bytes."""
         return self._transport.request("POST", path, json.dumps(payload).encode(), {**self._headers, "Content-Type": "application/json"}, timeout, until)
 
     def version(self, timeout: float = 10.0) -> str | None:
-        """What `/version` says; None where there is no such page (the simulator, some gateways)."""
+        """The version that `/version` returns; None where the server has no such page (the simulator, some gateways)."""
         try:
             value = answers.json_object(self.get("/version", timeout)).get("version")
-        except Trouble:
+        except ExchangeError:
             return None
         return value if isinstance(value, str) else None
 
     def models(self, timeout: float = 10.0) -> list[answers.Model]:
-        """The models that `/v1/models` lists."""
+        """The models in `/v1/models`."""
         return answers.models(self.get("/v1/models", timeout), self._secrets)
 
     def complete(
         self, model: str, prompt: str, max_tokens: int = 1, stream: bool = False, api: str = "completions", timeout: float = 30.0, system: str = ""
     ) -> Reply:
-        """One completion of a prompt. `api`: completions or chat_completions; `system`: the system message of a chat."""
+        """One completion of a prompt. `api` is completions or chat_completions; `system` is the system message of a chat."""
         payload: dict[str, t.Any] = {"model": model, "max_tokens": max_tokens, "temperature": 0}
         if api == "chat_completions":
             payload["messages"] = [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": prompt}]
@@ -80,19 +80,19 @@ class OpenAIClient:
         answer = self.post(PATHS[api], payload, timeout, b"data: [DONE]" if stream else None)
         try:
             return Reply((answers.streamed if stream else answers.completion)(answer, self._secrets), answer)
-        except Trouble as trouble:
+        except ExchangeError as trouble:
             raise self._with_models(trouble, model, timeout) from None
 
-    def _with_models(self, trouble: Trouble, model: str, timeout: float) -> Trouble:
-        """A 404 for a completion mostly is a wrong model name: say which ones there are."""
+    def _with_models(self, trouble: ExchangeError, model: str, timeout: float) -> ExchangeError:
+        """The error with the served models added to a 404, which for a completion mostly means a wrong model name."""
         if trouble.status != 404 or trouble.kind != "not_found":
             return trouble
         try:
             served = [entry.id for entry in self.models(min(timeout, 5.0))]
-        except Trouble:
+        except ExchangeError:
             return trouble
         if model in served:
             return trouble
-        return Trouble(
+        return ExchangeError(
             "model", f"{trouble}; the server lists {', '.join(served) or 'no model'}", f"ask for one of those, or serve {model!r} under that name", 404
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..common.labels import has_labels
 from ..common.objects import dicts, dig, generation, mapping, text
 from .errors import one_line
-from .pod_failures import refusal_trouble
+from .pod_failures import refusal_failure
 
 # what the API server and controllers write by themselves: no change of ours
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
@@ -164,7 +164,7 @@ def _problem(error: dict) -> tuple[str, bool, bool]:
         words += "; create the namespace first"
     elif status.get("reason") == "Conflict":
         words += f"; {TAKEN}"
-    elif trouble := refusal_trouble(words):
+    elif trouble := refusal_failure(words):
         words += f"; {trouble.remedy}"
     return words, False, no_namespace
 

@@ -15,7 +15,7 @@ import urllib.request
 
 from ..http import transport
 from ..http.answer import Answer
-from ..http.errors import Trouble
+from ..http.errors import ExchangeError
 from .errors import ApiError
 
 PROTOCOL = "v4.channel.k8s.io"  # bytes behind the number of their channel: 0 for the port's, 1 for what goes wrong
@@ -116,9 +116,9 @@ class ForwardTransport:
             opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), transport.NoRedirect(), _Handler(held, self._tls))
             try:
                 return transport.exchange(what, opener, request, timeout, until)
-            except Trouble as trouble:
+            except ExchangeError as trouble:
                 if held.refusal and trouble.kind in ("closed", "truncated", "network", "tls"):
-                    raise Trouble(
+                    raise ExchangeError(
                         "refused",
                         f"{what}: the port is not answered ({transport.excerpt(held.refusal)})",
                         "nothing listens there yet: a vLLM listens only once its model is loaded; else check the port",
@@ -129,9 +129,9 @@ class ForwardTransport:
         try:
             return Forward(self._cluster.websocket(self._path, PROTOCOL))
         except ApiError as error:
-            raise Trouble("cluster", f"{what}: {transport.excerpt(str(error))}", REMEDIES.get(error.status, OTHER), error.status) from error
+            raise ExchangeError("cluster", f"{what}: {transport.excerpt(str(error))}", REMEDIES.get(error.status, OTHER), error.status) from error
         except Exception as error:  # whatever the client library throws is one clear error
-            raise Trouble("cluster", f"{what}: {transport.excerpt(str(error))}", "check the connection to the API server") from error
+            raise ExchangeError("cluster", f"{what}: {transport.excerpt(str(error))}", "check the connection to the API server") from error
 
 
 class _Held:

@@ -9,7 +9,7 @@ import re
 
 from ..common.objects import dig, mapping, text
 from ..common.text import redact, shorten
-from .pod_failures import when
+from .pod_failures import event_time
 
 REMOVED = "(removed)"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -50,8 +50,8 @@ def file_name(*parts: str) -> str:
 def event_table(events: list[dict]) -> str:
     """Events as lines of text, the oldest first: time, type, reason, object, count, message."""
     lines = []
-    for event in sorted(events, key=when):
+    for event in sorted(events, key=event_time):
         who = f"{text(dig(event, 'involvedObject', 'kind'))}/{text(dig(event, 'involvedObject', 'name'))}"
         count = event.get("count") or dig(event, "series", "count") or 1
-        lines.append(f"{when(event)}  {text(event.get('type'))}  {text(event.get('reason'))}  {who}  x{count}  {shorten(text(event.get('message')), 1000)}")
+        lines.append(f"{event_time(event)}  {text(event.get('type'))}  {text(event.get('reason'))}  {who}  x{count}  {shorten(text(event.get('message')), 1000)}")
     return "".join(line + "\n" for line in lines)

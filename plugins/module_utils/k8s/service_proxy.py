@@ -12,7 +12,7 @@ import time
 import typing as t
 
 from ..http.answer import Answer
-from ..http.errors import Trouble
+from ..http.errors import ExchangeError
 from ..http.urls import excerpt
 from .errors import CutError
 
@@ -49,9 +49,9 @@ class ServiceTransport:
         thread.start()
         thread.join(timeout)
         if not got:
-            raise Trouble("timeout", f"{what}: no answer within {timeout:g} s", "look at the server's log and load; raise the timeout if it is only slow")
+            raise ExchangeError("timeout", f"{what}: no answer within {timeout:g} s", "look at the server's log and load; raise the timeout if it is only slow")
         if isinstance(got[0], Exception):
-            raise Trouble("cluster", f"{what}: {excerpt(str(got[0]))}", "check the connection to the API server") from got[0]
+            raise ExchangeError("cluster", f"{what}: {excerpt(str(got[0]))}", "check the connection to the API server") from got[0]
         answer_headers = {name.lower(): value for name, value in got[0].headers.items()}
         answer = Answer(what, got[0].status, answer_headers, got[0].data or b"", time.monotonic() - start)
         raise_if_cluster_refused(answer)
@@ -89,4 +89,4 @@ def raise_if_cluster_refused(answer: Answer) -> None:
         404: "check the Service's namespace, name and port",
         503: "no pod behind the Service is ready, or the port is wrong: look at its EndpointSlices",
     }.get(answer.status, "look at the API server's log")
-    raise Trouble("cluster", f"{answer.request}: {answer.status} {excerpt(str(status.get('message')))}", remedy, answer.status)
+    raise ExchangeError("cluster", f"{answer.request}: {answer.status} {excerpt(str(status.get('message')))}", remedy, answer.status)

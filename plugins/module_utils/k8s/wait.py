@@ -153,12 +153,12 @@ class Waiting:
         pods = [pod for pod in self.observer.pods(obj) if condition(pod.get("status"), "Ready").get("status") != "True"]
         for pod in pods[:DETAIL]:
             name = text(dig(pod, "metadata", "name"))
-            trouble = pod_failures.pod_trouble(pod, self._restarts)
+            trouble = pod_failures.pod_failure(pod, self._restarts)
             events = self.observer.events(pod)
-            lines.append(f"pod {name}: {trouble.what if trouble else pod_failures.doing(pod, events)}")
+            lines.append(f"pod {name}: {trouble.what if trouble else pod_failures.pod_activity(pod, events)}")
             said.append(trouble.what if trouble else "")
             for container, log in self._logs(pod):
-                known = pod_failures.log_trouble(log)
+                known = pod_failures.log_failure(log)
                 line = known.what if known else pod_failures.last_line(log)
                 if line:
                     lines.append(f"pod {name}, log of {container}: {line}")
@@ -184,7 +184,7 @@ class Waiting:
 def event_lines(events: list[dict], who: str, said: list[str]) -> list[str]:
     """The last warnings among events, each kind once, without those that only repeat what was said."""
     latest: dict[str, dict] = {}
-    for event in sorted(events, key=pod_failures.when):
+    for event in sorted(events, key=pod_failures.event_time):
         if event.get("type") == "Warning":
             latest[text(event.get("reason"))] = event
     words = {reason: shorten(text(event.get("message"))) for reason, event in list(latest.items())[-DETAIL:]}

@@ -9,11 +9,11 @@ import collections.abc as c
 
 
 def count_of(counts: c.Mapping[str, float], server: str) -> float:
-    """What is counted of a server, also where its name has a rank behind it."""
+    """The count of a server, including labels with a rank after its name."""
     return sum(count for label, count in counts.items() if label == server or label.startswith(f"{server}-rank-"))
 
 
 def increases(before: c.Mapping[str, float], after: c.Mapping[str, float]) -> dict[str, int]:
-    """What was added in the meantime, without what stood still."""
+    """The increase of each count; counts that did not change are left out."""
     found = {name: int(value - before.get(name, 0)) for name, value in after.items()}
     return {name: count for name, count in found.items() if count}

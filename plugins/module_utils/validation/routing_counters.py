@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What endpoint pickers and model servers count by themselves, read around the traffic of a proof."""
+"""Reads the counters of endpoint pickers and model servers, before and after the traffic of a validation."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import dataclasses
 import typing as t
 
 from ..common import prometheus_text
-from ..common.objects import condition, dicts, dig, mapping, text
+from ..common.objects import Facts, condition, dicts, dig, mapping, text
 from ..epp import observed
-from ..http.errors import Trouble
+from ..http.errors import ExchangeError
 from ..http.transport import Transport
 from ..http.urls import excerpt
 from ..inference.client import OpenAIClient
@@ -24,16 +24,15 @@ from ..releases.engines import SERVED
 SERVER_LABELS = ("pod_name", "endpoint_name")  # of scheduler_attempts: gateway-api-inference-extension 1.5, llm-d-router
 WAITING = "vllm:num_requests_waiting"
 THREADS = 8
-Facts = dict[str, t.Any]
 
 
 def pods(cluster: t.Any, namespace: str, labels: c.Mapping[str, str]) -> list[str]:
-    """Names of the ready pods with some labels, which are not about to go. Raises Trouble."""
+    """Names of the ready pods with these labels that are not being deleted. Raises ExchangeError."""
     query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
     try:
         found = dicts(mapping(cluster.get(f"/api/v1/namespaces/{namespace}/pods", query)).get("items"))
-    except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
-        raise Trouble("cluster", str(error), "check the connection to the API server, and the right to list pods") from error
+    except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people
+        raise ExchangeError("cluster", str(error), "check the connection to the API server, and the permission to list pods") from error
     return [
         text(dig(pod, "metadata", "name"))
         for pod in found
@@ -42,9 +41,9 @@ def pods(cluster: t.Any, namespace: str, labels: c.Mapping[str, str]) -> list[st
 
 
 class Counters:
-    """The endpoint pickers' own counters, all replicas together. `find` gives the way to each; it is called once.
+    """The sums of the counters of all replicas of an endpoint picker. `find` returns a transport for each; it is called once.
 
-    `names`: requests, scheduler_attempts, and if wanted ready_endpoints, plugin_duration, disagg_decisions.
+    `names`: the series for requests, scheduler_attempts and, optionally, ready_endpoints, plugin_duration and disagg_decisions.
     """
 
     def __init__(self, find: c.Callable[[], c.Sequence[Transport]], path: str, names: c.Mapping[str, str]) -> None:
@@ -52,14 +51,14 @@ class Counters:
         self._transports: c.Sequence[Transport] = ()
 
     def read(self, timeout: float) -> Facts:
-        """{pickers, requests, scheduler_attempts, ready_endpoints: total or None, servers, decisions, ran: {what: count}}. Raises Trouble.
+        """{pickers, requests, scheduler_attempts, ready_endpoints: total or None, servers, decisions, ran: {what: count}}. Raises ExchangeError.
 
-        `servers` are attempts by server; `ran` has plugins by extension point; `ready_endpoints` is that of the picker that
-        knows fewest.
+        `servers` are attempts per server; `ran` is plugins per extension point; `ready_endpoints` is the lowest number of
+        any replica.
         """
         self._transports = self._transports or self._find()
         if not self._transports:
-            raise Trouble("metrics", "no endpoint picker is ready", "look at its Deployment and at its pods' log")
+            raise ExchangeError("metrics", "no endpoint picker is ready", "check its Deployment and the log of its pods")
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
             pages = list(pool.map(lambda transport: self._page(transport, timeout), self._transports))
         samples = [sample for page in pages for sample in page]
@@ -84,7 +83,7 @@ class Counters:
         require_ok(answer)
         samples = prometheus_text.parse(answer.text)
         if not samples:
-            raise Trouble(
+            raise ExchangeError(
                 "metrics",
                 f"{answer.request}: no metrics in the answer ({answer.content_type}): {excerpt(answer.text)!r}",
                 "check the port and path of the metrics",
@@ -99,27 +98,27 @@ def _least(values: c.Iterable[float | None]) -> float | None:
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """One model server, asked behind the endpoint picker's back."""
+    """One model server, queried directly instead of through the endpoint picker."""
 
     name: str
     role: str
     client: OpenAIClient
 
     def total(self, series: str, timeout: float) -> float:
-        """One of its own counts. Raises Trouble."""
+        """The sum of one series of its metrics, 0 where it has none. Raises ExchangeError."""
         answer = self.client.get("/metrics", timeout)
         require_ok(answer)
         return prometheus_text.total(prometheus_text.parse(answer.text), series) or 0.0
 
 
 class Servers:
-    """The model servers of a service: `groups` of {role, labels, port}."""
+    """The model servers of a service, in `groups` of {role, labels, port}."""
 
     def __init__(self, cluster: t.Any, namespace: str, groups: c.Sequence[c.Mapping[str, t.Any]]) -> None:
         self._cluster, self._namespace, self._groups = cluster, namespace, groups
 
     def find(self, role: str) -> list[Server]:
-        """The ready servers of a role. Raises Trouble."""
+        """The ready servers of a role. Raises ExchangeError."""
         return [
             Server(name, role, OpenAIClient(ServiceTransport(self._cluster, self._namespace, name, group["port"], kind="Pod")))
             for group in self._groups
@@ -128,7 +127,7 @@ class Servers:
         ]
 
     def answered(self, role: str, timeout: float) -> dict[str, float]:
-        """Requests that each server of a role has answered so far. Raises Trouble."""
+        """Requests that each server of a role has answered since it started. Raises ExchangeError."""
         found = self.find(role)
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
-            return dict(zip([server.name for server in found], pool.map(lambda server: server.total(SERVED, timeout), found)))
+            return dict(zip([server.name for server in found], pool.map(lambda server: server.total(SERVED, timeout), found), strict=True))

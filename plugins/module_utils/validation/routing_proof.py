@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One run of the routing proof: the gateway's address from the cluster, then every service probed in parallel."""
+"""One run of module routing_proof: resolves the gateway's address, then probes every service in parallel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ THREADS = 8
 
 
 class Proof:
-    """`options`: the options of the routing_proof module. `cluster`: None where no option needs one."""
+    """`options`: those of module routing_proof; `cluster`: a k8s.client.Cluster, None where no option needs one."""
 
     def __init__(self, options: dict[str, t.Any], cluster: t.Any, limits: ProbeLimits) -> None:
         self._options, self._cluster, self._limits = options, cluster, limits
@@ -32,7 +32,7 @@ class Proof:
     def run(self) -> dict[str, t.Any]:
         """{ok, claims, not_checked, endpoints, observations, kubernetes, time, seconds}."""
         start = time.monotonic()
-        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         judged: list[claims.Judged] = []
         base = None
         if self._options["gateway"]:
@@ -84,7 +84,7 @@ class Proof:
         return Counters(find, metrics["path"], metrics["names"])
 
     def _kubernetes(self) -> str | None:
-        """The API server's version; not knowing it is no failure."""
+        """The API server's version; None where it cannot be read, which is no failure."""
         try:
             return self._cluster.get("/version").get("gitVersion") if self._cluster else None
         except Exception:  # pylint: disable=broad-except
@@ -92,6 +92,6 @@ class Proof:
 
 
 def needs_cluster(options: c.Mapping[str, t.Any]) -> bool:
-    """Whether something is only to be had from the API server."""
+    """Whether an option needs the API server."""
     services = options["services"]
     return bool(options["gateway"]) or any(each.get("address") or each.get("servers") or (each.get("metrics") or {}).get("namespace") for each in services)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...common.objects import Context, Verdict, condition, dicts, dig, generation, mapping, number, text, unmet
 from ...common.text import shorten
-from ..pod_failures import doing, pod_trouble, refused
+from ..pod_failures import pod_activity, pod_failure, creation_failure
 
 
 def deployment(obj: dict, context: Context) -> Verdict:
@@ -67,7 +67,7 @@ def _replicas(obj: dict, context: Context, want: int, done: int, old: int) -> Ve
     count = f"{done}/{want} ready"
     failure = condition(obj.get("status"), "ReplicaFailure")
     if failure.get("status") == "True":
-        trouble = refused(text(failure.get("message")))
+        trouble = creation_failure(text(failure.get("message")))
         return Verdict(False, f"{count} ({trouble.what})", trouble.remedy, trouble.terminal)
     return _pods(count, context)
 
@@ -75,12 +75,12 @@ def _replicas(obj: dict, context: Context, want: int, done: int, old: int) -> Ve
 def _pods(count: str, context: Context) -> Verdict:
     """The verdict that the pods colour: the worst trouble, else what the first unready pod does."""
     waiting = [pod for pod in context.pods if condition(mapping(pod).get("status"), "Ready").get("status") != "True"]
-    troubles = [trouble for trouble in (pod_trouble(pod, context.restarts) for pod in waiting) if trouble]
+    troubles = [trouble for trouble in (pod_failure(pod, context.restarts) for pod in waiting) if trouble]
     if troubles:
         worst = max(troubles, key=lambda trouble: trouble.terminal)
         return Verdict(False, f"{count} ({worst.what})", worst.remedy, worst.terminal)
     if waiting:
-        return Verdict(False, f"{count} ({doing(waiting[0], context.events)})")
+        return Verdict(False, f"{count} ({pod_activity(waiting[0], context.events)})")
     return Verdict(False, count)
 
 
@@ -107,10 +107,10 @@ def pod(obj: dict, context: Context) -> Verdict:
         return Verdict(True, "succeeded")
     if condition(status, "Ready").get("status") == "True":
         return Verdict(True, "ready")
-    trouble = pod_trouble(obj, context.restarts)
+    trouble = pod_failure(obj, context.restarts)
     if trouble:
         return Verdict(False, trouble.what, trouble.remedy, trouble.terminal)
-    return Verdict(False, doing(obj, context.events))
+    return Verdict(False, pod_activity(obj, context.events))
 
 
 def service(obj: dict, context: Context) -> Verdict:

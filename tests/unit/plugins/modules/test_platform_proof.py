@@ -14,7 +14,7 @@ from ansible_collections.llm_d.inference.plugins.modules import platform_proof
 from job_cluster import kubeconfig
 from local_servers import JSON, serve
 
-NEEDS = verdict.platform(
+NEEDS = verdict.platform_needs(
     plan(
         {
             "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}}],

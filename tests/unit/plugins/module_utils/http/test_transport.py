@@ -11,7 +11,7 @@ import types
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.http import transport, urls
-from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import Trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import ExchangeError
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import errors
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.service_proxy import ServiceTransport
 from local_servers import drip, free_port, raw, serve
@@ -25,7 +25,7 @@ def get(url, timeout=2.0, **options):
 
 def trouble(url, timeout=2.0, **options):
     start = time.monotonic()
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(ExchangeError) as caught:
         get(url, timeout, **options)
     assert time.monotonic() - start < timeout + 1
     assert caught.value.remedy
@@ -197,7 +197,7 @@ def test_a_service_through_the_api_server():
 @pytest.mark.parametrize("code, remedy", [(403, "services/proxy"), (404, "namespace"), (503, "EndpointSlices")])
 def test_a_refusal_of_the_api_server_itself(code, remedy):
     status = json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no endpoints available for service", "code": code})
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(ExchangeError) as caught:
         ask({"status": code, "headers": {}, "data": status.encode()})
     assert caught.value.kind == "cluster" and remedy in caught.value.remedy
     assert "Service llm-d/llama:8000 (through the API server)" in str(caught.value)
@@ -209,12 +209,12 @@ def test_an_error_of_the_server_behind_it_is_an_answer(body):
 
 
 def test_no_connection_to_the_api_server():
-    with pytest.raises(Trouble, match="the API server does not answer"):
+    with pytest.raises(ExchangeError, match="the API server does not answer"):
         ask(OSError("the API server does not answer"))
 
 
 def test_a_slow_api_server_is_not_waited_for():
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(ExchangeError) as caught:
         ask({"status": 200, "headers": {}, "data": b"", "sleep": 1}, timeout=0.1)
     assert caught.value.kind == "timeout"
 
@@ -251,7 +251,7 @@ def retried(url, retries, timeout=5.0):
     found = transport.RetryTransport(transport.UrlTransport(url), retries, sleep=pauses.append)
     try:
         return found.request("GET", "/x", timeout=timeout), pauses
-    except Trouble as error:
+    except ExchangeError as error:
         return error, pauses
 
 
@@ -317,6 +317,6 @@ def test_a_connection_that_was_cut_is_tried_again(cuts):
     if cuts < 4:
         assert service.request("POST", "/v1/completions", b"again").status == 200
     else:
-        with pytest.raises(Trouble, match="was cut"):
+        with pytest.raises(ExchangeError, match="was cut"):
             service.request("POST", "/v1/completions", b"again")
     assert asked == [b"again"] * min(cuts + 1, 4)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import Trouble
+from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import ExchangeError
 from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
 from local_servers import JSON, SSE, InferenceGateway, chunk, models, serve, stream, whole
@@ -57,14 +57,14 @@ def test_a_wrong_model_names_those_that_are_served():
             return 200, {"Content-Type": JSON}, models("acme/tiny", "acme/lora")
         return 404, {"Content-Type": JSON}, json.dumps({"error": {"message": "The model `x` does not exist.", "code": 404}})
 
-    with serve(answer) as url, pytest.raises(Trouble) as caught:
+    with serve(answer) as url, pytest.raises(ExchangeError) as caught:
         client(url).complete("x", "hi")
     assert caught.value.kind == "model"
     assert "does not exist" in str(caught.value) and str(caught.value).endswith("the server lists acme/tiny, acme/lora")
 
 
 def test_a_404_where_nothing_serves_stays_what_it_is():
-    with serve(lambda *rest: (404, {"Content-Type": "text/plain"}, "")) as url, pytest.raises(Trouble) as caught:
+    with serve(lambda *rest: (404, {"Content-Type": "text/plain"}, "")) as url, pytest.raises(ExchangeError) as caught:
         client(url).complete("x", "hi")
     assert caught.value.kind == "not_found"
 
@@ -73,7 +73,7 @@ def test_a_key_that_is_echoed_is_never_shown():
     def echo(handler, *rest):
         return 401, {"Content-Type": "text/plain"}, "no: " + handler.headers["Authorization"]
 
-    with serve(echo) as url, pytest.raises(Trouble) as caught:
+    with serve(echo) as url, pytest.raises(ExchangeError) as caught:
         client(url, api_key="sk-secret").models()
     assert "no: Bearer ***" in str(caught.value) and "sk-secret" not in str(caught.value) + caught.value.remedy
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.text import redact, shorten
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import doing, last_line, log_trouble, pod_trouble, when
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import last_line, pod_activity, log_failure, pod_failure, event_time
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import changed, recorded
@@ -33,7 +33,7 @@ def waiting(reason, message=""):
     ],
 )
 def test_images(reason, message, said, terminal):
-    trouble = pod_trouble(waiting(reason, message))
+    trouble = pod_failure(waiting(reason, message))
     assert trouble.code == "F34" and said in trouble.what and trouble.terminal is terminal and trouble.remedy
 
 
@@ -47,7 +47,7 @@ def test_images(reason, message, said, terminal):
     ],
 )
 def test_container_configuration(message, what, remedy):
-    trouble = pod_trouble(waiting("CreateContainerConfigError", message))
+    trouble = pod_failure(waiting("CreateContainerConfigError", message))
     assert what in trouble.what and remedy in trouble.remedy and trouble.terminal
 
 
@@ -64,7 +64,7 @@ def test_container_configuration(message, what, remedy):
 def test_scheduling_is_never_final(message, code, said):
     pod = recorded("pod_unsched")
     next(entry for entry in pod["status"]["conditions"] if entry["type"] == "PodScheduled")["message"] = message
-    trouble = pod_trouble(pod)
+    trouble = pod_failure(pod)
     assert trouble.code == code and said in trouble.what and not trouble.terminal
 
 
@@ -78,7 +78,7 @@ def test_scheduling_is_never_final(message, code, said):
     ],
 )
 def test_crashes(ended, said):
-    trouble = pod_trouble(changed(recorded("pod_crash"), "status.containerStatuses.0.lastState", {"terminated": ended}))
+    trouble = pod_failure(changed(recorded("pod_crash"), "status.containerStatuses.0.lastState", {"terminated": ended}))
     assert said in trouble.remedy and f"exit code {ended['exitCode']}" in trouble.what
     if "boom" in ended.get("message", ""):
         assert trouble.what.endswith(": RuntimeError: no CUDA device")
@@ -86,25 +86,25 @@ def test_crashes(ended, said):
 
 def test_pods_that_failed_for_good():
     refused = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "Allocate failed: maximum request size for shared resources is 1"}
-    assert pod_trouble({"status": refused}).code == "F37" and pod_trouble({"status": refused}).terminal
-    assert not pod_trouble({"status": {"phase": "Failed", "reason": "Evicted", "message": "low on memory"}}).terminal
+    assert pod_failure({"status": refused}).code == "F37" and pod_failure({"status": refused}).terminal
+    assert not pod_failure({"status": {"phase": "Failed", "reason": "Evicted", "message": "low on memory"}}).terminal
 
 
 def test_a_pod_that_goes_away_has_no_trouble():
-    assert pod_trouble(changed(recorded("pod_crash"), "metadata.deletionTimestamp", "2026-11-21T09:00:00Z")) is None
-    assert pod_trouble(recorded("pod_ready")) is None
+    assert pod_failure(changed(recorded("pod_crash"), "metadata.deletionTimestamp", "2026-11-21T09:00:00Z")) is None
+    assert pod_failure(recorded("pod_ready")) is None
 
 
 def test_what_a_pod_does():
-    assert doing({"status": {}}, []) == "not scheduled yet"
+    assert pod_activity({"status": {}}, []) == "not scheduled yet"
     running = changed(recorded("pod_bad_image"), STATE, {"running": {}})
-    assert doing(running, []) == "starting"
+    assert pod_activity(running, []) == "starting"
     events = [
         {"reason": "Unhealthy", "lastTimestamp": "2026-11-21T09:00:02Z", "involvedObject": {"uid": running["metadata"]["uid"]}},
         {"reason": "Started", "lastTimestamp": "2026-11-21T09:00:01Z", "involvedObject": {"uid": running["metadata"]["uid"]}},
     ]
-    assert doing(running, events) == "its probe fails"
-    assert doing(changed(recorded("pod_crash"), STATE, {"running": {}}), []) == "starting again after 4 restarts"
+    assert pod_activity(running, events) == "its probe fails"
+    assert pod_activity(changed(recorded("pod_crash"), STATE, {"running": {}}), []) == "starting again after 4 restarts"
 
 
 @pytest.mark.parametrize(
@@ -124,12 +124,12 @@ def test_what_a_pod_does():
     ],
 )
 def test_logs(line, code):
-    trouble = log_trouble(f"INFO starting\n{line}\nINFO leaving\n")
+    trouble = log_failure(f"INFO starting\n{line}\nINFO leaving\n")
     assert trouble.code == code and trouble.remedy and trouble.what == line
 
 
 def test_a_log_that_says_nothing_known():
-    assert log_trouble("INFO all is well\n") is None
+    assert log_failure("INFO all is well\n") is None
     assert last_line("one\ntwo\n\n  \n") == "two" and last_line("") == ""
 
 
@@ -195,4 +195,4 @@ def test_shorten_gives_one_short_line(text):
 
 def test_events_sort_by_their_time():
     events = recorded("events_bad_image")
-    assert sorted(events, key=when)[0]["reason"] == "Scheduled"
+    assert sorted(events, key=event_time)[0]["reason"] == "Scheduled"

@@ -69,10 +69,10 @@ def test_a_gateway_that_is_programmed():
             ),
             "InvalidParameters no such EnvoyProxy",
         ),
-        (changed(conditions=[]), "no controller has looked at it"),
-        ({"metadata": {"namespace": "llm-d", "name": "x"}}, "no controller has looked at it"),
+        (changed(conditions=[]), "no controller has processed it"),
+        ({"metadata": {"namespace": "llm-d", "name": "x"}}, "no controller has processed it"),
         (changed(conditions=[{"type": "Programmed", "status": "False", "reason": "AddressNotAssigned", "observedGeneration": 2}]), "AddressNotAssigned"),
-        (changed(conditions=[{"type": "Programmed", "status": "True", "reason": "Programmed", "observedGeneration": 1}]), "has not seen the last change"),
+        (changed(conditions=[{"type": "Programmed", "status": "True", "reason": "Programmed", "observedGeneration": 1}]), "has not observed the last change"),
     ],
 )
 def test_a_gateway_that_is_not(gateway, said):

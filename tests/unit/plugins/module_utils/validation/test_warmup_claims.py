@@ -76,12 +76,12 @@ def test_the_claim_fails_with_one_prompt_at_one_server(bad, remedy):
     (found,), skipped = judged([row("warm"), row("warm")], [row("warm"), bad], [row("unknown"), row("unknown")])
     assert found["ok"] is False and found["evidence"] == f"Pod llm-d/1: seen {bad['state']}" and remedy in found["remedy"] and skipped == []
     (found,), _skipped = judged([bad, bad])
-    assert found["evidence"].endswith("and 1 more like that")
+    assert found["evidence"].endswith("and 1 more")
 
 
 def test_what_is_wrong_with_the_service_comes_first():
-    (found,), _skipped = judged([row("warm")], wrong="1 of 2 servers are there")
-    assert found["ok"] is False and found["evidence"] == "1 of 2 servers are there" and found["remedy"] == "mend it"
+    (found,), _skipped = judged([row("warm")], wrong="1 of 2 servers exist")
+    assert found["ok"] is False and found["evidence"] == "1 of 2 servers exist" and found["remedy"] == "mend it"
 
 
 def test_servers_that_do_not_tell_are_not_claimed():
@@ -103,7 +103,7 @@ def test_a_look_that_did_not_take_place_is_a_failed_claim(result):
         (["warm", "short"], "", False, 1),
         (["unknown", "unknown"], "", False, 1),
         (["warm", "failed"], "", False, 1),
-        (["warm"], "1 of 2 servers are there", False, 1),
+        (["warm"], "1 of 2 servers exist", False, 1),
         ([], "", False, 0),
     ],
 )
