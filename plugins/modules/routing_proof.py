@@ -357,7 +357,7 @@ from ..module_utils.http import tls
 from ..module_utils.http.transport import UrlTransport
 from ..module_utils.k8s import client
 from ..module_utils.validation import claims
-from ..module_utils.validation.routing_probe import ProbeLimits
+from ..module_utils.validation.probe_traffic import ProbeLimits
 from ..module_utils.validation.routing_proof import Proof, needs_cluster
 
 METRICS = {

@@ -17,8 +17,9 @@ from ..inference.client import OpenAIClient
 from ..inference.endpoints import wait_for_gateway, wait_for_service
 from ..k8s.service_proxy import ServiceTransport
 from . import claims, routing_claims
+from .probe_traffic import ProbeLimits
 from .routing_counters import Counters, Servers, pods
-from .routing_probe import ProbeLimits, Prober
+from .routing_probe import Prober
 
 THREADS = 8
 

@@ -143,7 +143,7 @@ def test_what_may_not_be_read_is_no_failure(prove):
         "/apis/apps/v1/namespaces/envoy-gateway-system/deployments/envoy-gateway",
     )
     found = prove(Server(hidden=hidden))
-    assert [entry["ok"] for entry in found["claims"]] == [True] * 4 and "may not see" in found["claims"][2]["evidence"]
+    assert [entry["ok"] for entry in found["claims"]] == [True] * 4 and "may not read" in found["claims"][2]["evidence"]
 
 
 SCALERS = "/apis/autoscaling/v2/namespaces/llm-d/horizontalpodautoscalers"

@@ -16,8 +16,9 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http.transport imp
 from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_claims
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.probe_traffic import ProbeLimits
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_counters import Counters, Servers
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_probe import ProbeLimits, Prober
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_probe import Prober
 from engine_servers import ApiServer, pod
 from local_servers import JSON, InferenceGateway, serve, whole
 

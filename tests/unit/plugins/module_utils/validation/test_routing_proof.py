@@ -11,7 +11,7 @@ import time
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.inference.endpoints import listener_url, observe_gateway, wait_for_gateway
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_proof as proofs
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_probe import ProbeLimits
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.probe_traffic import ProbeLimits
 from local_servers import InferenceGateway, serve
 
 LIMITS = ProbeLimits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3)
