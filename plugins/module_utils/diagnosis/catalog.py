@@ -13,7 +13,7 @@ import dataclasses
 
 # The layer of an entry, from the base of a stack upwards: a failure in one layer breaks the layers after it.
 LAYERS = {
-    "cluster": "Cluster and rights",
+    "cluster": "Cluster and permissions",
     "prerequisites": "CRDs and controllers",
     "gateway": "Gateway and routes",
     "pods": "Pods that do not start or stay",

@@ -28,9 +28,9 @@ def permissions(snap: Snapshot) -> c.Iterator[Finding]:
             "this account has no permission to read all objects of the stack, so causes may be missing here",
         )
     for entry in snap.unread:
-        trouble = refusal_failure(entry["message"]) if entry.get("status") != 403 else None
-        if trouble:
-            yield finding(trouble.code, entry["what"], [entry["message"]], SUSPECT, remedy=trouble.remedy)
+        failure = refusal_failure(entry["message"]) if entry.get("status") != 403 else None
+        if failure:
+            yield finding(failure.code, entry["what"], [entry["message"]], SUSPECT, remedy=failure.remedy)
 
 
 def namespaces(snap: Snapshot) -> c.Iterator[Finding]:

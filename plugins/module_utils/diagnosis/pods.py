@@ -95,8 +95,8 @@ def refusals(snap: Snapshot) -> c.Iterator[Finding]:
     for obj in [*snap.of("Deployment"), *snap.of("ReplicaSet")]:
         failure = condition(obj.get("status"), "ReplicaFailure")
         if failure.get("status") == "True":
-            trouble = creation_failure(text(failure.get("message")))
-            yield finding(trouble.code, name_of(obj), [trouble.what], REFUSED, remedy=trouble.remedy)
+            known = creation_failure(text(failure.get("message")))
+            yield finding(known.code, name_of(obj), [known.what], REFUSED, remedy=known.remedy)
 
 
 def stale(snap: Snapshot) -> c.Iterator[Finding]:
@@ -115,22 +115,22 @@ def pods(snap: Snapshot) -> c.Iterator[Finding]:
             continue
         if dig(pod, "status", "phase") == "Failed" and _replaced(snap, pod):
             continue
-        trouble, evidence = why(snap, pod)
+        failure, evidence = why(snap, pod)
         # One finding for all replicas of a Deployment that fail alike, and one for all pods that fail on DNS.
-        alike = ("", "") if trouble.code == "dns" else (owner(pod), _plain(trouble.what))
-        groups.setdefault((trouble.code, *alike), []).append((pod, trouble, evidence))
+        alike = ("", "") if failure.code == "dns" else (owner(pod), _plain(failure.what))
+        groups.setdefault((failure.code, *alike), []).append((pod, failure, evidence))
     for (code, _owner, _what), entries in groups.items():
-        pod, trouble, evidence = entries[0]
-        names = ", ".join(name_of(other) for other, _trouble, _lines in entries)
+        pod, failure, evidence = entries[0]
+        names = ", ".join(name_of(other) for other, _failure, _lines in entries)
         weight = UNREADY if code in PLAIN else CANNOT_RUN
         if code == "starting":
-            weight = NOTE if all(snap.age(other) < YOUNG for other, _trouble, _lines in entries) else SUSPECT - 5
+            weight = NOTE if all(snap.age(other) < YOUNG for other, _failure, _lines in entries) else SUSPECT - 5
         weight += 5 if code == "crash" else 0
         if code == "dns":
             lines = [f"{name_of(other)}: {said.what}" for other, said, _lines in entries[:3]]
-            yield finding(code, names, lines, weight, remedy=trouble.remedy)
+            yield finding(code, names, lines, weight, remedy=failure.remedy)
             continue
-        yield finding(code, names, [trouble.what, *evidence], weight, part_of(snap, pod) + ": " + CATALOG[code].title, trouble.remedy)
+        yield finding(code, names, [failure.what, *evidence], weight, part_of(snap, pod) + ": " + CATALOG[code].title, failure.remedy)
 
 
 def _replaced(snap: Snapshot, pod: Facts) -> bool:
@@ -168,19 +168,19 @@ def part_of(snap: Snapshot, pod: Facts) -> str:
 
 def why(snap: Snapshot, pod: Facts) -> tuple[Failure, list[str]]:
     """(failure, further evidence) of a pod that is not ready: from its status, its log, then its events."""
-    trouble, events = pod_failure(pod), snap.events(pod)
-    if trouble is None or trouble.code in BARE:
+    failure, events = pod_failure(pod), snap.events(pod)
+    if failure is None or failure.code in BARE:
         for entry in containers(pod):
             log = snap.log(pod, text(entry.get("name")))
             said = log_failure(log) if not entry.get("ready") else None
             if said:
-                return said, [trouble.what] if trouble else []
+                return said, [failure.what] if failure else []
         probed = _probe(events)
-        if probed and (trouble is None or dig_exit(pod) in (137, 143)):
-            return probed, [trouble.what] if trouble else []
-    if trouble:
+        if probed and (failure is None or dig_exit(pod) in (137, 143)):
+            return probed, [failure.what] if failure else []
+    if failure:
         lines = [last_line(snap.log(pod, text(entry.get("name")))) for entry in containers(pod) if not entry.get("ready")]
-        return trouble, [f"last line of its log: {line}" for line in lines if line and trouble.code in BARE]
+        return failure, [f"last line of its log: {line}" for line in lines if line and failure.code in BARE]
     mounted = [event for event in events if event.get("reason") in ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")]
     if mounted:
         latest = max(mounted, key=event_time)

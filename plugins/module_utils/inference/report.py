@@ -156,9 +156,9 @@ def pod_findings(targets: Targets, view: ServerView) -> list[dict[str, str]]:
     """Findings about the pods of unhealthy servers whose failure is in the catalog."""
     found = []
     for target, seen in view.servers:
-        trouble = None if seen.healthy else targets.trouble(target)
-        if trouble:
-            found.append(replicas.finding(trouble.code, trouble.what, target.name, seen.failed.evidence if seen.failed else "", trouble.remedy))
+        failure = None if seen.healthy else targets.known_failure(target)
+        if failure:
+            found.append(replicas.finding(failure.code, failure.what, target.name, seen.failed.evidence if seen.failed else "", failure.remedy))
     return found
 
 

@@ -70,7 +70,7 @@ class Targets:
         resolvers = {"service": self._service, "pod": self._pod, "gateway": self._gateway, "replicas": self._replicas}
         return next((resolve(self._params[kind]) for kind, resolve in resolvers.items() if self._params.get(kind)), self._fixed)
 
-    def trouble(self, target: ServerTarget) -> PodFailure | None:
+    def known_failure(self, target: ServerTarget) -> PodFailure | None:
         """The known failure that the pod's status or log shows; None where there is none."""
         if target.pod is None:
             return None

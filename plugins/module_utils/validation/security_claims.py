@@ -45,9 +45,9 @@ def _permission(group: str, resource: str, part: str, verb: str) -> Facts:
     return {"group": group, "resource": resource, "verb": verb, **({"subresource": part} if part else {})}
 
 
-def permission_text(right: c.Mapping[str, t.Any]) -> str:
+def permission_text(permission: c.Mapping[str, t.Any]) -> str:
     """A permission as text, such as `create pods/exec`. Pure."""
-    return f"{right['verb']} {right['resource']}" + (f"/{right['subresource']}" if right.get("subresource") else "")
+    return f"{permission['verb']} {permission['resource']}" + (f"/{permission['subresource']}" if permission.get("subresource") else "")
 
 
 class SecurityCheck:
@@ -74,9 +74,9 @@ class SecurityCheck:
 
     def _rights(self, service: c.Mapping[str, t.Any]) -> Claim:
         needed, bad = needed_permissions(service["rules"]), forbidden_permissions()
-        answers = self._cluster.parallel(lambda right: self._may(service["account"], right), [*needed, *bad])
-        lacks = [permission_text(right) for right, may in zip(needed, answers[: len(needed)], strict=True) if not may]
-        has = [permission_text(right) for right, may in zip(bad, answers[len(needed) :], strict=True) if may]
+        answers = self._cluster.parallel(lambda permission: self._may(service["account"], permission), [*needed, *bad])
+        lacks = [permission_text(permission) for permission, may in zip(needed, answers[: len(needed)], strict=True) if not may]
+        has = [permission_text(permission) for permission, may in zip(bad, answers[len(needed) :], strict=True) if may]
         who = f"account {self._namespace}/{service['account']}"
         evidence = f"{who} has the {len(needed)} permissions that it needs, and none to {', '.join(map(permission_text, bad))}"
         if lacks or has:
@@ -88,7 +88,7 @@ class SecurityCheck:
             "run playbooks/site.yml for missing permissions; for excessive ones, find the RoleBindings and ClusterRoleBindings that name it or its group",
         )
 
-    def _may(self, account: str, right: Facts) -> bool:
+    def _may(self, account: str, permission: Facts) -> bool:
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{self._namespace}", "system:authenticated"]
         review = {
             "apiVersion": "authorization.k8s.io/v1",
@@ -97,7 +97,7 @@ class SecurityCheck:
             "spec": {
                 "user": f"system:serviceaccount:{self._namespace}:{account}",
                 "groups": groups,
-                "resourceAttributes": {**right, "namespace": self._namespace},
+                "resourceAttributes": {**permission, "namespace": self._namespace},
             },
         }
         return bool(dig(self._cluster.request("POST", REVIEWS.format(self._namespace), body=review), "status", "allowed"))
