@@ -80,7 +80,7 @@ not_checked:
   returned: success, when not in check mode
   type: list
   elements: dict
-  sample: [{id: platform/rights, why: "the account system:serviceaccount:ci:viewer is read-only: it may write nothing of this plan"}]
+  sample: [{id: platform/rights, why: "the account system:serviceaccount:ci:viewer is read-only: it can create or change nothing of this plan"}]
 """
 
 import time

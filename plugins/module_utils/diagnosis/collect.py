@@ -62,7 +62,6 @@ EVERYWHERE = (
     ("nvidia.com/v1", "ClusterPolicy"),
     ("config.openshift.io/v1", "ClusterOperator"),
 )
-OPTIONAL = ("monitoring.coreos.com/v1", "ServiceMonitor")
 
 
 class Collector:

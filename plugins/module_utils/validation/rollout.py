@@ -44,11 +44,6 @@ class State:
     config: str | None
     checksum: str | None
 
-    @property
-    def consistent(self) -> bool:
-        """Whether the pods were created for this text."""
-        return self.config is not None and self.checksum == checksum(self.config)
-
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:

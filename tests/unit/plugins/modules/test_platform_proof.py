@@ -98,7 +98,7 @@ def test_what_is_well(prove):
         and "inferencepools.inference.networking.k8s.io 1.4.0" in told[1]
         and told[2] == ("envoy_gateway 1.9.1, GatewayClass envoy-gateway")
     )
-    assert f"ci:deployer has the {len(NEEDS['rights'])} rights" in told[3] and all(entry["seconds"] > 0 for entry in found["claims"])
+    assert f"ci:deployer has the {len(NEEDS['rights'])} permissions" in told[3] and all(entry["seconds"] > 0 for entry in found["claims"])
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_each_claim_fails_for_its_own_reason(prove, changes, claim, said):
 
 def test_who_only_looks_is_not_told_to_have_rights(prove):
     found = prove(Server(denied={(right["verb"], right["resource"]) for right in NEEDS["rights"] if right["verb"] in ("create", "patch", "delete")}))
-    assert [entry["id"] for entry in found["not_checked"]] == ["platform/rights"] and "ci:deployer only looks" in found["not_checked"][0]["why"]
+    assert [entry["id"] for entry in found["not_checked"]] == ["platform/rights"] and "ci:deployer is read-only" in found["not_checked"][0]["why"]
     assert all(entry["ok"] for entry in found["claims"])
 
 
@@ -191,7 +191,7 @@ def test_what_the_plan_scales_has_an_autoscaler(prove):
     server, needs = Server(), {**NEEDS, "rights": []}
     server.pages[SCALERS] = {"items": [scaler("queue", "sim-prefill")]}
     (found,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
-    assert not found["ok"] and found["evidence"] == "nothing scales sim-decode, and the plan has an autoscaler for it" and "ScaledObject" in found["remedy"]
+    assert not found["ok"] and found["evidence"] == "no autoscaler targets sim-decode, and the plan has one for it" and "ScaledObject" in found["remedy"]
     server.pages[SCALERS]["items"].append(scaler("more", "sim-decode"))
     (found,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
     assert found["ok"] and not found["remedy"]
