@@ -50,7 +50,9 @@ def judge(facts: Facts, needs: Facts, seconds: float) -> Judged:
         found.append(_claim(f"platform/{name}", findings, well, seconds))
     permissions = facts["rights"]
     if not any(entry["allowed"] for entry in permissions if entry["verb"] in _WRITES):
-        skipped.append({"id": "platform/rights", "why": f"the account {facts.get('user') or 'used'} is read-only: it can create or change nothing of this plan"})
+        skipped.append(
+            {"id": "platform/rights", "why": f"the account {facts.get('user') or 'used'} is read-only: it can create or change nothing of this plan"}
+        )
     else:
         well = f"the account {facts.get('user') or 'used'} has the {len(permissions)} permissions that this file needs"
         found.append(_claim("platform/rights", list(cluster.rights(facts, needs, platform)), well, seconds))
