@@ -141,7 +141,7 @@ class Api:
             return ""
         pod = next(pod for pod in self.pods if name == f"sim-epp-{pod['checksum'][:5]}")
         lines = [{"msg": "Loaded raw configuration", "config": printed(pod["document"])}]
-        lines.append({"msg": rollout.epp_evidence.LOADED} if pod["ready"] else {"msg": "Failed to parse configuration", "error": REFUSAL})
+        lines.append({"msg": rollout.observed.LOADED} if pod["ready"] else {"msg": "Failed to parse configuration", "error": REFUSAL})
         return "".join(json.dumps(line) + "\n" for line in lines)
 
 
