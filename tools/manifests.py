@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from plugins.module_utils.k8s.apply_results import conceal
+from plugins.module_utils.k8s.apply_results import hide_secret_values
 from plugins.module_utils.plan.build import plan, secret_definitions
 from plugins.plugin_utils.definitions import render
 
@@ -71,6 +71,6 @@ def generated() -> dict[Path, str]:
     """The text of each golden file."""
     texts = {}
     for name in names():
-        documents = yaml.dump_all((conceal(item) for item in case(name)[1]), Dumper=_Dumper, sort_keys=False, width=150, explicit_start=True)
+        documents = yaml.dump_all((hide_secret_values(item) for item in case(name)[1]), Dumper=_Dumper, sort_keys=False, width=150, explicit_start=True)
         texts[GOLDEN / f"{name}.yml"] = f"# Written by tools/generate.py from inventories/{name}. Do not edit.\n{documents}"
     return texts

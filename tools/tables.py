@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from plugins.module_utils.diagnosis.catalog import CATALOGUE, LAYERS
+from plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
 from plugins.module_utils.epp.catalog.presets import PRESETS, ROUND_ROBIN_NOTE
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 from plugins.module_utils.releases.lines import ACCELERATORS, ENGINE_DEFAULTS, LEADER_WORKER_SET, MINIMUM, RELEASES
@@ -159,7 +159,7 @@ def troubleshooting() -> str:
     """docs/troubleshooting.md from module_utils/diagnosis/catalog.py."""
     lines = ["# Troubleshooting", "", *_DIAGNOSE.splitlines(), ""]
     for layer, title in LAYERS.items():
-        rows = [[code(entry.code), entry.title, entry.shows, entry.remedy] for entry in CATALOGUE.values() if entry.layer == layer]
+        rows = [[code(entry.code), entry.title, entry.shows, entry.remedy] for entry in CATALOG.values() if entry.layer == layer]
         lines += [f"## {title}", "", *table(["code", "what", "how it shows", "what to do"], rows)]
     return text_of(lines)
 

@@ -28,10 +28,10 @@ attributes:
 options: {}
 attributes:
   check_mode:
-    description: Does the same, since it changes nothing.
+    description: No difference, since it changes nothing.
     support: full
   diff_mode:
-    description: It changes nothing, so there is no difference to show.
+    description: Has no differences to show, since it changes nothing.
     support: none
 """
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """DOCUMENTATION: vllm_health. INFO: vllm_health_info, which also looks at several sets at once. Both want llm_d.inference.server as well."""
+    """DOCUMENTATION: vllm_health. INFO: vllm_health_info, which also checks several sets of servers. Both also need llm_d.inference.server."""
 
     DOCUMENTATION = r"""
 requirements:
@@ -16,16 +16,16 @@ options:
   url:
     description:
       - Address of the server or of the gateway in front of it, without C(/v1).
-      - Proxies of the environment are honoured.
+      - Proxies of the environment are used.
     type: str
   urls:
-    description: Addresses of several servers that ought to be alike. They are looked at all at once and compared.
+    description: Addresses of several servers that should be equal. They are checked in parallel and compared.
     type: list
     elements: str
   service:
     description:
-      - A Service in the cluster, reached through the API server's proxy, which picks any of its servers.
-      - The proxy does not pass on O(api_key) or O(host_header); a server that asks for these needs O(through=port_forward) or O(url).
+      - A Service in the cluster, reached through the API server's proxy, which picks one of its servers.
+      - The proxy does not pass on O(api_key) or O(host_header); a server that requires them needs O(through=port_forward) or O(url).
     type: dict
     suboptions:
       namespace:
@@ -41,12 +41,12 @@ options:
         type: str
         required: true
       scheme: &scheme
-        description: What the server speaks.
+        description: Protocol of the server.
         type: str
         choices: [http, https]
         default: http
   pod:
-    description: One Pod, reached through the API server's proxy. What its status and log say of known trouble is among RV(findings).
+    description: One Pod, reached through the API server's proxy. Known failures in its status and log are among RV(findings).
     type: dict
     suboptions:
       namespace:
@@ -58,13 +58,13 @@ options:
         type: str
         required: true
       port:
-        description: Number or name of the port. Left out, it is the first port that the Pod declares.
+        description: Number or name of the port. Defaults to the first port that the Pod declares.
         type: str
       scheme: *scheme
   gateway:
     description:
-      - A Gateway, whose Service is reached through the API server's proxy.
-      - Of use where the gateway's address cannot be reached from here.
+      - A Gateway. Its Service is reached through the API server's proxy.
+      - For gateways with an address that cannot be reached from here.
     type: dict
     suboptions:
       namespace:
@@ -76,12 +76,12 @@ options:
         type: str
         required: true
       listener:
-        description: Name of the listener. Left out, it is the first one.
+        description: Name of the listener. Defaults to the first one.
         type: str
   replicas:
     description:
-      - All servers behind a Service, or with certain labels, one by one and all at once, each reached through the API server's proxy.
-      - They are compared with each other. Pods that are about to go are left out.
+      - All servers behind a Service, or with these labels, checked in parallel, each reached through the API server's proxy.
+      - They are compared with each other. Pods that are being deleted are left out.
     type: dict
     suboptions: &replicas
       namespace:
@@ -89,74 +89,74 @@ options:
         type: str
         required: true
       service:
-        description: Name of the Service whose Pods these are.
+        description: Name of the Service that selects the Pods.
         type: str
       label_selector:
         description: Labels of the Pods, such as V(llm-d.ai/model-service=llama-8b).
         type: str
       port:
-        description: Number or name of the port. Left out, it is the Service's target port, or the first port that each Pod declares.
+        description: Number or name of the port. Defaults to the Service's target port, or the first port that each Pod declares.
         type: str
       scheme: *scheme
       count:
-        description: At least so many servers must be there.
+        description: Minimum number of servers.
         type: int
         default: 1
   through:
     description:
-      - How O(service), O(pod), O(gateway) and O(replicas) are reached.
-      - V(proxy) is the API server's HTTP proxy, which keeps O(api_key) and O(host_header) for itself and looks at no certificate.
-      - V(port_forward) forwards a port of a Pod for each request, as C(kubectl port-forward) does, and closes it with the answer. O(api_key), O(host_header),
-        O(ca_path), O(client_cert) and O(validate_certs) are then the server's own. Of O(service) and O(gateway), it is a Pod behind them that is asked.
-        It needs the rights to C(get) and C(create) C(pods/portforward).
+      - How to reach O(service), O(pod), O(gateway) and O(replicas).
+      - V(proxy) is the API server's HTTP proxy, which does not pass on O(api_key) and O(host_header) and verifies no certificate.
+      - V(port_forward) forwards a port of a Pod for each request, as C(kubectl port-forward) does, and closes it after the answer. O(api_key),
+        O(host_header), O(ca_path), O(client_cert) and O(validate_certs) then apply to the server. For O(service) and O(gateway), a Pod behind them is used.
+        It requires permission to C(get) and C(create) C(pods/portforward).
     type: str
     choices: [proxy, port_forward]
     default: proxy
   engine:
     description:
-      - What answers. V(auto) finds out.
-      - Of V(triton), both its OpenAI front end and its own pages are understood.
+      - The engine of the server. V(auto) detects it.
+      - For V(triton), both its OpenAI front end and its own API are supported.
     type: str
     choices: [auto, vllm, simulator, sglang, tensorrt_llm, triton]
     default: auto
   model:
     description:
       - Name under which the model must be served.
-      - Without it any model will do.
+      - Without it any model is accepted.
     type: str
   min_model_len:
-    description: The model must take at least this many tokens, where the server says how many it takes.
+    description: Minimum length in tokens that the model must support, where the server reports its length.
     type: int
   level:
     description:
-      - How far up the ladder to go.
-      - V(metrics) needs the servers themselves, since a gateway does not pass on their metrics.
+      - The level that servers must reach. Each level includes those before it.
+      - V(metrics) requires the servers themselves, since a gateway does not pass on their metrics.
     type: str
     choices: [alive, ready, serving, metrics]
     default: serving
   apis:
-    description: Which completions O(level=serving) asks for.
+    description: Which completions O(level=serving) requests.
     type: list
     elements: str
     choices: [completions, chat_completions]
     default: [completions]
   signals:
     description:
-      - Which of the numbers that the scheduler reads must be exported, for O(level=metrics). What others are missing is among the notes, but for V(lora).
-      - V(lora) is what the LoRA affinity scorer reads. vLLM exports it only when it was started with C(--enable-lora), the simulator always, others never.
+      - Which signals for the scheduler must be exported, for O(level=metrics). Other missing signals, except V(lora), are among the notes.
+      - The LoRA affinity scorer reads V(lora). vLLM exports it only with C(--enable-lora), the simulator always, other engines never.
     type: list
     elements: str
     choices: &signals [waiting, running, kv_cache, block_size, blocks, lora]
     default: [waiting, running, kv_cache]
   metrics_port:
-    description: Port of the metrics, where it is not the server's own. Triton's is 8002.
+    description: Port of the metrics, where it differs from the server's port. For Triton it is 8002.
     type: int
   request_timeout:
-    description: Seconds that one request may take, its retries included.
+    description: Seconds that one request may take, including its retries.
     type: float
     default: 10
   use_proxy:
-    description: Whether the proxies of the environment are used for O(url) and O(urls).
+    description: Whether to use the proxies of the environment for O(url) and O(urls).
     type: bool
     default: true
 """
@@ -167,8 +167,9 @@ options:
         + r"""
   groups:
     description:
-      - Several sets of servers, each looked at and compared by itself, all at the same time. Instead of the other places.
-      - All other options are the same for all of them.
+      - Several sets of servers, checked in parallel; servers are compared within a set.
+      - Replaces O(url), O(urls), O(service), O(pod), O(gateway) and O(replicas).
+      - All other options apply to every set.
     type: list
     elements: dict
     suboptions:
@@ -177,10 +178,10 @@ options:
         type: str
         required: true
       model:
-        description: Name under which its servers must serve the model. Without it O(model).
+        description: Name under which its servers must serve the model. Defaults to O(model).
         type: str
       signals:
-        description: What its servers must export. Without it O(signals).
+        description: Signals that its servers must export. Defaults to O(signals).
         type: list
         elements: str
         choices: *signals

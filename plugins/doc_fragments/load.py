@@ -12,7 +12,7 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   gateway:
-    description: Instead of O(url), a Gateway of the cluster. Requests go to the address in its status.
+    description: A Gateway of the cluster, instead of O(url). Requests go to the address in its status.
     type: dict
     suboptions:
       namespace:
@@ -24,10 +24,10 @@ options:
         type: str
         required: true
       listener:
-        description: Which of its listeners. The first one by default.
+        description: Name of its listener. The first one by default.
         type: str
   path:
-    description: What goes before C(/v1), where a gateway routes by path.
+    description: Path prefix before C(/v1), where a gateway routes by path.
     type: str
     default: ''
   wait:
@@ -35,16 +35,16 @@ options:
     type: float
     default: 30
   api:
-    description: Which completions to ask for.
+    description: Which completions to request.
     type: str
     choices: [completions, chat_completions]
     default: completions
   arrivals:
-    description: In open loops, V(poisson) for independent arrivals, V(constant) for equal gaps.
+    description: Arrivals in open loops, V(poisson) for independent arrivals, V(constant) for equal gaps.
     type: str
     choices: [poisson, constant]
     default: poisson
   progress_path:
-    description: File to which lines about the progress are appended. Set by the action plugin.
+    description: File to which progress lines are appended. Set by the action plugin.
     type: path
 """

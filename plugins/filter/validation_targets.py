@@ -8,11 +8,11 @@ DOCUMENTATION = r"""
 name: validation_targets
 author:
   - llm_d.inference contributors (@llm-d)
-short_description: Say what of a plan can be validated
+short_description: List what can be validated for a plan
 version_added: 0.1.0
 description:
-  - Takes a plan and returns the objects that must be ready, for M(llm_d.inference.resource_ready), and the services whose routing can be proven,
-    for M(llm_d.inference.routing_proof), with what the scheduling policy of each promises.
+  - Takes a plan and returns the objects that must be ready, for M(llm_d.inference.resource_ready), and the services to validate
+    with M(llm_d.inference.routing_proof), with the promises of the scheduling policy of each.
 options:
   _input:
     description: The plan, from P(llm_d.inference.plan#lookup).
@@ -21,15 +21,14 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Show what is promised of each service
+- name: Show the promises of each service
   ansible.builtin.debug:
     msg: "{{ (lookup('llm_d.inference.plan') | llm_d.inference.validation_targets).services | items2dict(key_name='name', value_name='promises') }}"
 """
 
 RETURN = r"""
 _value:
-  description: Lists C(objects), C(services), C(servers) and C(secured), the C(gateway), what the C(platform) must offer, and what
-    may be C(scaled).
+  description: Lists C(objects), C(services), C(servers), C(secured) and C(scaled), the C(gateway), and the needs of the C(platform).
   type: dict
   sample:
     objects: [{api_version: apps/v1, kind: Deployment, namespace: llm-d, name: llama-8b-epp}]
@@ -47,7 +46,7 @@ from ..plugin_utils.user_file import plain
 
 
 def validation_targets(plan: t.Any) -> dict[str, t.Any]:
-    """What of a plan can be validated."""
+    """The inputs of the modules that validate a plan."""
     if not isinstance(plan, dict) or "services" not in plan:
         raise AnsibleFilterError("validation_targets takes a plan")
     facts = plain(plan)
@@ -55,13 +54,13 @@ def validation_targets(plan: t.Any) -> dict[str, t.Any]:
     policies = [expected_behavior(yaml.load(service["scheduler"]["config"], Loader=loader), facts["release"]["name"]) for service in facts["services"]]
     asked = ("name", "model", "signals", "replicas")
     return {
-        "objects": verdicts.objects(facts),
-        "services": [{**target, **kept} for target, kept in zip(verdicts.targets(facts), policies)],
+        "objects": verdicts.required_objects(facts),
+        "services": [{**target, **kept} for target, kept in zip(verdicts.targets(facts), policies, strict=True)],
         "gateway": verdicts.gateway(facts),
         "servers": [{key: group[key] for key in asked} for group in verdicts.servers(facts)],
-        "secured": verdicts.secured(facts),
-        "platform": verdicts.platform(facts),
-        "scaled": verdicts.scaled(facts),
+        "secured": verdicts.security_services(facts),
+        "platform": verdicts.platform_needs(facts),
+        "scaled": verdicts.autoscaled_services(facts),
     }
 
 

@@ -8,10 +8,10 @@ DOCUMENTATION = r"""
 name: verdict
 author:
   - llm_d.inference contributors (@llm-d)
-short_description: Judge a running stack from what was seen of it
+short_description: Judge a running stack from the results of its checks
 version_added: 0.1.0
 description:
-  - Takes a plan and the registered results of the looks of P(llm_d.inference.validation#role), and returns the verdict, which is what that role writes
+  - Takes a plan and the registered results of the checks of P(llm_d.inference.validation#role), and returns the verdict, which that role writes
     to C(verdict.json).
   - A result that is missing, or of a task that failed as a whole, is a failed claim.
 options:
@@ -21,8 +21,8 @@ options:
     required: true
   looks:
     description:
-      - The registered results, by what was looked at, C(platform), C(objects), C(warmup), C(routing), C(schedulers), C(servers), C(security) and
-        C(performance), and the C(time) for a verdict without a proof.
+      - The registered results of the checks, C(platform), C(objects), C(warmup), C(routing), C(schedulers), C(servers), C(security) and
+        C(performance), and the C(time) for a verdict without C(routing).
     type: dict
     required: true
 """
@@ -30,7 +30,7 @@ options:
 EXAMPLES = r"""
 - name: Show the verdict
   ansible.builtin.debug:
-    msg: "{{ lookup('llm_d.inference.plan') | llm_d.inference.verdict({'objects': ready, 'routing': proof}) }}"
+    msg: "{{ lookup('llm_d.inference.plan') | llm_d.inference.verdict({'objects': ready, 'routing': routing}) }}"
 """
 
 RETURN = r"""
@@ -43,7 +43,7 @@ _value:
     endpoint: http://10.96.0.20
     endpoints: [{name: llama-8b, url: "http://10.96.0.20", model: meta-llama/Llama-3.1-8B-Instruct, host_header: null}]
     claims:
-      - {id: llama-8b/counted, group: scheduler, ok: false, evidence: "10 requests sent, ...", remedy: "look whether other clients ...", seconds: 0.05}
+      - {id: llama-8b/counted, group: scheduler, ok: false, evidence: "10 requests sent, ...", remedy: "check whether other clients ...", seconds: 0.05}
     not_checked: [{id: llama-8b/spread, why: there is one replica}]
     versions: {collection: 0.1.0, release: scheduler-0.7, kubernetes: v1.34.4}
 """

@@ -11,7 +11,7 @@ author:
 short_description: Show a verdict as a web page
 version_added: 0.1.0
 description:
-  - Takes a verdict and returns an HTML page with each claim, its evidence, its remedy and the time it took. It needs neither network nor script.
+  - Takes a verdict and returns an HTML page with each claim, its evidence, its remedy and the time it took. It has no scripts or external resources.
 options:
   _input:
     description: The verdict, from P(llm_d.inference.verdict#filter).

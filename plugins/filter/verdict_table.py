@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 name: verdict_table
 author:
   - llm_d.inference contributors (@llm-d)
-short_description: Show a verdict to people
+short_description: Show a verdict as text
 version_added: 0.1.0
 description:
   - Takes a verdict and returns lines of text, one for each claim, then the outcome, then a C(curl) line for each endpoint.
@@ -48,7 +48,7 @@ from ..module_utils.validation import verdict as verdicts
 
 
 def verdict_table(found: t.Any, failed: bool = False) -> list[str]:
-    """A verdict as lines for people."""
+    """The lines of a verdict."""
     if not isinstance(found, dict) or "claims" not in found:
         raise AnsibleFilterError("verdict_table takes a verdict")
     return claims.failures(found["claims"]) if failed else verdicts.table(found)

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: platform_proof
-short_description: Claim that the cluster below a stack is what the stack needs
+short_description: Validate that the cluster meets the needs of a stack
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Looks at the version of the cluster, at the definitions that are known there, at the controller of the gateway, and at what this account may do.
-  - The checks are those of M(llm_d.inference.cluster_preflight), of a cluster where nothing is left to be installed. Writes nothing.
-  - What this account may not read is not claimed.
+  - Checks the version of the cluster, its CRDs, the controller of the gateway, and the permissions of this account.
+  - The checks are those of M(llm_d.inference.cluster_preflight), for a cluster with nothing left to install. Read-only.
+  - What this account has no permission to read is not claimed.
 options:
   needs:
-    description: What is needed, as C(platform) of P(llm_d.inference.validation_targets#filter).
+    description: The needs of the stack, as C(platform) of P(llm_d.inference.validation_targets#filter).
     type: dict
     required: true
   services:
     description:
       - The model services, each with its C(name) and the names of its C(deployments) in C(needs.namespace).
-      - Where there is an autoscaler on one of them, it is claimed to work, whoever has put it there.
+      - An autoscaler of one of them, whoever created it, is claimed to work.
     type: list
     elements: dict
     default: []
@@ -43,7 +43,7 @@ options:
         elements: str
         default: []
   wait:
-    description: Seconds to wait until the autoscalers of O(services[].autoscaled) act.
+    description: Seconds to wait until the autoscalers of O(services[].autoscaled) work.
     type: float
     default: 0
 extends_documentation_fragment:
@@ -54,13 +54,13 @@ requirements:
   - kubernetes >= 24.2.0
 attributes:
   check_mode:
-    description: Looks at nothing, since nothing was applied.
+    description: Checks nothing, since nothing was applied.
 seealso:
   - module: llm_d.inference.cluster_preflight
 """
 
 EXAMPLES = r"""
-- name: Look at the cluster below the stack
+- name: Check the cluster under the stack
   llm_d.inference.platform_proof:
     needs: "{{ (lookup('llm_d.inference.plan') | llm_d.inference.validation_targets).platform }}"
 """
@@ -68,19 +68,19 @@ EXAMPLES = r"""
 RETURN = r"""
 claims:
   description:
-    - The claims C(platform/kubernetes), C(platform/definitions), C(platform/controller) and C(platform/rights), those that the needs are about.
-    - C(NAME/scaling) of each service that is scaled.
+    - The claims C(platform/kubernetes), C(platform/definitions), C(platform/controller) and C(platform/rights), as far as the needs concern them.
+    - C(NAME/scaling) for each service with an autoscaler.
   returned: success, when not in check mode
   type: list
   elements: dict
   sample:
     - {id: platform/kubernetes, ok: true, evidence: Kubernetes v1.34.4, remedy: "", seconds: 0.1}
 not_checked:
-  description: What was not claimed, and why.
+  description: What was not checked, and why.
   returned: success, when not in check mode
   type: list
   elements: dict
-  sample: [{id: platform/rights, why: "the account system:serviceaccount:ci:viewer only looks: it may write nothing of this plan"}]
+  sample: [{id: platform/rights, why: "the account system:serviceaccount:ci:viewer is read-only: it can create or change nothing of this plan"}]
 """
 
 import time
@@ -95,8 +95,8 @@ from ..module_utils.validation import autoscaler_claims
 from ..module_utils.validation.platform_claims import FACTS, judge
 
 
-def scaled(cluster, namespace, services, wait):
-    """Claims about autoscalers, and why there are none where this account may not see them. `wait`: seconds until those of the plan must act."""
+def autoscaler_claims_of(cluster, namespace, services, wait):
+    """(claims, not checked) about autoscalers. `wait`: seconds until those of the plan must work. Raises ClusterError."""
     start = time.monotonic()
     ours = {f"{service['name']}/scaling" for service in services if service["autoscaled"]}
     while True:
@@ -105,9 +105,9 @@ def scaled(cluster, namespace, services, wait):
         except ApiError as error:
             if error.status != 403:
                 raise
-            return [], [{"id": f"{service['name']}/scaling", "why": "this account may not list autoscalers"} for service in services]
+            return [], [{"id": f"{service['name']}/scaling", "why": "this account has no permission to list autoscalers"} for service in services]
         claims = autoscaler_claims.judge(dicts(found.get("items")), services, time.monotonic() - start)
-        # A new one has not looked at its metrics yet.
+        # A new autoscaler reports no conditions until it has read its metrics.
         if not any(entry["id"] in ours and not entry["ok"] for entry in claims) or time.monotonic() - start >= wait:
             return claims, []
         time.sleep(min(1.0, max(0.0, start + wait - time.monotonic())))
@@ -136,7 +136,7 @@ def main() -> None:
         cluster = connect(module)
         facts = collect(cluster, needs, FACTS)
         claims, skipped = judge(facts, needs, time.monotonic() - start)
-        more, left = scaled(cluster, needs["namespace"], module.params["services"], module.params["wait"])
+        more, left = autoscaler_claims_of(cluster, needs["namespace"], module.params["services"], module.params["wait"])
     except ClusterError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, claims=claims + more, not_checked=skipped + left)

@@ -6,21 +6,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: routing_proof
-short_description: Prove with traffic that requests are scheduled as promised
+short_description: Validate with traffic how requests are scheduled
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Sends a few short requests through a gateway, to many model services at once, and judges what comes back.
-  - Claims, for each service, that completions answer, whole and streamed; that every answer passed the endpoint picker; that
-    the picker's own counters moved by exactly the number of requests sent; that it knows all servers, that the planned plugins ran, and that those
-    servers answered which it picked.
-  - Claims as well what the scheduling policy promises, and nothing else of that kind, see O(services[].promises).
-  - Prefixes are new in each run, so that each run proves anew. The number of requests and the time are bounded.
-  - Other traffic at the same time breaks the exact counts, and may break the stickiness.
+  - Sends a few short requests through a gateway, to many model services in parallel, and judges the answers.
+  - Claims for each service that completions succeed, whole and streamed; that every answer passed the endpoint picker; that
+    the picker's counters increased by exactly the number of requests sent; that it knows all servers; that the planned plugins ran; and that the
+    servers that answered are those it picked.
+  - Also claims what the scheduling policy promises, see O(services[].promises).
+  - Prefixes are new in each run, so that no run depends on the caches of an earlier one. The number of requests and the time are bounded.
+  - Other traffic at the same time breaks the exact counts, and can break V(sticky).
 options:
   gateway:
-    description: The Gateway whose address the services are asked at, unless they have a O(services[].url).
+    description: The Gateway whose address requests are sent to, for services without O(services[].url).
     type: dict
     suboptions:
       namespace:
@@ -35,13 +35,13 @@ options:
         description: Name of the listener; the first one by default.
         type: str
   services:
-    description: The model services to prove.
+    description: The model services to validate.
     type: list
     elements: dict
     required: true
     suboptions:
       name:
-        description: Name of the service, the start of the claims' ids.
+        description: Name of the service, the start of the claim ids.
         type: str
         required: true
       model:
@@ -49,10 +49,10 @@ options:
         type: str
         required: true
       url:
-        description: Address to ask at. The address of O(gateway) by default.
+        description: Address to send requests to. The address of O(gateway) by default.
         type: str
       address:
-        description: The Service to ask at, where there is no gateway.
+        description: The Service to send requests to, where there is no gateway.
         type: dict
         suboptions:
           namespace:
@@ -71,49 +71,49 @@ options:
         description: Prefix of the path, behind the address of O(gateway).
         type: str
       host_header:
-        description: Host name to ask for, where the gateway routes by host name.
+        description: Host header of requests, where the gateway routes by host name.
         type: str
       api:
-        description: Which completions to ask for.
+        description: Which completions to request.
         type: str
         choices: [completions, chat_completions]
         default: completions
       promises:
         description:
-          - What the scheduling policy promises of a service whose servers are idle.
-          - V(sticky) that requests with one shared prefix go to one server, which takes it from its cache; V(spread) that requests with different
-            prefixes reach more than one; V(roam) that even those with one prefix do.
-          - V(follow) that a prompt which a server was asked directly leads to that server, by its KV events; V(split) that new prompts are prefilled by
-            prefill servers; V(avoid) that new prompts stay away from a server where requests wait. For that one server is asked directly for more answers
-            than it gives at a time, see O(services[].max_num_seqs).
+          - What the scheduling policy promises for a service with idle servers.
+          - V(sticky), requests with one shared prefix go to one server, which serves it from its cache; V(spread), requests with different
+            prefixes reach more than one server; V(roam), even requests with one prefix do.
+          - V(follow), a prompt that was sent to a server directly is then routed to that server, by its KV events; V(split), new prompts are prefilled by
+            prefill servers; V(avoid), new prompts avoid a server with waiting requests. For V(avoid) one server gets more requests directly
+            than it processes concurrently, see O(services[].max_num_seqs).
         type: list
         elements: str
         choices: [sticky, spread, roam, follow, split, avoid]
         default: [sticky, spread]
       plugins:
-        description: Plugins that every request must pass, by extension point, C(Filter), C(Scorer) and C(Picker). Without it this is not claimed.
+        description: Plugins that run for every request, by extension point, C(Filter), C(Scorer) and C(Picker). Without it this is not claimed.
         type: dict
       sometimes:
-        description: Plugins that some requests pass, like O(services[].plugins).
+        description: Plugins that run for some requests, in the form of O(services[].plugins).
         type: dict
       cold_tokens:
-        description: Prompts of up to so many uncached tokens are not split. With longer ones than the proof sends, V(split) is not claimed.
+        description: Number of uncached tokens up to which a prompt is not split. V(split) is not claimed where it exceeds the prompts of this module.
         type: int
         default: 0
       max_num_seqs:
-        description: Requests that one server works on at a time. Without it, or with more than 16, V(avoid) is not claimed.
+        description: Requests that one server processes concurrently. Without it, or above 16, V(avoid) is not claimed.
         type: int
       events_wait:
         description:
-          - Seconds to wait for KV events, for V(follow). A server that has just started connects a little later, and one that dials the endpoint picker stays
-            with the one before until that has gone.
+          - Seconds to wait for KV events, for V(follow). A server connects some time after it has started, and one that connects to the endpoint picker
+            stays with the previous one until that has ended.
         type: float
         default: 15
       endpoints:
-        description: Number of servers that the picker must know, of all roles. Without it this is not claimed.
+        description: Number of servers of all roles that the picker must know. Without it this is not claimed.
         type: int
       servers:
-        description: The servers themselves, asked through the API server for V(follow) and V(split).
+        description: The servers, reached through the API server for V(follow), V(split) and V(avoid).
         type: dict
         suboptions:
           namespace:
@@ -121,13 +121,13 @@ options:
             type: str
             required: true
           groups:
-            description: Equal ones, by C(role), which is C(decode) or C(prefill), with C(labels) and C(port).
+            description: Groups of equal servers, by C(role), C(decode) or C(prefill), with C(labels) and C(port).
             type: list
             elements: dict
             required: true
             suboptions:
               role:
-                description: What they do.
+                description: Their role.
                 type: str
                 required: true
               labels:
@@ -140,18 +140,18 @@ options:
                 required: true
       replicas:
         description:
-          - Number of servers. With one there is nothing to choose from, so stickiness and spread are not claimed.
+          - Number of servers. With one server there is no choice, so V(sticky) and V(spread) are not claimed.
           - Without it, the number that the picker knows.
         type: int
       metrics:
-        description: The endpoint picker's metrics. Without them its counters cannot be claimed, which is a failed claim.
+        description: The endpoint picker's metrics. Without them C(counted) is a failed claim.
         type: dict
         suboptions:
           namespace:
             description: Namespace of the picker's pods, which are reached through the API server.
             type: str
           labels:
-            description: Labels of the picker's pods. All of them are read, and what they count is added up.
+            description: Labels of the picker's pods. All of them are read, and their counters are added up.
             type: dict
           port:
             description: Number or name of their metrics port.
@@ -166,12 +166,12 @@ options:
             default: /metrics
           names:
             description:
-              - Names of the series in the picker's release, C(requests), C(scheduler_attempts) and, if wanted, C(ready_endpoints), C(plugin_duration)
+              - Names of the series in the picker's release, C(requests), C(scheduler_attempts) and optionally C(ready_endpoints), C(plugin_duration)
                 and C(disagg_decisions).
             type: dict
             required: true
       api_key:
-        description: Key that the servers ask for. It is never shown.
+        description: API key of the servers. It is never shown.
         type: str
       validate_certs:
         description: Whether the gateway's certificate must be trusted.
@@ -181,21 +181,21 @@ options:
         description: PEM file with the certificates of the authorities to trust.
         type: path
       client_cert:
-        description: PEM file with the certificate to show to the gateway, and with its key unless O(services[].client_key) holds that.
+        description: PEM file with the client certificate, and with its key unless O(services[].client_key) is set.
         type: path
       client_key:
         description: PEM file with the key of O(services[].client_cert), without a password.
         type: path
       use_proxy:
-        description: Whether to honour the environment's proxies.
+        description: Whether to use the proxies of the environment.
         type: bool
         default: true
   wait:
-    description: Seconds to wait until the gateway has an address, and then until a service answers.
+    description: Seconds to wait for an address of the gateway, and then for a service to answer.
     type: float
     default: 60
   settle:
-    description: Seconds to wait until the counters moved.
+    description: Seconds to wait until the counters have increased.
     type: float
     default: 3
   request_timeout:
@@ -207,13 +207,13 @@ options:
     type: int
     default: 6
   spread_requests:
-    description: Number of requests with different prefixes at most; no more are sent once they reached two servers.
+    description: Maximum number of requests with different prefixes; no more are sent once they have reached two servers.
     type: int
     default: 24
   prefix_words:
     description:
-      - Length of a prefix in words, which should make several blocks of the prefix cache; one word is one token or a little more.
-      - Shortened to a quarter of what the model takes, where the server says how much it takes.
+      - Length of a prefix in words, which should fill several blocks of the prefix cache; one word is one token or slightly more.
+      - Limited to a quarter of the maximum length of the model, where the server reports it.
     type: int
     default: 256
 attributes:
@@ -228,7 +228,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Prove the routing of two services behind one gateway
+- name: Validate the routing of two services behind one gateway
   llm_d.inference.routing_proof:
     kubeconfig: /var/lib/llm-d-local/admin.kubeconfig
     gateway:
@@ -263,7 +263,7 @@ ok:
   type: bool
   sample: true
 claims:
-  description: What was looked for, and whether it held.
+  description: The claims.
   returned: always
   type: list
   elements: dict
@@ -271,7 +271,7 @@ claims:
     - id: llama-8b/counted
       ok: false
       evidence: "14 requests sent, the endpoint picker's counters moved: requests by 17, scheduler_attempts by 17"
-      remedy: look whether other clients sent requests at the same time, and validate without them
+      remedy: check whether other clients sent requests at the same time, and validate without them
       seconds: 0.05
   contains:
     id:
@@ -280,19 +280,19 @@ claims:
           C(follow), C(split), C(avoid); or C(gateway/programmed).
       type: str
     ok:
-      description: Whether it held.
+      description: Whether it holds.
       type: bool
     evidence:
-      description: What was seen.
+      description: What was observed.
       type: str
     remedy:
-      description: What to do when it did not hold, else empty.
+      description: What to do where it does not hold, else empty.
       type: str
     seconds:
       description: Time it took.
       type: float
 not_checked:
-  description: What was not claimed, and why.
+  description: What was not checked, and why.
   returned: always
   type: list
   elements: dict
@@ -315,16 +315,16 @@ endpoints:
       description: Name of the service.
       type: str
     url:
-      description: Address to ask at, without C(/v1).
+      description: Address of requests, without C(/v1).
       type: str
     model:
       description: Name of the model.
       type: str
     host_header:
-      description: Host name to ask for.
+      description: Host header of requests.
       type: str
 observations:
-  description: All that was seen of each service, the raw matter of the claims.
+  description: The observations of each service, from which the claims are made.
   returned: always, except in check mode
   type: list
   elements: dict
@@ -335,12 +335,12 @@ observations:
       sticky: {sent: 6, source: x-inference-pod, servers: {llama-8b-decode-7d4b9c-x2x9p: 6}}
       counters: {sent: 10, moved: {requests: 10, scheduler_attempts: 10}}
 kubernetes:
-  description: Version of the API server, null when it was not asked.
+  description: Version of the API server, null when it was not read.
   returned: always, except in check mode
   type: str
   sample: v1.34.4
 time:
-  description: When the proof began, UTC.
+  description: When the validation started, UTC.
   returned: always, except in check mode
   type: str
   sample: "2026-11-21T08:00:00Z"
@@ -357,7 +357,7 @@ from ..module_utils.http import tls
 from ..module_utils.http.transport import UrlTransport
 from ..module_utils.k8s import client
 from ..module_utils.validation import claims
-from ..module_utils.validation.routing_probe import Limits
+from ..module_utils.validation.probe_traffic import ProbeLimits
 from ..module_utils.validation.routing_proof import Proof, needs_cluster
 
 METRICS = {
@@ -424,7 +424,7 @@ SPEC = {
 
 
 def problems(params: dict) -> list[str]:
-    """What is wrong with the options, all at once."""
+    """The errors in the options."""
     found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "prefix_words") if params[name] <= 0]
     found += [f"{name}: {params[name]} must be 2 or more" for name in ("sticky_requests", "spread_requests") if params[name] < 2]
     for index, service in enumerate(params["services"]):
@@ -439,9 +439,9 @@ def problems(params: dict) -> list[str]:
     return found
 
 
-def limits(params: dict) -> Limits:
-    """The options that bound the proof."""
-    return Limits(
+def limits(params: dict) -> ProbeLimits:
+    """The bounds that the options set."""
+    return ProbeLimits(
         sticky=params["sticky_requests"],
         spread_min=min(4, params["spread_requests"]),
         spread_max=params["spread_requests"],
@@ -459,17 +459,17 @@ def main() -> None:
         module.fail_json(msg="; ".join(found))
     if module.check_mode:
         skipped = [{"id": service["name"], "why": "check mode"} for service in module.params["services"]]
-        module.exit_json(changed=False, claims=[], not_checked=skipped, msg="check mode: nothing was sent, nothing is proven")
+        module.exit_json(changed=False, claims=[], not_checked=skipped, msg="check mode: nothing was sent, nothing is validated")
     connection = None
     if needs_cluster(module.params):
         try:
             connection = client.connect(module)
-        except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
+        except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people
             module.fail_json(msg=str(error))
     proof = Proof(module.params, connection, limits(module.params)).run()
     if proof["ok"]:
         module.exit_json(changed=False, **proof)
-    module.fail_json(msg="\n".join(claims.failures(proof["claims"])) or "nothing was proven: there is no service", **proof)
+    module.fail_json(msg="\n".join(claims.failures(proof["claims"])) or "nothing was validated: there is no service", **proof)
 
 
 if __name__ == "__main__":

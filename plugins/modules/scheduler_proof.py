@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: scheduler_proof
-short_description: Wait until endpoint pickers run their configuration, and prove it
+short_description: Wait until endpoint pickers run their configuration, and verify it
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Waits until the Deployment of every endpoint picker has rolled, and reads in the log of every pod which configuration it has loaded.
-  - Fails at once with the endpoint picker's own words when one of them ends because of its configuration. Writes nothing.
+  - Waits until the Deployment of every endpoint picker is rolled out, and reads from the log of every pod which configuration it has loaded.
+  - Fails at once, with the error from its log, when an endpoint picker ends because of its configuration. Read-only.
 options:
   namespace:
     description: Namespace of the endpoint pickers.
@@ -36,11 +36,11 @@ requirements:
   - PyYAML
 attributes:
   check_mode:
-    description: Looks at nothing, since nothing was applied.
+    description: Checks nothing, since nothing was applied.
 """
 
 EXAMPLES = r"""
-- name: Prove what the endpoint picker runs
+- name: Verify the configuration of an endpoint picker
   llm_d.inference.scheduler_proof:
     namespace: llm-d
     configurations:
@@ -49,7 +49,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 schedulers:
-  description: The proof of each endpoint picker, C(by) its V(log), or by its V(readiness) where the log is gone.
+  description: The evidence for each endpoint picker, C(by) its V(log), or by its V(readiness) where the log is no longer available.
   returned: success, when not in check mode
   type: list
   elements: dict
@@ -58,11 +58,11 @@ schedulers:
       pods: [{pod: sim-epp-5d9c7, by: log, line: '{"msg":"loaded configuration from file/text successfully"}'}]
 seconds:
   description: How long it took.
-  returned: when the endpoint pickers were looked at
+  returned: when the endpoint pickers were checked
   type: float
   sample: 0.1
 failures:
-  description: The endpoint pickers that do not run their configuration, with the C(error), and the C(culprit), which is what they say themselves.
+  description: The endpoint pickers that do not run their configuration, with the C(error), and as C(culprit) the line of their log.
   returned: on failure
   type: list
   elements: dict
@@ -78,12 +78,12 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.validation.rollout import Target, checksum, settle
+from ..module_utils.validation.rollout import RolloutTarget, checksum, settle
 
 try:
     import yaml
 except ImportError:
-    # the kubernetes library needs it too, so connect() has said so before it is used
+    # the kubernetes library requires it too, so connect() fails before it is used
     yaml = None
 
 
@@ -105,15 +105,19 @@ def main() -> None:
     try:
         cluster = connect(module)
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        wanted = [(Target(namespace, name, name, ""), checksum(config), yaml.load(config, Loader=loader)) for name, config in configurations.items()]
+        wanted = [(RolloutTarget(namespace, name, name, ""), checksum(config), yaml.load(config, Loader=loader)) for name, config in configurations.items()]
         outcomes = settle(cluster, wanted, module.params["timeout"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     seconds = round(time.monotonic() - start, 3)
-    failures = [{"name": name, "error": outcome.error, "culprit": outcome.culprit} for name, outcome in zip(configurations, outcomes) if outcome.error]
+    failures = [
+        {"name": name, "error": outcome.error, "culprit": outcome.culprit} for name, outcome in zip(configurations, outcomes, strict=True) if outcome.error
+    ]
     if failures:
         module.fail_json(msg="\n".join(f"{namespace}/{item['name']}: {item['error']}" for item in failures), failures=failures, seconds=seconds)
-    module.exit_json(changed=False, schedulers=[{"name": name, "pods": outcome.pods} for name, outcome in zip(configurations, outcomes)], seconds=seconds)
+    module.exit_json(
+        changed=False, schedulers=[{"name": name, "pods": outcome.pods} for name, outcome in zip(configurations, outcomes, strict=True)], seconds=seconds
+    )
 
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ from ..module_utils.epp.config.resolve import KEYS
 from ..module_utils.epp.explain.answer import answer, missing_in_deployment, refusal
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.validation.rollout import Rollout, State, Target, checksum, settle
+from ..module_utils.validation.rollout import Rollout, RolloutTarget, State, checksum, settle
 
 BLOCK = {
     "preset": {"type": "str"},
@@ -269,7 +269,7 @@ def argument_spec() -> dict[str, t.Any]:
     }
 
 
-def bring(cluster: Cluster, target: Target, built: Built, timeout: float, check: bool) -> dict[str, t.Any]:
+def bring(cluster: Cluster, target: RolloutTarget, built: Built, timeout: float, check: bool) -> dict[str, t.Any]:
     """Apply a configuration to a running endpoint picker, or restore the previous one; returns the result of the module."""
     rollout = Rollout(cluster, target)
     before = rollout.read()
@@ -312,7 +312,7 @@ def failure(message: str) -> dict[str, t.Any]:
     return {"failed": True, "msg": message, "changed": False}
 
 
-def difference(target: Target, before: State, after: State) -> dict[str, str]:
+def difference(target: RolloutTarget, before: State, after: State) -> dict[str, str]:
     """The diff of two states."""
     header = f"ConfigMap {target.namespace}/{target.config_map} {target.key}"
     return {"before_header": header, "after_header": header, "before": before.config or "", "after": after.config or ""}
@@ -335,7 +335,7 @@ def main() -> None:
     if params["target"] is None:
         module.exit_json(changed=False, **result)
     given = params["target"]
-    target = Target(given["namespace"], given["name"], given["config_map"] or given["name"], given["key"])
+    target = RolloutTarget(given["namespace"], given["name"], given["config_map"] or given["name"], given["key"])
     try:
         applied = bring(connect(module), target, built, params["timeout"], module.check_mode)
     except ClusterError as exc:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: security_proof
-short_description: Claim that endpoint pickers can do what they need and no more, and that pods run without privileges
+short_description: Validate the permissions of endpoint pickers and the privileges of pods
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Asks the API server what the account of each endpoint picker may do, and looks at the pods that run.
-  - What this account may not ask about is not checked, and told as such. Writes nothing.
+  - Asks the API server for the permissions of the account of each endpoint picker, and checks the running pods.
+  - What this account has no permission to check is returned in RV(not_checked). Read-only.
 options:
   namespace:
     description: Namespace of the services.
@@ -26,7 +26,7 @@ options:
     required: true
     suboptions:
       name:
-        description: Name of the service, with which the claims begin.
+        description: Name of the service, the start of the claim ids.
         type: str
         required: true
       account:
@@ -34,12 +34,12 @@ options:
         type: str
         required: true
       rules:
-        description: Rules of a Role, with what it needs.
+        description: The permissions that it needs, as rules of a Role.
         type: list
         elements: dict
         required: true
       selectors:
-        description: Labels of the pods to look at.
+        description: Labels of the pods to check.
         type: list
         elements: dict
         required: true
@@ -51,11 +51,11 @@ requirements:
   - kubernetes >= 24.2.0
 attributes:
   check_mode:
-    description: Looks at nothing, since nothing was applied.
+    description: Checks nothing, since nothing was applied.
 """
 
 EXAMPLES = r"""
-- name: Look at what an endpoint picker may do
+- name: Check the permissions of an endpoint picker
   llm_d.inference.security_proof:
     namespace: llm-d
     services:
@@ -69,14 +69,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 claims:
-  description: The claims, of each service C(rights) and C(unprivileged).
+  description: The claims C(rights) and C(unprivileged) of each service.
   returned: success, when not in check mode
   type: list
   elements: dict
   sample:
-    - {id: llama-8b/rights, ok: false, evidence: "account llm-d/llama-8b-epp may get secrets", remedy: "look for RoleBindings that name it", seconds: 0.1}
+    - {id: llama-8b/rights, ok: false, evidence: "account llm-d/llama-8b-epp may get secrets", remedy: "find the RoleBindings that name it", seconds: 0.1}
 not_checked:
-  description: What could not be looked at, and why.
+  description: What was not checked, and why.
   returned: success, when not in check mode
   type: list
   elements: dict
@@ -87,7 +87,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.validation.security_claims import Look
+from ..module_utils.validation.security_claims import SecurityCheck
 
 
 def main() -> None:
@@ -105,10 +105,10 @@ def main() -> None:
     if module.check_mode:
         module.exit_json(changed=False)
     try:
-        look = Look(connect(module), module.params["namespace"])
+        check = SecurityCheck(connect(module), module.params["namespace"])
     except ClusterError as error:
         module.fail_json(msg=str(error))
-    judged = [look.service(each) for each in module.params["services"]]
+    judged = [check.service(each) for each in module.params["services"]]
     module.exit_json(
         changed=False, claims=[entry for found, _skipped in judged for entry in found], not_checked=[entry for _found, skipped in judged for entry in skipped]
     )

@@ -6,19 +6,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: stack_diagnosis
-short_description: Name what is wrong with a stack, the most probable cause first
+short_description: Find the cause of failures of a stack
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Reads the objects of a deployment, their conditions, events and logs, asks every model server and the gateway for a completion of a token or four,
-    reads the metrics of the endpoint pickers, and compares all of it with the plan and with the failure catalogue.
-  - Returns findings, each with what is wrong, where, the evidence and the remedy, ranked by how probably it is the cause.
-  - Changes nothing, and works on what is left of a broken stack. An API server that does not answer is a finding as well.
-  - What looks like a secret is removed from everything that is returned. Secrets themselves are not read, but for the labels of those that Helm keeps.
+  - Reads the objects of a deployment, their conditions, events and logs, requests a short completion from every model server and through the gateway,
+    reads the metrics of the endpoint pickers, and compares all of it with the plan and with the catalog of known failures.
+  - Returns findings, each with what is wrong, where, the evidence and the remedy, the most probable cause first.
+  - Read-only, and works on a broken stack. An API server that does not answer is a finding as well.
+  - Values that look like secrets are redacted in everything that is returned. Secrets are not read, except the labels of those that Helm creates.
 options:
   plan:
-    description: What was deployed, from P(llm_d.inference.plan#lookup).
+    description: The plan of the deployment, from P(llm_d.inference.plan#lookup).
     type: dict
     required: true
   requests:
@@ -30,7 +30,7 @@ options:
     type: float
     default: 5
   log_lines:
-    description: Lines that are read of the log of a container that is not ready.
+    description: Lines to read from the log of a container that is not ready.
     type: int
     default: 200
 extends_documentation_fragment:
@@ -45,19 +45,19 @@ attributes:
 """
 
 EXAMPLES = r"""
-- name: Find out what is wrong
+- name: Diagnose the stack
   llm_d.inference.stack_diagnosis:
     plan: "{{ lookup('llm_d.inference.plan') }}"
   register: diagnosis
 
-- name: Say it
+- name: Show the findings
   ansible.builtin.debug:
     msg: "{{ diagnosis.lines }}"
 """
 
 RETURN = r"""
 ok:
-  description: Whether nothing is wrong that is known. Notes do not count.
+  description: Whether no known failure was found. Notes do not count.
   returned: always
   type: bool
   sample: false
@@ -84,7 +84,7 @@ findings:
       description: Place in the list.
       type: int
     code:
-      description: Entry of the failure catalogue, see C(docs/troubleshooting.md).
+      description: Code of the failure, as listed in C(docs/troubleshooting.md).
       type: str
     kind:
       description: V(cause), V(suspect), V(symptom) or V(note).
@@ -93,10 +93,10 @@ findings:
       description: What is wrong.
       type: str
     where:
-      description: The objects, the most telling first.
+      description: The objects, the most relevant first.
       type: str
     evidence:
-      description: What was seen.
+      description: What was observed.
       type: list
       elements: str
     remedy:
@@ -129,7 +129,7 @@ release:
   type: str
   sample: scheduler-0.7
 time:
-  description: When it was looked at, UTC.
+  description: When the diagnosis was made, UTC.
   returned: always
   type: str
   sample: "2026-11-21T12:00:00Z"
@@ -139,13 +139,13 @@ seconds:
   type: float
   sample: 2.1
 lines:
-  description: The findings as lines for people.
+  description: The findings as lines of text.
   returned: always
   type: list
   elements: str
   sample: ["most probable cause: the pool selects no pod (InferencePool llm-d/llama-8b)"]
 markdown:
-  description: The findings as a page.
+  description: The findings as Markdown.
   returned: always
   type: str
   sample: "# Diagnosis of llm-d in llm-d"
@@ -163,8 +163,8 @@ from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 
 
-def lacking(plan: dict) -> str:
-    """Why a dictionary is no plan; empty when it is one."""
+def plan_error(plan: dict) -> str:
+    """Why a dictionary is not a plan; empty when it is one."""
     missing = [name for name in ("instance", "namespace", "release", "prerequisites", "gateway", "services") if name not in plan]
     return f"plan lacks {', '.join(missing)}: give lookup('llm_d.inference.plan')" if missing else ""
 
@@ -179,16 +179,16 @@ def main() -> None:
     }
     module = AnsibleModule({**auth_spec(), **spec}, supports_check_mode=True)
     plan = module.params["plan"]
-    wrong = lacking(plan) or ("request_timeout must be more than 0" if module.params["request_timeout"] <= 0 else "")
+    wrong = plan_error(plan) or ("request_timeout must be more than 0" if module.params["request_timeout"] <= 0 else "")
     if wrong:
         module.fail_json(msg=wrong)
     limits = {name: module.params[name] for name in ("request_timeout", "log_lines")}
     limits["requests"] = module.params["requests"] and not module.check_mode
-    start, looked_at, not_read = time.monotonic(), {}, []
+    start, checked, not_read = time.monotonic(), {}, []
     try:
         snap = Collector(connect(module), plan, limits).collect()
         found = report.diagnose(snap)
-        looked_at = {kind: len(items) for kind, items in sorted(snap.objects.items()) if items}
+        checked = {kind: len(items) for kind, items in sorted(snap.objects.items()) if items}
         not_read = [f"{entry['what']}: {entry['message']}" for entry in snap.unread]
     except ClusterError as error:
         found = report.unreachable(one_line(error))
@@ -196,9 +196,9 @@ def main() -> None:
         "instance": plan["instance"],
         "namespace": plan["namespace"],
         "release": plan["release"]["name"],
-        "looked_at": looked_at,
+        "looked_at": checked,
         "not_read": not_read,
-        "time": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "time": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "seconds": round(time.monotonic() - start, 1),
     }
     made = report.report(found, facts)

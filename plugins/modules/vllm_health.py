@@ -11,31 +11,31 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Waits until an OpenAI-compatible server (vLLM, SGLang, TensorRT-LLM, Triton, the llm-d simulator, or a gateway in front of them), or each one of
-    several, is healthy, and fails when that is not so in time.
-  - Climbs a ladder. V(alive) asks C(/health), V(ready) asks whether C(/v1/models) lists the model, V(serving) asks for real
-    completions, one whole and one streamed, and looks inside the stream, where errors come after status 200, V(metrics) asks for the
-    metrics that the scheduler reads.
-  - A green C(/health) alone proves little, since a hung or sleeping engine still answers it.
-  - Servers of one set must serve the same models with the same version and the same block size. Until they do, they are not healthy.
+  - Waits until an OpenAI-compatible server (vLLM, SGLang, TensorRT-LLM, Triton, the llm-d simulator, or a gateway in front of them), or each of
+    several, is healthy, and fails when that takes too long.
+  - Checks one O(level) after the other. V(alive) requests C(/health); V(ready) checks that C(/v1/models) lists the model; V(serving) requests
+    completions, one whole and one streamed, and reads the stream, which can contain errors after status 200; V(metrics) reads the
+    metrics that the scheduler uses.
+  - C(/health) alone is not enough, since a hung or sleeping engine still answers it.
+  - Servers of one set are healthy only if they serve the same models with the same version and the same block size.
 options:
   timeout:
-    description: Seconds to wait in all.
+    description: Seconds to wait.
     type: float
     default: 300
   interval:
-    description: Seconds between two looks.
+    description: Seconds between two checks.
     type: float
     default: 2
   retries:
     description:
-      - How many times a request is tried again, with growing pauses, when nobody answered or the answer was 429, 502, 503 or 504.
-      - There is little need for it, since the next look asks again.
+      - Number of retries of a request, with growing pauses, when there is no answer or the answer is 429, 502, 503 or 504.
+      - Rarely needed, since the next check sends the request again.
     type: int
     default: 0
 attributes:
   check_mode:
-    description: Looks once, does not wait, asks for no completion, and does not fail.
+    description: Checks once, does not wait, requests no completion, and does not fail.
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
@@ -52,7 +52,7 @@ EXAMPLES = r"""
     model: meta-llama/Llama-3.1-8B-Instruct
     timeout: 600
 
-- name: Ask the model's Service, through the API server, whether the model is loaded
+- name: Wait until the model is loaded, through the API server and the model's Service
   llm_d.inference.vllm_health:
     service:
       namespace: llm-d
@@ -79,27 +79,27 @@ EXAMPLES = r"""
 
 RETURN = r"""
 healthy:
-  description: Whether every server is at the wanted level, and no finding stands against them as a set.
+  description: Whether every server has reached O(level), and no finding about the set of servers is a failure.
   returned: always
   type: bool
   sample: true
 level:
-  description: The highest level that held, empty when none did. Of several servers, that of the first one that fails.
+  description: The highest level that was reached, empty when none was. Of several servers, that of the first unhealthy one.
   returned: always
   type: str
   sample: serving
 engine:
-  description: The engine that all servers run, null when they differ or it is not known.
+  description: The engine of all servers, null when they differ or it is unknown.
   returned: always
   type: str
   sample: vllm
 version:
-  description: The version that all servers run, null when they differ or do not say.
+  description: The version of all servers, null when they differ or do not report it.
   returned: always
   type: str
   sample: 0.33.0
 checks:
-  description: The rungs of the last look, in order; the last one is the one that failed, if any did. Of several servers, those of the first one that fails.
+  description: The results of the last check, in order; only the last one can have failed. Of several servers, those of the first unhealthy one.
   returned: always
   type: list
   elements: dict
@@ -113,25 +113,25 @@ checks:
       kind: model
   contains: &check
     name:
-      description: What was looked at.
+      description: Name of the check.
       type: str
     ok:
-      description: Whether it held.
+      description: Whether it passed.
       type: bool
     evidence:
-      description: What was seen.
+      description: What was observed.
       type: str
     ms:
       description: Milliseconds it took.
       type: float
     remedy:
-      description: What to do, when it did not hold.
+      description: What to do where it failed.
       type: str
     kind:
-      description: Short name of the trouble, for programs.
+      description: Kind of the error, for programs.
       type: str
 models:
-  description: The models that the servers list.
+  description: The models that the servers serve.
   returned: always
   type: list
   elements: dict
@@ -141,10 +141,10 @@ models:
       description: Name of the model.
       type: str
     max_model_len:
-      description: Tokens it takes, null when the server does not say.
+      description: Its maximum length in tokens, null when the server does not report it.
       type: int
 metrics:
-  description: What the scheduler reads of the server, by signal, with the name it has there and its value, null when it is missing. Empty below level metrics.
+  description: The metrics that the scheduler reads, by signal, with name and value on the server, null when missing. Empty below level metrics.
   returned: always
   type: dict
   sample: &metrics
@@ -155,7 +155,7 @@ metrics:
     blocks: {name: "vllm:cache_config_info", value: 1024}
     lora: {name: "vllm:lora_requests_info", value: 4}
 servers:
-  description: Each server by itself.
+  description: The result for each server.
   returned: always
   type: list
   elements: dict
@@ -178,19 +178,19 @@ servers:
       description: Whether the Pod is ready; true where no Pod is known.
       type: bool
     healthy:
-      description: Whether it is at the wanted level.
+      description: Whether it has reached O(level).
       type: bool
     level:
-      description: The highest level that held.
+      description: The highest level that was reached.
       type: str
     engine:
-      description: What answers, null when that is not known.
+      description: The engine, null when it is unknown.
       type: str
     version:
-      description: Its version, null when it does not say.
+      description: Its version, null when it does not report it.
       type: str
     models:
-      description: The models it lists.
+      description: The models that it serves.
       type: list
       elements: dict
       contains: *model
@@ -198,7 +198,7 @@ servers:
       description: As RV(metrics).
       type: dict
     notes:
-      description: What is odd about its metrics without being a failure.
+      description: Observations about its metrics that are no failures.
       type: list
       elements: str
     checks:
@@ -207,7 +207,7 @@ servers:
       elements: dict
       contains: *check
 findings:
-  description: Known trouble of the Pods that do not serve, and in what the servers differ from each other.
+  description: Known failures of Pods that do not serve, and differences between the servers.
   returned: always
   type: list
   elements: dict
@@ -219,7 +219,7 @@ findings:
       remedy: finish the rollout; a pool should select servers of one engine and one version
   contains:
     code:
-      description: Entry of the failure catalogue (see C(docs/troubleshooting.md)), or C(mixed_*) and C(slow).
+      description: Code of the failure, as listed in C(docs/troubleshooting.md), or C(mixed_*) or C(slow).
       type: str
     what:
       description: What is wrong.
@@ -228,26 +228,26 @@ findings:
       description: Which servers.
       type: str
     evidence:
-      description: What was seen.
+      description: What was observed.
       type: str
     remedy:
       description: What to do.
       type: str
 waited:
-  description: Seconds until the outcome.
+  description: Seconds until the result.
   returned: always
   type: float
   sample: 12.3
 looks:
-  description: How many times the servers were looked at.
+  description: Number of times the servers were checked.
   returned: always
   type: int
   sample: 7
 msg:
-  description: Why the servers are not at the wanted level, with the remedy. In check mode, that no completion was asked for.
+  description: Why the servers have not reached O(level), with the remedy. In check mode, that no completion was requested.
   returned: on failure and in check mode
   type: str
-  sample: "not serving after 300 s: 3 of 4 servers are there. Remedy: look at the Deployment of the servers"
+  sample: "not serving after 300 s: 3 of 4 servers exist. Remedy: check the Deployment of the servers"
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -262,23 +262,23 @@ def main() -> None:
     spec = {**report.SPEC, **waiting}
     module = AnsibleModule(spec, supports_check_mode=True, **report.RULES)
     params = module.params
-    if wrong := report.mistakes(params):
+    if wrong := report.option_errors(params):
         module.fail_json(msg=wrong)
-    wanted = report.wanted_of(params, completions=not module.check_mode)
+    wanted = report.requirements_of(params, completions=not module.check_mode)
     count = (params["replicas"] or {}).get("count", 1)
     try:
         targets = Targets(params)
         if module.check_mode:
-            found = report.result(targets, report.survey(targets, wanted, count), 0.0, 1)
-            module.exit_json(**found, msg="check mode: looked once, sent no completion")
-        view, waited, looks = health.until(
-            lambda left: report.survey(targets, wanted, count, left), lambda view: view.over, params["timeout"], params["interval"]
+            found = report.result(targets, report.check_all(targets, wanted, count), 0.0, 1)
+            module.exit_json(**found, msg="check mode: checked once, requested no completion")
+        view, waited, looks = health.poll(
+            lambda left: report.check_all(targets, wanted, count, left), lambda view: view.over, params["timeout"], params["interval"]
         )
         found = report.result(targets, view, waited, looks)
-    except Exception as error:  # pylint: disable=broad-except  # a mistake in the options or an unreachable cluster, each one clear line
+    except Exception as error:  # pylint: disable=broad-except  # an error in the options or an unreachable cluster, as one line
         module.fail_json(msg=str(error))
     if not view.healthy:
-        module.fail_json(msg=report.message(view, found, params["level"]), **found)
+        module.fail_json(msg=report.failure_message(view, found, params["level"]), **found)
     module.exit_json(**found)
 
 

@@ -11,17 +11,17 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Looks once at an OpenAI-compatible server (vLLM, SGLang, TensorRT-LLM, Triton, the llm-d simulator, or a gateway in front of them), or at all
-    servers of a set, and returns what it saw. It neither waits nor fails because of what it sees.
-  - Fails only for options that do not fit, and for an API server that it needs and cannot reach.
+  - Checks once an OpenAI-compatible server (vLLM, SGLang, TensorRT-LLM, Triton, the llm-d simulator, or a gateway in front of them), or all servers
+    of a set, and returns the results. It neither waits nor fails because of unhealthy servers.
+  - Fails only for invalid options, and for an API server that it needs and cannot reach.
 options:
   retries:
-    description: How many times a request is tried again, with growing pauses, when nobody answered or the answer was 429, 502, 503 or 504.
+    description: Number of retries of a request, with growing pauses, when there is no answer or the answer is 429, 502, 503 or 504.
     type: int
     default: 2
 attributes:
   check_mode:
-    description: Asks for no completion; all else is the same.
+    description: Requests no completion; otherwise no difference.
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
@@ -32,7 +32,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Look at every server of a model
+- name: Check every server of a model
   llm_d.inference.vllm_health_info:
     replicas:
       namespace: llm-d
@@ -40,11 +40,11 @@ EXAMPLES = r"""
     level: metrics
   register: servers
 
-- name: Say in what they differ
+- name: Show their differences
   ansible.builtin.debug:
     msg: "{{ servers.findings | map(attribute='what') }}"
 
-- name: Look at the servers of two models at once
+- name: Check the servers of two models
   llm_d.inference.vllm_health_info:
     groups:
       - name: llama-8b
@@ -55,7 +55,7 @@ EXAMPLES = r"""
         replicas: {namespace: llm-d, label_selector: llm-d.ai/model-service=qwen}
     level: metrics
 
-- name: Look at Triton, whose metrics are on another port
+- name: Check Triton, which serves metrics on another port
   llm_d.inference.vllm_health_info:
     url: http://triton.example.com:9000
     metrics_port: 8002
@@ -65,7 +65,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 groups:
-  description: For each of O(groups) what is returned of one set. Of one that could not be looked at, only C(name), C(healthy) and C(msg).
+  description: The result for each of O(groups). For one that could not be checked, only C(name), C(healthy) and C(msg).
   returned: with O(groups)
   type: list
   elements: dict
@@ -112,78 +112,45 @@ groups:
       description: As RV(looks).
       type: int
     msg:
-      description: As RV(msg); without servers, why it could not be looked at.
+      description: As RV(msg); without C(servers), why the set could not be checked.
       type: str
 healthy:
-  description: Whether every server is at the wanted level, and no finding stands against them as a set.
+  description: Whether every server has reached O(level), and no finding about a set of servers is a failure.
   returned: always
   type: bool
   sample: true
 level:
-  description: The highest level that held, empty when none did. Of several servers, that of the first one that fails.
+  description: As RV(llm_d.inference.vllm_health#module:level).
   returned: without O(groups)
   type: str
   sample: serving
 engine:
-  description: The engine that all servers run, null when they differ or it is not known.
+  description: As RV(llm_d.inference.vllm_health#module:engine).
   returned: without O(groups)
   type: str
   sample: vllm
 version:
-  description: The version that all servers run, null when they differ or do not say.
+  description: As RV(llm_d.inference.vllm_health#module:version).
   returned: without O(groups)
   type: str
   sample: 0.33.0
 checks:
-  description: The rungs of the last look, in order; the last one is the one that failed, if any did. Of several servers, those of the first one that fails.
+  description: As RV(llm_d.inference.vllm_health#module:checks).
   returned: without O(groups)
   type: list
   elements: dict
-  sample: &checks
-    - {name: health, ok: true, evidence: "GET http://10.96.0.20/health: 200", ms: 2.1, remedy: "", kind: ""}
-    - name: models
-      ok: false
-      evidence: /v1/models lists acme/tiny, not acme/small
-      ms: 3.4
-      remedy: serve 'acme/small' under that name, or ask for one of those
-      kind: model
-  contains: &check
-    name:
-      description: What was looked at.
-      type: str
-    ok:
-      description: Whether it held.
-      type: bool
-    evidence:
-      description: What was seen.
-      type: str
-    ms:
-      description: Milliseconds it took.
-      type: float
-    remedy:
-      description: What to do, when it did not hold.
-      type: str
-    kind:
-      description: Short name of the trouble, for programs.
-      type: str
+  sample: [{name: health, ok: true, evidence: "GET http://10.96.0.20/health: 200", ms: 2.1, remedy: "", kind: ""}]
 models:
-  description: The models that the servers list.
+  description: As RV(llm_d.inference.vllm_health#module:models).
   returned: without O(groups)
   type: list
   elements: dict
-  sample: &models [{id: acme/tiny, max_model_len: 1024}]
-  contains: &model
-    id:
-      description: Name of the model.
-      type: str
-    max_model_len:
-      description: Tokens it takes, null when the server does not say.
-      type: int
+  sample: [{id: acme/tiny, max_model_len: 1024}]
 metrics:
-  description: What the scheduler reads of the server, by signal, with the name it has there and its value, null when it is missing. Empty below level metrics.
+  description: As RV(llm_d.inference.vllm_health#module:metrics).
   returned: without O(groups)
   type: dict
-  sample: &metrics
+  sample:
     waiting: {name: "vllm:num_requests_waiting", value: 0}
     running: {name: "vllm:num_requests_running", value: 1}
     kv_cache: {name: "vllm:kv_cache_usage_perc", value: 0.12}
@@ -191,59 +158,14 @@ metrics:
     blocks: {name: "vllm:cache_config_info", value: 1024}
     lora: {name: "vllm:lora_requests_info", value: 4}
 servers:
-  description: Each server by itself.
+  description: As RV(llm_d.inference.vllm_health#module:servers).
   returned: without O(groups)
   type: list
   elements: dict
   sample:
-    - server: Pod llm-d/llama-8b-decode-5d6c7f-abcde
-      ready: true
-      healthy: true
-      level: metrics
-      engine: vllm
-      version: 0.33.0
-      models: *models
-      metrics: *metrics
-      notes: []
-      checks: *checks
-  contains:
-    server:
-      description: Address of the server, or the Pod or Service.
-      type: str
-    ready:
-      description: Whether the Pod is ready; true where no Pod is known.
-      type: bool
-    healthy:
-      description: Whether it is at the wanted level.
-      type: bool
-    level:
-      description: The highest level that held.
-      type: str
-    engine:
-      description: What answers, null when that is not known.
-      type: str
-    version:
-      description: Its version, null when it does not say.
-      type: str
-    models:
-      description: The models it lists.
-      type: list
-      elements: dict
-      contains: *model
-    metrics:
-      description: As RV(metrics).
-      type: dict
-    notes:
-      description: What is odd about its metrics without being a failure.
-      type: list
-      elements: str
-    checks:
-      description: As RV(checks).
-      type: list
-      elements: dict
-      contains: *check
+    - {server: Pod llm-d/llama-8b-decode-5d6c7f-abcde, ready: true, healthy: true, level: metrics, engine: vllm, version: 0.33.0, notes: []}
 findings:
-  description: Known trouble of the Pods that do not serve, and in what the servers differ from each other.
+  description: As RV(llm_d.inference.vllm_health#module:findings).
   returned: without O(groups)
   type: list
   elements: dict
@@ -253,37 +175,21 @@ findings:
       where: Pod llm-d/a, Pod llm-d/b
       evidence: "0.32.1: Pod llm-d/a; 0.33.0: Pod llm-d/b"
       remedy: finish the rollout; a pool should select servers of one engine and one version
-  contains:
-    code:
-      description: Entry of the failure catalogue (see C(docs/troubleshooting.md)), or C(mixed_*) and C(slow).
-      type: str
-    what:
-      description: What is wrong.
-      type: str
-    where:
-      description: Which servers.
-      type: str
-    evidence:
-      description: What was seen.
-      type: str
-    remedy:
-      description: What to do.
-      type: str
 waited:
-  description: Seconds until the outcome.
+  description: As RV(llm_d.inference.vllm_health#module:waited).
   returned: without O(groups)
   type: float
-  sample: 12.3
+  sample: 0.2
 looks:
-  description: How many times the servers were looked at.
+  description: As RV(llm_d.inference.vllm_health#module:looks).
   returned: without O(groups)
   type: int
-  sample: 7
+  sample: 1
 msg:
-  description: Why the servers as a set are not what they should be. What is wrong with one of them, its RV(servers[].checks) say.
-  returned: when too few of them are there, or they differ, and on failure
+  description: Why the set of servers is not healthy. The C(checks) of each of RV(servers) say what is wrong with it.
+  returned: when servers are missing or differ, and on failure
   type: str
-  sample: 3 of 4 servers are there
+  sample: 3 of 4 servers exist
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -300,23 +206,23 @@ PLACES = (*report.PLACES, "groups")
 RULES = {**report.RULES, "mutually_exclusive": [PLACES], "required_one_of": [PLACES]}
 
 
-def look(params, completions, cluster=None):
-    """One look at one set of servers, as it is returned."""
-    targets, wanted = Targets(params, cluster), report.wanted_of(params, completions)
-    view, waited, looks = health.until(lambda left: report.survey(targets, wanted, (params["replicas"] or {}).get("count", 1)), lambda view: True, 1.0, 1.0)
+def check(params, completions, cluster=None):
+    """The returned values of one check of one set of servers. Raises ValueError and ClusterError."""
+    targets, wanted = Targets(params, cluster), report.requirements_of(params, completions)
+    view, waited, looks = health.poll(lambda left: report.check_all(targets, wanted, (params["replicas"] or {}).get("count", 1)), lambda view: True, 1.0, 1.0)
     found = report.result(targets, view, waited, looks)
     return {**found, "msg": view.wrong} if view.wrong else found
 
 
-def look_at_all(params, groups, completions):
-    """A look at every set at the same time, over one connection. A set that cannot be looked at has a msg instead."""
+def check_sets(params, groups, completions):
+    """The returned values of a parallel check of several sets over one connection. A set that cannot be checked has only a msg."""
     cluster = Targets(params).cluster if groups else None
 
     def one(group):
         try:
-            found = look(group, completions, cluster)
+            found = check(group, completions, cluster)
             return {"name": group["name"], **{key: value for key, value in found.items() if key != "changed"}}
-        except Exception as error:  # pylint: disable=broad-except  # the others have been looked at all the same
+        except Exception as error:  # pylint: disable=broad-except  # the other sets are still returned
             return {"name": group["name"], "healthy": False, "msg": str(error)}
 
     with ThreadPoolExecutor(max_workers=len(groups) or 1) as pool:
@@ -331,11 +237,11 @@ def main() -> None:
     many = params["groups"] is not None
     sets = [{**params, **group, **{key: group[key] or params[key] for key in ("model", "signals")}} for group in params["groups"]] if many else [params]
     for each in sets:
-        if wrong := report.mistakes(each):
+        if wrong := report.option_errors(each):
             module.fail_json(msg=f"{each['name']}: {wrong}" if many else wrong)
     try:
-        found = look_at_all(params, sets, not module.check_mode) if many else look(params, not module.check_mode)
-    except Exception as error:  # pylint: disable=broad-except  # a mistake in the options or an unreachable cluster, each one clear line
+        found = check_sets(params, sets, not module.check_mode) if many else check(params, not module.check_mode)
+    except Exception as error:  # pylint: disable=broad-except  # an error in the options or an unreachable cluster, as one line
         module.fail_json(msg=str(error))
     module.exit_json(**found)
 

@@ -6,20 +6,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: vllm_warmup
-short_description: Put prompts into the prefix cache of every server
+short_description: Fill the prefix cache of every server with prompts
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Sends each prompt once to every server of some model services, past gateway and endpoint picker, and asks for one token of answer, so that the next
-    request that begins with it finds its prefix in the KV cache, whichever server it reaches.
-  - Judges by what the server says that it took from its cache (C(usage.prompt_tokens_details.cached_tokens)). A prompt of which all whole
-    blocks before its last token were there was warm already. Any other has been warmed, which is a change.
-  - A server that does not say so is V(unknown), and nothing has changed there as far as anybody can tell. vLLM says it with
-    C(--enable-prompt-tokens-details); where it leaves the number out, the prompt is sent once more, since some of its releases do so for nought.
-  - Servers are asked at the same time, sixteen at most, each for one prompt after the other. One that gives no answer at all is not asked for the rest.
-  - A cache that stays cold does not fail the task, since the service works all the same. It is a warning, and RV(warm) is false.
-  - A prompt is named by its place and its length, and is never shown.
+  - Sends each prompt once to every server of model services, bypassing gateway and endpoint picker, and requests one output token. The next request
+    that starts with the prompt finds its prefix in the KV cache, whichever server it reaches.
+  - Judges by the cached tokens that a server reports (C(usage.prompt_tokens_details.cached_tokens)). A prompt was warm already if all whole
+    blocks before its last token were cached. Any other has been warmed, which is a change.
+  - A server that does not report cached tokens is V(unknown), which is not reported as a change. vLLM reports them with
+    C(--enable-prompt-tokens-details); where the number is missing, the prompt is sent once more, since some releases omit a count of 0.
+  - Up to sixteen servers are warmed in parallel, each with one prompt after the other. A server that does not answer gets no further prompts.
+  - A cold cache does not fail the task, since the service works without it. It is a warning, and RV(warm) is false.
+  - A prompt is named by its position and its length, and is never shown.
 options:
   services:
     description: The model services.
@@ -36,12 +36,12 @@ options:
         type: str
         required: true
       prompts:
-        description: The prompts. Each has to be longer than O(services[].block_size) bytes, since no token is less than a byte.
+        description: The prompts. Each must be longer than O(services[].block_size) bytes, since a token has at least one byte.
         type: list
         elements: str
         default: []
       config_map:
-        description: A ConfigMap, each of whose values is one more prompt, in the order of its keys.
+        description: A ConfigMap; each of its values is one more prompt, in the order of its keys.
         type: dict
         suboptions:
           namespace:
@@ -54,7 +54,7 @@ options:
             required: true
       api:
         description:
-          - By which requests the prompts are sent. It has to be that of later requests, since a chat template puts something before them.
+          - The API by which the prompts are sent. Later requests must use the same API, since a chat template adds text before them.
           - V(chat_completions) sends a prompt as the system message of a chat, V(completions) as a prompt.
         type: str
         choices: [chat_completions, completions]
@@ -64,11 +64,11 @@ options:
         type: int
         default: 16
       urls:
-        description: Addresses of its servers, each without C(/v1). Not of a gateway, which would pick one of them.
+        description: Addresses of its servers, each without C(/v1). Not that of a gateway, which picks one of them.
         type: list
         elements: str
       replicas:
-        description: Its servers in the cluster, each set reached as O(through) says. Pods that are about to go are left out.
+        description: Its servers in the cluster, reached as O(through) says. Pods that are being deleted are left out.
         type: list
         elements: dict
         suboptions:
@@ -77,44 +77,44 @@ options:
             type: str
             required: true
           service:
-            description: Name of the Service whose Pods these are.
+            description: Name of the Service that selects the Pods.
             type: str
           label_selector:
             description: Labels of the Pods, such as V(llm-d.ai/model-service=llama-8b).
             type: str
           port:
-            description: Number or name of the port. Left out, it is the Service's target port, or the first port that each Pod declares.
+            description: Number or name of the port. Defaults to the Service's target port, or the first port that each Pod declares.
             type: str
           scheme:
-            description: What the server speaks.
+            description: Protocol of the server.
             type: str
             choices: [http, https]
             default: http
           count:
-            description: At least so many servers must be there.
+            description: Minimum number of servers.
             type: int
             default: 1
   through:
     description:
-      - How O(services[].replicas) are reached.
-      - V(proxy) is the API server's HTTP proxy, which keeps O(api_key) and O(host_header) for itself and looks at no certificate.
-      - V(port_forward) forwards a port of the Pod for each request. It needs the rights to C(get) and C(create) C(pods/portforward).
+      - How to reach O(services[].replicas).
+      - V(proxy) is the API server's HTTP proxy, which does not pass on O(api_key) and O(host_header) and verifies no certificate.
+      - V(port_forward) forwards a port of the Pod for each request. It requires permission to C(get) and C(create) C(pods/portforward).
     type: str
     choices: [proxy, port_forward]
     default: proxy
   request_timeout:
-    description: Seconds that one prompt may take at one server.
+    description: Seconds that one prompt may take on one server.
     type: float
     default: 60
   use_proxy:
-    description: Whether the proxies of the environment are used for O(services[].urls).
+    description: Whether to use the proxies of the environment for O(services[].urls).
     type: bool
     default: true
 attributes:
   check_mode:
-    description: Sends nothing, and says so. Only a request can tell whether a prompt is in a cache, and it would put it there.
+    description: Sends nothing, and says so. Only a request can tell whether a prompt is cached, and it would cache it.
   diff_mode:
-    description: A KV cache has no text that could be compared.
+    description: A KV cache has no text to compare.
     support: none
 extends_documentation_fragment:
   - llm_d.inference.attributes
@@ -137,7 +137,7 @@ EXAMPLES = r"""
           - namespace: llm-d
             label_selector: llm-d.ai/model-service=llama-8b
 
-- name: Warm up servers outside of a cluster, and fail where that did not work
+- name: Warm up servers outside a cluster, and fail where that did not work
   llm_d.inference.vllm_warmup:
     services:
       - name: qwen
@@ -151,12 +151,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 warm:
-  description: Whether every prompt lies in the cache of every server now. False as well where a server does not tell.
+  description: Whether every server has every prompt in its cache. Also false where a server does not report it.
   returned: always, except in check mode
   type: bool
   sample: true
 services:
-  description: Each service by itself.
+  description: The result for each service.
   returned: always, except in check mode
   type: list
   elements: dict
@@ -172,7 +172,7 @@ services:
               state: warmed
               tokens: 296
               cached: 0
-              evidence: "prompts[0] (1312 characters): 0 of 296 tokens were in the cache, where 288 could have been"
+              evidence: "prompts[0] (1312 characters): 0 of 296 tokens were cached, of 288 that can be"
               remedy: ""
   contains:
     name:
@@ -182,13 +182,13 @@ services:
       description: As RV(warm).
       type: bool
     wrong:
-      description: What is wrong with the service as a whole, such as servers that are missing, else empty.
+      description: An error about the service as a whole, such as missing servers, else empty.
       type: str
     remedy:
-      description: What to do about that.
+      description: What to do about the error.
       type: str
     servers:
-      description: Each server by itself.
+      description: The result for each server.
       type: list
       elements: dict
       contains:
@@ -196,29 +196,29 @@ services:
           description: Address of the server, or the Pod.
           type: str
         prompts:
-          description: Each prompt by itself.
+          description: The result for each prompt.
           type: list
           elements: dict
           contains:
             prompt:
-              description: Where the prompt stands, and how long it is.
+              description: Position and length of the prompt.
               type: str
             state:
               description:
-                - V(warm), it was in the cache; V(warmed), it was not, and is now; V(short), it does not fill a block, so that it cannot be kept;
-                  V(unknown), the server does not say; V(failed), there was no good answer.
+                - V(warm), it was cached; V(warmed), it was not cached and is now; V(short), it does not fill a block, so that it cannot be cached;
+                  V(unknown), the server does not report cached tokens; V(failed), there was no valid answer.
               type: str
             tokens:
-              description: Its tokens, with those of the chat template. Null where the server does not say.
+              description: Its tokens, with those of the chat template. Null where the server does not report them.
               type: int
             cached:
-              description: How many of them the server took from its cache. Null where it does not say.
+              description: Number of them that came from the cache. Null where the server does not report it.
               type: int
             evidence:
-              description: What was seen, where it was not warm.
+              description: What was observed, where it was not warm.
               type: str
             remedy:
-              description: What to do, where it cannot be warmed.
+              description: What to do where it cannot be warmed.
               type: str
 seconds:
   description: How long it took.
@@ -233,13 +233,13 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.http import tls
-from ..module_utils.inference import report, warm_answers
+from ..module_utils.inference import report, warmup_states
 from ..module_utils.inference.warmup import Warmup
 
 SERVICE = {
     "name": {"type": "str", "required": True},
     "model": {"type": "str", "required": True},
-    # not secret, but long, and the user's own
+    # not secret, but long, and the user's own text
     "prompts": {"type": "list", "elements": "str", "default": [], "no_log": True},
     "config_map": {"type": "dict", "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}},
     "api": {"type": "str", "choices": ["chat_completions", "completions"], "default": "chat_completions"},
@@ -262,8 +262,8 @@ SPEC: dict[str, t.Any] = {
 }
 
 
-def mistakes(params: dict[str, t.Any]) -> str:
-    """What is wrong with the options although each value alone is right; empty when nothing is."""
+def option_error(params: dict[str, t.Any]) -> str:
+    """The error about options that contradict each other; empty when they are valid."""
     if not params["request_timeout"] > 0:
         return f"request_timeout is {params['request_timeout']:g}: these are seconds and must be more than 0"
     for index, service in enumerate(params["services"]):
@@ -283,21 +283,21 @@ def mistakes(params: dict[str, t.Any]) -> str:
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(SPEC, supports_check_mode=True, required_by=tls.REQUIRED_BY)
-    if wrong := mistakes(module.params):
+    if wrong := option_error(module.params):
         module.fail_json(msg=wrong)
     if module.check_mode:
-        module.exit_json(changed=False, msg="check mode: no prompt was sent, so what is in the caches is not known")
+        module.exit_json(changed=False, msg="check mode: no prompt was sent, so the state of the caches is unknown")
     start = time.monotonic()
     try:
         found = Warmup(module.params).run()
-    except ValueError as error:  # options that do not fit
+    except ValueError as error:  # options that contradict each other
         module.fail_json(msg=str(error))
-    services = [{"name": entry["name"], "warm": warm_answers.is_warm(entry), **entry} for entry in found]
+    services = [{"name": entry["name"], "warm": warmup_states.is_warm(entry), **entry} for entry in found]
     for entry in services:
-        for line in warm_answers.warnings(entry):
+        for line in warmup_states.warnings(entry):
             module.warn(line)
     module.exit_json(
-        changed=any(warm_answers.rows(entry, warm_answers.WARMED) for entry in services),
+        changed=any(warmup_states.rows(entry, warmup_states.WARMED) for entry in services),
         warm=all(entry["warm"] for entry in services),
         services=services,
         seconds=round(time.monotonic() - start, 3),

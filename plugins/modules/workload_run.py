@@ -292,7 +292,7 @@ from ansible.module_utils.urls import make_context
 
 from ..module_utils.benchmark import stats
 from ..module_utils.http.urls import base_url
-from ..module_utils.inference.endpoints import look_at_gateway, look_at_service
+from ..module_utils.inference.endpoints import wait_for_gateway, wait_for_service
 from ..module_utils.k8s import client
 from ..module_utils.loadgen import client as load
 from ..module_utils.loadgen import dispatcher, shared_prefix
@@ -373,9 +373,9 @@ def address(module: AnsibleModule) -> str:
     try:
         if service:
             what, why = f"Service {service['namespace']}/{service['name']}", "it is not there, or waits for a load balancer"
-            url = look_at_service(client.connect(module), service, wait)
+            url = wait_for_service(client.connect(module), service, wait)
         else:
-            found = look_at_gateway(client.connect(module), gateway, wait)
+            found = wait_for_gateway(client.connect(module), gateway, wait)
             what, why, url = f"Gateway {found['name']}", found["message"], found["url"]
     except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
         module.fail_json(msg=str(error))

@@ -125,10 +125,10 @@ def test_the_verdict_holds_of_what_the_roles_make(name: str) -> None:
 def test_the_verdict_looks_for_them_where_they_are_asked_for() -> None:
     planned, items = planned_and_made([SIM])
     wanted = [(item["apiVersion"], item["kind"], item["metadata"]["name"]) for item in items if item["kind"] == "PodMonitor"]
-    looked_for = [(ref["api_version"], ref["kind"], ref["name"]) for ref in verdict.objects(planned)]
+    looked_for = [(ref["api_version"], ref["kind"], ref["name"]) for ref in verdict.required_objects(planned)]
     assert len(wanted) == 2 and set(wanted) <= set(looked_for)
     asleep, made = planned_and_made([SIM], scrape=False)
-    assert "PodMonitor" not in [item["kind"] for item in made] + [ref["kind"] for ref in verdict.objects(asleep)]
+    assert "PodMonitor" not in [item["kind"] for item in made] + [ref["kind"] for ref in verdict.required_objects(asleep)]
 
 
 def monitor_of(items: list[Facts], name: str) -> Facts:

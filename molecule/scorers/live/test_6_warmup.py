@@ -138,7 +138,7 @@ def test_what_cannot_be_kept_does_not_stop_the_run_and_fails_the_claim(stack: St
     """A prompt of few tokens although of many bytes, and a ConfigMap that is not there."""
     short = {"prompts": [PROMPT, "incomprehensibilities"], "api": "completions"}
     code, changes, shown = run("scorers", short)
-    assert code == 0 and changes == 1 and "do not fill a KV-cache block" in " ".join(shown.split()), shown
+    assert code == 0 and changes == 1 and "too few to fill a KV-cache block" in " ".join(shown.split()), shown
     found = claim(tmp_path, short)
     assert not found["ok"] and "prompts[1] (21 characters)" in found["evidence"] and "longer" in found["remedy"]
     missing = {"config_map": "nowhere-to-be-found"}

@@ -9,7 +9,7 @@ import collections.abc as c
 import types
 import typing as t
 
-from ..inference.endpoints import look_at_gateway, look_at_service
+from ..inference.endpoints import wait_for_gateway, wait_for_service
 
 
 def connect(params: c.Mapping[str, t.Any]) -> t.Any:
@@ -26,11 +26,11 @@ def address(params: c.Mapping[str, t.Any], cluster: t.Callable[[], t.Any]) -> st
         return params["url"] + params["path"]
     if params["service"]:
         wanted = params["service"]
-        found = look_at_service(cluster(), wanted, params["wait"])
+        found = wait_for_service(cluster(), wanted, params["wait"])
         if not found:
             raise ValueError(f"Service {wanted['namespace']}/{wanted['name']} is not there or has no address: correct service, or give its address in url")
         return found + params["path"]
-    gateway = look_at_gateway(cluster(), params["gateway"], params["wait"])
+    gateway = wait_for_gateway(cluster(), params["gateway"], params["wait"])
     if not gateway["url"]:
         raise ValueError(f"Gateway {gateway['name']} has no address to send to: {gateway['message']}; bring it up first (playbooks/site.yml)")
     return gateway["url"] + params["path"]

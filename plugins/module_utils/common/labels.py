@@ -9,6 +9,9 @@ from .objects import Facts, dig, mapping
 
 # Together they identify the objects of one instance.
 MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
+# Prefix of the labels that the LeaderWorkerSet controller sets on pods and StatefulSets, and its label for the revision of their template.
+GROUP_LABELS = "leaderworkerset.sigs.k8s.io"
+GROUP_REVISION = f"{GROUP_LABELS}/template-revision-hash"
 
 
 def has_labels(obj: Facts, labels: dict[str, str]) -> bool:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Diagnosis of what lies under a stack: rights, namespace, nodes, CRDs, DNS, Helm, storage. Computes only."""
+"""Findings about the cluster under a stack: permissions, namespaces, nodes, CRDs, DNS, Helm, storage. Pure."""
 
 from __future__ import annotations
 
@@ -10,92 +10,87 @@ import collections.abc as c
 from ..common.objects import condition, describe, dicts, dig, mapping, text
 from ..common.text import shorten
 from ..k8s.pod_failures import event_time, refusal_failure
-from .catalog import CATALOGUE
-from .snapshot import BASE, CANNOT_RUN, CONTROLLER, MISSING, NOTE, SUSPECT, UNREADY, Finding, Snapshot, is_ready, name_of
+from .finding import BASE, CANNOT_RUN, CONTROLLER, MISSING, NOTE, SUSPECT, UNREADY, Finding, finding
+from .snapshot import Snapshot, is_ready, name_of
 
 DNS_LABELS = ("kube-dns", "coredns")
 
 
-def found(code: str, where: str, evidence: c.Iterable[str], weight: int, what: str = "", remedy: str = "") -> Finding:
-    """A finding with the catalogue's words where no others are given."""
-    return Finding(code, what or CATALOGUE[code].title, where, tuple(evidence), remedy or CATALOGUE[code].remedy, weight)
-
-
-def rights(snap: Snapshot) -> c.Iterator[Finding]:
+def permissions(snap: Snapshot) -> c.Iterator[Finding]:
     """Lists that could not be read."""
     refused = [entry for entry in snap.unread if entry.get("status") == 403]
     if refused:
-        yield found(
+        yield finding(
             "rights",
             ", ".join(entry["what"] for entry in refused),
             [entry["message"] for entry in refused],
             SUSPECT,
-            "this account may not look at all that belongs to the stack, so causes may be missing here",
+            "this account has no permission to read all objects of the stack, so causes may be missing here",
         )
     for entry in snap.unread:
-        trouble = refusal_failure(entry["message"]) if entry.get("status") != 403 else None
-        if trouble:
-            yield found(trouble.code, entry["what"], [entry["message"]], SUSPECT, remedy=trouble.remedy)
+        failure = refusal_failure(entry["message"]) if entry.get("status") != 403 else None
+        if failure:
+            yield finding(failure.code, entry["what"], [entry["message"]], SUSPECT, remedy=failure.remedy)
 
 
 def namespaces(snap: Snapshot) -> c.Iterator[Finding]:
-    """Namespaces of the plan: there, and not about to go."""
+    """Namespaces of the plan that are missing or being deleted."""
     if not snap.read("Namespace"):
         return
     present = {text(dig(obj, "metadata", "name")): obj for obj in snap.of("Namespace")}
     for entry in snap.plan["prerequisites"]["namespaces"]:
         obj = present.get(entry["name"])
         if obj is None:
-            yield found("namespace", f"Namespace {entry['name']}", ["the API server answers 404"], BASE)
+            yield finding("namespace", f"Namespace {entry['name']}", ["the API server answers 404"], BASE)
         elif dig(obj, "metadata", "deletionTimestamp") or dig(obj, "status", "phase") == "Terminating":
             held = [describe(item) for item in dicts(dig(obj, "status", "conditions")) if item.get("status") == "True"]
-            yield found("F45", f"Namespace {entry['name']}", held or ["phase Terminating"], BASE, "the namespace is being deleted, and does not go away")
+            yield finding("F45", f"Namespace {entry['name']}", held or ["phase Terminating"], BASE, "the namespace is being deleted and does not terminate")
 
 
 def crds(snap: Snapshot) -> c.Iterator[Finding]:
-    """CRDs of the plan: there, established, in the version that is used, and not about to go."""
+    """CRDs of the plan that are missing, not established, being deleted, or without the version that is used."""
     if not snap.crds and not snap.absent:
         return
     missing = [entry["probe"] for entry in snap.plan["prerequisites"]["crds"] if snap.crds.get(entry["probe"]) is None]
     if missing:
-        yield found("F1", "CustomResourceDefinition " + ", ".join(missing), ["not there"], BASE, f"CRDs are missing: {', '.join(missing)}")
+        yield finding("F1", "CustomResourceDefinition " + ", ".join(missing), ["not there"], BASE, f"CRDs are missing: {', '.join(missing)}")
     for name, facts in snap.crds.items():
         if facts is None:
             continue
         where = f"CustomResourceDefinition {name}"
         if facts.get("deleting"):
-            yield found("F31", where, ["it has a deletionTimestamp"], BASE)
+            yield finding("F31", where, ["it has a deletionTimestamp"], BASE)
         elif not facts.get("established", True):
-            yield found("F1", where, ["Established is not True"], BASE, "a CRD is not established")
+            yield finding("F1", where, ["Established is not True"], BASE, "a CRD is not established")
     wanted = {(service["pool"]["api_version"].rpartition("/")[0], service["pool"]["api_version"].rpartition("/")[2]) for service in snap.services}
     for group, version in sorted(wanted):
-        facts = snap.crds.get(f"inferencepools.{group}")
-        if facts and version not in facts["served"]:
-            yield found(
+        pool = snap.crds.get(f"inferencepools.{group}")
+        if pool and version not in pool["served"]:
+            yield finding(
                 "F2",
                 f"CustomResourceDefinition inferencepools.{group}",
-                [f"your release reads {group}/{version}, the CRD serves {', '.join(facts['served']) or 'nothing'}"],
+                [f"your release reads {group}/{version}, the CRD serves {', '.join(pool['served']) or 'nothing'}"],
                 BASE,
             )
 
 
 def nodes(snap: Snapshot) -> c.Iterator[Finding]:
-    """Nodes that are not ready, short of something, or stuck in a change of MIG slices."""
+    """Nodes that are not ready, under pressure, or whose change of MIG slices failed."""
     nodes_seen = snap.of("Node")
     for node in nodes_seen:
         ready = condition(node.get("status"), "Ready")
         if ready and ready.get("status") != "True":
-            yield found("node", name_of(node), [describe(ready)], CONTROLLER if len(nodes_seen) == 1 else UNREADY)
+            yield finding("node", name_of(node), [describe(ready)], CONTROLLER if len(nodes_seen) == 1 else UNREADY)
         for pressure in ("DiskPressure", "MemoryPressure", "PIDPressure"):
             entry = condition(node.get("status"), pressure)
             if entry.get("status") == "True":
-                yield found("F20" if pressure == "DiskPressure" else "node", name_of(node), [describe(entry)], CANNOT_RUN, f"the node has {pressure}")
+                yield finding("F20" if pressure == "DiskPressure" else "node", name_of(node), [describe(entry)], CANNOT_RUN, f"the node has {pressure}")
         if mapping(dig(node, "metadata", "labels")).get("nvidia.com/mig.config.state") == "failed":
-            yield found("F36", name_of(node), ["label nvidia.com/mig.config.state=failed"], UNREADY)
+            yield finding("F36", name_of(node), ["label nvidia.com/mig.config.state=failed"], UNREADY)
 
 
 def dns(snap: Snapshot) -> c.Iterator[Finding]:
-    """The cluster's own DNS, where it runs as a Deployment. Wherever it runs, diagnosis_pods.pods tells it by the pods that find no address."""
+    """The cluster's DNS, where it runs as a Deployment. `pods.pods` also finds DNS failures in the logs of other pods."""
     for deployment in snap.of("Deployment", "kube-system"):
         labels = mapping(dig(deployment, "metadata", "labels"))
         if labels.get("k8s-app") not in DNS_LABELS and dig(deployment, "metadata", "name") not in DNS_LABELS:
@@ -103,73 +98,73 @@ def dns(snap: Snapshot) -> c.Iterator[Finding]:
         if not dig(deployment, "status", "readyReplicas"):
             pods = [pod for pod in snap.of("Pod", "kube-system") if mapping(dig(pod, "metadata", "labels")).get("k8s-app") in DNS_LABELS]
             states = [f"{name_of(pod)}: {text(dig(pod, 'status', 'phase'))}" for pod in pods if not is_ready(pod)]
-            yield found("dns", name_of(deployment), [f"0 of {text(dig(deployment, 'spec', 'replicas'))} replicas ready", *states], CONTROLLER)
+            yield finding("dns", name_of(deployment), [f"0 of {text(dig(deployment, 'spec', 'replicas'))} replicas ready", *states], CONTROLLER)
 
 
 def operators(snap: Snapshot) -> c.Iterator[Finding]:
-    """Operators that others depend on: OpenShift's ingress, NVIDIA's GPUs."""
+    """Operators that the stack depends on: OpenShift's ingress operator, NVIDIA's GPU operator."""
     for operator in snap.of("ClusterOperator"):
         degraded = condition(operator.get("status"), "Degraded")
         if dig(operator, "metadata", "name") == "ingress" and degraded.get("status") == "True":
-            yield found("F33", name_of(operator), [describe(degraded)], CONTROLLER)
+            yield finding("F33", name_of(operator), [describe(degraded)], CONTROLLER)
     for policy in snap.of("ClusterPolicy"):
         state = text(dig(policy, "status", "state"))
         if state and state != "ready":
             said = [describe(entry) for entry in dicts(dig(policy, "status", "conditions")) if entry.get("reason") not in (None, "Reconciled", "Ready")]
-            yield found("F15", name_of(policy), [f"state {state}", *said], UNREADY)
+            yield finding("F15", name_of(policy), [f"state {state}", *said], UNREADY)
 
 
 def helm(snap: Snapshot) -> c.Iterator[Finding]:
-    """Helm releases that a broken-off run left locked."""
+    """Helm releases that an interrupted run left in a pending status."""
     for secret in snap.of("Secret"):
         labels = mapping(dig(secret, "metadata", "labels"))
         if labels.get("owner") == "helm" and text(labels.get("status")).startswith("pending"):
-            yield found("F44", name_of(secret), [f"release {text(labels.get('name'))} has the status {text(labels.get('status'))}"], SUSPECT)
+            yield finding("F44", name_of(secret), [f"release {text(labels.get('name'))} has the status {text(labels.get('status'))}"], SUSPECT)
 
 
 def storage(snap: Snapshot) -> c.Iterator[Finding]:
-    """Claims that are not bound, unless they only wait for a pod."""
+    """PersistentVolumeClaims that are not bound, unless they wait for their first pod."""
     for claim in snap.of("PersistentVolumeClaim", snap.namespace):
         phase = text(dig(claim, "status", "phase"))
         said = [event for event in snap.events(claim) if event.get("reason") not in ("WaitForFirstConsumer", "Provisioning", "ExternalProvisioning")]
         bad = [event for event in said if event.get("type") == "Warning" or event.get("reason") in ("FailedBinding", "ProvisioningFailed")]
         if phase == "Lost" or (phase == "Pending" and bad):
             lines = [f"{text(event.get('reason'))}: {shorten(text(event.get('message')))}" for event in sorted(bad, key=event_time)[-2:]]
-            yield found("F20", name_of(claim), [f"phase {phase}", *lines], CANNOT_RUN, "a volume claim is not bound")
+            yield finding("F20", name_of(claim), [f"phase {phase}", *lines], CANNOT_RUN, "a volume claim is not bound")
 
 
 def monitoring(snap: Snapshot) -> c.Iterator[Finding]:
-    """Pickers whose metrics nobody may read."""
+    """Endpoint pickers with unreadable metrics, and autoscalers without ServiceMonitors."""
     for service, page in snap.metrics.items():
         if page.get("status") in (401, 403):
-            yield found("F40", f"endpoint picker of {service}", [f"GET /metrics: {page['status']}"], NOTE, "the picker's metrics cannot be read")
+            yield finding("F40", f"endpoint picker of {service}", [f"GET /metrics: {page['status']}"], NOTE, "the picker's metrics cannot be read")
     if any(obj for obj in snap.of("ScaledObject")) and "ServiceMonitor" in snap.absent:
-        yield found("F40", "CustomResourceDefinition servicemonitors.monitoring.coreos.com", ["ScaledObjects are there, ServiceMonitors are not served"], NOTE)
+        yield finding("F40", "CustomResourceDefinition servicemonitors.monitoring.coreos.com", ["ScaledObjects exist, ServiceMonitors are not served"], NOTE)
 
 
 def quotas(snap: Snapshot) -> c.Iterator[Finding]:
-    """Quotas that are used up to the last."""
+    """Quotas that are used up."""
     for quota in snap.of("ResourceQuota", snap.namespace):
         hard, used = mapping(dig(quota, "status", "hard")), mapping(dig(quota, "status", "used"))
         full = [f"{name}: {used[name]} of {limit} used" for name, limit in hard.items() if text(used.get(name)) == text(limit) and text(limit) != "0"]
         if full:
-            yield found("quota", name_of(quota), full, NOTE, "a quota is used up to its limit, so no more pods can be created")
+            yield finding("quota", name_of(quota), full, NOTE, "a quota is used up to its limit, so no more pods can be created")
 
 
 def terminating_objects(snap: Snapshot) -> c.Iterator[Finding]:
-    """Objects of the plan that are being deleted and held by a finalizer."""
+    """Objects of the plan that are being deleted, with their finalizers."""
     for kind in ("Gateway", "GatewayClass", "HTTPRoute", "InferencePool"):
         for obj in snap.of(kind):
             if dig(obj, "metadata", "deletionTimestamp"):
                 held = [text(name) for name in dig(obj, "metadata", "finalizers") or []]
-                yield found(
+                yield finding(
                     "F45",
                     name_of(obj),
                     [f"deletionTimestamp {text(dig(obj, 'metadata', 'deletionTimestamp'))}", *held],
                     MISSING,
                     "an object of the plan is being deleted",
-                    "let the controller that owns its finalizers run; then run playbooks/site.yml",
+                    "check that the controller of its finalizers runs; then run playbooks/site.yml",
                 )
 
 
-RULES = (rights, namespaces, crds, nodes, dns, operators, helm, storage, monitoring, quotas, terminating_objects)
+RULES = (permissions, namespaces, crds, nodes, dns, operators, helm, storage, monitoring, quotas, terminating_objects)

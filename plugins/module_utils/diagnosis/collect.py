@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads from a cluster, and asks of its servers, what a diagnosis needs. Changes nothing; what cannot be read is noted and left out."""
+"""Fills the snapshot of a diagnosis from the API server and the servers of a stack. Read-only; what cannot be read is recorded as unread."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
 from ..common import prometheus_text as prometheus
-from ..common.objects import condition, dicts, dig, mapping, text
+from ..common.objects import Facts, condition, dicts, dig, mapping, text
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
 from ..http.transport import UrlTransport
 from ..inference import health, report, responses
-from ..inference.client import PATHS, Client
-from ..inference.endpoints import read_service, url_of
+from ..inference.client import PATHS, OpenAIClient
+from ..inference.endpoints import listener_url, service_url
 from ..inference.targets import Targets
 from ..k8s.client import Cluster
 from ..k8s.errors import ClusterError
@@ -32,10 +32,10 @@ from .snapshot import Snapshot, is_ready, selects
 THREADS = 12
 MAX_LOGS, MAX_SERVERS = 40, 64
 GATEWAY_API, ENVOY = "gateway.networking.k8s.io", "gateway.envoyproxy.io/v1alpha1"
-COUNTERS = ("generation_tokens_total", "prompt_tokens_total", "request_success_total", "num_requests_total")  # they move while a server works
+COUNTERS = ("generation_tokens_total", "prompt_tokens_total", "request_success_total", "num_requests_total")  # they increase while a server works
 PICKED = "x-went-into-resp-headers"
 METADATA_ONLY = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-# API version, kind: in the namespace of the plan
+# (API version, kind) in the namespace of the plan
 NAMESPACED = (
     ("v1", "Pod"),
     ("v1", "Service"),
@@ -62,11 +62,10 @@ EVERYWHERE = (
     ("nvidia.com/v1", "ClusterPolicy"),
     ("config.openshift.io/v1", "ClusterOperator"),
 )
-OPTIONAL = ("monitoring.coreos.com/v1", "ServiceMonitor")
 
 
 class Collector:
-    """Fills a snapshot. Raises ClusterError only when the API server cannot be talked to at all."""
+    """Fills a snapshot. Raises ClusterError only when the API server cannot be reached at all."""
 
     def __init__(self, cluster: Cluster, plan: c.Mapping[str, t.Any], limits: c.Mapping[str, t.Any]) -> None:
         """limits: {request_timeout, log_lines, requests}."""
@@ -74,9 +73,9 @@ class Collector:
         self.observer = Observer(cluster, [])
 
     def collect(self) -> Snapshot:
-        """Everything, a few requests at a time."""
+        """The complete snapshot; reads several lists in parallel."""
         self.cluster.get("/version", timeout=10)
-        self.snap.now = datetime.datetime.now(datetime.timezone.utc).isoformat()
+        self.snap.now = datetime.datetime.now(datetime.UTC).isoformat()
         self._each(self._list, list(self._wanted()))
         self._each(self._crd, sorted({entry["probe"] for entry in self.snap.plan["prerequisites"]["crds"]} | self._pool_crds()))
         self._each(self._config, self.snap.services)
@@ -97,7 +96,7 @@ class Collector:
     # objects
 
     def _wanted(self) -> c.Iterator[tuple[str, str, str, dict[str, str], str]]:
-        """(API version, kind, namespace, query, Accept) of every list."""
+        """(API version, kind, namespace, query, Accept header) of each list to read."""
         plan = self.snap.plan
         pools = {(service["pool"]["api_version"], "InferencePool") for service in self.snap.services}
         made = {
@@ -170,14 +169,14 @@ class Collector:
                     wanted.append((pod, text(entry.get("name")), bool(entry.get("restartCount"))))
         self._each(self._log, wanted[:MAX_LOGS])
 
-    def _log(self, wanted: tuple[dict, str, bool]) -> None:
+    def _log(self, wanted: tuple[Facts, str, bool]) -> None:
         pod, container, restarted = wanted
         lines = self.limits["log_lines"]
         said = self.observer.log(pod, container, lines, previous=True) if restarted else ""
         said += self.observer.log(pod, container, lines)
         self.snap.logs[f"{text(dig(pod, 'metadata', 'namespace'))}/{text(dig(pod, 'metadata', 'name'))}/{container}"] = said
 
-    # what answers
+    # responses
 
     def _metrics(self, service: c.Mapping[str, t.Any]) -> None:
         epp = service["scheduler"]
@@ -193,8 +192,8 @@ class Collector:
         service, server = wanted
         selector = ",".join(f"{name}={value}" for name, value in server["selector"].items())
         replicas = {"namespace": self.snap.namespace, "label_selector": selector, "port": server["port"], "scheme": "http"}
-        # a server with a key of its own tells nobody else more than that it is there
-        ask = health.Wanted(
+        # without its API key a server answers health checks only
+        ask = health.Requirements(
             "alive" if keyed(service) else "metrics",
             service["model"]["served_name"],
             request_timeout=self.limits["request_timeout"],
@@ -205,19 +204,19 @@ class Collector:
         except (ClusterError, ValueError) as error:
             self._unread(f"servers of {service['name']}", error)
             return
-        view = report.look_at(found, ask)
-        entries = [report.server(target, seen) for target, seen in view.servers]
-        for (target, seen), entry in zip(view.servers, entries):
+        view = report.check_servers(found, ask)
+        entries = [report.server_facts(target, seen) for target, seen in view.servers]
+        for (target, seen), entry in zip(view.servers, entries, strict=True):
             if seen.failed and seen.failed.name != "metrics":
-                # a full queue tells a busy server from a hung one
+                # the queue length tells a busy server from a hung one
                 quiet = dataclasses.replace(ask, completions=False)
-                entry["metrics"] = report.server(target, health.look(target.client, quiet))["metrics"]
+                entry["metrics"] = report.server_facts(target, health.check_once(target.client, quiet))["metrics"]
                 entry["progress"] = self._progress(target.client) if seen.failed.kind == "timeout" else None
         self.snap.servers += [{**entry, "service": service["name"]} for entry in entries]
         self.snap.differences += [{**found_one, "service": service["name"]} for found_one in view.findings]
 
-    def _progress(self, client: Client) -> bool | None:
-        """Whether a server's counters move within two seconds; None where it has none."""
+    def _progress(self, client: OpenAIClient) -> bool | None:
+        """Whether a server's counters increase within two seconds; None where it has none."""
         pages = []
         for pause in (2.0, 0.0):
             try:
@@ -259,19 +258,19 @@ class Collector:
                 }
             )
 
-    def _ways_alone(self, proxy: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, Client]]:
-        """Without a Gateway: the address of the Service before the proxy in the picker's own pod; then the same Service through the API server."""
+    def _ways_alone(self, proxy: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, OpenAIClient]]:
+        """(address, client) without a Gateway: the Service of the proxy in the picker's pod, then the same Service through the API server."""
         namespace = self.snap.namespace
         obj = self.snap.get("Service", proxy["name"])
         if obj is None:
             return
-        url = read_service(obj, proxy["port"])
+        url = service_url(obj, proxy["port"])
         if url:
-            yield url, Client(UrlTransport(url))
-        yield f"Service {namespace}/{proxy['name']}", Client(ServiceTransport(self.cluster, namespace, proxy["name"], proxy["port"]))
+            yield url, OpenAIClient(UrlTransport(url))
+        yield f"Service {namespace}/{proxy['name']}", OpenAIClient(ServiceTransport(self.cluster, namespace, proxy["name"], proxy["port"]))
 
-    def _ways(self, route: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, Client]]:
-        """The gateway's own address first; then its Service through the API server, for where its address cannot be reached from here."""
+    def _ways(self, route: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, OpenAIClient]]:
+        """(address, client): the gateway's address, then its Service through the API server, where the address cannot be reached from here."""
         gateway = self.snap.plan["gateway"]
         obj = self.snap.get("Gateway", gateway["name"], gateway["namespace"])
         if obj is None:
@@ -280,8 +279,8 @@ class Collector:
         host = hosts[0].replace("*", "diagnosis") if hosts else None
         address = text(next(iter(dicts(dig(obj, "status", "addresses"))), {}).get("value"))
         if address:
-            url = url_of(address, dict(gateway["listener"]))
-            yield url, Client(UrlTransport(url, validate_certs=False), headers={"Host": host} if host else None)
+            url = listener_url(address, dict(gateway["listener"]))
+            yield url, OpenAIClient(UrlTransport(url, validate_certs=False), headers={"Host": host} if host else None)
         if host is None:
             wanted = {"namespace": gateway["namespace"], "name": gateway["name"], "listener": gateway["listener"]["name"]}
             try:
@@ -309,7 +308,7 @@ class Collector:
 
 
 def keyed(service: c.Mapping[str, t.Any]) -> bool:
-    """True when the model servers ask for an API key, which a plan does not hold."""
+    """True when the model servers require an API key, which a plan does not contain."""
     servers = service.get("servers") or [service["server"]]
     return any(argument.startswith("--api-key") for server in servers for argument in server["args"]) or any(
         entry.get("name") == "VLLM_API_KEY" for server in servers for entry in server.get("env") or []

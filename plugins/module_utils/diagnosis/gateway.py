@@ -1,55 +1,56 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Diagnosis of the way in: GatewayClass, Gateway, routes, and the policies that let the endpoint picker choose. Computes only."""
+"""Findings about GatewayClass, Gateway, routes, and the policies that connect them to the endpoint picker. Pure."""
 
 from __future__ import annotations
 
 import collections.abc as c
 import re
+import typing as t
 
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import Context, Facts, Verdict, dicts, dig, mapping, text
 from ..k8s.pod_failures import log_failure
 from ..k8s.readiness.gateway import gateway as judge_gateway
 from ..k8s.readiness.gateway import gateway_class as judge_class
 from ..k8s.readiness.gateway import inference_pool as judge_pool
 from ..k8s.readiness.gateway import policy as judge_policy
 from ..k8s.readiness.gateway import route as judge_route
-from .cluster import found
-from .snapshot import MISSING, NOTE, SUSPECT, WIRING, Finding, Snapshot, name_of, selects
+from .finding import MISSING, NOTE, SUSPECT, WIRING, Finding, finding
+from .snapshot import Snapshot, name_of, selects
 
-# words of a refused route or pool: code; the first that matches wins
+# (pattern in the reason of a rejected route or pool, code). The first match wins.
 ROUTE_CODES = (
     (r"RefNotPermitted|missing a ReferenceGrant|not permitted by any ReferenceGrant", "F10"),
     (r"ENABLE_GATEWAY_API_INFERENCE_EXTENSION|unsupported backendRef|InvalidKind|NotSupportedByParent", "F9"),
     (r"BackendNotFound|ServiceNotFound", "absent"),
     (r"InvalidExtensionRef|EndpointPickerRefMissing", "absent"),
 )
-CONTEXT = None  # the judges of gateways look at the object alone
+CONTEXT = Context()  # empty: the judges of gateways read the object alone
 
 
 def gateways(snap: Snapshot) -> c.Iterator[Finding]:
-    """GatewayClass and Gateway of the plan, which has none where each model has an address of its own."""
+    """GatewayClass and Gateway of the plan; a plan where each model has an address of its own has none."""
     wanted = snap.plan["gateway"]
     if not wanted["gateway_api"]:
         return
     if snap.read("GatewayClass"):
         obj = next((entry for entry in snap.of("GatewayClass") if dig(entry, "metadata", "name") == wanted["class_name"]), None)
         if obj is None:
-            yield found("F7", f"GatewayClass {wanted['class_name']}", ["not there"], MISSING + 1, "the GatewayClass of the plan is missing")
+            yield finding("F7", f"GatewayClass {wanted['class_name']}", ["not there"], MISSING + 1, "the GatewayClass of the plan is missing")
         else:
             yield from _judged(judge_class(obj, CONTEXT), "F7", obj, WIRING + 2)
             controller = text(dig(obj, "spec", "controllerName"))
             if controller != wanted["controller_name"]:
-                yield found("F7", name_of(obj), [f"controllerName is {controller}, planned: {wanted['controller_name']}"], WIRING + 2)
+                yield finding("F7", name_of(obj), [f"controllerName is {controller}, planned: {wanted['controller_name']}"], WIRING + 2)
     if not snap.read("Gateway"):
         return
     obj = snap.get("Gateway", wanted["name"], wanted["namespace"])
     if obj is None:
-        yield found("absent", f"Gateway {wanted['namespace']}/{wanted['name']}", ["not there"], MISSING, "the Gateway is missing")
+        yield finding("absent", f"Gateway {wanted['namespace']}/{wanted['name']}", ["not there"], MISSING, "the Gateway is missing")
         return
     if dig(obj, "spec", "gatewayClassName") != wanted["class_name"]:
-        yield found(
+        yield finding(
             "F7",
             name_of(obj),
             [f"gatewayClassName is {text(dig(obj, 'spec', 'gatewayClassName'))}, planned: {wanted['class_name']}"],
@@ -60,14 +61,14 @@ def gateways(snap: Snapshot) -> c.Iterator[Finding]:
     yield from _judged(judge_gateway(obj, CONTEXT), "F7", obj, WIRING + 1)
 
 
-def _judged(verdict: object, code: str, obj: dict, weight: int) -> c.Iterator[Finding]:
+def _judged(verdict: Verdict, code: str, obj: Facts, weight: int) -> c.Iterator[Finding]:
     if not verdict.ready:
         code = next((known for pattern, known in ROUTE_CODES if re.search(pattern, verdict.reason)), code)
-        yield found(code, name_of(obj), [verdict.reason], weight, "" if code != "absent" else "it names something that is not there", verdict.remedy)
+        yield finding(code, name_of(obj), [verdict.reason], weight, "" if code != "absent" else "it references an object that does not exist", verdict.remedy)
 
 
 def routes(snap: Snapshot) -> c.Iterator[Finding]:
-    """Routes of the plan: there, accepted, and leading from the gateway to the right place."""
+    """Routes of the plan that are missing, not accepted, or lead from another gateway or to another backend."""
     if not snap.read("HTTPRoute"):
         return
     gateway = snap.plan["gateway"]
@@ -77,27 +78,27 @@ def routes(snap: Snapshot) -> c.Iterator[Finding]:
             continue
         obj = snap.get("HTTPRoute", wanted["name"])
         if obj is None:
-            yield found("absent", f"HTTPRoute {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the route of {service['name']} is missing")
+            yield finding("absent", f"HTTPRoute {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the route of {service['name']} is missing")
             continue
         yield from _judged(judge_route(obj, CONTEXT), "F8", obj, WIRING)
         parents = [(text(ref.get("namespace")) or snap.namespace, text(ref.get("name"))) for ref in dicts(dig(obj, "spec", "parentRefs"))]
         if (gateway["namespace"], gateway["name"]) not in parents:
             shown = ", ".join("/".join(parent) for parent in parents) or "no gateway"
-            yield found(
+            yield finding(
                 "F8",
                 name_of(obj),
                 [f"parentRefs names {shown}, not {gateway['namespace']}/{gateway['name']}"],
                 WIRING + 1,
-                "the route hangs on another gateway",
+                "the route is attached to another gateway",
             )
         yield from _matches(snap, obj, wanted)
         yield from _backends(snap, obj, wanted, service)
 
 
-def _matches(snap: Snapshot, obj: dict, wanted: c.Mapping[str, object]) -> c.Iterator[Finding]:
+def _matches(snap: Snapshot, obj: Facts, wanted: c.Mapping[str, t.Any]) -> c.Iterator[Finding]:
     paths = [text(dig(match, "path", "value")) or "/" for rule in dicts(dig(obj, "spec", "rules")) for match in dicts(rule.get("matches"))] or ["/"]
     if wanted["path"] not in paths:
-        yield found(
+        yield finding(
             "F23",
             name_of(obj),
             [f"it matches {', '.join(paths)}, planned: {wanted['path']}"],
@@ -107,37 +108,37 @@ def _matches(snap: Snapshot, obj: dict, wanted: c.Mapping[str, object]) -> c.Ite
         )
     hosts, planned = [text(name) for name in dig(obj, "spec", "hostnames") or []], list(wanted.get("hostnames") or [])
     if sorted(hosts) != sorted(planned):
-        yield found(
+        yield finding(
             "F23",
             name_of(obj),
             [f"its host names are {', '.join(hosts) or 'none'}, planned: {', '.join(planned) or 'none'}"],
             WIRING - 1,
-            "the route asks for other host names",
+            "the route has other host names",
             "run playbooks/site.yml, or write the host names into your file",
         )
 
 
-def _backends(snap: Snapshot, obj: dict, wanted: c.Mapping[str, object], service: c.Mapping[str, object]) -> c.Iterator[Finding]:
+def _backends(snap: Snapshot, obj: Facts, wanted: c.Mapping[str, t.Any], service: c.Mapping[str, t.Any]) -> c.Iterator[Finding]:
     backend = wanted["backend"]
     refs = [ref for rule in dicts(dig(obj, "spec", "rules")) for ref in dicts(rule.get("backendRefs"))]
     named = [(text(ref.get("kind")) or "Service", text(ref.get("name")), ref.get("port")) for ref in refs]
     good = [entry for entry in named if entry[:2] == (backend["kind"], backend["name"])]
     if not good:
         shown = ", ".join(f"{kind} {name}" for kind, name, _port in named) or "nothing"
-        yield found(
+        yield finding(
             "F26",
             name_of(obj),
-            [f"it leads to {shown}, planned: {backend['kind']} {backend['name']}"],
+            [f"its backend is {shown}, planned: {backend['kind']} {backend['name']}"],
             WIRING + 1,
-            "the route leads to another place",
+            "the route leads to another backend",
             "route to the planned backend: run playbooks/site.yml",
         )
     elif backend["kind"] == "Service" and backend.get("port") not in [port for _kind, _name, port in good]:
-        yield found("F22", name_of(obj), [f"it dials port {good[0][2]} of Service {backend['name']}, planned: {backend.get('port')}"], WIRING + 1)
+        yield finding("F22", name_of(obj), [f"it uses port {good[0][2]} of Service {backend['name']}, planned: {backend.get('port')}"], WIRING + 1)
 
 
 def policies(snap: Snapshot) -> c.Iterator[Finding]:
-    """With Envoy Gateway: the policy that asks the picker, and the one that obeys it."""
+    """With Envoy Gateway: the policies that query the picker and that route to its choice."""
     if snap.plan["gateway"]["provider"] != "envoy_gateway":
         return
     for service in snap.services:
@@ -145,12 +146,12 @@ def policies(snap: Snapshot) -> c.Iterator[Finding]:
         if snap.read("EnvoyExtensionPolicy"):
             asking = _targeting(snap, "EnvoyExtensionPolicy", name)
             if not asking:
-                yield found(
+                yield finding(
                     "F26",
                     f"EnvoyExtensionPolicy {snap.namespace}/{epp['name']}",
                     [f"no policy targets HTTPRoute {name}"],
                     MISSING - 1,
-                    f"the gateway does not ask the endpoint picker of {service['name']}",
+                    f"the gateway does not query the endpoint picker of {service['name']}",
                 )
             for obj in asking:
                 yield from _judged(judge_policy(obj, CONTEXT), "F26", obj, WIRING)
@@ -159,45 +160,45 @@ def policies(snap: Snapshot) -> c.Iterator[Finding]:
             yield from _obeyed(snap, service, _targeting(snap, "BackendTrafficPolicy", name))
 
 
-def _asked(obj: dict, epp: c.Mapping[str, object], snap: Snapshot) -> c.Iterator[Finding]:
+def _asked(obj: Facts, epp: c.Mapping[str, t.Any], snap: Snapshot) -> c.Iterator[Finding]:
     refs = [(text(ref.get("name")), ref.get("port")) for part in dicts(dig(obj, "spec", "extProc")) for ref in dicts(part.get("backendRefs"))]
     if refs and (epp["name"], epp["ports"]["grpc"]) not in refs:
-        yield found(
+        yield finding(
             "F26",
             name_of(obj),
-            [f"it asks {', '.join(f'{name}:{port}' for name, port in refs)}, planned: {epp['name']}:{epp['ports']['grpc']}"],
+            [f"it queries {', '.join(f'{name}:{port}' for name, port in refs)}, planned: {epp['name']}:{epp['ports']['grpc']}"],
             WIRING + 1,
-            "the gateway asks something else than the endpoint picker",
+            "the gateway queries another Service than the endpoint picker",
         )
 
 
-def _obeyed(snap: Snapshot, service: c.Mapping[str, object], found_policies: list[dict]) -> c.Iterator[Finding]:
+def _obeyed(snap: Snapshot, service: c.Mapping[str, t.Any], found_policies: list[Facts]) -> c.Iterator[Finding]:
     header = snap.plan["gateway"]["ext_proc"]["destination_header"]
     taken = [text(entry.get("header")) for obj in found_policies for entry in dicts(dig(obj, "spec", "loadBalancer", "endpointOverride", "extractFrom"))]
     where = name_of(found_policies[0]) if found_policies else f"BackendTrafficPolicy {snap.namespace}/{service['scheduler']['name']}"
     if header not in taken:
         seen = f"it takes the endpoint from {', '.join(taken) or 'nowhere'}" if found_policies else f"no policy targets HTTPRoute {service['route']['name']}"
-        yield found(
+        yield finding(
             "F26",
             where,
             [f"{seen}; the picker answers in the header {header}"],
             WIRING + 2,
-            f"the gateway asks the endpoint picker of {service['name']} and does not obey it",
+            f"the gateway queries the endpoint picker of {service['name']} but ignores its choice",
         )
     for obj in found_policies:
         yield from _judged(judge_policy(obj, CONTEXT), "F26", obj, WIRING)
 
 
-def _targeting(snap: Snapshot, kind: str, route: str) -> list[dict]:
+def _targeting(snap: Snapshot, kind: str, route: str) -> list[Facts]:
     return [obj for obj in snap.of(kind, snap.namespace) if any(ref.get("name") == route for ref in dicts(dig(obj, "spec", "targetRefs")))]
 
 
 def proxies(snap: Snapshot) -> c.Iterator[Finding]:
-    """The proxy: how it finds pods, which image it runs, what its log says."""
+    """The proxy: its routing type, its image and its log."""
     gateway = snap.plan["gateway"]
     for obj in snap.of("EnvoyProxy", gateway["namespace"]):
         if dig(obj, "metadata", "name") == gateway["name"] and dig(obj, "spec", "routingType") == "Service":
-            yield found("F52", name_of(obj), ["routingType Service"], WIRING + 1)
+            yield finding("F52", name_of(obj), ["routingType Service"], WIRING + 1)
     labels = ({"gateway.networking.k8s.io/gateway-name": gateway["name"]}, {"gateway.envoyproxy.io/owning-gateway-name": gateway["name"]})
     for pod in snap.of("Pod"):
         if not any(selects(wanted, pod) for wanted in labels):
@@ -205,15 +206,15 @@ def proxies(snap: Snapshot) -> c.Iterator[Finding]:
         for part in dicts(dig(pod, "spec", "containers")):
             image, log = text(part.get("image")), snap.log(pod, text(part.get("name")))
             if re.search(r":[^/]*\b(alpha|beta|rc)[.\d-]*", image):
-                yield found("F47", name_of(pod), [f"image {image}"], SUSPECT)
+                yield finding("F47", name_of(pod), [f"image {image}"], SUSPECT)
             said = log_failure("\n".join(line for line in log.splitlines() if "ext_proc" in line))
-            # what the log tells may be long past: it counts while requests fail
+            # the log may be about the past: it counts only while requests fail
             if said and said.code == "F11" and any(not entry["ok"] for entry in snap.answers):
-                yield found("F11", name_of(pod), [said.what], SUSPECT, remedy=said.remedy)
+                yield finding("F11", name_of(pod), [said.what], SUSPECT, remedy=said.remedy)
 
 
 def pools_status(snap: Snapshot) -> c.Iterator[Finding]:
-    """Pools that a gateway has refused."""
+    """Pools that a gateway has rejected."""
     for service in snap.services:
         obj = snap.get("InferencePool", service["pool"]["name"])
         if obj is not None:
@@ -221,17 +222,17 @@ def pools_status(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def istio(snap: Snapshot) -> c.Iterator[Finding]:
-    """DestinationRules that nobody obeys, and that contradict the picker's TLS."""
+    """DestinationRules without Istio, and those that contradict the picker's TLS."""
     rules = snap.of("DestinationRule", snap.namespace)
     if rules and snap.plan["gateway"]["provider"] not in ("istio", "openshift"):
-        yield found("F41", ", ".join(name_of(obj) for obj in rules), [f"the provider is {snap.plan['gateway']['provider']}"], NOTE)
+        yield finding("F41", ", ".join(name_of(obj) for obj in rules), [f"the provider is {snap.plan['gateway']['provider']}"], NOTE)
     for obj in rules:
         mode = text(dig(obj, "spec", "trafficPolicy", "tls", "mode"))
         for service in snap.services:
             if text(dig(obj, "spec", "host")).partition(".")[0] == service["scheduler"]["name"]:
                 secure = "--secure-serving=false" not in service["scheduler"]["args"]
                 if secure != (mode not in ("", "DISABLE")):
-                    yield found("F11", name_of(obj), [f"tls mode {mode or 'unset'}, the picker is {'with' if secure else 'without'} TLS"], WIRING + 2)
+                    yield finding("F11", name_of(obj), [f"tls mode {mode or 'unset'}, the picker is {'with' if secure else 'without'} TLS"], WIRING + 2)
 
 
 def grants(snap: Snapshot) -> c.Iterator[Finding]:
@@ -243,7 +244,7 @@ def grants(snap: Snapshot) -> c.Iterator[Finding]:
             for ref in dicts(rule.get("backendRefs")):
                 other, kind, name = text(ref.get("namespace")), text(ref.get("kind")) or "Service", text(ref.get("name"))
                 if other and other != snap.namespace and not _granted(snap, other, kind, name):
-                    yield found("F10", name_of(obj), [f"backend {kind} {other}/{name}, no ReferenceGrant there"], WIRING + 1)
+                    yield finding("F10", name_of(obj), [f"backend {kind} {other}/{name}, no ReferenceGrant there"], WIRING + 1)
 
 
 def _granted(snap: Snapshot, namespace: str, kind: str, name: str) -> bool:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Diagnosis of what runs: the Deployments of the plan, their pods, the logs of those that do not run. Computes only."""
+"""Findings about workloads: the Deployments of the plan, their pods, and the logs of pods that are not ready. Pure."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import collections.abc as c
 import re
 import typing as t
 
-from ..common.objects import condition, describe, dicts, dig, generation, mapping, number, text
+from ..common.labels import GROUP_LABELS
+from ..common.objects import Facts, condition, describe, dicts, dig, generation, mapping, number, text
 from ..common.text import shorten
 from ..k8s.pod_failures import Failure, containers, creation_failure, event_time, last_line, log_failure, pod_activity, pod_failure
-from ..k8s.related_objects import GROUPS
-from .catalog import CATALOGUE
-from .cluster import found
-from .snapshot import CANNOT_RUN, CONTROLLER, MISSING, NOTE, REFUSED, SUSPECT, UNREADY, Finding, Snapshot, is_ready, name_of, selector_matches
+from .catalog import CATALOG
+from .finding import CANNOT_RUN, CONTROLLER, MISSING, NOTE, REFUSED, SUSPECT, UNREADY, Finding, finding
+from .snapshot import Snapshot, is_ready, name_of, selector_matches
 
-# trouble of a pod that says that it ends, and not why: its log may
+# Failures that say that a container ended, but not why; its log may.
 BARE = ("crash", "failed")
 ACCELERATOR = re.compile(r"^(nvidia\.com/|amd\.com/gpu|gpu\.intel\.com/|habana\.ai/|google\.com/tpu)")
-YOUNG = 60  # seconds in which a pod may start without being a finding
+YOUNG = 60  # seconds; a younger pod that is starting is only a note
+# Failures without a known cause, which weigh less.
 PLAIN = ("starting", "unschedulable", "create", "crash", "failed")
 
 
 def workloads(snap: Snapshot) -> c.Iterator[dict[str, t.Any]]:
-    """What runs pods by the plan: {kind, namespace, name, replicas (None: any), part, service}."""
+    """The workloads of the plan: {kind, namespace, name, replicas (None: any number), part, service}."""
     gateway = snap.plan["gateway"]
     if gateway.get("install") and gateway.get("controller"):
         controller = gateway["controller"]
@@ -61,7 +62,7 @@ def workloads(snap: Snapshot) -> c.Iterator[dict[str, t.Any]]:
 
 
 def missing(snap: Snapshot) -> c.Iterator[Finding]:
-    """What is planned to run pods and is not there, or has fewer replicas than planned."""
+    """Workloads of the plan that are missing, or have fewer replicas than planned."""
     scaled_by = {text(dig(hpa, "spec", "scaleTargetRef", "name")) for hpa in snap.of("HorizontalPodAutoscaler", snap.namespace)}
     for wanted in workloads(snap):
         if not snap.read(wanted["kind"]) and wanted["kind"] not in snap.absent:
@@ -72,13 +73,15 @@ def missing(snap: Snapshot) -> c.Iterator[Finding]:
         obj = snap.get(wanted["kind"], wanted["name"], wanted["namespace"])
         controller = part == "gateway controller"
         if obj is None:
-            yield found("controller" if controller else "absent", where, ["not there"], CONTROLLER if controller else MISSING, f"the {part}{of} {verb} missing")
+            yield finding(
+                "controller" if controller else "absent", where, ["not there"], CONTROLLER if controller else MISSING, f"the {part}{of} {verb} missing"
+            )
             continue
         have = number(dig(obj, "spec", "replicas"), 1)
         least = wanted["replicas"] if wanted["replicas"] is not None and wanted["name"] not in scaled_by else 1
         if have < min(1, least) or have < least:
             weight = MISSING if have == 0 else SUSPECT
-            yield found(
+            yield finding(
                 "controller" if controller else "scaled",
                 where,
                 [f"spec.replicas is {have}, planned: {least}"],
@@ -88,50 +91,50 @@ def missing(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def refusals(snap: Snapshot) -> c.Iterator[Finding]:
-    """Workloads whose pods may not be created: quota, security policy, service account."""
+    """Workloads whose pods cannot be created: quota, security policy, service account."""
     for obj in [*snap.of("Deployment"), *snap.of("ReplicaSet")]:
         failure = condition(obj.get("status"), "ReplicaFailure")
         if failure.get("status") == "True":
-            trouble = creation_failure(text(failure.get("message")))
-            yield found(trouble.code, name_of(obj), [trouble.what], REFUSED, remedy=trouble.remedy)
+            known = creation_failure(text(failure.get("message")))
+            yield finding(known.code, name_of(obj), [known.what], REFUSED, remedy=known.remedy)
 
 
 def stale(snap: Snapshot) -> c.Iterator[Finding]:
-    """Objects whose controller has not seen their present generation."""
+    """Objects whose controller has not observed their current generation."""
     for obj in [*snap.of("Deployment", snap.namespace), *snap.of("LeaderWorkerSet", snap.namespace)]:
         seen = dig(obj, "status", "observedGeneration")
         if isinstance(seen, int) and seen < generation(obj):
-            yield found("F43", name_of(obj), [f"observedGeneration {seen}, generation {generation(obj)}"], SUSPECT)
+            yield finding("F43", name_of(obj), [f"observedGeneration {seen}, generation {generation(obj)}"], SUSPECT)
 
 
 def pods(snap: Snapshot) -> c.Iterator[Finding]:
-    """Every pod of the namespace, of the controller and of the proxies that is not ready, and why."""
-    groups: dict[tuple[str, str, str], list[tuple[dict, Failure, list[str]]]] = {}
+    """Pods of the namespace, the controller and the proxies that are not ready, with the cause."""
+    groups: dict[tuple[str, str, str], list[tuple[Facts, Failure, list[str]]]] = {}
     for pod in snap.of("Pod"):
         if is_ready(pod) or dig(pod, "metadata", "deletionTimestamp") or dig(pod, "status", "phase") == "Succeeded" or not _ours(snap, pod):
             continue
         if dig(pod, "status", "phase") == "Failed" and _replaced(snap, pod):
             continue
-        trouble, evidence = why(snap, pod)
-        # replicas of one Deployment fail alike: one finding for all of them; and so does all that looks for names when the cluster's DNS is down
-        alike = ("", "") if trouble.code == "dns" else (owner(pod), _plain(trouble.what))
-        groups.setdefault((trouble.code, *alike), []).append((pod, trouble, evidence))
+        failure, evidence = why(snap, pod)
+        # One finding for all replicas of a Deployment that fail alike, and one for all pods that fail on DNS.
+        alike = ("", "") if failure.code == "dns" else (owner(pod), _plain(failure.what))
+        groups.setdefault((failure.code, *alike), []).append((pod, failure, evidence))
     for (code, _owner, _what), entries in groups.items():
-        pod, trouble, evidence = entries[0]
-        names = ", ".join(name_of(other) for other, _trouble, _lines in entries)
+        pod, failure, evidence = entries[0]
+        names = ", ".join(name_of(other) for other, _failure, _lines in entries)
         weight = UNREADY if code in PLAIN else CANNOT_RUN
         if code == "starting":
-            weight = NOTE if all(snap.age(other) < YOUNG for other, _trouble, _lines in entries) else SUSPECT - 5
+            weight = NOTE if all(snap.age(other) < YOUNG for other, _failure, _lines in entries) else SUSPECT - 5
         weight += 5 if code == "crash" else 0
         if code == "dns":
             lines = [f"{name_of(other)}: {said.what}" for other, said, _lines in entries[:3]]
-            yield found(code, names, lines, weight, remedy=trouble.remedy)
+            yield finding(code, names, lines, weight, remedy=failure.remedy)
             continue
-        yield found(code, names, [trouble.what, *evidence], weight, part_of(snap, pod) + ": " + CATALOGUE[code].title, trouble.remedy)
+        yield finding(code, names, [failure.what, *evidence], weight, part_of(snap, pod) + ": " + CATALOG[code].title, failure.remedy)
 
 
-def _replaced(snap: Snapshot, pod: dict) -> bool:
-    """True for what is left of a pod in whose place others have long been ready."""
+def _replaced(snap: Snapshot, pod: Facts) -> bool:
+    """True for a failed pod whose Deployment has all its replicas ready."""
     obj = snap.get("Deployment", owner(pod), text(dig(pod, "metadata", "namespace")))
     return obj is not None and number(dig(obj, "status", "readyReplicas")) >= number(dig(obj, "spec", "replicas"), 1)
 
@@ -140,44 +143,44 @@ def _plain(what: str) -> str:
     return re.sub(r"[0-9]+|[a-z0-9]{8,10}-[a-z0-9]{5}", "#", what)
 
 
-def _ours(snap: Snapshot, pod: dict) -> bool:
+def _ours(snap: Snapshot, pod: Facts) -> bool:
     namespace = dig(pod, "metadata", "namespace")
     controller = mapping(snap.plan["gateway"].get("controller"))
     return namespace in (snap.namespace, snap.plan["gateway"]["namespace"]) or (bool(controller) and namespace == controller.get("namespace"))
 
 
-def owner(pod: dict) -> str:
-    """The name of what created the pod, without the hash of the template."""
+def owner(pod: Facts) -> str:
+    """The name of the workload that owns the pod, without the hash of the template."""
     first = next(iter(dicts(dig(pod, "metadata", "ownerReferences"))), {})
-    group = text(dig(pod, "metadata", "labels", f"{GROUPS}/name"))
-    if group:  # of a LeaderWorkerSet, whose StatefulSets are numbered
+    group = text(dig(pod, "metadata", "labels", f"{GROUP_LABELS}/name"))
+    if group:  # of a LeaderWorkerSet, which creates numbered StatefulSets
         return group
     return re.sub(r"-[a-z0-9]{6,10}$", "", text(first.get("name"))) or text(dig(pod, "metadata", "name"))
 
 
-def part_of(snap: Snapshot, pod: dict) -> str:
-    """What a pod is in the stack, in words."""
+def part_of(snap: Snapshot, pod: Facts) -> str:
+    """The part of the stack that a pod belongs to, such as `endpoint picker of llama`."""
     for wanted in workloads(snap):
         if wanted["name"] == owner(pod) and wanted["namespace"] == dig(pod, "metadata", "namespace"):
-            return wanted["part"] + (f" of {wanted['service']}" if wanted["service"] else "")
+            return text(wanted["part"]) + (f" of {wanted['service']}" if wanted["service"] else "")
     return f"pod of {owner(pod)}"
 
 
-def why(snap: Snapshot, pod: dict) -> tuple[Failure, list[str]]:
-    """Why a pod is not ready: its status, its log, its events, in this order."""
-    trouble, events = pod_failure(pod), snap.events(pod)
-    if trouble is None or trouble.code in BARE:
+def why(snap: Snapshot, pod: Facts) -> tuple[Failure, list[str]]:
+    """(failure, further evidence) of a pod that is not ready: from its status, its log, then its events."""
+    failure, events = pod_failure(pod), snap.events(pod)
+    if failure is None or failure.code in BARE:
         for entry in containers(pod):
             log = snap.log(pod, text(entry.get("name")))
             said = log_failure(log) if not entry.get("ready") else None
             if said:
-                return said, [trouble.what] if trouble else []
+                return said, [failure.what] if failure else []
         probed = _probe(events)
-        if probed and (trouble is None or dig_exit(pod) in (137, 143)):
-            return probed, [trouble.what] if trouble else []
-    if trouble:
+        if probed and (failure is None or dig_exit(pod) in (137, 143)):
+            return probed, [failure.what] if failure else []
+    if failure:
         lines = [last_line(snap.log(pod, text(entry.get("name")))) for entry in containers(pod) if not entry.get("ready")]
-        return trouble, [f"last line of its log: {line}" for line in lines if line and trouble.code in BARE]
+        return failure, [f"last line of its log: {line}" for line in lines if line and failure.code in BARE]
     mounted = [event for event in events if event.get("reason") in ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")]
     if mounted:
         latest = max(mounted, key=event_time)
@@ -186,55 +189,57 @@ def why(snap: Snapshot, pod: dict) -> tuple[Failure, list[str]]:
     return Failure("starting", f"{pod_activity(pod, events)} (since {since})", "wait, then read its log and its events"), []
 
 
-def dig_exit(pod: dict) -> object:
+def dig_exit(pod: Facts) -> object:
     """The exit code of the last run of the first container that ended."""
     codes = [dig(entry, state, "terminated", "exitCode") for entry in containers(pod) for state in ("lastState", "state")]
     return next((code for code in codes if code is not None), None)
 
 
-def _probe(events: list[dict]) -> Failure | None:
+def _probe(events: list[Facts]) -> Failure | None:
     failed = [event for event in events if event.get("reason") == "Unhealthy"]
     if not failed:
         return None
     message = shorten(text(max(failed, key=event_time).get("message")))
     if re.search(r":(19000|8080)\b", message):
-        return Failure("F42", message, "ask the port on which the program serves its health: 9003 for the endpoint picker")
+        return Failure("F42", message, "probe the port on which the program serves its health: 9003 for the endpoint picker")
     if message.startswith("Startup probe failed"):
-        return Failure("F19", message, "allow more time to start (the startup probe's failureThreshold), or stage the model before")
+        return Failure("F19", message, "allow more time to start (the startup probe's failureThreshold), or stage the model first")
     if "unknown service" in message:
-        return Failure("F50", message, "let the probe name the health service that this image serves")
-    return Failure("starting", message, "look at its log: it runs and does not say that it is healthy")
+        return Failure("F50", message, "set the probe to the health service that this image serves")
+    return Failure("starting", message, "read its log: it runs but its probe fails")
 
 
-def _mount(event: dict) -> Failure:
+def _mount(event: Facts) -> Failure:
     message = shorten(text(event.get("message")))
     if re.search(r'(secret|configmap) "[^"]+" not found', message):
         return Failure("F17", message, "create what the message names")
     if event.get("reason") == "FailedCreatePodSandBox":
-        return Failure("starting", message, "look at the cluster's network plugin")
-    return Failure("F20", message, "look at the volume, its claim and its storage class")
+        return Failure("starting", message, "check the cluster's network plugin")
+    return Failure("F20", message, "check the volume, its claim and its storage class")
 
 
 def accelerators(snap: Snapshot) -> c.Iterator[Finding]:
-    """Simulators that ask for an accelerator: nothing but a mistake."""
+    """Simulators that request an accelerator, which they do not use."""
     for service in snap.services:
         if service.get("engine") != "simulator":
             continue
         for server in service.get("servers") or [service["server"]]:
             obj = snap.get("Deployment", server["name"])
-            for part in dicts(dig(obj, "spec", "template", "spec", "containers")) if obj else []:
+            if obj is None:
+                continue
+            for part in dicts(dig(obj, "spec", "template", "spec", "containers")):
                 asked = {name for key in ("requests", "limits") for name in mapping(dig(part, "resources", key)) if ACCELERATOR.match(name)}
                 if asked:
-                    yield found(
+                    yield finding(
                         "F48",
                         name_of(obj),
-                        [f"container {text(part.get('name'))} asks for {', '.join(sorted(asked))}, the engine is the simulator"],
+                        [f"container {text(part.get('name'))} requests {', '.join(sorted(asked))}, the engine is the simulator"],
                         CANNOT_RUN + 1,
                     )
 
 
 def autoscalers(snap: Snapshot) -> c.Iterator[Finding]:
-    """Autoscalers that get no numbers, or that fight with whoever applies the replicas."""
+    """Autoscalers without metrics, and targets whose spec.replicas has several field managers."""
     for kind in ("HorizontalPodAutoscaler", "ScaledObject"):
         for obj in snap.of(kind, snap.namespace):
             bad = [
@@ -244,28 +249,28 @@ def autoscalers(snap: Snapshot) -> c.Iterator[Finding]:
                 or (entry.get("type") == "Fallback" and entry.get("status") == "True")
             ]
             if bad and not (len(bad) == 1 and bad[0].get("reason") == "ScalingDisabled"):
-                yield found("F38", name_of(obj), [describe(entry) for entry in bad], SUSPECT)
+                yield finding("F38", name_of(obj), [describe(entry) for entry in bad], SUSPECT)
             target = snap.get("Deployment", text(dig(obj, "spec", "scaleTargetRef", "name")))
             owners = replica_owners(target) if target else []
             if len(owners) > 1:
-                yield found("F39", name_of(target or obj), [f"spec.replicas is owned by {', '.join(owners)}"], NOTE)
+                yield finding("F39", name_of(target or obj), [f"spec.replicas is owned by {', '.join(owners)}"], NOTE)
 
 
-def replica_owners(obj: dict) -> list[str]:
-    """Managers that own spec.replicas of an object."""
+def replica_owners(obj: Facts) -> list[str]:
+    """Field managers that own spec.replicas of an object."""
     entries = dicts(dig(obj, "metadata", "managedFields"))
     return sorted({text(entry.get("manager")) for entry in entries if dig(entry, "fieldsV1", "f:spec", "f:replicas") is not None})
 
 
 def controllers(snap: Snapshot) -> c.Iterator[Finding]:
-    """The gateway's controller is there and has no ready replica."""
+    """The gateway's controller, where it exists and has no ready replica."""
     for wanted in workloads(snap):
         obj = snap.get("Deployment", wanted["name"], wanted["namespace"])
         if wanted["part"] != "gateway controller" or obj is None or not number(dig(obj, "spec", "replicas"), 1):
             continue
         if not dig(obj, "status", "readyReplicas"):
             mine = [pod for pod in snap.of("Pod", wanted["namespace"]) if selector_matches(mapping(dig(obj, "spec", "selector")), pod)]
-            yield found("controller", name_of(obj), ["no ready replica", *(why(snap, pod)[0].what for pod in mine[:1])], CONTROLLER)
+            yield finding("controller", name_of(obj), ["no ready replica", *(why(snap, pod)[0].what for pod in mine[:1])], CONTROLLER)
 
 
 RULES = (missing, refusals, controllers, pods, accelerators, autoscalers, stale)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The diagnosis: from a snapshot of a stack to its findings, the most probable cause first, and to the report of them. Computes only."""
+"""The findings about a snapshot, the most probable cause first, and their report. Pure."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ import typing as t
 
 from ..common.text import redact
 from . import cluster, gateway, pods, scheduling, traffic
-from .catalog import CATALOGUE, LAYERS
-from .snapshot import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding, Snapshot
+from .catalog import CATALOG, LAYERS
+from .finding import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding
+from .snapshot import Snapshot
 
 RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES)
 
 
 def unreachable(message: str) -> list[Finding]:
-    """The one finding when the API server cannot be asked."""
-    return [Finding("api", CATALOGUE["api"].title, "API server", (message,), CATALOGUE["api"].remedy, ALONE)]
+    """The only finding when the API server cannot be reached."""
+    return [Finding("api", CATALOG["api"].title, "API server", (message,), CATALOG["api"].remedy, ALONE)]
 
 
 def diagnose(snap: Snapshot) -> list[Finding]:
-    """All findings, ranked. A rule that trips over an odd object costs its own findings only, and says so."""
+    """All findings, ranked. A rule that fails on an unexpected object is reported as a finding of its own."""
     found: list[Finding] = []
     for rule in RULES:
         try:
             found += list(rule(snap))
-        except Exception as error:  # pylint: disable=broad-except  # objects come from a broken stack: their shape is anybody's guess
+        except Exception as error:  # pylint: disable=broad-except  # objects of a broken stack can have any shape
             place = f"{rule.__module__.rpartition('.')[2]}.{rule.__name__}"
             found.append(
                 Finding(
                     "answer",
-                    f"a check could not be made: {place}",
+                    f"a check failed to run: {place}",
                     "this diagnosis",
                     (f"{type(error).__name__}: {error}",),
-                    "look at the objects by hand, and report this",
+                    "check the objects by hand, and report this",
                     NOTE,
                 )
             )
@@ -44,7 +45,7 @@ def diagnose(snap: Snapshot) -> list[Finding]:
 
 
 def lowered(found: c.Sequence[Finding]) -> list[Finding]:
-    """Without namespace or CRDs nothing else can be there: what is missing then is a consequence."""
+    """The findings, where a missing namespace or CRD lowers the weight of missing objects that depend on it."""
     if not any(entry.code in ("namespace", "F1") and entry.weight >= BASE for entry in found):
         return list(found)
     return [
@@ -54,7 +55,7 @@ def lowered(found: c.Sequence[Finding]) -> list[Finding]:
 
 
 def ranked(found: c.Iterable[Finding]) -> list[Finding]:
-    """The findings without repetition: by weight, then by layer, from the base upwards."""
+    """The findings without duplicates, by weight, then by layer."""
     layers = list(LAYERS)
     merged: dict[tuple[str, str], Finding] = {}
     for entry in found:
@@ -65,7 +66,7 @@ def ranked(found: c.Iterable[Finding]) -> list[Finding]:
         else:
             first, second = (known, entry) if known.weight >= entry.weight else (entry, known)
             merged[key] = Finding(first.code, first.what, first.where, tuple(dict.fromkeys(first.evidence + second.evidence)), first.remedy, first.weight)
-    return sorted(merged.values(), key=lambda entry: (-entry.weight, layers.index(CATALOGUE[entry.code].layer), entry.where))
+    return sorted(merged.values(), key=lambda entry: (-entry.weight, layers.index(CATALOG[entry.code].layer), entry.where))
 
 
 def report(found: c.Sequence[Finding], facts: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -82,10 +83,10 @@ def report(found: c.Sequence[Finding], facts: c.Mapping[str, t.Any]) -> dict[str
 
 
 def summary(found: c.Sequence[Finding]) -> str:
-    """One line."""
+    """The diagnosis in one line."""
     serious = [entry for entry in found if entry.weight >= SYMPTOM]
     if not serious:
-        return "nothing is wrong that is known" + (f"; {len(found)} notes" if found else "")
+        return "no known failure was found" + (f"; {len(found)} notes" if found else "")
     first = serious[0]
     others = len(serious) - 1
     sure = "most probable cause" if first.weight >= SUSPECT else "symptom without a known cause"
@@ -93,7 +94,7 @@ def summary(found: c.Sequence[Finding]) -> str:
 
 
 def lines(made: c.Mapping[str, t.Any]) -> list[str]:
-    """The report for people."""
+    """The report as lines of text."""
     shown = [made["summary"], ""]
     for entry in made["findings"]:
         shown += [f"{entry['rank']}. [{entry['code']}, {entry['kind']}] {entry['what']}", f"   where:    {entry['where']}"]
@@ -125,7 +126,7 @@ def markdown(made: c.Mapping[str, t.Any]) -> str:
     if made["not_read"]:
         shown += ["## Not read", "", *(f"- `{line}`" for line in made["not_read"]), ""]
     if made["looked_at"]:
-        shown += ["## Looked at", "", ", ".join(f"{count} {kind}" for kind, count in sorted(made["looked_at"].items())), ""]
+        shown += ["## Checked", "", ", ".join(f"{count} {kind}" for kind, count in sorted(made["looked_at"].items())), ""]
     return "\n".join(shown)
 
 

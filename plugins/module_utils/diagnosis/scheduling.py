@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Diagnosis of the scheduling: pools and what they select, the picker's arguments and configuration, NetworkPolicies, block sizes. Computes only."""
+"""Findings about pools and their selectors, the picker's arguments and configuration, NetworkPolicies, and block sizes. Pure."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ import collections.abc as c
 import re
 import typing as t
 
-from ..common.objects import dicts, dig, mapping, text
-from .cluster import found
-from .snapshot import MISSING, SUSPECT, SYMPTOM, WIRING, Finding, Snapshot, arguments, is_ready, listening, name_of, option, selector_matches
+from ..common.objects import Facts, dicts, dig, mapping, text
+from .finding import MISSING, SUSPECT, SYMPTOM, WIRING, Finding, finding
+from .snapshot import Snapshot, arguments, is_ready, listening, name_of, option, selector_matches
 
-# arguments that decide whether the picker finds its pool or is understood by the gateway
+# arguments by which the picker finds its pool
 POOL_ARGUMENTS = ("pool-name", "pool-namespace", "pool-group")
 
 
 def pools(snap: Snapshot) -> c.Iterator[Finding]:
-    """Each pool of the plan: there, selecting the servers, on the port where they listen."""
+    """Pools of the plan that are missing, select other pods, or name another port than the servers'."""
     if not snap.read("InferencePool"):
         return
     for service in snap.services:
         wanted = service["pool"]
         obj = snap.get("InferencePool", wanted["name"])
         if obj is None:
-            yield found("absent", f"InferencePool {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the pool of {service['name']} is missing")
+            yield finding("absent", f"InferencePool {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the pool of {service['name']} is missing")
             continue
         yield from _selection(snap, obj, pool_selector(obj), wanted["selector"], "pool")
         ports = pool_ports(obj)
         if ports != set(wanted["target_ports"]):
-            yield found(
+            yield finding(
                 "F22",
                 name_of(obj),
                 [f"target ports {_numbers(ports)}, planned: {_numbers(wanted['target_ports'])}"],
                 WIRING + 3,
-                "the pool names another port than the servers'",
+                "the pool has another port than the servers",
             )
         else:
             yield from _dialled(snap, obj, pool_selector(obj), ports)
         picker = dig(obj, "spec", "endpointPickerRef") or dig(obj, "spec", "extensionRef")
         name, port = text(dig(picker, "name")), dig(picker, "port", "number") or dig(picker, "portNumber")
         if name and (name != service["scheduler"]["name"] or port not in (None, service["scheduler"]["ports"]["grpc"])):
-            yield found(
+            yield finding(
                 "F26",
                 name_of(obj),
                 [f"endpointPickerRef names {name}:{port}, planned: {service['scheduler']['name']}"],
@@ -51,13 +51,13 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
             )
 
 
-def pool_selector(obj: dict) -> dict[str, str]:
+def pool_selector(obj: Facts) -> dict[str, str]:
     """The labels that a pool selects by, of either API version."""
     selector = mapping(dig(obj, "spec", "selector"))
     return mapping(selector.get("matchLabels")) if "matchLabels" in selector or not selector else selector
 
 
-def pool_ports(obj: dict) -> set[int]:
+def pool_ports(obj: Facts) -> set[int]:
     """The target ports of a pool, of either API version."""
     single = dig(obj, "spec", "targetPortNumber")
     return {entry["number"] for entry in dicts(dig(obj, "spec", "targetPorts")) if isinstance(entry.get("number"), int)} or ({single} if single else set())
@@ -67,7 +67,7 @@ def _numbers(values: c.Iterable[int]) -> str:
     return ", ".join(str(value) for value in sorted(values)) or "none"
 
 
-def _selection(snap: Snapshot, obj: dict, labels: c.Mapping[str, str], planned: c.Mapping[str, str], what: str) -> c.Iterator[Finding]:
+def _selection(snap: Snapshot, obj: Facts, labels: c.Mapping[str, str], planned: c.Mapping[str, str], what: str) -> c.Iterator[Finding]:
     if not snap.read("Pod"):
         return
     chosen = snap.pods(labels)
@@ -75,45 +75,48 @@ def _selection(snap: Snapshot, obj: dict, labels: c.Mapping[str, str], planned: 
     if not chosen:
         different = dict(labels) != dict(planned)
         weight = WIRING + 4 if different else SYMPTOM + 3
-        yield found(
+        yield finding(
             "F21",
             name_of(obj),
             [f"its selector is {shown}, and no pod has these labels"],
             weight,
             f"the {what} selects no pod",
-            "set the selector to the labels of its pods: run playbooks/site.yml" if different else "let its pods run: look at their Deployment",
+            "set the selector to the labels of its pods: run playbooks/site.yml" if different else "check why its pods do not run: see their Deployment",
         )
     elif not any(is_ready(pod) for pod in chosen):
-        yield found(
+        yield finding(
             "F21",
             name_of(obj),
             [f"none of {len(chosen)} pods with {shown} is ready"],
             SYMPTOM + 2,
             f"the {what} has no ready pod",
-            "look why the pods are not ready",
+            "find out why the pods are not ready",
         )
     elif dict(labels) != dict(planned):
-        yield found(
+        yield finding(
             "drift",
             name_of(obj),
             [f"its selector is {shown}, planned: {', '.join(f'{n}={v}' for n, v in planned.items())}"],
             SUSPECT + 5,
-            f"the {what} selects by other labels than planned",
+            f"the {what} selects other labels than planned",
         )
 
 
-def _dialled(snap: Snapshot, obj: dict, labels: c.Mapping[str, str], ports: set[int]) -> c.Iterator[Finding]:
+def _dialled(snap: Snapshot, obj: Facts, labels: c.Mapping[str, str], ports: set[int]) -> c.Iterator[Finding]:
     for pod in snap.pods(labels):
         declared = listening(pod)
         if declared and not ports & declared:
-            yield found(
-                "F22", f"{name_of(obj)}, {name_of(pod)}", [f"the pool dials {_numbers(ports)}, the pod's containers name {_numbers(declared)}"], WIRING + 2
+            yield finding(
+                "F22",
+                f"{name_of(obj)}, {name_of(pod)}",
+                [f"the pool uses port {_numbers(ports)}, the pod's containers declare {_numbers(declared)}"],
+                WIRING + 2,
             )
             return
 
 
 def services(snap: Snapshot) -> c.Iterator[Finding]:
-    """The Services over model pods and pickers: there, selecting, on the right port."""
+    """Services of model pods and pickers that are missing, select no pod, or use a wrong port."""
     if not snap.read("Service"):
         return
     for service in snap.services:
@@ -122,7 +125,7 @@ def services(snap: Snapshot) -> c.Iterator[Finding]:
         for wanted, what in pairs + ([(proxy, "Service of the proxy")] if proxy else []):
             obj = snap.get("Service", wanted["name"])
             if obj is None:
-                yield found("absent", f"Service {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the {what} is missing")
+                yield finding("absent", f"Service {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the {what} is missing")
                 continue
             planned = wanted.get("selector") or (service["scheduler"]["selector"] if "epp" in wanted["name"] else mapping(dig(obj, "spec", "selector")))
             yield from _selection(snap, obj, mapping(dig(obj, "spec", "selector")), planned, what)
@@ -130,41 +133,41 @@ def services(snap: Snapshot) -> c.Iterator[Finding]:
                 yield from _target(snap, obj, port)
 
 
-def _target(snap: Snapshot, obj: dict, port: c.Mapping[str, t.Any]) -> c.Iterator[Finding]:
+def _target(snap: Snapshot, obj: Facts, port: c.Mapping[str, t.Any]) -> c.Iterator[Finding]:
     target = port.get("targetPort") or port.get("port")
     for pod in snap.pods(mapping(dig(obj, "spec", "selector"))):
         parts = [*dicts(dig(pod, "spec", "containers")), *dicts(dig(pod, "spec", "initContainers"))]
         names = {entry.get("name") for part in parts for entry in dicts(part.get("ports"))}
         declared = listening(pod)
         if declared and target not in names and target not in declared:
-            yield found(
+            yield finding(
                 "F22",
                 f"{name_of(obj)}, {name_of(pod)}",
-                [f"targetPort {target}, the pod's containers name {_numbers(declared)}"],
+                [f"targetPort {target}, the pod's containers declare {_numbers(declared)}"],
                 WIRING + 2,
-                "the Service dials a port on which no container listens",
+                "the Service uses a port on which no container listens",
             )
             return
 
 
 def shared(snap: Snapshot) -> c.Iterator[Finding]:
-    """Pods in two pools, and pickers of two pools."""
+    """Pods that two pools select, and pickers that two pools name."""
     pools_seen = snap.of("InferencePool", snap.namespace)
     for index, one in enumerate(pools_seen):
         for other in pools_seen[index + 1 :]:
             mine = {text(dig(pod, "metadata", "name")) for pod in snap.pods(pool_selector(one))}
             both = sorted(mine & {text(dig(pod, "metadata", "name")) for pod in snap.pods(pool_selector(other))})
             if both:
-                yield found("F29", f"{name_of(one)}, {name_of(other)}", [f"both select {', '.join(both[:3])}"], WIRING, "two pools select the same pods")
+                yield finding("F29", f"{name_of(one)}, {name_of(other)}", [f"both select {', '.join(both[:3])}"], WIRING, "two pools select the same pods")
             pickers = [text(dig(obj, "spec", "endpointPickerRef", "name")) for obj in (one, other)]
             if pickers[0] and pickers[0] == pickers[1]:
-                yield found(
+                yield finding(
                     "F29", f"{name_of(one)}, {name_of(other)}", [f"both name the endpoint picker {pickers[0]}"], WIRING, "two pools share one endpoint picker"
                 )
 
 
 def pickers(snap: Snapshot) -> c.Iterator[Finding]:
-    """The picker's arguments and configuration against the plan."""
+    """Differences of the picker's arguments and configuration from the plan."""
     for service in snap.services:
         epp = service["scheduler"]
         obj = snap.get("Deployment", epp["name"])
@@ -174,26 +177,29 @@ def pickers(snap: Snapshot) -> c.Iterator[Finding]:
             yield from _differing(obj, arguments(spec), epp["args"])
         config = snap.get("ConfigMap", epp["name"])
         if config is not None and text(mapping(config.get("data")).get(epp["config_key"])).strip() != text(epp["config"]).strip():
-            yield found(
+            yield finding(
                 "drift",
                 name_of(config),
-                [f"{epp['config_key']} is not what your file comes to"],
+                [f"{epp['config_key']} differs from the configuration generated from your file"],
                 SUSPECT + 3,
                 f"the configuration of the endpoint picker of {service['name']} is not the planned one",
             )
         elif config is None and snap.read("ConfigMap"):
-            yield found("absent", f"ConfigMap {snap.namespace}/{epp['name']}", ["not there"], MISSING, "the endpoint picker's configuration is missing")
+            yield finding("absent", f"ConfigMap {snap.namespace}/{epp['name']}", ["not there"], MISSING, "the endpoint picker's configuration is missing")
 
 
-def _tls(obj: dict, actual: list[str], planned: list[str]) -> c.Iterator[Finding]:
+def _tls(obj: Facts, actual: list[str], planned: list[str]) -> c.Iterator[Finding]:
     secure, wanted = [(option(args, "secure-serving") or "true") != "false" for args in (actual, planned)]
     if secure != wanted:
-        yield found(
-            "F11", name_of(obj), [f"the picker serves {'with' if secure else 'without'} TLS, the gateway asks {'with' if wanted else 'without'}"], WIRING + 3
+        yield finding(
+            "F11",
+            name_of(obj),
+            [f"the picker serves {'with' if secure else 'without'} TLS, the gateway connects {'with' if wanted else 'without'}"],
+            WIRING + 3,
         )
 
 
-def _differing(obj: dict, actual: list[str], planned: list[str]) -> c.Iterator[Finding]:
+def _differing(obj: Facts, actual: list[str], planned: list[str]) -> c.Iterator[Finding]:
     names = dict.fromkeys(argument.lstrip("-").partition("=")[0] for argument in [*planned, *actual] if argument.startswith("--"))
     for name in names:
         have, want = option(actual, name), option(planned, name)
@@ -201,25 +207,25 @@ def _differing(obj: dict, actual: list[str], planned: list[str]) -> c.Iterator[F
             continue
         lines = [f"--{name} is {'missing' if have is None else have or 'set'}, planned: {'none' if want is None else want or 'set'}"]
         if name in POOL_ARGUMENTS:
-            yield found("F5", name_of(obj), lines, WIRING + 3, "the endpoint picker looks for another pool")
+            yield finding("F5", name_of(obj), lines, WIRING + 3, "the endpoint picker watches another pool")
         else:
-            yield found("drift", name_of(obj), lines, SUSPECT, "an argument of the endpoint picker is not the planned one")
+            yield finding("drift", name_of(obj), lines, SUSPECT, "an argument of the endpoint picker is not the planned one")
 
 
 def servers(snap: Snapshot) -> c.Iterator[Finding]:
-    """The arguments and images of the model servers against the plan."""
+    """Differences of the model servers' arguments and images from the plan."""
     for service in snap.services:
         for server in service.get("servers") or [service["server"]]:
             obj = snap.get(server.get("kind") or "Deployment", server["name"])
             template = dig(obj, "spec", "template") or dig(obj, "spec", "leaderWorkerTemplate", "leaderTemplate")
             parts = dicts(dig(template, "spec", "containers"))
             container = next((part for part in parts if part.get("name") == "server"), None)
-            if container is None:
+            if obj is None or container is None:
                 continue
             lines = [f"image {text(container.get('image'))}, planned: {server['image']}"] if container.get("image") != server["image"] else []
             lines += _changed([text(argument) for argument in container.get("args") or []], server["args"])
             if lines:
-                yield found("drift", name_of(obj), lines, SUSPECT, f"the servers of {service['name']} are not as planned")
+                yield finding("drift", name_of(obj), lines, SUSPECT, f"the servers of {service['name']} are not as planned")
 
 
 def _changed(actual: list[str], planned: list[str]) -> list[str]:
@@ -228,37 +234,41 @@ def _changed(actual: list[str], planned: list[str]) -> list[str]:
 
 
 def prefixes(snap: Snapshot) -> c.Iterator[Finding]:
-    """Block sizes and hash seeds that do not fit between picker and servers."""
+    """Block sizes and hash seeds that differ between picker and servers, or among servers."""
     for service in snap.services:
         members = snap.pods(service["pool"]["selector"])
         seeds, blocks = _values(members, _seed), _values(members, lambda pod: option(arguments(pod.get("spec")), "block-size"))
         if len(seeds) > 1:
-            yield found(
-                "F28", f"pods of {service['name']}", [f"PYTHONHASHSEED is {', '.join(sorted(seeds))}"], SUSPECT, "the servers hash prefixes with other seeds"
+            yield finding(
+                "F28",
+                f"pods of {service['name']}",
+                [f"PYTHONHASHSEED is {', '.join(sorted(seeds))}"],
+                SUSPECT,
+                "the servers hash prefixes with different seeds",
             )
         config = text(service["scheduler"]["config"])
         for size in set(re.findall(r"\b(?:blockSizeTokens|blockSize):\s*(\d+)", config)):
             if blocks and blocks != {size} and "autoTune: true" not in config:
-                yield found(
+                yield finding(
                     "F28",
                     f"endpoint picker of {service['name']}",
                     [f"its block size is {size}, that of the servers {', '.join(sorted(blocks))}"],
                     SUSPECT,
-                    "picker and servers cut prefixes into other blocks",
+                    "picker and servers divide prefixes into blocks of different sizes",
                 )
 
 
-def _values(pods_seen: list[dict], read: c.Callable[[dict], str | None]) -> set[str]:
+def _values(pods_seen: list[Facts], read: c.Callable[[Facts], str | None]) -> set[str]:
     return {value for value in map(read, pods_seen) if value}
 
 
-def _seed(pod: dict) -> str | None:
+def _seed(pod: Facts) -> str | None:
     entries = [entry for part in dicts(dig(pod, "spec", "containers")) for entry in dicts(part.get("env"))]
     return next((text(entry.get("value")) for entry in entries if entry.get("name") == "PYTHONHASHSEED"), None)
 
 
 def network(snap: Snapshot) -> c.Iterator[Finding]:
-    """NetworkPolicies that select pods of the stack and let nobody in on their port."""
+    """NetworkPolicies that select pods of the stack and admit no traffic on their port."""
     failing = any(not entry["ok"] for entry in snap.answers)
     for service in snap.services:
         parts = [
@@ -270,7 +280,7 @@ def network(snap: Snapshot) -> c.Iterator[Finding]:
                 pods_hit = [pod for pod in snap.pods(labels) if selector_matches(dig(policy, "spec", "podSelector") or {}, pod)]
                 kinds = dig(policy, "spec", "policyTypes") or ["Ingress"]
                 if pods_hit and "Ingress" in kinds and not _admits(policy, ports):
-                    yield found(
+                    yield finding(
                         "policy",
                         f"{name_of(policy)}, {name_of(pods_hit[0])}",
                         [f"no ingress rule of it admits port {_numbers(ports)}"],
@@ -278,8 +288,8 @@ def network(snap: Snapshot) -> c.Iterator[Finding]:
                     )
 
 
-def _admits(policy: dict, ports: set[int]) -> bool:
-    """True when a rule lets somebody in on one of the ports. Whom, is not judged: a rule may name the gateway in many ways."""
+def _admits(policy: Facts, ports: set[int]) -> bool:
+    """True when a rule admits traffic on one of the ports. Its sources are not judged: a rule can select the gateway in many ways."""
     for rule in dicts(dig(policy, "spec", "ingress")):
         named = dicts(rule.get("ports"))
         if not named or any(entry.get("port") is None or isinstance(entry["port"], str) or _within(entry, ports) for entry in named):

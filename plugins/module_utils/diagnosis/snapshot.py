@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a diagnosis works on and what it gives: the snapshot of a stack, and findings. Computes only."""
+"""The observed state of a stack that a diagnosis works on, and helpers that read its objects. Pure."""
 
 from __future__ import annotations
 
@@ -11,73 +11,35 @@ import datetime
 import math
 import typing as t
 
-from ..common.objects import condition, dicts, dig, mapping, text
-from ..common.text import redact
-
-# How likely a finding is the cause of what a user sees. What is nearer to the base, and surer, comes first.
-ALONE = 100  # nothing else could be looked at
-BASE = 95  # namespace, CRDs
-MISSING = 90  # an object of the plan is not there, or scaled away
-CONTROLLER = 88  # what makes the others work does not run
-REFUSED = 86  # quota, policy
-CANNOT_RUN = 85  # a pod that cannot run, for a reason that is known
-WIRING = 80  # objects that do not fit together
-SERVER = 75  # a ready server that does not serve
-UNREADY = 65  # not ready, for no reason that is known
-SUSPECT = 55  # may well be harmless
-SYMPTOM = 40  # follows from something else
-NOTE = 20  # odd; breaks nothing by itself
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong. `where`: objects, most telling first; `evidence`: what was seen, one line each."""
-
-    code: str
-    what: str
-    where: str
-    evidence: tuple[str, ...]
-    remedy: str
-    weight: int
-
-    def shown(self, rank: int) -> dict[str, t.Any]:
-        """As a dictionary without secrets."""
-        probable = "cause" if self.weight >= UNREADY else ("suspect" if self.weight >= SUSPECT else "symptom" if self.weight >= SYMPTOM else "note")
-        return {
-            "rank": rank,
-            "code": self.code,
-            "what": redact(self.what),
-            "where": self.where,
-            "evidence": [redact(line) for line in self.evidence],
-            "remedy": self.remedy,
-            "kind": probable,
-        }
+from ..common.objects import Facts, condition, dicts, dig, mapping, text
+from .finding import Finding
 
 
 @dataclasses.dataclass
 class Snapshot:
-    """What was seen of one stack.
+    """The observed state of one stack.
 
-    plan: of the lookup; objects: by kind; absent: kinds that the API server does not serve; crds: by name, {served: [versions], deleting, established};
-    logs: by 'namespace/pod/container'; servers: {service, server, pod, ...} as of health_report.server; answers: requests through the gateway,
-    {service, url, status, body, evidence, kind, remedy, ok, picked}; differences: findings of replicas.compare with a service;
-    metrics: pages of the endpoint pickers by service, {status, text}; unread: {what, message, status}.
+    plan: as of the lookup; objects: by kind; absent: kinds that the API server does not serve;
+    crds: by name, {served: [versions], deleting, established}, None for a missing one; logs: by 'namespace/pod/container';
+    servers: inference.report.server_facts with a service; answers: requests through the gateway,
+    {service, url, status, body, evidence, kind, remedy, ok, picked}; differences: findings of inference.replicas.compare with a service;
+    metrics: pages of the endpoint pickers by service, {status, text}; unread: {what, message, status} of failed reads.
     """
 
     plan: c.Mapping[str, t.Any]
-    objects: dict[str, list[dict]] = dataclasses.field(default_factory=dict)
+    objects: dict[str, list[Facts]] = dataclasses.field(default_factory=dict)
     absent: list[str] = dataclasses.field(default_factory=list)
-    crds: dict[str, dict[str, t.Any]] = dataclasses.field(default_factory=dict)
+    crds: dict[str, Facts | None] = dataclasses.field(default_factory=dict)
     logs: dict[str, str] = dataclasses.field(default_factory=dict)
     servers: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
     answers: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
     differences: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
     metrics: dict[str, dict[str, t.Any]] = dataclasses.field(default_factory=dict)
     unread: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
-    now: str = ""  # UTC, as the API server writes times
+    now: str = ""  # UTC, in ISO 8601
 
-    def age(self, pod: dict) -> float:
-        """Seconds since a pod was made; endless where that is not known."""
+    def age(self, pod: Facts) -> float:
+        """Seconds since a pod was created; infinite where that is unknown."""
         try:
             made, now = (datetime.datetime.fromisoformat(value.replace("Z", "+00:00")) for value in (text(dig(pod, "metadata", "creationTimestamp")), self.now))
             return (now - made).total_seconds()
@@ -86,34 +48,34 @@ class Snapshot:
 
     @property
     def namespace(self) -> str:
-        return self.plan["namespace"]
+        return text(self.plan["namespace"])
 
     @property
     def services(self) -> list[c.Mapping[str, t.Any]]:
         return list(self.plan["services"])
 
-    def of(self, kind: str, namespace: str | None = None) -> list[dict]:
-        """Objects of a kind."""
+    def of(self, kind: str, namespace: str | None = None) -> list[Facts]:
+        """Objects of a kind, in one namespace or all."""
         found = self.objects.get(kind) or []
         return [obj for obj in found if namespace is None or dig(obj, "metadata", "namespace") in (None, namespace)]
 
-    def get(self, kind: str, name: str, namespace: str | None = None) -> dict | None:
-        """One object; in the plan's namespace unless told otherwise."""
+    def get(self, kind: str, name: str, namespace: str | None = None) -> Facts | None:
+        """One object, by default in the namespace of the plan."""
         return next((obj for obj in self.of(kind, namespace or self.namespace) if dig(obj, "metadata", "name") == name), None)
 
     def read(self, kind: str) -> bool:
-        """True when the list of a kind was read, so that what is not in it is not there."""
+        """True when the list of a kind was read, so that an object that is not in it does not exist."""
         return kind in self.objects
 
-    def pods(self, labels: c.Mapping[str, str], namespace: str | None = None) -> list[dict]:
-        """Pods with these labels that are not about to go."""
+    def pods(self, labels: c.Mapping[str, str], namespace: str | None = None) -> list[Facts]:
+        """Pods with these labels that are not being deleted."""
         return [pod for pod in self.of("Pod", namespace or self.namespace) if selects(labels, pod) and not dig(pod, "metadata", "deletionTimestamp")]
 
-    def log(self, pod: dict, container: str) -> str:
-        """The log of a container; empty where none was read."""
+    def log(self, pod: Facts, container: str) -> str:
+        """The end of the log of a container; empty where none was read."""
         return self.logs.get(f"{text(dig(pod, 'metadata', 'namespace'))}/{text(dig(pod, 'metadata', 'name'))}/{container}", "")
 
-    def events(self, obj: dict) -> list[dict]:
+    def events(self, obj: Facts) -> list[Facts]:
         """Events of one object."""
         uid, name = dig(obj, "metadata", "uid"), dig(obj, "metadata", "name")
         return [event for event in self.of("Event") if (dig(event, "involvedObject", "uid") == uid if uid else dig(event, "involvedObject", "name") == name)]
@@ -122,19 +84,19 @@ class Snapshot:
 Rule = c.Callable[[Snapshot], c.Iterable[Finding]]
 
 
-def name_of(obj: dict) -> str:
-    """An object in words: Kind namespace/name."""
+def name_of(obj: Facts) -> str:
+    """An object as text: Kind namespace/name."""
     namespace, name = text(dig(obj, "metadata", "namespace")), text(dig(obj, "metadata", "name"))
     return f"{text(obj.get('kind'))} {namespace + '/' if namespace else ''}{name}"
 
 
-def selects(labels: c.Mapping[str, str], obj: dict) -> bool:
-    """True when the object bears all these labels, of which there is one at least."""
+def selects(labels: c.Mapping[str, str], obj: Facts) -> bool:
+    """True when the object has all these labels; False for no labels."""
     return bool(labels) and mapping(dig(obj, "metadata", "labels")).items() >= dict(labels).items()
 
 
-def selector_matches(selector: object, obj: dict) -> bool:
-    """True when a label selector (matchLabels and matchExpressions) takes the object; an empty one takes all."""
+def selector_matches(selector: object, obj: Facts) -> bool:
+    """True when a label selector (matchLabels and matchExpressions) selects the object; an empty one selects all."""
     labels = mapping(dig(obj, "metadata", "labels"))
     if any(labels.get(name) != value for name, value in mapping(dig(selector, "matchLabels")).items()):
         return False
@@ -146,24 +108,24 @@ def selector_matches(selector: object, obj: dict) -> bool:
     return True
 
 
-def is_ready(pod: dict) -> bool:
+def is_ready(pod: Facts) -> bool:
     """True when a pod's Ready condition is True."""
     return condition(pod.get("status"), "Ready").get("status") == "True"
 
 
-def listening(pod: dict) -> set[int]:
+def listening(pod: Facts) -> set[int]:
     """The ports that the containers of a pod declare."""
     parts = [*dicts(dig(pod, "spec", "containers")), *dicts(dig(pod, "spec", "initContainers"))]
     return {port["containerPort"] for part in parts for port in dicts(part.get("ports")) if isinstance(port.get("containerPort"), int)}
 
 
 def arguments(pod_spec: object) -> list[str]:
-    """The arguments of all containers."""
+    """The commands and arguments of all containers."""
     return [text(argument) for part in dicts(dig(pod_spec, "containers")) for key in ("command", "args") for argument in part.get(key) or []]
 
 
 def option(args: c.Iterable[str], name: str) -> str | None:
-    """The value of --name=value or --name value; empty for a bare flag, None when it is not there."""
+    """The value of --name=value or --name value; empty for a flag without a value, None where it is absent."""
     args = list(args)
     for index, argument in enumerate(args):
         if argument.startswith(f"--{name}="):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Diagnosis by what answers: each server asked by itself, requests through the gateway, the picker's own numbers. Computes only."""
+"""Findings about responses: of each server, of requests through the gateway, and the picker's metrics. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import typing as t
 
 from ..common import prometheus_text as prometheus
 from ..k8s.pod_failures import response_failure
-from .catalog import CATALOGUE
-from .cluster import found
-from .snapshot import NOTE, SERVER, SUSPECT, SYMPTOM, UNREADY, WIRING, Finding, Snapshot
+from .catalog import CATALOG
+from .finding import NOTE, SERVER, SUSPECT, SYMPTOM, UNREADY, WIRING, Finding, finding
+from .snapshot import Snapshot
 
-REQUESTS_BEFORE_ZERO = 5  # so many requests through the gateway, and none counted by the picker, are no accident
+REQUESTS_BEFORE_ZERO = 5  # from this many requests through the gateway on, a picker that counts none is a finding
 
 
 def servers(snap: Snapshot) -> c.Iterator[Finding]:
-    """Servers that are ready for Kubernetes and do not serve."""
+    """Servers whose pods are ready and that do not serve."""
     groups: dict[tuple[str, str, str], list[tuple[dict[str, t.Any], dict[str, t.Any]]]] = {}
     for entry in snap.servers:
         check = next((check for check in entry["checks"] if not check["ok"]), None)
@@ -30,37 +30,37 @@ def servers(snap: Snapshot) -> c.Iterator[Finding]:
         code, what, remedy = _server_trouble(entry, check)
         where = ", ".join(other["server"] for other, _check in members)
         weight = SERVER if code != "metrics" else UNREADY + 5
-        yield found(code, where, [f"{seen['evidence']}" for _other, seen in members[:3]], weight, f"servers of {service}: {what}", remedy)
+        yield finding(code, where, [f"{seen['evidence']}" for _other, seen in members[:3]], weight, f"servers of {service}: {what}", remedy)
 
 
 def busy(entry: c.Mapping[str, t.Any]) -> bool:
-    """True for a server whose queue is not empty and moves: a slow answer of it is no fault."""
+    """True for a server with waiting requests that makes progress: its slow answers are no failure."""
     waiting = (((entry.get("metrics") or {}).get("waiting") or {}).get("value") or 0) > 0
     return waiting and entry.get("progress") is not False
 
 
 def _server_trouble(entry: c.Mapping[str, t.Any], check: c.Mapping[str, t.Any]) -> tuple[str, str, str]:
     if check["name"] == "metrics":
-        return "metrics", CATALOGUE["metrics"].title, check["remedy"]
+        return "metrics", CATALOG["metrics"].title, check["remedy"]
     if check["kind"] == "timeout":
-        return "hung", "one listens and does not answer in time" if entry["level"] else "one does not answer", CATALOGUE["hung"].remedy
+        return "hung", "one listens and does not answer in time" if entry["level"] else "one does not answer", CATALOG["hung"].remedy
     if check["kind"] in ("unauthorized", "forbidden"):
-        return "key", "it asks for an API key that this diagnosis, like the gateway, does not send", CATALOGUE["key"].remedy
+        return "key", "it requires an API key, which neither this diagnosis nor the gateway sends", CATALOG["key"].remedy
     if check["kind"] in ("error_in_stream", "error_in_answer", "bad_event", "truncated"):
-        return "hung", "the answer breaks off or carries an error, after status 200", check["remedy"]
+        return "hung", "the answer ends early or contains an error, after status 200", check["remedy"]
     if check["kind"] in ("model", "model_len"):
         return "mixed", "it does not serve the planned model", check["remedy"]
     if check["kind"] == "cluster" or check["kind"] in ("refused", "network"):
-        return "F22", "it cannot be reached on its port", CATALOGUE["F22"].remedy
-    return "hung", f"it answers {check['name']} with an error", check["remedy"] or CATALOGUE["hung"].remedy
+        return "F22", "it cannot be reached on its port", CATALOG["F22"].remedy
+    return "hung", f"it answers {check['name']} with an error", check["remedy"] or CATALOG["hung"].remedy
 
 
 def differences(snap: Snapshot) -> c.Iterator[Finding]:
-    """Servers of one pool that are not alike, or one that is slow."""
+    """Servers of one pool that differ, or one that is slow."""
     for entry in snap.differences:
         slow = entry["code"] == "slow"
         note = entry["code"] == "mixed_blocks"
-        yield found(
+        yield finding(
             "slow" if slow else "mixed",
             entry["where"],
             [entry["evidence"]],
@@ -71,7 +71,7 @@ def differences(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def answers(snap: Snapshot) -> c.Iterator[Finding]:
-    """Requests through the gateway, or a proxy without one, that failed: mostly the symptom of something else."""
+    """Requests through the gateway, or through a proxy without one, that failed; mostly the symptom of another finding."""
     for entry in snap.answers:
         if entry["ok"]:
             continue
@@ -79,7 +79,7 @@ def answers(snap: Snapshot) -> c.Iterator[Finding]:
         where = _where(entry)
         if entry.get("kind") == "timeout":
             full = any(busy(server) for server in snap.servers if server["service"] == entry["service"])
-            yield found(
+            yield finding(
                 "hung",
                 where,
                 [entry["evidence"]],
@@ -88,7 +88,7 @@ def answers(snap: Snapshot) -> c.Iterator[Finding]:
             )
         elif entry["status"] is None:
             alone = entry.get("way") == "proxy"
-            yield found(
+            yield finding(
                 "unreachable",
                 where if alone else f"Gateway, {entry['url']}",
                 [entry["evidence"]],
@@ -97,28 +97,28 @@ def answers(snap: Snapshot) -> c.Iterator[Finding]:
             )
         elif known:
             weight = SUSPECT if known.code in ("key", "F24") else SYMPTOM + 2
-            yield found(known.code, where, [entry["evidence"]], weight, f"{entry['service']}: {known.what}", known.remedy)
+            yield finding(known.code, where, [entry["evidence"]], weight, f"{entry['service']}: {known.what}", known.remedy)
         else:
-            yield found("answer", where, [entry["evidence"]], SYMPTOM, f"{entry['service']}: a request fails", entry.get("remedy") or "")
+            yield finding("answer", where, [entry["evidence"]], SYMPTOM, f"{entry['service']}: a request fails", entry.get("remedy") or "")
 
 
 def _where(entry: c.Mapping[str, t.Any]) -> str:
-    """The way that a request took: a route through the gateway, or the proxy beside the picker."""
+    """The path of a request: a route through the gateway, or the proxy in the picker's pod."""
     return f"{entry.get('way', 'route')} of {entry['service']}, {entry['url']}"
 
 
 def bypassed(snap: Snapshot) -> c.Iterator[Finding]:
-    """Good answers that no picker has touched."""
+    """Successful answers without the endpoint picker's header."""
     for entry in snap.answers:
         if entry["ok"] and entry.get("picked") is False:
             seen = f"{entry['url']} answers without the picker's header x-went-into-resp-headers"
-            yield found(
-                "F26", f"{entry.get('way', 'route')} of {entry['service']}", [seen], WIRING - 2, f"{entry['service']}: requests go past the endpoint picker"
+            yield finding(
+                "F26", f"{entry.get('way', 'route')} of {entry['service']}", [seen], WIRING - 2, f"{entry['service']}: requests bypass the endpoint picker"
             )
 
 
 def numbers(snap: Snapshot) -> c.Iterator[Finding]:
-    """What the pickers count."""
+    """Counts of the endpoint pickers that contradict the servers or the requests."""
     names = snap.plan["release"]["metrics"]
     for service, page in snap.metrics.items():
         samples = prometheus.parse(page.get("text") or "")
@@ -127,25 +127,25 @@ def numbers(snap: Snapshot) -> c.Iterator[Finding]:
         ready = prometheus.total(samples, names["ready_endpoints"])
         expected = [entry for entry in snap.servers if entry["service"] == service and entry["ready"]]
         if ready == 0 and expected:
-            yield found(
+            yield finding(
                 "F21",
                 f"endpoint picker of {service}",
                 [f"{names['ready_endpoints']} is 0, {len(expected)} servers are ready"],
                 SUSPECT,
                 f"the endpoint picker of {service} knows no server",
-                "look at the pool's selector and ports, at the picker's rights, and at its log",
+                "check the pool's selector and ports, the picker's permissions, and its log",
             )
         attempts = prometheus.total(samples, names["scheduler_attempts"])
         requests = prometheus.total(samples, names["requests"])
         if attempts == 0 and (requests or 0) >= REQUESTS_BEFORE_ZERO:
-            yield found("F26", f"endpoint picker of {service}", [f"{names['requests']} is {requests:g}, {names['scheduler_attempts']} is 0"], SUSPECT)
+            yield finding("F26", f"endpoint picker of {service}", [f"{names['requests']} is {requests:g}, {names['scheduler_attempts']} is 0"], SUSPECT)
         yield from _blind(snap, service)
 
 
 def _blind(snap: Snapshot, service: str) -> c.Iterator[Finding]:
     old = [(entry["server"], note) for entry in snap.servers if entry["service"] == service for note in entry.get("notes") or [] if "old name" in note]
     if old:
-        yield found("F27", ", ".join(server for server, _note in old), [old[0][1]], SUSPECT)
+        yield finding("F27", ", ".join(server for server, _note in old), [old[0][1]], SUSPECT)
 
 
 RULES = (servers, differences, answers, bypassed, numbers)

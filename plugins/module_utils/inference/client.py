@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A small client for OpenAI-compatible servers: vLLM, SGLang, TensorRT-LLM, the simulator, or a gateway in front of them."""
+"""A client for OpenAI-compatible servers: vLLM, SGLang, TensorRT-LLM, the simulator, or a gateway in front of them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,22 @@ import typing as t
 
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
-from ..http.transport import Transport, UrlTransport
-from ..http.urls import base_url, excerpt
+from ..http.transport import Transport
 from . import responses as answers
-
-__all__ = ["Client", "ExchangeError", "Reply", "UrlTransport", "base_url", "excerpt"]
 
 PATHS = {"completions": "/v1/completions", "chat_completions": "/v1/chat/completions"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Reply:
-    """A completion and the answer that carried it."""
+    """A completion and the HTTP response it was read from."""
 
     completion: answers.Completion
     answer: Answer
 
 
-class Client:
-    """One server. Every method takes `timeout` seconds at most and raises ExchangeError."""
+class OpenAIClient:
+    """One server. A method blocks for `timeout` seconds at most, and raises ExchangeError."""
 
     def __init__(self, transport: Transport, api_key: str | None = None, headers: c.Mapping[str, str] | None = None) -> None:
         self._transport = transport
@@ -40,25 +37,25 @@ class Client:
             self._headers["Authorization"] = f"Bearer {api_key}"
 
     def get(self, path: str, timeout: float = 10.0) -> Answer:
-        """Any page, whatever its status."""
+        """The response of a GET, of any status."""
         return self._transport.request("GET", path, headers=self._headers, timeout=timeout)
 
     def health(self, timeout: float = 10.0, path: str = "/health") -> Answer:
-        """`/health`: 200 means that the process answers, no more than that."""
+        """The response of `/health`. Status 200 says that the process answers, not that it serves a model."""
         answer = self.get(path, timeout)
         answers.require_ok(answer, self._secrets)
         return answer
 
     def json(self, path: str, timeout: float = 10.0) -> dict[str, t.Any]:
-        """Any page that is a JSON object."""
+        """The JSON object that a GET returns."""
         return answers.json_object(self.get(path, timeout), self._secrets)
 
     def post(self, path: str, payload: dict[str, t.Any], timeout: float = 10.0, until: bytes | None = None) -> Answer:
-        """A JSON request, whatever the status of its answer."""
+        """The response of a POST with a JSON body, of any status. With `until`, reading stops after these bytes."""
         return self._transport.request("POST", path, json.dumps(payload).encode(), {**self._headers, "Content-Type": "application/json"}, timeout, until)
 
     def version(self, timeout: float = 10.0) -> str | None:
-        """What `/version` says; None where there is no such page (the simulator, some gateways)."""
+        """The version that `/version` returns; None where the server has no such page (the simulator, some gateways)."""
         try:
             value = answers.json_object(self.get("/version", timeout)).get("version")
         except ExchangeError:
@@ -66,13 +63,13 @@ class Client:
         return value if isinstance(value, str) else None
 
     def models(self, timeout: float = 10.0) -> list[answers.Model]:
-        """The models that `/v1/models` lists."""
+        """The models in `/v1/models`."""
         return answers.models(self.get("/v1/models", timeout), self._secrets)
 
     def complete(
         self, model: str, prompt: str, max_tokens: int = 1, stream: bool = False, api: str = "completions", timeout: float = 30.0, system: str = ""
     ) -> Reply:
-        """One completion of a prompt. `api`: completions or chat_completions; `system`: the system message of a chat."""
+        """One completion of a prompt. `api` is completions or chat_completions; `system` is the system message of a chat."""
         payload: dict[str, t.Any] = {"model": model, "max_tokens": max_tokens, "temperature": 0}
         if api == "chat_completions":
             payload["messages"] = [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": prompt}]
@@ -87,7 +84,7 @@ class Client:
             raise self._with_models(trouble, model, timeout) from None
 
     def _with_models(self, trouble: ExchangeError, model: str, timeout: float) -> ExchangeError:
-        """A 404 for a completion mostly is a wrong model name: say which ones there are."""
+        """The error with the served models added to a 404, which for a completion mostly means a wrong model name."""
         if trouble.status != 404 or trouble.kind != "not_found":
             return trouble
         try:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Addresses of Gateways and Services, read from the cluster, with a bounded wait for an address that is not there yet."""
+"""Addresses of Gateways and Services, read from the cluster, with a bounded wait until an address is assigned."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ import typing as t
 
 
 class Reader(t.Protocol):
-    """What cluster.Cluster offers."""
+    """The part of k8s.client.Cluster that is used here."""
 
     def get(self, path: str) -> dict[str, t.Any]:
-        """One object. Raises when there is none or no answer."""
+        """One object. Raises when it does not exist, or when the API server does not answer."""
 
 
-def look_at_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) -> dict[str, t.Any]:
-    """Waits until the Gateway is programmed for its current generation and has an address. Result as claims.judge_gateway wants it."""
+def wait_for_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) -> dict[str, t.Any]:
+    """Waits up to `wait` seconds until the Gateway is programmed for its current generation and has an address.
+
+    Returns {name, address, url, programmed, message, seconds} as last observed, also when the time is over. Raises nothing.
+    """
     start = time.monotonic()
     path = f"/apis/gateway.networking.k8s.io/v1/namespaces/{gateway['namespace']}/gateways/{gateway['name']}"
     while True:
         try:
             found = cluster.get(path)
-            seen = read_gateway(found, gateway)
+            seen = observe_gateway(found, gateway)
             inside = re.fullmatch(r"([^.]+)\.([^.]+)\.svc(\..+)?", seen["address"] or "")
-            if inside:  # Istio's word for a Service without an address outside: a name that only pods can resolve
+            if inside:  # Istio reports a ClusterIP Service by its DNS name, which resolves only inside the cluster
                 service = cluster.get(f"/api/v1/namespaces/{inside.group(2)}/services/{inside.group(1)}")
                 addresses = [{"type": "IPAddress", "value": service["spec"]["clusterIP"]}]
-                seen = read_gateway({**found, "status": {**found["status"], "addresses": addresses}}, gateway)
-        except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
+                seen = observe_gateway({**found, "status": {**found["status"], "addresses": addresses}}, gateway)
+        except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people
             seen = {"name": f"{gateway['namespace']}/{gateway['name']}", "address": None, "url": None, "programmed": False, "message": str(error)}
         seen["seconds"] = round(time.monotonic() - start, 3)
         if (seen["address"] and seen["programmed"]) or seen["seconds"] > wait:
@@ -38,29 +41,30 @@ def look_at_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) -> 
         time.sleep(1.0)
 
 
-def read_gateway(found: dict[str, t.Any], gateway: dict[str, t.Any]) -> dict[str, t.Any]:
+def observe_gateway(found: dict[str, t.Any], gateway: dict[str, t.Any]) -> dict[str, t.Any]:
     """A Gateway object as an observation: {name, address, url, programmed, message}. Pure."""
     metadata, spec, status = found.get("metadata", {}), found.get("spec", {}), found.get("status", {})
     listeners = spec.get("listeners") or [{}]
     listener = next((entry for entry in listeners if entry.get("name") == gateway.get("listener")), listeners[0])
     conditions = {entry.get("type"): entry for entry in status.get("conditions") or []}
-    # the one that is not met, so that it is the one that is told
+    # a condition that is not met comes first, so that the message names it
     condition = next(
         (entry for entry in map(conditions.get, ("Accepted", "Programmed")) if entry and entry.get("status") != "True"), conditions.get("Programmed", {})
     )
     current = condition.get("observedGeneration") in (None, metadata.get("generation"))
     address = next((entry["value"] for entry in status.get("addresses") or [] if entry.get("value")), None)
-    said = " ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key)) or "no controller has looked at it"
+    said = " ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key)) or "no controller has processed it"
     return {
         "name": f"{metadata.get('namespace')}/{metadata.get('name')}",
         "address": address,
-        "url": url_of(address, listener) if address else None,
+        "url": listener_url(address, listener) if address else None,
         "programmed": condition.get("status") == "True" and current,
-        "message": f"{said}; {'at ' + address if address else 'it has no address'}" + ("" if current else "; its controller has not seen the last change yet"),
+        "message": f"{said}; {'at ' + address if address else 'it has no address'}"
+        + ("" if current else "; its controller has not observed the last change yet"),
     }
 
 
-def url_of(address: str, listener: dict[str, t.Any]) -> str:
+def listener_url(address: str, listener: dict[str, t.Any]) -> str:
     """The URL of a listener at an address. Pure."""
     scheme = "https" if listener.get("protocol") in ("HTTPS", "TLS") else "http"
     port = listener.get("port") or _DEFAULT_PORT[scheme]
@@ -68,27 +72,27 @@ def url_of(address: str, listener: dict[str, t.Any]) -> str:
     return f"{scheme}://{host}" + ("" if port == _DEFAULT_PORT[scheme] else f":{port}")
 
 
-def look_at_service(cluster: Reader, address: dict[str, t.Any], wait: float) -> str | None:
-    """Waits until the Service has an address; its URL, or None."""
+def wait_for_service(cluster: Reader, address: dict[str, t.Any], wait: float) -> str | None:
+    """The URL of a Service once it has an address; None when it has none after `wait` seconds."""
     start = time.monotonic()
     path = f"/api/v1/namespaces/{address['namespace']}/services/{address['name']}"
     while True:
         try:
-            found = read_service(cluster.get(path), address["port"])
-        except Exception:  # pylint: disable=broad-except  # not there yet, and told as such
+            found = service_url(cluster.get(path), address["port"])
+        except Exception:  # pylint: disable=broad-except  # not created yet; the caller reports that it has no address
             found = None
         if found or time.monotonic() - start > wait:
             return found
         time.sleep(1.0)
 
 
-def read_service(found: dict[str, t.Any], port: int) -> str | None:
-    """The URL of a Service from outside where it has one, else inside the cluster. Pure."""
+def service_url(found: dict[str, t.Any], port: int) -> str | None:
+    """The URL of a Service: its load balancer address, else its cluster IP; None where it has neither. Pure."""
     ingress = (found.get("status", {}).get("loadBalancer") or {}).get("ingress") or [{}]
     address = ingress[0].get("ip") or ingress[0].get("hostname")
     if not address and found.get("spec", {}).get("type") != "LoadBalancer":
         address = found.get("spec", {}).get("clusterIP")
-    return url_of(address, {"port": port}) if address and address != "None" else None
+    return listener_url(address, {"port": port}) if address and address != "None" else None
 
 
 _DEFAULT_PORT = {"http": 80, "https": 443}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The health ladder of an OpenAI-compatible server: alive, ready, serving, metrics. One look, or looks until it is healthy."""
+"""Health levels of an OpenAI-compatible server (alive, ready, serving, metrics), checked once or until a server is healthy."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..http.urls import excerpt
 from ..releases import engines
 from . import responses as answers
 from . import triton
-from .client import Client
+from .client import OpenAIClient
 
 LEVELS = ("alive", "ready", "serving", "metrics")
 PROMPT = "Count: one, two, three,"
-# troubles that waiting does not heal: a wrong key or certificate, a redirect to another place
+# Kinds of errors that waiting does not fix: a wrong key or certificate, a redirect.
 FINAL = frozenset({"unauthorized", "forbidden", "tls_untrusted", "redirect"})
 
 
 @dataclasses.dataclass(frozen=True)
-class Wanted:
-    """What a healthy server must show. No `model`: any model will do. Times in seconds. Without `completions` no completion is asked for."""
+class Requirements:
+    """What a healthy server must show. Without `model` any model is accepted; without `completions` no completion is requested. Times are seconds."""
 
     level: str = "serving"
     model: str | None = None
@@ -40,7 +40,7 @@ class Wanted:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One rung: what was looked at, whether it held, what was seen, what to do if not, milliseconds it took."""
+    """One check: its name, whether it passed, what was observed, its duration in milliseconds, and, if it failed, a remedy and the kind of error."""
 
     name: str
     ok: bool
@@ -52,7 +52,7 @@ class Check:
 
 @dataclasses.dataclass
 class Health:
-    """The outcome: `reached` is the highest level that held (empty: none). `notes`: what is odd and no failure."""
+    """The result of a check. `reached`: the highest level that passed, or empty; `notes`: observations that are no failures."""
 
     healthy: bool = False
     reached: str = ""
@@ -71,9 +71,9 @@ class Health:
 
 
 class _Ladder:
-    """One climb; stops at the first rung that does not hold. `pages` is where the metrics are, when that is another port."""
+    """One run through the levels, up to the first check that fails. `pages`: the client for metrics, where they are on another port."""
 
-    def __init__(self, client: Client, wanted: Wanted, deadline: float, pages: Client | None = None) -> None:
+    def __init__(self, client: OpenAIClient, wanted: Requirements, deadline: float, pages: OpenAIClient | None = None) -> None:
         self._client, self._wanted, self._deadline, self._pages = client, wanted, deadline, pages or client
         self._native = False  # Triton without an OpenAI front end
         self.health = Health(engine="" if wanted.engine == "auto" else wanted.engine)
@@ -97,18 +97,18 @@ class _Ladder:
         self.health.healthy = True
         return self.health
 
-    def _rung(self, name: str, look: t.Callable[[], str]) -> bool:
+    def _rung(self, name: str, check: t.Callable[[], str]) -> bool:
         start = time.monotonic()
         evidence, remedy, kind = "", "", ""
         try:
-            evidence = look()
+            evidence = check()
         except ExchangeError as trouble:
             evidence, remedy, kind = str(trouble), trouble.remedy, trouble.kind
         self.health.checks.append(Check(name, not kind, evidence, round((time.monotonic() - start) * 1000, 1), remedy, kind))
         return not kind
 
     def _timeout(self) -> float:
-        """A request may not outlive the whole wait, but a last look gets a fair chance."""
+        """Seconds for one request: no more than the wait has left, but 1 second at least so that the last check can succeed."""
         return min(self._wanted.request_timeout, max(1.0, self._deadline - time.monotonic()))
 
     def _alive(self) -> str:
@@ -120,7 +120,7 @@ class _Ladder:
             except ExchangeError as trouble:
                 if trouble.kind != "not_found":
                     raise
-        # some gateways have no such page: an answer to /v1/models proves as much
+        # some gateways have no health page; an answer to /v1/models proves as much
         self._client.models(self._timeout())
         return f"there is no {paths[0]}; /v1/models answers"
 
@@ -130,7 +130,9 @@ class _Ladder:
         names = ", ".join(served) or "no model"
         page = "/v2/repository/index" if self._native else "/v1/models"
         if not served or (model is not None and model not in served):
-            remedy = f"serve {model!r} under that name, or ask for one of those" if model and served else "look at the server's log: was the model loaded?"
+            remedy = (
+                f"serve {model!r} under that name, or ask for one of those" if model and served else "check in the server's log whether the model was loaded"
+            )
             raise ExchangeError("model", f"{page} lists {names}" + (f", not {model}" if model else ""), remedy)
         self._require_length(next(entry for entry in self.health.models if model in (None, entry.id)))
         self._name_engine()
@@ -151,12 +153,12 @@ class _Ladder:
         if least and entry.max_model_len is not None and entry.max_model_len < least:
             raise ExchangeError(
                 "model_len",
-                f"{entry.id} takes {entry.max_model_len} tokens, less than the {least} that are wanted",
+                f"{entry.id} takes {entry.max_model_len} tokens, less than min_model_len {least}",
                 f"start the server with max_model_len {least} or more",
             )
 
     def _name_engine(self) -> None:
-        """Engine and version, from the page of models and the version pages; both stay empty behind a gateway that shows neither."""
+        """Sets engine and version from the model list and the version pages. Both stay empty behind a gateway that hides them."""
         engine = self.health.engine or engines.engine_by_owner(self.health.models[0].owner)
         for path in engines.ENGINES[engine].versions if engine else ("/version",):
             try:
@@ -164,7 +166,7 @@ class _Ladder:
             except ExchangeError:
                 continue
         if engine == "vllm" and self._wanted.engine == "auto" and self.health.version is None and self._simulates():
-            engine = "simulator"  # it signs as vLLM does, has no version page, and one of its own
+            engine = "simulator"  # the simulator reports the owner vllm, has no version page, and has /admin/config
         self.health.engine = engine
 
     def _simulates(self) -> bool:
@@ -189,8 +191,8 @@ class _Ladder:
         if not engine:
             raise ExchangeError(
                 "metrics",
-                f"{request}: {len(samples)} metrics, none of an engine that is known",
-                "ask the server itself, not the gateway in front of it, or name the engine",
+                f"{request}: {len(samples)} metrics, none of a known engine",
+                "query the server itself instead of the gateway in front of it, or set engine",
             )
         self.health.engine, found = engine, engines.read_signals(engine, samples)
         self.health.metrics = found
@@ -201,9 +203,9 @@ class _Ladder:
         return f"{request}: " + ", ".join(f"{reading.metric} {reading.value:g}" for reading in found.values() if reading.value is not None)
 
     def _page(self) -> tuple[str, list[prometheus.Sample]]:
-        """The metrics from the first of the engine's pages that has any. Raises ExchangeError."""
+        """(request, samples) of the first of the engine's pages that has metrics. Raises ExchangeError."""
         paths = engines.ENGINES[self.health.engine].metrics if self.health.engine else ("/metrics", "/prometheus/metrics")
-        trouble = ExchangeError("metrics", "no page of metrics was asked", "name the engine")
+        trouble = ExchangeError("metrics", "no metrics page was requested", "set engine")
         for path in paths:
             try:
                 answer = self._pages.get(path, self._timeout())
@@ -217,40 +219,44 @@ class _Ladder:
             trouble = ExchangeError(
                 "metrics",
                 f"{answer.request}: no metrics on that page ({kind}): {excerpt(answer.text)!r}",
-                engines.ENGINES[self.health.engine].flag if self.health.engine else "ask the server itself, on the port of its metrics",
+                engines.ENGINES[self.health.engine].flag if self.health.engine else "query the server itself, on its metrics port",
             )
         if trouble.kind == "not_found" and self.health.engine:
             raise ExchangeError("metrics", str(trouble), engines.ENGINES[self.health.engine].flag, 404)
         raise trouble
 
 
-def look(client: Client, wanted: Wanted, level: str | None = None, timeout: float | None = None, pages: Client | None = None) -> Health:
-    """One climb up to `level` (default: the wanted one), in `timeout` seconds at most, more or less."""
+def check_once(client: OpenAIClient, wanted: Requirements, level: str | None = None, timeout: float | None = None, pages: OpenAIClient | None = None) -> Health:
+    """One check up to `level` (default: the required one). `timeout`: about the seconds it takes at most."""
     ladder = _Ladder(client, wanted, time.monotonic() + (timeout if timeout is not None else 4 * wanted.request_timeout), pages)
     health = ladder.climb(level or wanted.level)
     health.looks = 1
     return health
 
 
-def wait(client: Client, wanted: Wanted, timeout: float, interval: float, sleep: c.Callable[[float], None] = time.sleep) -> Health:
-    """Looks until the server is healthy, or `timeout` seconds are over, or the trouble is one that waiting does not heal."""
-    health, waited, looks = until(lambda left: look(client, wanted, timeout=left), over, timeout, interval, sleep)
+def wait_until_healthy(client: OpenAIClient, wanted: Requirements, timeout: float, interval: float, sleep: c.Callable[[float], None] = time.sleep) -> Health:
+    """Checks until the server is healthy, `timeout` seconds are over, or the error is one that waiting does not fix."""
+    health, waited, looks = poll(lambda left: check_once(client, wanted, timeout=left), is_final, timeout, interval, sleep)
     health.waited, health.looks = waited, looks
     return health
 
 
-def over(health: Health) -> bool:
-    """True when another look would tell nothing new."""
+def is_final(health: Health) -> bool:
+    """True when another check would not change the result."""
     return health.healthy or (health.failed is not None and health.failed.kind in FINAL)
 
 
-Seen = t.TypeVar("Seen")
+Observation = t.TypeVar("Observation")
 
 
-def until(
-    view: c.Callable[[float], Seen], done: c.Callable[[Seen], bool], timeout: float, interval: float, sleep: c.Callable[[float], None] = time.sleep
-) -> tuple[Seen, float, int]:
-    """Looks, given the seconds that are left, until one is done or the time is over: (last look, seconds, looks)."""
+def poll(
+    view: c.Callable[[float], Observation],
+    done: c.Callable[[Observation], bool],
+    timeout: float,
+    interval: float,
+    sleep: c.Callable[[float], None] = time.sleep,
+) -> tuple[Observation, float, int]:
+    """Calls `view` with the seconds left until `done` accepts its result or the time is over. Returns (last result, seconds waited, number of calls)."""
     start, looks = time.monotonic(), 0
     while True:
         looks += 1

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several servers that ought to be alike: which of them differ from the others, and what that breaks. Pure."""
+"""Differences between servers that should be equal, and what each difference breaks. Pure."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import collections.abc as c
 import statistics
 import typing as t
 
-SLOW_TIMES, SLOW_MS = 5.0, 1000.0  # a server is slow from this many times the median of the others on, and from this many milliseconds on
+SLOW_TIMES, SLOW_MS = 5.0, 1000.0  # a server is slow above this multiple of the median of the others and above this many milliseconds
 
-# what is compared: what the difference breaks
+# property that is compared: what a difference breaks
 DIFFERENCES = {
-    "engine": "servers of different engines export different metrics, and the endpoint picker reads those of one",
+    "engine": "servers of different engines export different metrics, and the endpoint picker reads those of one engine",
     "version": "servers of different versions may differ in metrics, in hashes of prefixes and in KV transfer",
     "models": "a request for a model fails on every server that does not serve it",
     "max_model_len": "a long prompt is refused by some servers and taken by others",
-    "block_size": "prefix hashes of one server do not fit another's, so the prefix cache is missed",
-    "blocks": "servers with smaller caches evict earlier than the scheduler thinks",
+    "block_size": "prefix hashes of one server do not match another's, so prefix caches are missed",
+    "blocks": "servers with smaller caches evict earlier than the endpoint picker assumes",
 }
-# what a rollout passes through, and what no traffic notices
+# differs during a rollout and affects no request: reported, but no failure
 REPORTED_ONLY = frozenset({"blocks"})
 
 
 def finding(code: str, what: str, where: str, evidence: str, remedy: str) -> dict[str, str]:
-    """One finding on a set of servers."""
+    """One finding about a set of servers."""
     return {"code": code, "what": what, "where": where, "evidence": evidence, "remedy": remedy}
 
 
 def compare(servers: c.Sequence[c.Mapping[str, t.Any]]) -> list[dict[str, str]]:
-    """Findings on servers: each {server, engine, version, models: [{id, max_model_len}], metrics: {signal: {value}}, checks: [{name, ok, ms}]}."""
+    """Findings about servers, each {server, engine, version, models: [{id, max_model_len}], metrics: {signal: {value}}, checks: [{name, ok, ms}]}."""
     found = []
     for name, breaks in DIFFERENCES.items():
         values = {entry["server"]: _value(name, entry) for entry in servers}
@@ -40,13 +40,13 @@ def compare(servers: c.Sequence[c.Mapping[str, t.Any]]) -> list[dict[str, str]]:
     return found + slow(servers)
 
 
-def failures(findings: c.Iterable[c.Mapping[str, str]]) -> list[c.Mapping[str, str]]:
-    """The findings that a set of servers may not have."""
+def serious(findings: c.Iterable[c.Mapping[str, str]]) -> list[c.Mapping[str, str]]:
+    """The findings that make a set of servers unhealthy."""
     return [entry for entry in findings if entry["code"].removeprefix("mixed_") in set(DIFFERENCES) - REPORTED_ONLY]
 
 
 def slow(servers: c.Sequence[c.Mapping[str, t.Any]]) -> list[dict[str, str]]:
-    """Servers whose completions take many times as long as those of the others."""
+    """Findings about servers whose completions take several times as long as those of the others. Servers with waiting requests are left out."""
     times = {entry["server"]: sum(check["ms"] for check in entry.get("checks") or [] if check["ok"] and "completions" in check["name"]) for entry in servers}
     busy = {entry["server"] for entry in servers if (((entry.get("metrics") or {}).get("waiting") or {}).get("value") or 0) > 0}
     times = {server: value for server, value in times.items() if value and server not in busy}
@@ -61,7 +61,7 @@ def slow(servers: c.Sequence[c.Mapping[str, t.Any]]) -> list[dict[str, str]]:
                     "one server is much slower than the others",
                     server,
                     f"its completions took {value:.0f} ms, those of the others {usual:.0f} ms",
-                    "look at its node, its accelerator and its queue; delete the pod if only this one is slow",
+                    "check its node, its accelerator and its queue; delete the pod if only this one is slow",
                 )
             )
     return found

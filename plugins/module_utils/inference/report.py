@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What vllm_health and vllm_health_info share: options, one look at all servers at once, and what is returned of it."""
+"""What vllm_health and vllm_health_info share: options, the parallel check of all servers, and the returned values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ..http import tls
 from ..releases import engines
 from . import health, replicas
-from .targets import Target, Targets, ready
+from .targets import ServerTarget, Targets, ready
 
 THREADS = 16
 _SCHEME = {"type": "str", "choices": ["http", "https"], "default": "http"}
@@ -57,12 +57,12 @@ RULES: dict[str, t.Any] = {"mutually_exclusive": [PLACES], "required_one_of": [P
 
 
 @dataclasses.dataclass
-class View:
-    """One look at all servers."""
+class ServerView:
+    """The result of checking all servers once. `wrong` and `remedy`: why the set as a whole is unhealthy."""
 
-    servers: list[tuple[Target, health.Health]]
+    servers: list[tuple[ServerTarget, health.Health]]
     findings: list[dict[str, str]] = dataclasses.field(default_factory=list)
-    wrong: str = ""  # why the set as a whole is not what it should be
+    wrong: str = ""
     remedy: str = ""
 
     @property
@@ -71,14 +71,14 @@ class View:
 
     @property
     def over(self) -> bool:
-        """True when another look would tell nothing new."""
+        """True when another check would not change the result."""
         failed = [found for _target, found in self.servers if not found.healthy]
-        return self.healthy or (not self.wrong and bool(failed) and all(health.over(found) for found in failed))
+        return self.healthy or (not self.wrong and bool(failed) and all(health.is_final(found) for found in failed))
 
 
-def wanted_of(params: c.Mapping[str, t.Any], completions: bool) -> health.Wanted:
-    """What the options ask of each server."""
-    return health.Wanted(
+def requirements_of(params: c.Mapping[str, t.Any], completions: bool) -> health.Requirements:
+    """The requirements on each server that the options state."""
+    return health.Requirements(
         params["level"],
         params["model"],
         params["min_model_len"],
@@ -90,33 +90,33 @@ def wanted_of(params: c.Mapping[str, t.Any], completions: bool) -> health.Wanted
     )
 
 
-def survey(targets: Targets, wanted: health.Wanted, count: int, left: float | None = None) -> View:
-    """One look at all servers, at the same time. `left`: seconds it may take, more or less. Raises ClusterError."""
+def check_all(targets: Targets, wanted: health.Requirements, count: int, left: float | None = None) -> ServerView:
+    """Finds and checks all servers in parallel; `count` is the number of servers required, `left` about the seconds it may take. Raises ClusterError."""
     found = targets.find()
     if not found:
-        return View(
-            [], wrong="there is no server to look at: no pod is selected, or urls is empty", remedy="look at the labels of the pods and at their Deployment"
+        return ServerView(
+            [], wrong="there is no server to check: no pod is selected, or urls is empty", remedy="check the labels of the pods and their Deployment"
         )
-    view = look_at(found, wanted, left)
-    serious = replicas.failures(view.findings)
+    view = check_servers(found, wanted, left)
+    serious = replicas.serious(view.findings)
     if len(found) < count:
-        view.wrong, view.remedy = f"{len(found)} of {count} servers are there", "look at the Deployment of the servers"
+        view.wrong, view.remedy = f"{len(found)} of {count} servers exist", "check the Deployment of the servers"
     elif serious:
         view.wrong, view.remedy = f"{serious[0]['what']} ({serious[0]['evidence']})", serious[0]["remedy"]
     return view
 
 
-def look_at(found: c.Sequence[Target], wanted: health.Wanted, left: float | None = None) -> View:
-    """One look at these servers, at the same time, and in what they differ."""
+def check_servers(found: c.Sequence[ServerTarget], wanted: health.Requirements, left: float | None = None) -> ServerView:
+    """Checks these servers in parallel and compares them. `left`: about the seconds it may take."""
     with ThreadPoolExecutor(max_workers=min(THREADS, len(found) or 1)) as pool:
-        healths = list(pool.map(lambda target: health.look(target.client, wanted, timeout=left, pages=target.pages), found))
-    view = View(list(zip(found, healths)))
-    view.findings = replicas.compare([server(target, seen) for target, seen in view.servers]) if len(found) > 1 else []
+        healths = list(pool.map(lambda target: health.check_once(target.client, wanted, timeout=left, pages=target.pages), found))
+    view = ServerView(list(zip(found, healths, strict=True)))
+    view.findings = replicas.compare([server_facts(target, seen) for target, seen in view.servers]) if len(found) > 1 else []
     return view
 
 
-def server(target: Target, found: health.Health) -> dict[str, t.Any]:
-    """What is returned of one server."""
+def server_facts(target: ServerTarget, found: health.Health) -> dict[str, t.Any]:
+    """The returned values of one server."""
     return {
         "server": target.name,
         "ready": ready(target.pod),
@@ -131,9 +131,9 @@ def server(target: Target, found: health.Health) -> dict[str, t.Any]:
     }
 
 
-def result(targets: Targets, view: View, waited: float, looks: int) -> dict[str, t.Any]:
-    """What a module returns. The first server that fails speaks for all where a field has room for one."""
-    servers = [server(target, found) for target, found in view.servers]
+def result(targets: Targets, view: ServerView, waited: float, looks: int) -> dict[str, t.Any]:
+    """The returned values of a module. Where a field holds one server's value, that of the first unhealthy server is returned."""
+    servers = [server_facts(target, found) for target, found in view.servers]
     speaker = next((entry for entry in servers if not entry["healthy"]), servers[0] if servers else {})
     models = {model["id"]: model for entry in servers for model in entry["models"]}
     return {
@@ -142,7 +142,7 @@ def result(targets: Targets, view: View, waited: float, looks: int) -> dict[str,
         "waited": waited,
         "looks": looks,
         "servers": servers,
-        "findings": [*known(targets, view), *view.findings],
+        "findings": [*pod_findings(targets, view), *view.findings],
         "level": speaker.get("level", ""),
         "checks": speaker.get("checks", []),
         "models": list(models.values()),
@@ -152,13 +152,13 @@ def result(targets: Targets, view: View, waited: float, looks: int) -> dict[str,
     }
 
 
-def known(targets: Targets, view: View) -> list[dict[str, str]]:
-    """Known troubles of the pods whose servers are not healthy."""
+def pod_findings(targets: Targets, view: ServerView) -> list[dict[str, str]]:
+    """Findings about the pods of unhealthy servers whose failure is in the catalog."""
     found = []
     for target, seen in view.servers:
-        trouble = None if seen.healthy else targets.trouble(target)
-        if trouble:
-            found.append(replicas.finding(trouble.code, trouble.what, target.name, seen.failed.evidence if seen.failed else "", trouble.remedy))
+        failure = None if seen.healthy else targets.known_failure(target)
+        if failure:
+            found.append(replicas.finding(failure.code, failure.what, target.name, seen.failed.evidence if seen.failed else "", failure.remedy))
     return found
 
 
@@ -167,20 +167,20 @@ def _common(servers: c.Sequence[c.Mapping[str, t.Any]], key: str) -> str | None:
     return values.pop() if len(values) == 1 else None
 
 
-def message(view: View, found: c.Mapping[str, t.Any], level: str) -> str:
-    """Why the servers are not at the level, in one line, with the remedy."""
+def failure_message(view: ServerView, found: c.Mapping[str, t.Any], level: str) -> str:
+    """One line that says why the servers have not reached the level, with the remedy."""
     bad = [(target, seen) for target, seen in view.servers if not seen.healthy]
     if not bad:
         return f"not {level} after {found['waited']:g} s: {view.wrong}. Remedy: {view.remedy}"
     target, seen = bad[0]
-    check, cause = seen.failed, next((entry for entry in found["findings"] if entry["where"] == target.name), None)
+    failed, cause = seen.failed or health.Check("", False, "", 0.0), next((entry for entry in found["findings"] if entry["where"] == target.name), None)
     who = f"{len(bad)} of {len(view.servers)} servers, {target.name}: " if len(view.servers) > 1 else ""
     because = f" ({cause['code']}: {cause['what']})" if cause and cause["where"].startswith("Pod") else ""
-    return f"not {level} after {found['waited']:g} s: {who}{check.evidence}{because}. Remedy: {cause['remedy'] if because else check.remedy}"
+    return f"not {level} after {found['waited']:g} s: {who}{failed.evidence}{because}. Remedy: {cause['remedy'] if cause and because else failed.remedy}"
 
 
-def mistakes(params: c.Mapping[str, t.Any]) -> str:
-    """What is wrong with the numbers among the options; empty when nothing is."""
+def option_errors(params: c.Mapping[str, t.Any]) -> str:
+    """The error about numeric options; empty when they are valid."""
     seconds = [name for name in ("timeout", "request_timeout", "interval") if name in params and not params[name] > 0]
     if seconds:
         return f"{', '.join(f'{name} is {params[name]:g}' for name in seconds)}: these are seconds and must be more than 0"

@@ -1,26 +1,26 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an answer of an OpenAI-compatible server means: a completion, a list of models, or a ExchangeError with a remedy. Pure."""
+"""Parses responses of OpenAI-compatible servers into completions and models, or raises an ExchangeError with a remedy. Pure."""
 
 from __future__ import annotations
 
 import collections.abc as c
 import dataclasses
-import http
 import json
 import typing as t
+from http import HTTPStatus
 
 from ..common import sse
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
 from ..http.urls import excerpt
 
-# What a proxy or a server says in its body, and what it means (fragment in lower case, remedy). First match wins.
+# (fragment of an error body in lower case, remedy). The first match wins.
 _SIGNATURES = (
-    ("no healthy upstream", "the gateway has no ready server behind this route: check that the pool's selector and the Service match ready pods"),
-    ("upstream connect error", "pods are ready but do not listen on the port that the pool or Service names: compare targetPorts with the server's port"),
-    ("ext_proc", "the gateway cannot talk to the endpoint picker: both sides must agree on TLS, and its Service must exist"),
+    ("no healthy upstream", "the gateway has no ready server behind this route: check that the selectors of the pool and the Service match ready pods"),
+    ("upstream connect error", "pods are ready but do not listen on the port in the pool or Service: compare targetPorts with the server's port"),
+    ("ext_proc", "the gateway cannot reach the endpoint picker: check that its Service exists and that both sides agree on TLS"),
     ("maximum context length", "the prompt is longer than the server's max_model_len: shorten it or raise max_model_len"),
     ("is too long", "the prompt is longer than the server's max_model_len: shorten it or raise max_model_len"),
     ("kv cache does not have sufficient capacity", "the KV cache is too small for this request: raise the number of blocks or lower max_model_len"),
@@ -29,24 +29,24 @@ _SIGNATURES = (
     ("model not found in request body", "the endpoint picker found no model in the request body: send `model` and a prompt"),
 )
 _STATUS = {
-    400: "the server refused the request: its answer says why",
-    401: "the server asks for an API key: set api_key to the one it was started with",
-    403: "the server or a proxy in front of it refuses this client: check the API key and the proxy's rules",
+    400: "the server rejected the request: its answer says why",
+    401: "the server requires an API key: set api_key to the one it was started with",
+    403: "the server or a proxy in front of it rejects this client: check the API key and the proxy's rules",
     404: "nothing serves this path here: check the address, the route's path and host names",
-    405: "this is no OpenAI-compatible server, or the path is wrong: check the address",
-    412: "the condition the request set could not be met",
+    405: "this is not an OpenAI-compatible server, or the path is wrong: check the address",
+    412: "the precondition in the request was not met",
     413: "a proxy in the path limits the size of requests: raise its limit",
     429: "the server's queue is full or the endpoint picker sheds load: wait, add replicas or raise the limit",
-    500: "the server failed: look at its log",
-    502: "the gateway could not talk to the server: look at the server's log and restarts",
-    503: "no server is ready yet, or the engine is dead: look at the pods and at the endpoint picker's log",
-    504: "the gateway gave up waiting: look at the server's load, raise the route's timeout",
+    500: "the server failed: check its log",
+    502: "the gateway could not reach the server: check the server's log and restarts",
+    503: "no server is ready yet, or the engine has died: check the pods and the endpoint picker's log",
+    504: "the gateway timed out: check the server's load, or raise the route's timeout",
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Completion:
-    """One good answer: its text, tokens (None when the server did not say), why it ended, how many events carried it (0: not streamed)."""
+    """One completion. Token counts are None where the server does not report them; `events` is the number of stream events, 0 when not streamed."""
 
     text: str
     prompt_tokens: int | None = None
@@ -58,7 +58,7 @@ class Completion:
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """One model that a server lists. `max_model_len` is None when it does not say; `owner` is what it writes as `owned_by`."""
+    """One model of a server. `max_model_len` is None where the server does not report it; `owner` is its `owned_by`."""
 
     id: str
     max_model_len: int | None = None
@@ -71,7 +71,7 @@ def require_ok(answer: Answer, secrets: c.Iterable[str] = ()) -> None:
         return
     said = error_message(answer) or excerpt(answer.text, secrets)
     try:
-        phrase = " " + http.HTTPStatus(answer.status).phrase
+        phrase = " " + HTTPStatus(answer.status).phrase
     except ValueError:
         phrase = ""
     kind = {401: "unauthorized", 403: "forbidden", 404: "not_found", 429: "overloaded"}.get(answer.status, "status")
@@ -89,11 +89,11 @@ def _remedy(status: int, text: str) -> str:
     for fragment, remedy in _SIGNATURES:
         if fragment in lower:
             return remedy
-    return _STATUS.get(status, "look at the server's log" if status >= 500 else "check the address")
+    return _STATUS.get(status, "check the server's log" if status >= 500 else "check the address")
 
 
 def error_message(answer: Answer) -> str:
-    """The message of an OpenAI or vLLM error object; empty when the body is none."""
+    """The message of an OpenAI or vLLM error object; empty when the body is not one."""
     try:
         return _error_of(json.loads(answer.body))
     except (ValueError, RecursionError):
@@ -117,13 +117,15 @@ def json_object(answer: Answer, secrets: c.Iterable[str] = ()) -> dict[str, t.An
     require_ok(answer, secrets)
     shown = f"({answer.content_type or 'no content type'}): {excerpt(answer.text, secrets)!r}"
     if answer.content_type == "text/html" or answer.body[:64].lstrip().lower().startswith((b"<!doctype", b"<html")):
-        raise ExchangeError("html", f"{answer.request}: answered a web page {shown}", "a proxy or another server answers at this address: check it, and no_proxy")
+        raise ExchangeError(
+            "html", f"{answer.request}: answered a web page {shown}", "a proxy or another server answers at this address: check the address and no_proxy"
+        )
     try:
         data = json.loads(answer.body)
     except (ValueError, RecursionError):
-        raise ExchangeError("bad_json", f"{answer.request}: the answer is no valid JSON {shown}", "check that this is an OpenAI-compatible server") from None
+        raise ExchangeError("bad_json", f"{answer.request}: the answer is not valid JSON {shown}", "check that this is an OpenAI-compatible server") from None
     if not isinstance(data, dict):
-        raise ExchangeError("bad_json", f"{answer.request}: the answer is no JSON object {shown}", "check that this is an OpenAI-compatible server")
+        raise ExchangeError("bad_json", f"{answer.request}: the answer is not a JSON object {shown}", "check that this is an OpenAI-compatible server")
     return data
 
 
@@ -151,11 +153,13 @@ def completion(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
 
 
 def streamed(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
-    """A streamed completion, plain or chat: an error event, a bad event or a missing end is a failure, in spite of status 200."""
+    """A streamed completion, plain or chat. Raises ExchangeError, also for status 200 with an error event, an invalid event or a missing end."""
     require_ok(answer, secrets)
     if answer.content_type not in ("text/event-stream", ""):
         json_object(answer, secrets)
-        raise ExchangeError("not_streamed", f"{answer.request}: asked for a stream, got {answer.content_type}", "a proxy in the path may buffer or rewrite answers")
+        raise ExchangeError(
+            "not_streamed", f"{answer.request}: asked for a stream, got {answer.content_type}", "a proxy in the path may buffer or rewrite answers"
+        )
     text, usage, finish, count, done = "", None, None, 0, False
     for event in sse.parse(answer.body):
         if event.data == "[DONE]":
@@ -171,7 +175,7 @@ def streamed(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
         raise ExchangeError(
             "truncated",
             f"{answer.request}: the stream ended after {count} events without its end: {excerpt(answer.text[-400:], secrets)!r}",
-            "the server or a proxy died in mid-answer: look at its log and restarts",
+            "the server or a proxy ended during the answer: check its log and restarts",
             200,
         )
     return _built(text, usage, finish, count)
@@ -183,11 +187,11 @@ def _event_object(answer: Answer, event: sse.Event, number: int, secrets: c.Iter
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
-        fault = "is no JSON object" if event.valid else "is not valid UTF-8"
+        fault = "is not a JSON object" if event.valid else "is not valid UTF-8"
         raise ExchangeError(
             "bad_event",
             f"{answer.request}: event {number} of the stream {fault}: {excerpt(event.data, secrets)!r}",
-            "look at the server's log, and at proxies that rewrite answers",
+            "check the server's log, and proxies that rewrite answers",
             200,
         )
     said = _error_of(data) or (excerpt(event.data) if event.type == "error" else "")
@@ -203,12 +207,12 @@ def _choices(data: dict[str, t.Any]) -> list[dict[str, t.Any]]:
 
 
 def _text_of(choice: dict[str, t.Any]) -> str:
-    """The text of a choice, in any of the four places where it can be."""
+    """The text of a choice, whichever field holds it: content, reasoning_content, reasoning or text."""
     for part in (choice.get("message"), choice.get("delta"), choice):
         if isinstance(part, dict):
             for key in ("content", "reasoning_content", "reasoning", "text"):
-                if isinstance(part.get(key), str) and part[key]:
-                    return part[key]
+                if isinstance(found := part.get(key), str) and found:
+                    return found
     return ""
 
 

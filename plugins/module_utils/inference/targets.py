@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a module's options to the servers to look at: URLs, or Services, Pods and Gateways behind the API server."""
+"""Resolves the options of a module into servers: URLs, or Services, Pods and Gateways reached through the API server."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import types
 import typing as t
 import urllib.parse
 
-from ..common.objects import condition, dicts, dig, mapping, text
+from ..common.objects import Facts, condition, dicts, dig, mapping, text
 from ..http import tls
 from ..http.transport import RetryTransport, Transport, UrlTransport
 from ..k8s.pod_failures import Failure as PodFailure
 from ..k8s.pod_failures import containers, log_failure, pod_failure
 from ..k8s.port_forward import ForwardTransport
 from ..k8s.service_proxy import ServiceTransport
-from .client import Client
+from .client import OpenAIClient
 
-# labels of a Gateway's Service: the Gateway API's own, then Envoy Gateway's pair
+# Label selectors of a Gateway's Service: the Gateway API's label, then those of Envoy Gateway.
 GATEWAY_SERVICES = (
     "gateway.networking.k8s.io/gateway-name={name}",
     "gateway.envoyproxy.io/owning-gateway-name={name},gateway.envoyproxy.io/owning-gateway-namespace={namespace}",
@@ -31,17 +31,17 @@ NO_HEADERS = "cannot be sent through the API server's proxy, which keeps such he
 
 
 @dataclasses.dataclass(frozen=True)
-class Target:
-    """One server. `pages`: where its metrics are, when not at its own port. `pod`: the pod it runs in, when that is known."""
+class ServerTarget:
+    """One server. `pages`: the client for its metrics, where they are on another port; `pod`: its pod, where known."""
 
     name: str
-    client: Client
-    pages: Client | None = None
+    client: OpenAIClient
+    pages: OpenAIClient | None = None
     pod: dict[str, t.Any] | None = None
 
 
 class Targets:
-    """Resolves the options `url`, `urls`, `service`, `pod`, `gateway` and `replicas`. Raises ValueError for options that do not fit."""
+    """Resolves the options `url`, `urls`, `service`, `pod`, `gateway` and `replicas`. Raises ValueError for options that contradict each other."""
 
     def __init__(self, params: c.Mapping[str, t.Any], cluster: t.Any = None) -> None:
         self._params, self._cluster = params, cluster
@@ -56,27 +56,25 @@ class Targets:
 
     @property
     def cluster(self) -> t.Any:
-        """The connection to the API server, made when it is first wanted. Raises ClusterError."""
+        """The connection to the API server, opened on first use. Raises ClusterError."""
         if self._cluster is None:
-            # here, because the kubernetes library takes half a second to load and a URL does not need it
+            # imported here because the kubernetes library takes half a second to load, and a URL does not need it
             from ..k8s import client as cluster
 
             wanted = {name: self._params.get(name) for name in ("kubeconfig", "context")}
             self._cluster = cluster.connect(types.SimpleNamespace(params=wanted))
         return self._cluster
 
-    def find(self) -> list[Target]:
-        """The servers as they are now; asks the API server anew each time. Raises ValueError and ClusterError."""
-        for kind in KINDS:
-            if self._params.get(kind):
-                return getattr(self, f"_{kind}")(self._params[kind])
-        return self._fixed
+    def find(self) -> list[ServerTarget]:
+        """The servers at this moment; queries the API server on each call. Raises ValueError and ClusterError."""
+        resolvers = {"service": self._service, "pod": self._pod, "gateway": self._gateway, "replicas": self._replicas}
+        return next((resolve(self._params[kind]) for kind, resolve in resolvers.items() if self._params.get(kind)), self._fixed)
 
-    def trouble(self, target: Target) -> PodFailure | None:
-        """What the pod's status or its log says about why it does not serve."""
+    def known_failure(self, target: ServerTarget) -> PodFailure | None:
+        """The known failure that the pod's status or log shows; None where there is none."""
         if target.pod is None:
             return None
-        # here for the same reason
+        # imported here for the same reason
         from ..k8s.related_objects import Observer
 
         observer, stated = Observer(self.cluster, []), pod_failure(target.pod)
@@ -89,11 +87,11 @@ class Targets:
                     return said
         return stated
 
-    def _client(self, transport: Transport) -> Client:
+    def _client(self, transport: Transport) -> OpenAIClient:
         retries = self._params.get("retries") or 0
-        return Client(RetryTransport(transport, retries) if retries else transport, self._key, self._headers)
+        return OpenAIClient(RetryTransport(transport, retries) if retries else transport, self._key, self._headers)
 
-    def _url(self, url: str) -> Target:
+    def _url(self, url: str) -> ServerTarget:
         params = self._params
         options = {**tls.chosen(params), "use_proxy": params.get("use_proxy", True)}
         transport = UrlTransport(url, **options)
@@ -102,10 +100,10 @@ class Targets:
             parts = urllib.parse.urlsplit(transport.url)
             host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
             pages = self._client(UrlTransport(f"{parts.scheme}://{host}:{port}", **options))
-        return Target(transport.url, self._client(transport), pages)
+        return ServerTarget(transport.url, self._client(transport), pages)
 
-    def _reached(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: dict | None = None) -> Target:
-        """A Service or Pod by the way that was asked for."""
+    def _reached(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: Facts | None = None) -> ServerTarget:
+        """A server behind a Service or Pod, through the proxy of the API server or a port-forward, as `through` says."""
         if not self._forwards:
             return self._proxied(kind, namespace, name, port, scheme, pod)
         if pod is None:
@@ -113,24 +111,24 @@ class Targets:
         server, metrics = text(dig(pod, "metadata", "name")), self._params.get("metrics_port")
         host = self._params.get("host_header") or f"{name}.{namespace}.{'svc' if kind == 'Service' else 'pod'}"
 
-        def client(number: t.Any, scheme: str) -> Client:
+        def client(number: t.Any, scheme: str) -> OpenAIClient:
             return self._client(ForwardTransport(self.cluster, namespace, server, int(number), host, scheme, **tls.chosen(self._params)))
 
-        return Target(f"{kind} {namespace}/{name}", client(port, scheme or "http"), client(metrics, "http") if metrics else None, pod)
+        return ServerTarget(f"{kind} {namespace}/{name}", client(port, scheme or "http"), client(metrics, "http") if metrics else None, pod)
 
     def _behind(self, namespace: str, name: str, port: t.Any) -> tuple[dict[str, t.Any], t.Any]:
-        """A Pod of a Service, a ready one where there is one, and the number of its port behind the Service's."""
+        """(Pod, container port) behind a port of a Service; a ready Pod where there is one."""
         service, selector = self._selector(namespace, name, "service")
         pods = sorted(self._pods(namespace, selector), key=lambda pod: not ready(pod))
         if not pods:
-            raise ValueError(f"Service {namespace}/{name} has no pods: look at its selector and at its Deployment")
+            raise ValueError(f"Service {namespace}/{name} has no pods: check its selector and its Deployment")
         entry = next((entry for entry in dicts(dig(service, "spec", "ports")) if text(port) in (text(entry.get("port")), text(entry.get("name")))), None)
         if entry is None:
             raise ValueError(f"Service {namespace}/{name} has no port {port}: correct it")
         return pods[0], _port(pods[0], entry.get("targetPort") or entry.get("port"))
 
     def _selector(self, namespace: str, name: str, option: str) -> tuple[dict[str, t.Any], str]:
-        """A Service and the selector of its Pods."""
+        """A Service and the selector of its Pods, as a query."""
         service = self.cluster.find(f"/api/v1/namespaces/{namespace}/services/{name}")
         if service is None:
             raise ValueError(f"there is no Service {namespace}/{name}: correct {option}.namespace or {option}.{'service' if option == 'replicas' else 'name'}")
@@ -140,26 +138,26 @@ class Targets:
         return service, ",".join(f"{key}={value}" for key, value in chosen.items())
 
     def _pods(self, namespace: str, selector: str | None) -> list[dict[str, t.Any]]:
-        """The Pods that run, or are about to."""
+        """The Pods that are running or starting."""
         pods = dicts(mapping(self.cluster.find(f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": selector})).get("items"))
         return [pod for pod in pods if not dig(pod, "metadata", "deletionTimestamp") and dig(pod, "status", "phase") not in ("Succeeded", "Failed")]
 
-    def _proxied(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: dict | None = None) -> Target:
+    def _proxied(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: Facts | None = None) -> ServerTarget:
         prefix, metrics = "https" if scheme == "https" else "", self._params.get("metrics_port")
         client = self._client(ServiceTransport(self.cluster, namespace, name, port, prefix, kind))
         pages = self._client(ServiceTransport(self.cluster, namespace, name, metrics, "", kind)) if metrics else None
-        return Target(f"{kind} {namespace}/{name}", client, pages, pod)
+        return ServerTarget(f"{kind} {namespace}/{name}", client, pages, pod)
 
-    def _service(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
+    def _service(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
         return [self._reached("Service", wanted["namespace"], wanted["name"], wanted["port"], wanted.get("scheme"))]
 
-    def _pod(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
+    def _pod(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
         found = self.cluster.find(f"/api/v1/namespaces/{wanted['namespace']}/pods/{wanted['name']}")
         if found is None:
             raise ValueError(f"there is no Pod {wanted['namespace']}/{wanted['name']}: correct pod.namespace or pod.name")
         return [self._reached("Pod", wanted["namespace"], wanted["name"], _port(found, wanted["port"]), wanted.get("scheme"), found)]
 
-    def _gateway(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
+    def _gateway(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
         namespace, name = wanted["namespace"], wanted["name"]
         path = self.cluster.path("gateway.networking.k8s.io/v1", "Gateway", namespace, name)
         gateway = self.cluster.find(path) if path else None
@@ -174,9 +172,9 @@ class Targets:
             if found:
                 service, scheme = found[0]["metadata"], "https" if listener.get("protocol") == "HTTPS" else "http"
                 return [self._reached("Service", service["namespace"], service["name"], listener.get("port"), scheme)]
-        raise ValueError(f"no Service bears the labels of Gateway {namespace}/{name}: give its address in url")
+        raise ValueError(f"no Service has the labels of Gateway {namespace}/{name}: give its address in url")
 
-    def _replicas(self, wanted: c.Mapping[str, t.Any]) -> list[Target]:
+    def _replicas(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
         namespace, selector, port = wanted["namespace"], wanted.get("label_selector"), wanted.get("port")
         if wanted.get("service"):
             service, selector = self._selector(namespace, wanted["service"], "replicas")
@@ -187,18 +185,18 @@ class Targets:
         ]
 
 
-def ready(pod: dict | None) -> bool:
-    """True for a pod that is Ready, and for a server of which no pod is known."""
+def ready(pod: Facts | None) -> bool:
+    """True for a pod that is Ready, and for a server without a known pod."""
     return pod is None or condition(pod.get("status"), "Ready").get("status") == "True"
 
 
-def _target_port(service: dict) -> t.Any:
+def _target_port(service: Facts) -> t.Any:
     first = next(iter(dicts(dig(service, "spec", "ports"))), {})
     return first.get("targetPort") or first.get("port")
 
 
-def _port(pod: dict, port: t.Any) -> t.Any:
-    """The number of a named port of a pod; without a port, its first one."""
+def _port(pod: Facts, port: t.Any) -> t.Any:
+    """The number of a named port of a pod; without a name, that of its first port, else 8000."""
     known = [entry for part in dicts(dig(pod, "spec", "containers")) for entry in dicts(part.get("ports"))]
     if port is None:
         return known[0].get("containerPort") if known else 8000

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..common.labels import GROUP_LABELS, GROUP_REVISION
 from ..common.objects import Facts, dicts, dig, generation, mapping, number, text
 from .client import Cluster
 from .errors import ApiError, ClusterError
@@ -22,8 +23,6 @@ GATEWAY_PODS = (
 OPERATED = {("habanalabs.habana.ai", "ClusterPolicy"): "habana-ai-operator", ("amd.com", "DeviceConfig"): ""}
 REVISION = "deployment.kubernetes.io/revision"
 # Labels that LeaderWorkerSet sets on everything it creates.
-GROUPS = "leaderworkerset.sigs.k8s.io"
-GROUP_REVISION = f"{GROUPS}/template-revision-hash"
 
 
 @dataclass(frozen=True)
@@ -159,9 +158,9 @@ class Observer:
         if number(dig(obj, "status", "observedGeneration")) < generation(obj):
             return []
         name = text(dig(obj, "metadata", "name"))
-        sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/statefulsets", f"{GROUPS}/name={name}")
+        sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/statefulsets", f"{GROUP_LABELS}/name={name}")
         revision = next((dig(entry, "metadata", "labels", GROUP_REVISION) for entry in sets if dig(entry, "metadata", "name") == name), None)
-        return self._list(f"/api/v1/namespaces/{namespace}/pods", f"{GROUPS}/name={name},{GROUP_REVISION}={revision}") if revision else []
+        return self._list(f"/api/v1/namespaces/{namespace}/pods", f"{GROUP_LABELS}/name={name},{GROUP_REVISION}={revision}") if revision else []
 
     def _gateway_pods(self, name: str, namespace: str) -> list[Facts]:
         for selector in GATEWAY_PODS:

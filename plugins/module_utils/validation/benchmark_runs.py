@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a plan to the measurements of its services, and from their results to one report. Pure."""
+"""The benchmark runs that a plan asks for, and the report of their results. Pure."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import typing as t
 
 from ..benchmark import page
 from ..benchmark import result as perf_result
+from ..common.objects import Facts
 from ..plan.server import reached
 from . import verdict
 
-Facts = dict[str, t.Any]
 RATES = (1, 2, 4, 8)
 HEAD = ("load", "TTFT p50", "TTFT p90", "TTFT p99", "TPOT p90", "end to end p90", "requests/s", "output tokens/s", "failed", "objectives")
 
 
 def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Facts]:
-    """What to measure: for each service its name and options of vllm_perf, None where they are to be left out.
+    """For each service its name and the options of vllm_perf; an option that is None is left out.
 
-    With `seconds`, only the first stage for so long, by itself, and no request of it may fail where there are no objectives.
+    With `seconds`, only the first stage runs, for that time; without objectives none of its requests may fail.
     """
     wanted, gateway = plan["benchmark"], verdict.gateway(t.cast(t.Any, plan))
     chosen = wanted["services"] or [service["name"] for service in plan["services"]]
@@ -44,17 +44,17 @@ def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Fact
             "slo": slo,
             "baseline": f"{old}/{target['name']}/result.json" if old else None,
             "baseline_max_ratio": wanted["baseline_max_ratio"] if old else None,
-            # Of every role: the Service in front of a model leads to decode servers only.
+            # Servers of every role: the Service in front of a model selects decode servers only.
             "servers": [reached(server, plan["namespace"]) for server in service["servers"] if server["replicas"]],
             "job": _job(plan) if wanted["job"] else None,
         }
-        for service, target in zip(plan["services"], verdict.targets(t.cast(t.Any, plan)))
+        for service, target in zip(plan["services"], verdict.targets(t.cast(t.Any, plan)), strict=True)
         if target["name"] in chosen
     ]
 
 
 def stages(wanted: c.Mapping[str, t.Any]) -> list[Facts]:
-    """The ladder; none where a trace has its own times."""
+    """The stages of load; none for a trace, which has its own times."""
     none = wanted["concurrency"] or wanted["workload"].get("kind") == "trace"
     rates = wanted["rates"] or ([] if none else RATES)
     return [
@@ -77,7 +77,7 @@ def _job(plan: c.Mapping[str, t.Any]) -> Facts:
 
 
 def report(results: c.Sequence[c.Mapping[str, t.Any]], wholes: c.Mapping[str, Facts], about: c.Mapping[str, t.Any]) -> Facts:
-    """{data, lines, failures, page}. `results`: as registered by a loop over `runs`; `wholes`: its result.json, where there is one."""
+    """{data, lines, failures, page}. `results`: registered by a loop over `runs`; `wholes`: the result.json of each service that has one."""
     found = [_service(result["item"]["name"], result, wholes.get(result["item"]["name"])) for result in results]
     failures = [f"{each['name']}: {line}" for each in found if not each["ok"] for line in each["why"]]
     data = {"ok": bool(found) and all(each["ok"] for each in found), **about, "services": found}
@@ -104,15 +104,18 @@ def _service(name: str, result: c.Mapping[str, t.Any], whole: Facts | None) -> F
 
 
 def _lines(found: Facts) -> list[str]:
-    """A service as a table for people."""
+    """The lines of a table for one service."""
     title = f"{found['name']}: {found['verdict']}" + (f" ({found['model']} at {found['url']})" if found["stages"] else "")
     rows = [list(HEAD), *([stage["label"] + ("" if stage["valid"] else " !"), *_cells(stage)] for stage in found["stages"])] if found["stages"] else []
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))] if rows else []
-    table = ["  " + "  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths))) for row in rows]
+    table = [
+        "  " + "  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True)))
+        for row in rows
+    ]
     worse = [row for row in found.get("comparison") or [] if row["verdict"] != "same"]
     compared = [f"  {row['label']}: {row['name']} {row['verdict']}, {row['ratio']:.2f} times the baseline's {row['baseline']:g}" for row in worse]
     if found.get("comparison") and not worse:
-        compared = ["  as in the baseline, up to chance"]
+        compared = ["  no difference from the baseline beyond chance"]
     return [title, *table, *(f"  {line}" for line in found["why"]), *compared, ""]
 
 

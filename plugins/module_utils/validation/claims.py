@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Observations become claims, claims become a verdict. Pure.
+"""Claims about a running stack: their form, and those that every service has. Pure.
 
-A claim is {id, ok, evidence, remedy, seconds}; what could not or need not be looked at is {id, why} instead, never a claim that holds.
+A claim is {id, ok, evidence, remedy, seconds}. What cannot be checked, or need not be, is {id, why} instead and never counts as a claim that holds.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import collections.abc as c
 import typing as t
 
 Claim = dict[str, t.Any]
-# Phases of the traffic, by the claims that they are for.
+# Phases of the traffic, named after their claims.
 PHASES = ("sticky", "roam", "spread", "follow", "avoid")
-# Seconds until KV events come: a simulator dials once a second, and an endpoint picker that lost a server listens again after five.
+# Seconds until KV events arrive: a simulator connects once a second, and an endpoint picker that lost a server accepts it again after five.
 EVENTS_WAIT = 15.0
 Judged = tuple[list[Claim], list[dict[str, str]]]
 
-ALONE = "look whether other clients sent requests at the same time, and validate without them"
+ALONE = "check whether other clients sent requests at the same time, and validate without them"
 
 
 def claim(name: str, ok: bool, evidence: str, remedy: str = "", seconds: float = 0.0) -> Claim:
-    """One claim; a remedy is only kept where it is needed."""
+    """One claim; the remedy is dropped when the claim holds."""
     return {"id": name, "ok": bool(ok), "evidence": evidence, "remedy": "" if ok else remedy, "seconds": round(seconds, 3)}
 
 
-def unrun(name: str, result: t.Any) -> Claim:
-    """The claim that stands for a look that failed as a whole, or that never took place."""
+def not_run(name: str, result: t.Any) -> Claim:
+    """The failed claim that stands for a check that failed as a whole or did not run. `result`: what its module returned, if anything."""
     if isinstance(result, c.Mapping) and result.get("msg"):
-        return claim(name, False, str(result["msg"]), "mend what the message names, then validate again")
-    return claim(name, False, "this was not looked at", "run the whole of validate.yml")
+        return claim(name, False, str(result["msg"]), "fix what the message names, then validate again")
+    return claim(name, False, "this was not checked", "run the whole of validate.yml")
 
 
 def judge_gateway(seen: c.Mapping[str, t.Any]) -> Judged:
-    """A look at a Gateway: {name, address, url, programmed, message, seconds}."""
+    """The claim about a Gateway, from inference.endpoints.wait_for_gateway: {name, address, url, programmed, message, seconds}."""
     ok = bool(seen["address"]) and bool(seen["programmed"])
     state = f"Gateway {seen['name']} is accepted and programmed at {seen['url']}" if ok else f"Gateway {seen['name']}: {seen['message']}"
     return [
@@ -42,7 +42,7 @@ def judge_gateway(seen: c.Mapping[str, t.Any]) -> Judged:
             "gateway/programmed",
             ok,
             state,
-            "look at the Gateway's conditions and at its controller's log; without a load balancer it needs service_type ClusterIP",
+            "check the Gateway's conditions and its controller's log; without a load balancer it needs service_type ClusterIP",
             seen.get("seconds", 0.0),
         )
     ], []
@@ -54,7 +54,9 @@ def serving(name: str, seen: c.Mapping[str, t.Any]) -> Claim:
     problem = failed or (seen["failures"][0] if seen["failures"] else None)
     seconds = seen["seconds"].get("serving", 0.0)
     if problem:
-        waited = f" (after {seen['health']['looks']} looks in {seen['health']['waited']:g} s)" if failed else f" (request {problem['request']} of this proof)"
+        waited = (
+            f" (after {seen['health']['looks']} checks in {seen['health']['waited']:g} s)" if failed else f" (request {problem['request']} of this validation)"
+        )
         return claim(f"{name}/serving", False, problem["evidence"] + waited, problem["remedy"], seconds)
     rungs = ", ".join(check["name"] for check in checks)
     return claim(f"{name}/serving", True, f"{seen['model']} at {seen['url']}: {rungs}; {checks[-1]['evidence']}", "", seconds)
@@ -66,7 +68,7 @@ def scheduled(name: str, seen: c.Mapping[str, t.Any]) -> Claim:
         f"{name}/scheduled",
         ok,
         f"{seen['scheduled']} of {seen['sent']} answers carry the endpoint picker's header x-went-into-resp-headers",
-        "requests go past the endpoint picker: look at the route's backend, at the ext_proc policy or pool behind it, and at its failure mode",
+        "requests bypass the endpoint picker: check the route's backend, the ext_proc policy or pool behind it, and its failure mode",
         sum(seen["seconds"].get(phase, 0.0) for phase in PHASES),
     )
 
@@ -74,32 +76,32 @@ def scheduled(name: str, seen: c.Mapping[str, t.Any]) -> Claim:
 def counted(name: str, seen: c.Mapping[str, t.Any]) -> Claim:
     counters, seconds = seen.get("counters"), seen["seconds"].get("counted", 0.0)
     if not counters:
-        return claim(f"{name}/counted", False, "the endpoint picker's metrics were not read", "say in metrics where they are", seconds)
+        return claim(f"{name}/counted", False, "the endpoint picker's metrics were not read", "set metrics to where they are served", seconds)
     if "error" in counters:
         return claim(
             f"{name}/counted",
             False,
             counters["error"],
-            f"{counters['remedy']}; a picker that wants a token for /metrics needs --metrics-endpoint-auth=false",
+            f"{counters['remedy']}; a picker that requires a token for /metrics needs --metrics-endpoint-auth=false",
             seconds,
         )
     moved, sent = counters["moved"], counters["sent"]
-    said = ", ".join(f"{key} by {'nothing: no such series' if value is None else value}" for key, value in moved.items())
-    evidence = f"{sent} requests sent, the endpoint picker's counters moved: {said}"
+    shown = ", ".join(f"{key} by {'nothing: no such series' if value is None else value}" for key, value in moved.items())
+    evidence = f"{sent} requests sent, the endpoint picker's counters moved: {shown}"
     return claim(f"{name}/counted", all(value == sent for value in moved.values()), evidence, _miscounted(moved.values(), sent), seconds)
 
 
 def _miscounted(moved: c.Iterable[int | None], sent: int) -> str:
     values = list(moved)
     if None in values:
-        return "the release in llm_d_release has other metric names than the image that runs: make them agree"
+        return "llm_d_release has other metric names than the running image: make them agree"
     if any(value is not None and value < 0 for value in values):
-        return "the endpoint picker restarted meanwhile: look at its log, then validate again"
+        return "the endpoint picker restarted during the check: read its log, then validate again"
     if all(value is not None and value >= sent for value in values):
         return ALONE
-    return "some requests did not pass this endpoint picker: the route may lead around it"
+    return "some requests did not reach this endpoint picker: check whether the route bypasses it"
 
 
 def failures(claims: c.Iterable[c.Mapping[str, t.Any]]) -> list[str]:
-    """Each failed claim as lines for people."""
+    """The text of each failed claim, with its remedy."""
     return [f"{entry['id']}: {entry['evidence']}" + (f"\n  remedy: {entry['remedy']}" if entry["remedy"] else "") for entry in claims if not entry["ok"]]

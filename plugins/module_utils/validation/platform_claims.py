@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims about the cluster below a stack: its version, its definitions, its gateway controller, and what this account may do. Pure.
+"""Claims about the cluster under a stack: its version, CRDs, gateway controller, and the permissions of this account. Pure.
 
-They are the preflight's own checks, asked of what is there now.
+The claims are the checks of the preflight, applied to the present state.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ..common.objects import mapping
+from ..common.objects import Facts, mapping
 from ..k8s.platform import detect, image_version
 from ..preflight import cluster
 from ..preflight import gateway as preflight_gateway
 from ..preflight.finding import Finding
 from .claims import Judged, claim
 
-Facts = dict[str, t.Any]
 FACTS = ("crds", "namespaces", "user", "gateway_classes", "controllers", "cluster_version", "ingress_operator", "infrastructure")
-_DEFINITIONS = (
+_CRDS = (
     preflight_gateway.gateway_api,
     preflight_gateway.inference_extension,
     preflight_gateway.openshift_pools,
@@ -32,7 +31,7 @@ _WRITES = ("create", "patch", "delete")
 
 
 def judge(facts: Facts, needs: Facts, seconds: float) -> Judged:
-    """Claims about the facts that preflight_facts.collect has gathered; `needs`: those of a plan with nothing left to install."""
+    """Claims about the facts of preflight.facts.collect. `needs`: the needs of a plan, with nothing left to install."""
     platform = detect(facts)
     groups: list[tuple[str, c.Sequence[c.Callable[..., c.Iterator[Finding]]], str]] = [
         (
@@ -42,30 +41,32 @@ def judge(facts: Facts, needs: Facts, seconds: float) -> Judged:
         )
     ]
     if needs["gateway"]["gateway_api"] or needs["gateway"]["pool"]:
-        groups.append(("definitions", _DEFINITIONS, _definitions(facts, needs)))
+        groups.append(("definitions", _CRDS, _crds(facts, needs)))
     if needs["gateway"]["controller"]:
         groups.append(("controller", _CONTROLLER, _controller(facts, needs)))
     found, skipped = [], []
     for name, checks, well in groups:
         findings = [finding for check in checks for finding in check(facts, needs, platform)]
         found.append(_claim(f"platform/{name}", findings, well, seconds))
-    rights = facts["rights"]
-    if not any(right["allowed"] for right in rights if right["verb"] in _WRITES):
-        skipped.append({"id": "platform/rights", "why": f"the account {facts.get('user') or 'used'} only looks: it may write nothing of this plan"})
+    permissions = facts["rights"]
+    if not any(entry["allowed"] for entry in permissions if entry["verb"] in _WRITES):
+        skipped.append(
+            {"id": "platform/rights", "why": f"the account {facts.get('user') or 'used'} is read-only: it can create or change nothing of this plan"}
+        )
     else:
-        well = f"the account {facts.get('user') or 'used'} has the {len(rights)} rights that this file needs"
+        well = f"the account {facts.get('user') or 'used'} has the {len(permissions)} permissions that this file needs"
         found.append(_claim("platform/rights", list(cluster.rights(facts, needs, platform)), well, seconds))
     return found, skipped
 
 
 def _claim(name: str, findings: list[Finding], well: str, seconds: float) -> dict[str, t.Any]:
-    told = "; ".join(f"{finding.what} Found: {finding.found}. Needed: {finding.needed}." for finding in findings[:4])
+    shown = "; ".join(f"{finding.what} Found: {finding.found}. Needed: {finding.needed}." for finding in findings[:4])
     more = f" And {len(findings) - 4} more." if len(findings) > 4 else ""
-    return claim(name, not findings, told + more if findings else well, findings[0].how if findings else "", seconds)
+    return claim(name, not findings, shown + more if findings else well, findings[0].how if findings else "", seconds)
 
 
-def _definitions(facts: Facts, needs: Facts) -> str:
-    """Which definitions there are, with the versions that they tell."""
+def _crds(facts: Facts, needs: Facts) -> str:
+    """The CRDs that exist, with their versions."""
     gateway, crds = needs["gateway"], mapping(facts.get("crds"))
     probes = {
         "gateways.gateway.networking.k8s.io": gateway["gateway_api"],
@@ -74,13 +75,13 @@ def _definitions(facts: Facts, needs: Facts) -> str:
     }
     wanted = [name for name, there in probes.items() if there]
     shown = [f"{name} {mapping(crds.get(name)).get('version') or ''}".rstrip() for name in wanted]
-    return f"known here: {', '.join(shown)}" + (f"; served: {gateway['pool_group']}/{gateway['pool_version']}" if gateway["pool"] else "")
+    return f"installed: {', '.join(shown)}" + (f"; served: {gateway['pool_group']}/{gateway['pool_version']}" if gateway["pool"] else "")
 
 
 def _controller(facts: Facts, needs: Facts) -> str:
     wanted, gateway = needs["gateway"]["controller"], needs["gateway"]
     found = mapping(facts.get("controllers")).get(f"{wanted['namespace']}/{wanted['name']}")
     version = image_version(found) if found else None
-    return f"{gateway['provider']} {version or 'of a version that this account may not see'}" + (
+    return f"{gateway['provider']} {version or 'of a version that this account may not read'}" + (
         f", GatewayClass {gateway['class_name']}" if gateway["class_name"] and gateway["class_name"] in mapping(facts.get("gateway_classes")) else ""
     )

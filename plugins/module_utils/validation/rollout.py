@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A running endpoint picker gets another configuration, and proves that it has it: written, rolled, read back from its own log, or put back."""
+"""Changes the configuration of a running endpoint picker: writes it, waits for the rollout, and verifies from the log of each pod that it is loaded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import hashlib
 import time
 import typing as t
 
-from ..common.objects import condition, dicts, dig, text
+from ..common.objects import Facts, condition, dicts, dig, text
 from ..epp import observed
 from ..k8s.client import FIELD_MANAGER, Cluster
 from ..k8s.errors import ApiError, ClusterError
@@ -18,15 +18,15 @@ from ..k8s.related_objects import Ref
 from ..k8s.wait import Wait, report
 
 CHECKSUM = "llm-d.ai/config-checksum"
-# A name of its own: applying these two fields must not mean to give up all the others that the collection has applied.
+# A separate field manager: server-side apply of these two fields must not drop the other fields that the collection applied.
 MANAGER = f"{FIELD_MANAGER}.scorer_config"
-# seconds: between two looks, and how long the log of a ready pod may lag behind; bytes: the words we look for stand at the beginning of a log
+# Seconds between two checks; seconds that the log of a ready pod may be delayed; bytes from the start of a log, where the relevant lines are.
 INTERVAL, LAG, LOG_BYTES = 0.5, 10.0, 200_000
 
 
 @dataclasses.dataclass(frozen=True)
-class Target:
-    """Where an endpoint picker and its configuration are."""
+class RolloutTarget:
+    """An endpoint picker: its namespace and Deployment, and the ConfigMap and key of its configuration."""
 
     namespace: str
     name: str
@@ -39,22 +39,17 @@ class Target:
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """What is there: the text of the configuration and the checksum in the pod template; None where there is none."""
+    """The text of the configuration and the checksum in the pod template; None where they do not exist."""
 
     config: str | None
     checksum: str | None
 
-    @property
-    def consistent(self) -> bool:
-        """Whether the pods were made for this text."""
-        return self.config is not None and self.checksum == checksum(self.config)
-
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """How a rollout ended. `error`: why it did not get there, else empty; `culprit`: the endpoint picker's own words about it.
+    """How a rollout ended. `error`: why it failed, else empty; `culprit`: the line of the endpoint picker's log about it.
 
-    `pods`: {name, line, by} of each pod that has proven to run the configuration.
+    `pods`: {pod, line, by} of each pod that is verified to run the configuration.
     """
 
     pods: list[dict[str, str]]
@@ -63,19 +58,19 @@ class Outcome:
 
 
 def checksum(config: str) -> str:
-    """What the pod template is annotated with, so that another configuration makes other pods."""
+    """The value of the checksum annotation on the pod template, which makes a changed configuration roll the pods."""
     return hashlib.sha256(config.encode()).hexdigest()
 
 
 class Rollout:
-    """One endpoint picker of one cluster. Raises ClusterError when the API server refuses."""
+    """Reads and writes the configuration of one endpoint picker. Raises ClusterError when the API server rejects a request."""
 
-    def __init__(self, cluster: Cluster, target: Target):
+    def __init__(self, cluster: Cluster, target: RolloutTarget):
         self.cluster, self.target = cluster, target
         self.deployment: dict[str, t.Any] = {}
 
     def read(self) -> State:
-        """What is there now. Raises ClusterError where there is no endpoint picker to configure."""
+        """The present state. Raises ClusterError where the Deployment does not exist."""
         deployment = self.cluster.find(self._path("apps/v1", "Deployment", self.target.name))
         self.deployment = deployment or {}
         if deployment is None:
@@ -86,7 +81,7 @@ class Rollout:
         return State(None if config is None else text(config), None if found is None else text(found))
 
     def write(self, state: State) -> None:
-        """Bring configuration and checksum to a state; the pods follow. The ConfigMap first, so that no new pod sees the old one."""
+        """Writes configuration and checksum, which rolls the pods. The ConfigMap comes first, so that no new pod reads the old one."""
         data = {} if state.config is None else {self.target.key: state.config}
         self._apply("v1", "ConfigMap", self.target.config_map, {"data": data})
         annotations = {} if state.checksum is None else {CHECKSUM: state.checksum}
@@ -100,32 +95,32 @@ class Rollout:
     def _path(self, api_version: str, kind: str, name: str) -> str:
         path = self.cluster.path(api_version, kind, self.target.namespace, name)
         if path is None:
-            raise ClusterError(f"the Kubernetes API server {self.cluster.server} knows no {kind} in {api_version}")
+            raise ClusterError(f"the Kubernetes API server {self.cluster.server} does not serve {kind} in {api_version}")
         return path
 
 
-def settle(cluster: Cluster, wanted: list[tuple[Target, str, dict[str, t.Any] | None]], timeout: float) -> list[Outcome]:
-    """Wait until every endpoint picker runs its configuration, given as (target, checksum, document), or until one of them cannot.
+def settle(cluster: Cluster, wanted: list[tuple[RolloutTarget, str, dict[str, t.Any] | None]], timeout: float) -> list[Outcome]:
+    """Waits until every endpoint picker runs its configuration, given as (target, checksum, document), or until one of them fails.
 
-    A document of None is not compared with the log. One outcome each, in order.
+    A document of None is not compared with the log. Returns one outcome for each, in order.
     """
-    watches = [Watch(cluster, *item) for item in wanted]
+    watches = [RolloutWatch(cluster, *item) for item in wanted]
     end = time.monotonic() + timeout
     while True:
         for watch in watches:
             if watch.outcome is None:
-                watch.look()
-        # one that is lost makes the whole lost: the others are waited for no longer
+                watch.check()
+        # one failure fails all: do not wait for the others
         lost = any(watch.outcome and watch.outcome.error for watch in watches)
         if lost or all(watch.outcome for watch in watches) or time.monotonic() > end:
             return [watch.outcome or (Outcome([]) if lost else watch.give_up()) for watch in watches]
         time.sleep(INTERVAL)
 
 
-class Watch:
-    """One endpoint picker on its way to a configuration."""
+class RolloutWatch:
+    """The rollout of one endpoint picker to a configuration."""
 
-    def __init__(self, cluster: Cluster, target: Target, wanted: str, document: dict[str, t.Any] | None):
+    def __init__(self, cluster: Cluster, target: RolloutTarget, wanted: str, document: dict[str, t.Any] | None):
         self.target, self.wanted, self.document = target, wanted, document
         self.waiting = Wait(cluster, [Ref("apps/v1", "Deployment", target.namespace, target.name)])
         self.observer = self.waiting.observer
@@ -134,8 +129,8 @@ class Watch:
         self._silent: dict[str, float] = {}
         self._begin = time.monotonic()
 
-    def look(self) -> None:
-        """Look once; sets the outcome when there is one."""
+    def check(self) -> None:
+        """Checks once, and sets the outcome when the rollout has ended."""
         self.waiting.poll()
         found = self.waiting.objects.get(self.ref) or []
         if not found:
@@ -143,7 +138,7 @@ class Watch:
             return
         annotated = text(dig(found[0], "spec", "template", "metadata", "annotations", CHECKSUM))
         if annotated != self.wanted:
-            there = f"its checksum is {annotated[:12] or 'gone'}, not {self.wanted[:12]}"
+            there = f"its checksum is {annotated[:12] or 'missing'}, not {self.wanted[:12]}"
             self.outcome = Outcome([], f"Deployment {self.target} was changed by someone else: {there}")
             return
         pods = self.observer.pods(found[0])
@@ -158,15 +153,15 @@ class Watch:
             self.outcome = self.give_up()
 
     def give_up(self) -> Outcome:
-        """The outcome of a wait that was in vain."""
+        """The outcome of a rollout that did not end in time, or cannot."""
         entries = self.waiting.explain()
         said = next((line for entry in entries for line in entry["details"] if ", log of " in line), "")
         if not entries:
-            return Outcome([], f"Deployment {self.target} did not prove in time that it has loaded the configuration")
+            return Outcome([], f"Deployment {self.target} did not confirm in time that it has loaded the configuration")
         return Outcome([], report(entries, 1, time.monotonic() - self._begin, "ready"), said)
 
-    def _refusal(self, pods: list[dict]) -> str:
-        """What a pod that has ended said of its configuration."""
+    def _refusal(self, pods: list[Facts]) -> str:
+        """The error about the configuration in the log of a container that has ended; empty where there is none."""
         for pod in pods:
             for entry in dicts(dig(pod, "status", "containerStatuses")):
                 ended = dig(entry, "state", "terminated") or dig(entry, "lastState", "terminated")
@@ -178,13 +173,13 @@ class Watch:
                         return said.error
         return ""
 
-    def _prove(self, pods: list[dict]) -> None:
-        """Read in the log of every pod what it has loaded."""
+    def _prove(self, pods: list[Facts]) -> None:
+        """Sets the outcome when every pod is verified, or when one runs another configuration."""
         proven = []
         for pod in pods:
             name = text(dig(pod, "metadata", "name"))
             if text(dig(pod, "metadata", "annotations", CHECKSUM)) != self.wanted or condition(pod.get("status"), "Ready").get("status") != "True":
-                return  # a pod of the revision before, or one that has just died: look again
+                return  # a pod of the previous revision, or one that has just ended: check again
             proof = self._proof(pod, name)
             if proof is None:
                 return
@@ -194,28 +189,28 @@ class Watch:
             proven.append(proof)
         self.outcome = Outcome(proven) if proven else None
 
-    def _proof(self, pod: dict, name: str) -> dict[str, str] | None:
-        """{pod, by, line} of one ready pod; None when its log has not yet arrived."""
+    def _proof(self, pod: Facts, name: str) -> dict[str, str] | None:
+        """{pod, by, line} of one ready pod, with `error` where its configuration differs; None while its log has no such line."""
         for container in epp_containers(pod):
             said = observed.read_log(log_head(self.observer.cluster, pod, container))
             if said.loaded:
                 wrong = observed.difference(said, self.document) if self.document else ""
                 return {"pod": name, "by": "log", "line": said.line, **({"error": wrong} if wrong else {})}
         since = self._silent.setdefault(name, time.monotonic())
-        if time.monotonic() - since < LAG and not old(pod):
+        if time.monotonic() - since < LAG and not log_may_be_rotated(pod):
             return None
-        # Its log is gone (rotated) or written in another way. It ends when it cannot load its configuration, and it is ready.
-        return {"pod": name, "by": "readiness", "line": f"pod {name} was made for checksum {self.wanted[:12]} and is ready"}
+        # Its log is rotated or has another format. An endpoint picker that cannot load its configuration ends; this one is ready.
+        return {"pod": name, "by": "readiness", "line": f"pod {name} was created for checksum {self.wanted[:12]} and is ready"}
 
 
-def epp_containers(pod: dict) -> list[str]:
-    """Names of the containers of a pod, that of the endpoint picker first."""
+def epp_containers(pod: Facts) -> list[str]:
+    """Names of the containers of a pod, the endpoint picker first."""
     names = [text(entry.get("name")) for entry in dicts(dig(pod, "spec", "containers"))]
     return sorted(names, key=lambda name: name != "epp")
 
 
-def old(pod: dict) -> bool:
-    """True when a pod's first words may have been rotated away."""
+def log_may_be_rotated(pod: Facts) -> bool:
+    """True when the start of a pod's log may have been rotated away."""
     started = condition(pod.get("status"), "Ready").get("lastTransitionTime")
     return bool(started) and time.time() - _seconds(text(started)) > 600
 
@@ -227,13 +222,13 @@ def _seconds(stamp: str) -> float:
         return time.time()
 
 
-def log_head(cluster: Cluster, pod: dict, container: str, previous: bool = False) -> str:
-    """The beginning of a container's log; empty where there is none or it may not be read."""
+def log_head(cluster: Cluster, pod: Facts, container: str, previous: bool = False) -> str:
+    """The start of a container's log; empty where there is none or it cannot be read."""
     query = {"container": container, "limitBytes": str(LOG_BYTES)}
     if previous:
         query["previous"] = "true"
     path = f"/api/v1/namespaces/{text(dig(pod, 'metadata', 'namespace'))}/pods/{text(dig(pod, 'metadata', 'name'))}/log"
     try:
-        return cluster.read_text(path, query, timeout=10)
+        return text(cluster.request("GET", path, query, raw=True, timeout=10))
     except ApiError:
         return ""

@@ -1,21 +1,20 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims about one service from what routing_probe.Prober saw of it: that it is scheduled, and that its policy keeps its promises. Pure."""
+"""Claims about the routing of one service, from the observations of routing_probe.Prober. Pure."""
 
 from __future__ import annotations
 
 import collections.abc as c
-import typing as t
 
+from ..common.objects import Facts
 from .claims import ALONE, PHASES, Claim, Judged, claim, counted, scheduled, serving
-from .routing_counters import of_server
+from .counts import count_of
 
-Facts = c.Mapping[str, t.Any]
-# A claim, why there is none, or None where there is nothing to claim.
-Found = t.Union[Claim, str, None]
-NO_HEADER = "neither the answers (x-inference-pod) nor the counters of the picker or of the servers say which server answered"
-SHOW_NAME = "let this account read the servers' metrics (get on pods/proxy), or use a release whose scheduler_attempts has a label for the server"
+# A claim, the reason why it is not checked, or None where it does not apply.
+Found = Claim | str | None
+NO_HEADER = "neither the answers (x-inference-pod) nor the counters of the picker or the servers show which server answered"
+SHOW_NAME = "permit this account to read the servers' metrics (get on pods/proxy), or use a release that labels scheduler_attempts with the server"
 
 
 def judge_service(seen: Facts) -> Judged:
@@ -24,7 +23,7 @@ def judge_service(seen: Facts) -> Judged:
     claims, skipped = [serving(name, seen)], []
     if not claims[0]["ok"]:
         wanted = ["scheduled", "counted", *(what for what in JUDGES if what in ("sticky", "spread") or _promised(what, seen))]
-        return claims, [{"id": f"{name}/{what}", "why": "the service does not answer as it should"} for what in wanted]
+        return claims, [{"id": f"{name}/{what}", "why": "the service is not serving"} for what in wanted]
     claims += [scheduled(name, seen), counted(name, seen)]
     for what, judge in JUDGES.items():
         found = judge(seen) if _promised(what, seen) else None
@@ -38,12 +37,12 @@ def judge_service(seen: Facts) -> Judged:
 
 
 def _promised(what: str, seen: Facts) -> bool:
-    """Whether there is something to claim; what is no promise of a policy always is."""
+    """Whether a claim applies: claims that belong to a promise of the scheduling policy need that promise, others always apply."""
     return _PROMISE.get(what, what) in seen["promises"] or (what not in PROMISES and what not in _PROMISE)
 
 
 def _one_server(seen: Facts) -> str:
-    """Why there is nothing to choose; empty where there is."""
+    """Why the picker has no choice between servers; empty where it has."""
     replicas = seen.get("replicas")
     if replicas is None:
         replicas = seen.get("ready_endpoints")
@@ -65,7 +64,7 @@ def _sticky(seen: Facts) -> Found:
         "",
         len(servers) == 1 and phase["sent"] > 1 and sum(servers.values()) == phase["sent"],
         f"{phase['sent']} requests with one shared prefix went to {_shown(servers)} ({phase['source']})",
-        "look whether the prefix scorer is in the picker's configuration and outweighs the others, and whether its block size fits the servers'; " + ALONE,
+        "check that the prefix scorer is in the picker's configuration and outweighs the others, and that its block size equals the servers'; " + ALONE,
     )
 
 
@@ -74,7 +73,7 @@ def _roam(seen: Facts) -> Found:
         seen,
         "roam",
         "one shared prefix",
-        "look whether a scorer of prefixes or sessions, or another picker than the random one, is in the picker's configuration",
+        "check the picker's configuration for a prefix or session scorer, or a picker plugin other than the random one",
     )
 
 
@@ -83,12 +82,12 @@ def _spread(seen: Facts) -> Found:
         seen,
         "spread",
         "different prefixes",
-        "look at how many servers the picker knows (ready endpoints), whether the pool's selector matches all pods, and at their queues and KV caches",
+        "check how many servers the picker knows (ready endpoints), that the pool's selector matches all pods, and their queues and KV caches",
     )
 
 
 def _reached(seen: Facts, name: str, kind: str, remedy: str) -> Found:
-    """Whether the requests of a phase reached more than one server."""
+    """The claim that the requests of a phase reached more than one server."""
     phase = seen.get(name) or {"servers": {}, "sent": 0, "source": ""}
     servers = phase["servers"]
     if why := _one_server(seen):
@@ -104,15 +103,14 @@ def _follow(seen: Facts) -> Found:
     if why := _one_server(seen):
         return why
     if not seen["answered"]:
-        return "the servers do not say who they are (x-inference-pod)"
+        return "the answers do not name their server (x-inference-pod)"
     if not phase or "error" in phase:
-        return claim("", False, phase["error"] if phase else "no server could be asked directly", phase["remedy"] if phase else "give the servers")
+        return claim("", False, phase["error"] if phase else "no server could be reached directly", phase["remedy"] if phase else "set servers")
     return claim(
         "",
         phase["right"] == phase["sent"],
-        f"{phase['right']} of {phase['sent']} prompts that {phase['servers']} servers learnt behind the endpoint picker's back led to the server that knows "
-        "them",
-        "KV events do not arrive, or hashes differ: compare block size and PYTHONHASHSEED of the servers with the picker's, and look whether the servers reach "
+        f"{phase['right']} of {phase['sent']} prompts that {phase['servers']} servers received directly were routed to the server that caches them",
+        "KV events do not arrive, or hashes differ: compare block size and PYTHONHASHSEED of the servers with the picker's, and check that the servers reach "
         "its event port",
     )
 
@@ -120,30 +118,30 @@ def _follow(seen: Facts) -> Found:
 def _split(seen: Facts) -> Found:
     phase, words = seen.get("split"), seen.get("words", 0)
     if (seen.get("cold_tokens") or 0) >= words:
-        return f"its prompts have {words} words, and ones of up to {seen['cold_tokens']} uncached tokens stay at the decode servers"
+        return f"its prompts have {words} words, and prompts of up to {seen['cold_tokens']} uncached tokens stay on the decode servers"
     if not phase or "error" in phase:
-        return claim("", False, phase["error"] if phase else "no prefill server could be looked at", phase["remedy"] if phase else "give the servers")
+        return claim("", False, phase["error"] if phase else "no prefill server could be checked", phase["remedy"] if phase else "set servers")
     said = ", ".join(f"{name} {count}" for name, count in sorted(((seen.get("counters") or {}).get("decisions") or {}).items()))
     return claim(
         "",
         phase["prefilled"] >= phase["sent"] > 0,
         f"{phase['prefilled']} of {phase['sent']} new prompts were prefilled by prefill servers" + (f"; the endpoint picker decided: {said}" if said else ""),
-        "look whether prefill servers are ready and bear the role label, at the decider's threshold, and at the log of the decode servers' routing sidecar",
+        "check that prefill servers are ready and have the role label, the decider's threshold, and the log of the decode servers' routing sidecar",
     )
 
 
 def _cached(seen: Facts) -> Found:
     known = [value for value in seen.get("cached") or () if value is not None]
     if not known:
-        return "the servers do not say what they took from their cache (vLLM does with --enable-prompt-tokens-details)"
+        return "the servers do not report cached tokens (vLLM does with --enable-prompt-tokens-details)"
     if len((seen.get("sticky") or {}).get("servers") or ()) > 1:
-        return "the requests with one shared prefix did not stay at one server"
+        return "the requests with one shared prefix did not stay on one server"
     hits = [value for value in known if value]
     return claim(
         "",
         bool(hits),
         f"{len(hits)} of {len(known)} requests after the first found its prefix in the cache" + (f", {max(hits)} tokens of it" if hits else ""),
-        "look whether prefix caching is on at the servers, and whether the cache of one holds a prompt",
+        "check that prefix caching is enabled on the servers, and that the cache of one server can hold a prompt",
     )
 
 
@@ -152,31 +150,31 @@ def _avoid(seen: Facts) -> Found:
     if why := _one_server(seen):
         return why
     if not phase:
-        return "a queue at one of its servers takes more requests than a proof may send; playbooks/compare_scorers.yml measures what it brings"
+        return "filling the queue of one of its servers takes more requests than a validation sends; playbooks/compare_scorers.yml measures the effect"
     if "error" in phase:
         return claim("", False, phase["error"], phase["remedy"])
     if not phase["waiting"]:
-        return "no queue came up at the server that was kept busy, or it was gone too soon"
+        return "no queue formed on the busy server, or it emptied too soon"
     if not phase["servers"]:
-        return "the servers do not say who they are (x-inference-pod)"
+        return "the answers do not name their server (x-inference-pod)"
     wrong = phase["servers"].get(phase["busy"], 0)
     return claim(
         "",
         not wrong,
         f"{wrong} of {phase['sent']} new prompts went to {phase['busy']} while requests waited there; {_shown(phase['servers'])}",
-        "look whether the queue scorer is in the picker's configuration and outweighs the others, and whether the picker reads the servers' metrics",
+        "check that the queue scorer is in the picker's configuration and outweighs the others, and that the picker reads the servers' metrics",
     )
 
 
 def _endpoints(seen: Facts) -> Found:
     wanted, ready = seen.get("endpoints"), seen.get("ready_endpoints")
     if wanted is None or ready is None:
-        return "the endpoint picker does not say how many servers it knows" if wanted else None
+        return "the endpoint picker does not report how many servers it knows" if wanted else None
     return claim(
         "",
         ready >= wanted,
         f"the endpoint picker knows {ready:g} of {wanted} servers",
-        "look whether the pool's selector matches the pods, whether all are ready, and whether the picker may list pods",
+        "check that the pool's selector matches the pods, that all are ready, and that the picker has permission to list pods",
     )
 
 
@@ -197,18 +195,18 @@ def _plugins(seen: Facts) -> Found:
         "",
         not missing and not foreign,
         "; ".join(missing + foreign) or f"ran for these requests: {well}",
-        "the endpoint picker does not run the planned configuration: run playbooks/site.yml, and look at its log",
+        "the endpoint picker does not run the planned configuration: run playbooks/site.yml, and read its log",
     )
 
 
 def _obeyed(seen: Facts) -> Found:
-    """Attempts per server: who was picked is who answered."""
+    """The claim that each server answered no more requests than it was picked for."""
     picked, answered = (seen.get("counters") or {}).get("picked"), seen["answered"]
     if not picked:
-        return "this release does not count attempts by server"
+        return "this release does not count attempts per server"
     if not answered:
-        return "the servers do not say who answered"
-    times = {server: int(of_server(picked, server)) for server in answered}
+        return "the answers do not name their server"
+    times = {server: int(count_of(picked, server)) for server in answered}
     wrong = [
         f"{server} answered {answered[server]} requests and was picked {count} times" for server, count in sorted(times.items()) if count < answered[server]
     ]
@@ -216,14 +214,14 @@ def _obeyed(seen: Facts) -> Found:
         "",
         not wrong,
         "; ".join(wrong) or f"the servers that answered are those that were picked: {_shown(times)}",
-        "the gateway asks the endpoint picker and does not obey it: look whether it takes x-gateway-destination-endpoint for the destination",
+        "the gateway queries the endpoint picker but ignores its choice: check that it routes by x-gateway-destination-endpoint",
     )
 
 
 def _known(seen: Facts) -> str:
     ready = seen.get("ready_endpoints")
-    # Its gauge is written every five seconds, so just after a rollout a nought says nothing.
-    return f"the picker knows {ready:g} ready endpoints" if ready else "the picker does not say how many endpoints it knows"
+    # The gauge is updated every five seconds, so just after a rollout 0 has no meaning.
+    return f"the picker knows {ready:g} ready endpoints" if ready else "the picker does not report how many endpoints it knows"
 
 
 def _shown(servers: c.Mapping[str, int]) -> str:
@@ -243,6 +241,6 @@ JUDGES: dict[str, c.Callable[[Facts], Found]] = {
     "avoid": _avoid,
 }
 PROMISES = (*PHASES, "split")
-# A claim that goes with another one's promise, and the looks that claims come from where it is not one of the same name.
+# The promise of a claim, and the phases that a claim is judged from, where they have another name than the claim.
 _PROMISE = {"cached": "sticky"}
 _SOURCE = {"cached": ("sticky",), "plugins": ("counted",), "obeyed": ("counted",), "endpoints": ("counted", "endpoints")}

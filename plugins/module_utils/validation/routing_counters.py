@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What endpoint pickers and model servers count by themselves, read around the traffic of a proof."""
+"""Reads the counters of endpoint pickers and model servers, before and after the traffic of a validation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import dataclasses
 import typing as t
 
 from ..common import prometheus_text
-from ..common.objects import condition, dicts, dig, mapping, text
+from ..common.objects import Facts, condition, dicts, dig, mapping, text
 from ..epp import observed
 from ..http.errors import ExchangeError
 from ..http.transport import Transport
 from ..http.urls import excerpt
-from ..inference.client import Client
+from ..inference.client import OpenAIClient
 from ..inference.responses import require_ok
 from ..k8s.service_proxy import ServiceTransport
 from ..releases.engines import SERVED
@@ -24,16 +24,15 @@ from ..releases.engines import SERVED
 SERVER_LABELS = ("pod_name", "endpoint_name")  # of scheduler_attempts: gateway-api-inference-extension 1.5, llm-d-router
 WAITING = "vllm:num_requests_waiting"
 THREADS = 8
-Facts = dict[str, t.Any]
 
 
 def pods(cluster: t.Any, namespace: str, labels: c.Mapping[str, str]) -> list[str]:
-    """Names of the ready pods with some labels, which are not about to go. Raises ExchangeError."""
+    """Names of the ready pods with these labels that are not being deleted. Raises ExchangeError."""
     query = {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
     try:
         found = dicts(mapping(cluster.get(f"/api/v1/namespaces/{namespace}/pods", query)).get("items"))
-    except Exception as error:  # pylint: disable=broad-except  # cluster.py words every trouble for people
-        raise ExchangeError("cluster", str(error), "check the connection to the API server, and the right to list pods") from error
+    except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people
+        raise ExchangeError("cluster", str(error), "check the connection to the API server, and the permission to list pods") from error
     return [
         text(dig(pod, "metadata", "name"))
         for pod in found
@@ -42,9 +41,9 @@ def pods(cluster: t.Any, namespace: str, labels: c.Mapping[str, str]) -> list[st
 
 
 class Counters:
-    """The endpoint pickers' own counters, all replicas together. `find` gives the way to each; it is called once.
+    """The sums of the counters of all replicas of an endpoint picker. `find` returns a transport for each; it is called once.
 
-    `names`: requests, scheduler_attempts, and if wanted ready_endpoints, plugin_duration, disagg_decisions.
+    `names`: the series for requests, scheduler_attempts and, optionally, ready_endpoints, plugin_duration and disagg_decisions.
     """
 
     def __init__(self, find: c.Callable[[], c.Sequence[Transport]], path: str, names: c.Mapping[str, str]) -> None:
@@ -54,12 +53,12 @@ class Counters:
     def read(self, timeout: float) -> Facts:
         """{pickers, requests, scheduler_attempts, ready_endpoints: total or None, servers, decisions, ran: {what: count}}. Raises ExchangeError.
 
-        `servers` are attempts by server; `ran` has plugins by extension point; `ready_endpoints` is that of the picker that
-        knows fewest.
+        `servers` are attempts per server; `ran` is plugins per extension point; `ready_endpoints` is the lowest number of
+        any replica.
         """
         self._transports = self._transports or self._find()
         if not self._transports:
-            raise ExchangeError("metrics", "no endpoint picker is ready", "look at its Deployment and at its pods' log")
+            raise ExchangeError("metrics", "no endpoint picker is ready", "check its Deployment and the log of its pods")
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
             pages = list(pool.map(lambda transport: self._page(transport, timeout), self._transports))
         samples = [sample for page in pages for sample in page]
@@ -97,34 +96,23 @@ def _least(values: c.Iterable[float | None]) -> float | None:
     return None if None in known else min(t.cast("list[float]", known), default=None)
 
 
-def of_server(counts: c.Mapping[str, float], server: str) -> float:
-    """What is counted of a server, also where its name has a rank behind it."""
-    return sum(count for label, count in counts.items() if label == server or label.startswith(f"{server}-rank-"))
-
-
-def moved(before: c.Mapping[str, float], after: c.Mapping[str, float]) -> dict[str, int]:
-    """What was added in the meantime, without what stood still."""
-    found = {name: int(value - before.get(name, 0)) for name, value in after.items()}
-    return {name: count for name, count in found.items() if count}
-
-
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """One model server, asked behind the endpoint picker's back."""
+    """One model server, queried directly instead of through the endpoint picker."""
 
     name: str
     role: str
-    client: Client
+    client: OpenAIClient
 
     def total(self, series: str, timeout: float) -> float:
-        """One of its own counts. Raises ExchangeError."""
+        """The sum of one series of its metrics, 0 where it has none. Raises ExchangeError."""
         answer = self.client.get("/metrics", timeout)
         require_ok(answer)
         return prometheus_text.total(prometheus_text.parse(answer.text), series) or 0.0
 
 
 class Servers:
-    """The model servers of a service: `groups` of {role, labels, port}."""
+    """The model servers of a service, in `groups` of {role, labels, port}."""
 
     def __init__(self, cluster: t.Any, namespace: str, groups: c.Sequence[c.Mapping[str, t.Any]]) -> None:
         self._cluster, self._namespace, self._groups = cluster, namespace, groups
@@ -132,14 +120,14 @@ class Servers:
     def find(self, role: str) -> list[Server]:
         """The ready servers of a role. Raises ExchangeError."""
         return [
-            Server(name, role, Client(ServiceTransport(self._cluster, self._namespace, name, group["port"], kind="Pod")))
+            Server(name, role, OpenAIClient(ServiceTransport(self._cluster, self._namespace, name, group["port"], kind="Pod")))
             for group in self._groups
             if group["role"] == role
             for name in pods(self._cluster, self._namespace, group["labels"])
         ]
 
     def answered(self, role: str, timeout: float) -> dict[str, float]:
-        """Requests that each server of a role has answered so far. Raises ExchangeError."""
+        """Requests that each server of a role has answered since it started. Raises ExchangeError."""
         found = self.find(role)
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
-            return dict(zip([server.name for server in found], pool.map(lambda server: server.total(SERVED, timeout), found)))
+            return dict(zip([server.name for server in found], pool.map(lambda server: server.total(SERVED, timeout), found), strict=True))

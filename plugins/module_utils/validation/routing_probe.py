@@ -1,99 +1,57 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Traffic that shows how requests are scheduled: sends it through a gateway and writes down what was seen. claims.py judges it."""
+"""Sends traffic through a gateway that shows how requests are scheduled, and records the observations that routing_claims judges."""
 
 from __future__ import annotations
 
 import concurrent.futures
 import contextlib
 import dataclasses
-import random
-import secrets
+import functools
 import time
 import typing as t
 
 from ..http.errors import ExchangeError
 from ..inference import health
-from ..inference.client import Client, Reply
 from .claims import EVENTS_WAIT
-from .routing_counters import THREADS, WAITING, Counters, Server, Servers, moved
+from .counts import increases
+from .probe_traffic import SERVER_HEADER, ProbeTraffic
+from .routing_counters import THREADS, WAITING, Server
 
-SERVER_HEADER = "x-inference-pod"
-SCHEDULER_HEADER = "x-went-into-resp-headers"
-EVENTS_TRIALS = 3  # few, so that chance does not pass for a promise that is kept
-QUEUED = 4  # requests for a queue, beside those that a server works on at a time
+EVENTS_TRIALS = 3  # few, so that chance does not count as a kept promise
+QUEUED = 4  # requests that wait in the queue, beyond those that a server processes concurrently
 _COUNTED = ("requests", "scheduler_attempts")
-_WORDS = ("river", "stone", "green", "light", "table", "music", "seven", "cloud", "paper", "north", "quiet", "apple", "storm", "glass", "field", "early")
 
-# Requests by server: as the picker counts them (`picked`), and as the servers do (`answered`).
+# Requests per server, as counted by the picker (`picked`) and by the servers (`answered`).
 Counts = dict[str, dict[str, float]]
 
 
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """Bounds of one probe. Counts are requests, times are seconds, lengths are words (a word is a token or a little more)."""
-
-    sticky: int = 6
-    spread_min: int = 4
-    spread_max: int = 24
-    prefix_words: int = 256
-    gap: float = 0.06
-    settle: float = 3.0
-    request_timeout: float = 10.0
-    wait: float = 60.0
-    refresh: float = 6.0  # gauges of an endpoint picker are written every five seconds
-    follow: int = 6  # or one for each server, where there are more
-    follow_max: int = 64
-    avoid: int = 24
-    seats: int = 16  # requests that a server works on at a time, at most, for a queue to be made there
-    hog_tokens: int = 600
-    edge: float = 0.5  # before the end of a queue, from which on nobody can tell whether a prompt was still decided beside it
-    noticing: float = 0.3  # an endpoint picker reads the queues of its servers many times a second
-    indexing: float = 0.3  # KV events are sent at once, and indexed soon after
-
-
-class Prober:
-    """One service, probed once. The result of `run` is plain data."""
-
-    def __init__(self, service: dict[str, t.Any], client: Client, counters: Counters | None, limits: Limits, servers: Servers | None = None) -> None:
-        self._service, self._client, self._counters, self._limits, self._servers = service, client, counters, limits, servers
-        self._nonce = secrets.token_hex(6)  # a prefix that no earlier run has sent, so that each run proves anew
-        self._words = limits.prefix_words
-        self._by_header = False  # until an answer says who gave it
-        self.seen: dict[str, t.Any] = {
-            **{key: service.get(key) for key in ("name", "url", "model", "replicas", "endpoints", "plugins", "sometimes", "cold_tokens")},
-            "promises": list(service.get("promises") or ()),
-            "ready_endpoints": None,
-            "sent": 0,
-            "scheduled": 0,
-            "failures": [],
-            "seconds": {},
-            "answered": {},
-        }
+class Prober(ProbeTraffic):
+    """Probes one service once. `run` returns plain data."""
 
     def run(self) -> dict[str, t.Any]:
-        """Health first; traffic only against a healthy service."""
+        """Checks health, then sends traffic if the service is healthy. Returns the observations."""
         idle = self._timed("counted", self._read)
         found = self._timed("serving", self._health)
         if not found.healthy:
             return self.seen
         before = self._timed("counted", lambda: self._arrive(idle))
         end, promised = time.monotonic() + self._service.get("events_wait", EVENTS_WAIT), self.seen["promises"]
-        # By KV events prompts stay at one server as well, so those come first, and again where an endpoint picker has lost them in between.
-        for dummy in range(EVENTS_TRIALS if "follow" in promised else 1):
+        # KV events also keep prompts on one server, so they are checked first, and again where an endpoint picker lost them in between.
+        for _trial in range(EVENTS_TRIALS if "follow" in promised else 1):
             first = last = self._learnt(before, end)
-            # What is not promised is not asked for; but for `spread`, which makes the traffic that all other claims need.
+            # Only promised phases run, except `spread`, which creates the traffic that all other claims need.
             for name, phase in (("sticky", self._sticky), ("roam", self._roam)):
                 if name in promised:
-                    last = self._timed(name, lambda phase=phase, last=last: phase(last))
+                    last = self._timed(name, functools.partial(phase, last))
             if len((self.seen.get("sticky") or {"servers": ()})["servers"]) < 2:
                 break
         cold = self._timed("split", self._prefilled)
         self._timed("spread", lambda: self._spread(last))
         self._timed("split", lambda: self._split(cold))
         if not self._by_header:
-            self.seen["answered"] = moved(first["answered"], self._answered())  # before servers are asked directly
+            self.seen["answered"] = increases(first["answered"], self._answered())  # before requests are sent to servers directly
         if "avoid" in self.seen["promises"]:
             self._timed("avoid", self._avoid)
         self._timed("counted", lambda: self._count(before))
@@ -101,19 +59,14 @@ class Prober:
         self.seen["words"] = self._words
         return self.seen
 
-    def _timed(self, name: str, step: t.Callable[[], t.Any]) -> t.Any:
-        start = time.monotonic()
-        try:
-            return step()
-        finally:
-            self.seen["seconds"][name] = round(self.seen["seconds"].get(name, 0.0) + time.monotonic() - start, 3)
-
     def _health(self) -> health.Health:
-        wanted = health.Wanted(model=self._service["model"], apis=(self._service.get("api") or "completions",), request_timeout=self._limits.request_timeout)
-        found = health.wait(self._client, wanted, self._limits.wait, 0.5)
+        wanted = health.Requirements(
+            model=self._service["model"], apis=(self._service.get("api") or "completions",), request_timeout=self._limits.request_timeout
+        )
+        found = health.wait_until_healthy(self._client, wanted, self._limits.wait, 0.5)
         length = next((entry.max_model_len for entry in found.models if entry.id == self._service["model"]), None)
         if length:
-            self._words = max(16, min(self._words, length // 4))  # a rare word may be three tokens, and the answer needs room
+            self._words = max(16, min(self._words, length // 4))  # a rare word can be three tokens, and the answer needs room
         self.seen["health"] = {
             "healthy": found.healthy,
             "level": found.reached,
@@ -125,8 +78,9 @@ class Prober:
         return found
 
     def _arrive(self, first: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
-        """Waits until the endpoint picker whose counters are read is the one that is asked: for a moment after a change the gateway still asks
-        the one before. It was when its counters have moved since `first`; where they never do, the claims will tell. Returns the counters now.
+        """Waits until the gateway uses the endpoint picker whose counters are read: just after a change it may still use the previous one.
+
+        It does once the counters have increased since `first`; where they never do, the claims fail. Returns the present counters.
         """
         deadline = time.monotonic() + self._limits.settle
         now = self._read()
@@ -148,7 +102,7 @@ class Prober:
                 break
             sent += 1
             cached.append(reply.completion.cached_tokens)
-            time.sleep(self._limits.gap * (4 if number == 0 else 1))  # the picker notes the first prefix behind its answer
+            time.sleep(self._limits.gap * (4 if number == 0 else 1))  # the picker records the first prefix after its answer
         self.seen["cached"] = cached[1:]
         return self._phase("sticky", sent, servers, before)
 
@@ -160,11 +114,11 @@ class Prober:
         return self._until_two("spread", before, lambda number: f"{self._prefix(f'spread {number}')} Question?")
 
     def _until_two(self, name: str, before: Counts, prompt: t.Callable[[int], str]) -> Counts:
-        """Sends until two servers have answered, or there is no more to send."""
+        """Sends requests until two servers have answered, or `spread_max` are sent."""
         servers: dict[str, int] = {}
         sent, after = 0, before
         while sent < self._limits.spread_max:
-            # ties between idle servers are broken at random: a few requests may meet one server by chance, many do not
+            # idle servers are picked at random: a few requests may reach one server by chance, many do not
             if self._send(prompt(sent), servers) is None:
                 break
             sent += 1
@@ -176,7 +130,7 @@ class Prober:
         return self._phase(name, sent, servers, before)
 
     def _phase(self, name: str, sent: int, servers: dict[str, int], before: Counts) -> Counts:
-        """Notes which servers answered in a phase; where they do not say so themselves, the picker's counters per server do, or their own."""
+        """Records which servers answered in a phase: from the answers, else from the picker's counters per server, else from the servers' counters."""
         if self._by_header:
             self.seen[name] = {"sent": sent, "servers": dict(servers), "source": SERVER_HEADER}
             return before
@@ -187,22 +141,15 @@ class Prober:
             source, kind = "scheduler_attempts per server", "picked"
             if not after["picked"]:
                 after["answered"], source, kind = self._answered(), "requests that servers count", "answered"
-            found = moved(before[kind], after[kind])
-            if not after[kind] or sum(found.values()) >= sent or time.monotonic() > end:  # a server may count a request just behind its answer
+            found = increases(before[kind], after[kind])
+            if not after[kind] or sum(found.values()) >= sent or time.monotonic() > end:  # a server may count a request shortly after its answer
                 break
             time.sleep(0.2)
         self.seen[name] = {"sent": sent, "servers": found, "source": source}
         return after
 
-    def _answered(self) -> dict[str, float]:
-        """What the servers have answered so far, by their own counters; empty where they cannot be asked."""
-        try:
-            return self._servers.answered("decode", self._limits.request_timeout) if self._servers else {}
-        except ExchangeError:
-            return {}
-
     def _prefilled(self) -> float | None:
-        """What the prefill servers have done so far; None where there is nothing to find out."""
+        """Requests that the prefill servers have answered; None where `split` is not promised or they cannot be read."""
         if "split" not in self.seen["promises"] or self._servers is None:
             return None
         try:
@@ -212,20 +159,20 @@ class Prober:
             return None
 
     def _split(self, before: float | None) -> None:
-        """Every prompt of the phase before was new. A server counts a request when it has answered it, and the answer that we saw came later."""
+        """Records the requests prefilled since `before`: every prompt of `spread` is new, and a server counts a request before its client has the answer."""
         after = None if before is None else self._prefilled()
         if before is not None and after is not None:
             self.seen["split"] = {"sent": self.seen["spread"]["sent"], "prefilled": int(after - before)}
 
     def _learnt(self, before: dict[str, t.Any] | None, end: float) -> Counts:
-        """What is counted when the phases begin: after KV events have come, where they are promised."""
+        """The counts at the start of the phases; where KV events are promised, after they have arrived."""
         if "follow" in self.seen["promises"]:
             self._timed("follow", lambda: self._follow(end))
             before = self._timed("counted", self._read)
         return {"picked": before["servers"] if before else {}, "answered": self._timed("counted", self._answered)}
 
     def _follow(self, end: float) -> None:
-        """Prompts that servers learn directly lead to them, once their events have come; looked at until all of them do."""
+        """Sends prompts to servers directly, then through the gateway, until all are routed to the server that has them or `end` has passed."""
         if self._servers is None:
             return
         try:
@@ -244,7 +191,7 @@ class Prober:
             self.seen["follow"] = {"error": str(trouble), "remedy": trouble.remedy}
 
     def _avoid(self) -> None:
-        """New prompts while requests wait at one server, which got more of them directly than it works on at a time."""
+        """Sends new prompts while requests wait on one server, whose queue is filled directly."""
         seats = self._service.get("max_num_seqs")
         if not seats or seats > self._limits.seats or self._servers is None or self._counters is None:
             return
@@ -256,7 +203,7 @@ class Prober:
             self.seen["avoid"] = {"error": str(trouble), "remedy": trouble.remedy}
 
     def _beside(self, busy: Server, seats: int) -> dict[str, t.Any]:
-        """{busy, sent, servers, waiting}: where prompts went that were sent while some requests waited at a server. One that went there ends it."""
+        """{busy, sent, servers, waiting}: the servers of prompts sent while requests waited on one server. Ends at the first prompt that reaches it."""
         hog = {"model": self._service["model"], "prompt": self._nonce, "max_tokens": self._limits.hog_tokens, "ignore_eos": True, "temperature": 0}
         ended, went = list[float](), list[tuple[float, str]]()
 
@@ -273,9 +220,9 @@ class Prober:
             time.sleep(self._limits.noticing if waiting else 0)
             while waiting and len(went) < self._limits.avoid and len(ended) < QUEUED and not any(server == busy.name for _sent, server in went):
                 answered, sent = dict[str, int](), time.monotonic()
-                self._send(f"{self._nonce} avoid {len(went)}", answered)  # short, since the queue does not last
+                self._send(f"{self._nonce} avoid {len(went)}", answered)  # short, since the queue empties soon
                 went.append((sent, next(iter(answered), "")))
-        # Some waited until as many had ended as had no seat. What was sent at the very end may have been decided after that.
+        # The queue is empty once QUEUED requests have ended. What was sent just before may have been scheduled after that.
         end = sorted(ended)[QUEUED - 1] - self._limits.edge
         counted = [server for sent, server in went if sent < end]
         enough = busy.name in counted or len(counted) >= self._limits.avoid / 2
@@ -283,7 +230,7 @@ class Prober:
         return {"busy": busy.name, "sent": len(counted), "servers": shares, "waiting": int(waiting) if enough else 0}
 
     def _waiting(self, server: Server, seconds: float) -> float:
-        """Requests that wait at a server, once some do or the time is over. The picker's own gauge of them is written every few seconds only."""
+        """Requests that wait on a server, once some do or the time is over; read from the server, since the picker's gauge lags by seconds."""
         end = time.monotonic() + seconds
         while True:
             found = server.total(WAITING, self._limits.request_timeout)
@@ -291,63 +238,17 @@ class Prober:
                 return found
             time.sleep(0.1)
 
-    def _went(self, prompt: str) -> str | None:
-        """The server that answered."""
-        servers: dict[str, int] = {}
-        before, end = {} if self._by_header else self._answered(), time.monotonic() + self._limits.settle
-        self._send(prompt, servers)
-        while before and not servers and time.monotonic() < end:
-            servers = moved(before, self._answered())
-        return next(iter(servers), None)
-
-    def _prefix(self, which: str) -> str:
-        """A prefix that starts differently for each `which` and each run: every block hash depends on all that went before."""
-        dice = random.Random(f"{self._nonce} {which}")
-        return " ".join([self._nonce, which, *(dice.choice(_WORDS) for dummy in range(self._words))]) + "."
-
-    def _send(self, prompt: str, servers: dict[str, int]) -> Reply | None:
-        """The reply; None where there is no good one."""
-        self.seen["sent"] += 1
-        try:
-            reply = self._complete(prompt)
-        except ExchangeError as trouble:
-            self.seen["failures"].append({"request": self.seen["sent"], "evidence": str(trouble), "remedy": trouble.remedy})
-            return None
-        self.seen["scheduled"] += SCHEDULER_HEADER in reply.answer.headers
-        server = reply.answer.headers.get(SERVER_HEADER)
-        self._by_header = bool(server)
-        if server:
-            for counts in (servers, self.seen["answered"]):
-                counts[server] = counts.get(server, 0) + 1
-        return reply
-
-    def _complete(self, prompt: str) -> Reply:
-        return self._client.complete(
-            self._service["model"], prompt, max_tokens=1, api=self._service.get("api") or "completions", timeout=self._limits.request_timeout
-        )
-
-    def _read(self) -> dict[str, t.Any] | None:
-        if self._counters is None:
-            return None
-        try:
-            read = self._counters.read(self._limits.request_timeout)
-        except ExchangeError as trouble:
-            self.seen["counters"] = {"error": str(trouble), "remedy": trouble.remedy}
-            return None
-        self.seen.update({key: read[key] for key in ("pickers", "ready_endpoints")})
-        return read
-
     def _count(self, before: dict[str, t.Any] | None) -> None:
-        """Reads until the counters moved by what was sent, or the time to settle is over."""
+        """Reads the counters until they have increased by the requests sent, or the time to settle is over."""
         deadline = time.monotonic() + self._limits.settle
         while before is not None and (after := self._read()) is not None:
             counted = {key: None if after[key] is None else int(after[key] - (before[key] or 0)) for key in _COUNTED}
-            ran = {point: moved(before["ran"].get(point, {}), names) for point, names in after["ran"].items()}
+            ran = {point: increases(before["ran"].get(point, {}), names) for point, names in after["ran"].items()}
             self.seen["counters"] = {
                 "moved": counted,
                 "sent": self.seen["sent"],
-                "picked": moved(before["servers"], after["servers"]),
-                "decisions": moved(before["decisions"], after["decisions"]),
+                "picked": increases(before["servers"], after["servers"]),
+                "decisions": increases(before["decisions"], after["decisions"]),
                 "ran": ran,
             }
             if all(value is not None and value >= self.seen["sent"] for value in counted.values()) or time.monotonic() > deadline:
@@ -355,7 +256,7 @@ class Prober:
             time.sleep(0.2)
 
     def _endpoints(self) -> None:
-        """Reads until the picker knows as many servers as there shall be, or its gauge must have been written."""
+        """Reads the counters until the picker knows the planned number of servers, or its gauge must have been updated."""
         wanted, end = self._service.get("endpoints"), time.monotonic() + self._limits.refresh
         while wanted and self.seen["ready_endpoints"] is not None and self.seen["ready_endpoints"] < wanted and time.monotonic() < end:
             time.sleep(min(0.5, self._limits.refresh))

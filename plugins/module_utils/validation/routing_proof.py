@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One run of the routing proof: the gateway's address from the cluster, then every service probed in parallel."""
+"""One run of module routing_proof: resolves the gateway's address, then probes every service in parallel."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ import typing as t
 
 from ..http import tls
 from ..http.transport import Transport, UrlTransport
-from ..inference.client import Client
-from ..inference.endpoints import look_at_gateway, look_at_service
+from ..inference.client import OpenAIClient
+from ..inference.endpoints import wait_for_gateway, wait_for_service
 from ..k8s.service_proxy import ServiceTransport
 from . import claims, routing_claims
+from .probe_traffic import ProbeLimits
 from .routing_counters import Counters, Servers, pods
-from .routing_probe import Limits, Prober
+from .routing_probe import Prober
 
 THREADS = 8
 
 
 class Proof:
-    """`options`: the options of the routing_proof module. `cluster`: None where no option needs one."""
+    """`options`: those of module routing_proof; `cluster`: a k8s.client.Cluster, None where no option needs one."""
 
-    def __init__(self, options: dict[str, t.Any], cluster: t.Any, limits: Limits) -> None:
+    def __init__(self, options: dict[str, t.Any], cluster: t.Any, limits: ProbeLimits) -> None:
         self._options, self._cluster, self._limits = options, cluster, limits
 
     def run(self) -> dict[str, t.Any]:
         """{ok, claims, not_checked, endpoints, observations, kubernetes, time, seconds}."""
         start = time.monotonic()
-        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         judged: list[claims.Judged] = []
         base = None
         if self._options["gateway"]:
-            gateway = look_at_gateway(self._cluster, self._options["gateway"], self._limits.wait)
+            gateway = wait_for_gateway(self._cluster, self._options["gateway"], self._limits.wait)
             judged.append(claims.judge_gateway(gateway))
             base = gateway["url"]
         services = [{**service, "url": service["url"] or self._url(service, base)} for service in self._options["services"]]
@@ -61,13 +62,13 @@ class Proof:
 
     def _url(self, service: dict[str, t.Any], base: str | None) -> str | None:
         if service.get("address"):
-            return look_at_service(self._cluster, service["address"], self._limits.wait)
+            return wait_for_service(self._cluster, service["address"], self._limits.wait)
         return base and base + (service["path"] or "").rstrip("/")
 
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
         headers = {"Host": service["host_header"]} if service.get("host_header") else None
         transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls.chosen(service))
-        client, groups = Client(transport, service.get("api_key"), headers), service.get("servers") or {}
+        client, groups = OpenAIClient(transport, service.get("api_key"), headers), service.get("servers") or {}
         servers = Servers(self._cluster, groups["namespace"], groups["groups"]) if groups else None
         return Prober(service, client, self._counters(service.get("metrics")), self._limits, servers).run()
 
@@ -84,7 +85,7 @@ class Proof:
         return Counters(find, metrics["path"], metrics["names"])
 
     def _kubernetes(self) -> str | None:
-        """The API server's version; not knowing it is no failure."""
+        """The API server's version; None where it cannot be read, which is no failure."""
         try:
             return self._cluster.get("/version").get("gitVersion") if self._cluster else None
         except Exception:  # pylint: disable=broad-except
@@ -92,6 +93,6 @@ class Proof:
 
 
 def needs_cluster(options: c.Mapping[str, t.Any]) -> bool:
-    """Whether something is only to be had from the API server."""
+    """Whether an option needs the API server."""
     services = options["services"]
     return bool(options["gateway"]) or any(each.get("address") or each.get("servers") or (each.get("metrics") or {}).get("namespace") for each in services)

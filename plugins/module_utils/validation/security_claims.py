@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What accounts may do, and as what pods run: asked of the API server, judged as claims."""
+"""Claims about the permissions of service accounts and the privileges of pods, from the API server."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import collections.abc as c
 import time
 import typing as t
 
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, dig, mapping, text
 from ..k8s.errors import ApiError, ClusterError
 from .claims import Claim, claim
 
-Facts = dict[str, t.Any]
 REVIEWS = "/apis/authorization.k8s.io/v1/namespaces/{}/localsubjectaccessreviews"
-# What an endpoint picker has no business with: (group, resource, subresource, verbs)
+# What an endpoint picker must not be permitted to do: (group, resource, subresource, verbs).
 FORBIDDEN = (
     ("", "secrets", "", ("get", "list", "watch")),
     ("", "pods", "", ("create", "delete")),
@@ -26,70 +25,70 @@ FORBIDDEN = (
 HOST = ("hostNetwork", "hostPID", "hostIPC")
 
 
-def wanted(rules: c.Iterable[c.Mapping[str, t.Any]]) -> list[Facts]:
-    """The rights that these rules of a Role give, as resourceAttributes. Rules about single names are left out. Pure."""
+def needed_permissions(rules: c.Iterable[c.Mapping[str, t.Any]]) -> list[Facts]:
+    """The permissions that these rules of a Role give, as resourceAttributes. Rules with resourceNames are left out. Pure."""
     found = []
     for rule in rules:
         for group in rule.get("apiGroups") or ():
             for resource in rule.get("resources") or ():
                 name, _slash, part = resource.partition("/")
-                found += [_right(group, name, part, verb) for verb in rule.get("verbs") or () if not rule.get("resourceNames")]
+                found += [_permission(group, name, part, verb) for verb in rule.get("verbs") or () if not rule.get("resourceNames")]
     return found
 
 
-def forbidden() -> list[Facts]:
-    """The rights that an endpoint picker must not have."""
-    return [_right(group, resource, part, verb) for group, resource, part, verbs in FORBIDDEN for verb in verbs]
+def forbidden_permissions() -> list[Facts]:
+    """The permissions that an endpoint picker must not have. Pure."""
+    return [_permission(group, resource, part, verb) for group, resource, part, verbs in FORBIDDEN for verb in verbs]
 
 
-def _right(group: str, resource: str, part: str, verb: str) -> Facts:
+def _permission(group: str, resource: str, part: str, verb: str) -> Facts:
     return {"group": group, "resource": resource, "verb": verb, **({"subresource": part} if part else {})}
 
 
-def said(right: c.Mapping[str, t.Any]) -> str:
-    """A right in words."""
-    return f"{right['verb']} {right['resource']}" + (f"/{right['subresource']}" if right.get("subresource") else "")
+def permission_text(permission: c.Mapping[str, t.Any]) -> str:
+    """A permission as text, such as `create pods/exec`. Pure."""
+    return f"{permission['verb']} {permission['resource']}" + (f"/{permission['subresource']}" if permission.get("subresource") else "")
 
 
-class Look:
-    """One namespace. `cluster`: cluster.Cluster."""
+class SecurityCheck:
+    """Checks of one namespace. `cluster`: a k8s.client.Cluster."""
 
     def __init__(self, cluster: t.Any, namespace: str) -> None:
         self._cluster, self._namespace = cluster, namespace
 
     def service(self, service: c.Mapping[str, t.Any]) -> tuple[list[Claim], list[dict[str, str]]]:
-        """Claims about one model service: {name, account, rules, selectors}."""
+        """(claims, not checked) about one model service: {name, account, rules, selectors}."""
         found: tuple[list[Claim], list[dict[str, str]]] = ([], [])
-        for name, look in (("rights", self._rights), ("unprivileged", self._pods)):
+        for name, check in (("rights", self._rights), ("unprivileged", self._pods)):
             start = time.monotonic()
             try:
-                found[0].append({**look(service), "seconds": round(time.monotonic() - start, 3)})
+                found[0].append({**check(service), "seconds": round(time.monotonic() - start, 3)})
             except ApiError as error:
                 if error.status != 403:
-                    found[0].append(claim(f"{service['name']}/{name}", False, str(error), "look at the API server"))
+                    found[0].append(claim(f"{service['name']}/{name}", False, str(error), "check the API server"))
                 else:
-                    found[1].append({"id": f"{service['name']}/{name}", "why": f"this account may not ask: {error}"})
+                    found[1].append({"id": f"{service['name']}/{name}", "why": f"this account has no permission to check it: {error}"})
             except ClusterError as error:
-                found[0].append(claim(f"{service['name']}/{name}", False, str(error), "look at the API server"))
+                found[0].append(claim(f"{service['name']}/{name}", False, str(error), "check the API server"))
         return found
 
     def _rights(self, service: c.Mapping[str, t.Any]) -> Claim:
-        needed, bad = wanted(service["rules"]), forbidden()
-        answers = self._cluster.parallel(lambda right: self._may(service["account"], right), [*needed, *bad])
-        lacks = [said(right) for right, may in zip(needed, answers) if not may]
-        has = [said(right) for right, may in zip(bad, answers[len(needed) :]) if may]
+        needed, bad = needed_permissions(service["rules"]), forbidden_permissions()
+        answers = self._cluster.parallel(lambda permission: self._may(service["account"], permission), [*needed, *bad])
+        lacks = [permission_text(permission) for permission, may in zip(needed, answers[: len(needed)], strict=True) if not may]
+        has = [permission_text(permission) for permission, may in zip(bad, answers[len(needed) :], strict=True) if may]
         who = f"account {self._namespace}/{service['account']}"
-        evidence = f"{who} may do the {len(needed)} things that it needs, and none of {', '.join(map(said, bad))}"
+        evidence = f"{who} has the {len(needed)} permissions that it needs, and none to {', '.join(map(permission_text, bad))}"
         if lacks or has:
             evidence = "; ".join(filter(None, [f"{who} lacks {', '.join(lacks)}" if lacks else "", f"{who} may {', '.join(has)}" if has else ""]))
         return claim(
             f"{service['name']}/rights",
             not lacks and not has,
             evidence,
-            "run playbooks/site.yml for what it lacks; for what it has too much, look for RoleBindings and ClusterRoleBindings that name it or its group",
+            "run playbooks/site.yml for missing permissions; for excessive ones, find the RoleBindings and ClusterRoleBindings that name it or its group",
         )
 
-    def _may(self, account: str, right: Facts) -> bool:
+    def _may(self, account: str, permission: Facts) -> bool:
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{self._namespace}", "system:authenticated"]
         review = {
             "apiVersion": "authorization.k8s.io/v1",
@@ -98,7 +97,7 @@ class Look:
             "spec": {
                 "user": f"system:serviceaccount:{self._namespace}:{account}",
                 "groups": groups,
-                "resourceAttributes": {**right, "namespace": self._namespace},
+                "resourceAttributes": {**permission, "namespace": self._namespace},
             },
         }
         return bool(dig(self._cluster.request("POST", REVIEWS.format(self._namespace), body=review), "status", "allowed"))
@@ -106,13 +105,13 @@ class Look:
     def _pods(self, service: c.Mapping[str, t.Any]) -> Claim:
         pods = [pod for selector in service["selectors"] for pod in self._select(selector)]
         wrong = [f"{text(dig(pod, 'metadata', 'name'))}: {line}" for pod in pods for line in privileges(pod)]
-        well = f"none of {len(pods)} pods has a privileged container, one that may gain privileges, or a namespace of its host"
-        evidence = "; ".join(wrong[:4]) or (well if pods else "there is no pod")
+        well = f"none of {len(pods)} pods has a privileged container, a container that may escalate privileges, or a host namespace"
+        evidence = "; ".join(wrong[:4]) or (well if pods else "no pod exists")
         return claim(
             f"{service['name']}/unprivileged",
             bool(pods) and not wrong,
             evidence,
-            "run playbooks/site.yml; where it stays so, look for an admission webhook or a user's patch that changes pods",
+            "run playbooks/site.yml; if it persists, find the admission webhook or patch that changes pods",
         )
 
     def _select(self, selector: c.Mapping[str, str]) -> list[Facts]:
@@ -121,7 +120,7 @@ class Look:
 
 
 def privileges(pod: c.Mapping[str, t.Any]) -> list[str]:
-    """What a pod could do to its node. Pure."""
+    """One line for each way in which a pod has access to its node. Pure."""
     spec = mapping(pod.get("spec"))
     found = [name for name in HOST if spec.get(name)]
     for container in [*dicts(spec.get("initContainers")), *dicts(spec.get("containers"))]:
@@ -129,5 +128,5 @@ def privileges(pod: c.Mapping[str, t.Any]) -> list[str]:
         if context.get("privileged"):
             found.append(f"container {container.get('name')} is privileged")
         elif context.get("allowPrivilegeEscalation") is not False:
-            found.append(f"container {container.get('name')} may gain privileges")
+            found.append(f"container {container.get('name')} may escalate privileges")
     return found

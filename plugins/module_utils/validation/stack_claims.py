@@ -1,40 +1,39 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims about objects, endpoint pickers' configurations, every single server, scraping and speed, from what modules returned. Pure."""
+"""Claims about objects, configurations of endpoint pickers, model servers, scraping and performance, from the results of modules. Pure."""
 
 from __future__ import annotations
 
 import collections.abc as c
 import typing as t
 
-from ..common.objects import dicts, dig, mapping
+from ..common.objects import Facts, dicts, dig, mapping
 from ..common.text import pluralize
 from ..k8s.readiness.judge import judge
-from .claims import Claim, Judged, claim, unrun
+from .claims import Claim, Judged, claim, not_run
 
-Facts = c.Mapping[str, t.Any]
 Names = c.Mapping[tuple[str, str, str], str]
 
 
 def judge_resources(result: t.Any, names: Names) -> Judged:
-    """What resource_ready returned: {resources, failures: [{kind, namespace, name, reason, remedy, details}], waited, msg}.
+    """Claims from a result of resource_ready: {resources, failures: [{kind, namespace, name, reason, remedy, details}], waited, msg}.
 
-    `names`: ids of the claims about objects that have one of their own, by (kind, namespace, name); all others are one claim.
+    `names`: claim ids by (kind, namespace, name) of the objects with a claim of their own; all others share one claim.
     """
     if not isinstance(result, c.Mapping) or not ("failures" in result or "resources" in result):
-        return [unrun("objects/ready", result)], []
+        return [not_run("objects/ready", result)], []
     seconds, failed = result.get("waited", 0.0), {_key(entry): entry for entry in result.get("failures") or ()}
     there = {_key({**obj, **obj.get("metadata", {})}): obj for obj in result.get("resources") or ()}
     own = [
-        claim(name, False, _resource(failed[key]), failed[key].get("remedy") or "look at its events", seconds)
+        claim(name, False, _resource(failed[key]), failed[key].get("remedy") or "check its events", seconds)
         if key in failed
         else claim(name, True, f"{key[0]} {key[1]}/{key[2]}: {judge(there[key]).reason if key in there else 'ready'}", "", seconds)
         for key, name in names.items()
         if key in failed or key in there or failed
     ]
     others = [
-        claim(f"objects/{entry['kind']}/{entry['name']}".lower(), False, _resource(entry), entry.get("remedy") or "look at its events", seconds)
+        claim(f"objects/{entry['kind']}/{entry['name']}".lower(), False, _resource(entry), entry.get("remedy") or "check its events", seconds)
         for key, entry in failed.items()
         if key not in names
     ]
@@ -55,25 +54,25 @@ def _resource(entry: Facts) -> str:
 
 
 def judge_schedulers(result: t.Any, services: c.Sequence[Facts]) -> Judged:
-    """What scheduler_proof returned; `services` of the plan."""
+    """Claims from a result of scheduler_proof; `services`: those of the plan."""
     if not isinstance(result, c.Mapping) or not ("schedulers" in result or "failures" in result):
-        return [unrun("schedulers/configured", result)], []
+        return [not_run("schedulers/configured", result)], []
     wrong = {entry["name"]: entry["error"] for entry in result.get("failures") or ()}
     pods = {entry["name"]: entry["pods"] for entry in result.get("schedulers") or ()}
     found, skipped, seconds = [], [], result.get("seconds", 0.0)
     for service in services:
         name = service["scheduler"]["name"]
         if name not in wrong and not pods.get(name):
-            skipped.append({"id": f"{service['name']}/configured", "why": f"the look ended at {', '.join(wrong) or 'another'}"})
+            skipped.append({"id": f"{service['name']}/configured", "why": f"the check ended at {', '.join(wrong) or 'another'}"})
             continue
         by = ", ".join(f"{pod['pod']} by its {pod['by']}" for pod in pods.get(name) or ())
-        evidence = wrong.get(name) or f"the planned configuration is what runs: {by}"
+        evidence = wrong.get(name) or f"runs the planned configuration: {by}"
         found.append(
             claim(
                 f"{service['name']}/configured",
                 name not in wrong,
                 evidence,
-                "run playbooks/site.yml, which applies the configuration of your file; when it stays so, look at the endpoint picker's log",
+                "run playbooks/site.yml, which applies the configuration of your file; if it persists, read the endpoint picker's log",
                 seconds,
             )
         )
@@ -81,11 +80,11 @@ def judge_schedulers(result: t.Any, services: c.Sequence[Facts]) -> Judged:
 
 
 def judge_servers(result: t.Any, groups: c.Sequence[Facts]) -> Judged:
-    """What vllm_health_info returned of `groups`: {name, replicas, block_size}."""
+    """Claims from a result of vllm_health_info about `groups` of {name, replicas, block_size}."""
     if not isinstance(result, c.Mapping) or len(result.get("groups") or ()) != len(groups):
-        return ([], []) if not groups else ([unrun("servers/healthy", result)], [])
+        return ([], []) if not groups else ([not_run("servers/healthy", result)], [])
     found, skipped = [], []
-    for group, seen in zip(groups, result["groups"]):
+    for group, seen in zip(groups, result["groups"], strict=True):
         found.append(_servers(group, seen))
         blocks = _blocks(group, seen)
         if isinstance(blocks, str):
@@ -96,32 +95,33 @@ def judge_servers(result: t.Any, groups: c.Sequence[Facts]) -> Judged:
 
 
 def _beside(group: Facts, what: str) -> str:
-    """The id of another claim about the same servers: `sim/servers` and `sim/blocks`, `sim/prefill-servers` and `sim/prefill-blocks`."""
+    """The id of another claim about the same servers: `sim/blocks` for `sim/servers`, `sim/prefill-blocks` for `sim/prefill-servers`."""
     return f"{group['name'].removesuffix('servers')}{what}"
 
 
 def _blocks(group: Facts, seen: Facts) -> Claim | str | None:
-    """The KV cache blocks of servers are of the size for which the endpoint picker counts prefixes."""
+    """The claim that KV-cache blocks of the servers have the planned size; the reason or None where it does not apply."""
     sizes = {server["server"]: dig(server, "metrics", "block_size", "value") for server in seen.get("servers") or ()}
     known = {name: int(value) for name, value in sizes.items() if value is not None}
     if group["block_size"] is None or not sizes:
         return None
     if not known:
-        return "the servers do not export the size of their blocks"
+        return "the servers do not export their block size"
     wrong = [f"{name} has blocks of {value} tokens" for name, value in known.items() if value != group["block_size"]]
     return claim(
         _beside(group, "blocks"),
         not wrong,
         "; ".join(wrong) or f"{len(known)} servers have the planned blocks of {group['block_size']} tokens",
-        f"prefixes are counted in blocks of {group['block_size']} tokens: let the servers' rollout end, and look who changed --block-size",
+        f"prefixes are counted in blocks of {group['block_size']} tokens: wait for the servers' rollout to end, and find out who changed --block-size",
         seen.get("waited", 0.0),
     )
 
 
 def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts, objects: t.Any) -> Judged:
-    """Whether every endpoint picker and every server answers to who scrapes it, from what both looks have seen, and is named to a Prometheus that shall.
+    """Claims that every endpoint picker and server serves metrics, and that the planned PodMonitors select each of them exactly once.
 
-    objects: what resource_ready returned; while some are not ready that is a claim of its own, and nothing is said of who names them.
+    `routing`, `servers`, `objects`: results of routing_proof, vllm_health_info and resource_ready. While objects are not ready, which is a
+    claim of its own, PodMonitors are not judged.
     """
     ready = objects.get("resources") if isinstance(objects, c.Mapping) and not objects.get("failures") else None
     known = {_key({**obj, **obj["metadata"]}): obj for obj in ready or ()}
@@ -132,17 +132,17 @@ def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts, objects: t.Any) 
         picker, start = seen.get(service["name"]), f"{service['name']}/"
         mine = [server for name, group in groups.items() if name.startswith(start) for server in group.get("servers") or ()]
         if not picker or "pickers" not in picker or not mine:
-            continue  # a claim of its own says why they were not looked at
+            continue  # another claim says why they were not checked
         silent = [f"{server['server']}: {check['evidence']}" for server in mine for check in server["checks"] if check["name"] == "metrics" and not check["ok"]]
         wanted, count = service["scheduler"]["replicas"], picker["pickers"]
         silent += [f"{count} of {wanted} endpoint pickers answer"] if count < wanted else []
         monitored = bool(known and service["monitors"])
         unnamed = _unnamed(service, plan["namespace"], known) if monitored else []
-        named = f"; {pluralize(len(service['monitors']), 'PodMonitor')} name each of them to Prometheus once" if monitored else ""
+        named = f"; {pluralize(len(service['monitors']), 'PodMonitor')} select each of them for Prometheus once" if monitored else ""
         remedy = (
-            "run playbooks/site.yml, and look who else changes these PodMonitors"
+            "run playbooks/site.yml, and find out who else changes these PodMonitors"
             if unnamed and not silent
-            else ("look at the pods' metrics port, at NetworkPolicies, and for a picker at --metrics-endpoint-auth")
+            else "check the pods' metrics port, NetworkPolicies, and for a picker --metrics-endpoint-auth"
         )
         found.append(
             claim(
@@ -157,7 +157,7 @@ def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts, objects: t.Any) 
 
 
 def _unnamed(service: Facts, namespace: str, known: c.Mapping[tuple[str, str, str], Facts]) -> list[str]:
-    """Pods of a service that the PodMonitors in the cluster do not name to Prometheus as planned: each once, and workers, which do not answer, never."""
+    """One line for each group of pods that PodMonitors do not select as planned: each once, but never workers, which serve no metrics."""
     monitors = {monitor["name"]: known.get((monitor["kind"], namespace, monitor["name"])) for monitor in service["monitors"]}
     found = []
     for kind, name in [*((server["kind"], server["name"]) for server in service["servers"]), ("Deployment", service["scheduler"]["name"])]:
@@ -173,10 +173,10 @@ def _unnamed(service: Facts, namespace: str, known: c.Mapping[tuple[str, str, st
 
 
 def _scraped_ports(monitor: t.Any, pod: t.Any) -> list[str]:
-    """The ports by which a PodMonitor has pods of a template scraped at /metrics."""
+    """The ports on which a PodMonitor has the pods of a template scraped at /metrics."""
     selector, labels = dig(monitor, "spec", "selector"), mapping(dig(pod, "metadata", "labels"))
     if mapping(selector).get("matchExpressions") or dig(monitor, "spec", "namespaceSelector"):
-        return []  # no longer as planned
+        return []  # the planned PodMonitors have neither
     if any(labels.get(key) != value for key, value in mapping(dig(selector, "matchLabels")).items()):
         return []
     containers = [*dicts(dig(pod, "spec", "containers")), *dicts(dig(pod, "spec", "initContainers"))]
@@ -187,25 +187,23 @@ def _scraped_ports(monitor: t.Any, pod: t.Any) -> list[str]:
 
 def _servers(group: Facts, result: Facts) -> Claim:
     if "servers" not in result:
-        return unrun(group["name"], result)
+        return not_run(group["name"], result)
     servers, seconds = result["servers"], result.get("waited", 0.0)
     if result["healthy"] and len(servers) >= group["replicas"]["count"]:
-        shown = f"{len(servers)} servers, each answers and exports what the endpoint picker reads: {result['engine']} {result['version'] or ''}".rstrip()
+        shown = f"{len(servers)} servers, each answers and exports the picker's metrics: {result['engine']} {result['version'] or ''}".rstrip()
         return claim(group["name"], True, shown, "", seconds)
     if len(servers) < group["replicas"]["count"]:
-        return claim(
-            group["name"], False, f"{len(servers)} of {group['replicas']['count']} servers are there", "look at the Deployment of the servers", seconds
-        )
+        return claim(group["name"], False, f"{len(servers)} of {group['replicas']['count']} servers exist", "check the Deployment of the servers", seconds)
     findings = result.get("findings") or ()
     bad = next((server for server in servers if not server["healthy"]), None)
     failed = next((check for check in bad["checks"] if not check["ok"]), None) if bad else None
     evidence = f"{bad['server']}: {failed['evidence']}" if bad and failed else "; ".join(f"{entry['what']} ({entry['evidence']})" for entry in findings)
-    remedy = next((entry["remedy"] for entry in findings), "") or (failed["remedy"] if failed else "look at the pods of the servers")
+    remedy = next((entry["remedy"] for entry in findings), "") or (failed["remedy"] if failed else "check the pods of the servers")
     return claim(group["name"], False, evidence or "the servers are not healthy", remedy, seconds)
 
 
 def judge_performance(results: t.Any) -> Judged:
-    """What vllm_perf returned in a loop over benchmark_runs; nothing where none was wanted."""
+    """Claims from the results of vllm_perf in a loop over benchmark_runs; none where performance was not validated."""
     if not isinstance(results, c.Mapping) or "results" not in results:
         return [], []
     return [_performance(result) for result in results["results"]], []
@@ -214,16 +212,22 @@ def judge_performance(results: t.Any) -> Judged:
 def _performance(result: Facts) -> Claim:
     name, seconds = f"{result['item']['name']}/performance", result.get("seconds", 0.0)
     if "stages" not in result:
-        return unrun(name, result)
+        return not_run(name, result)
     shown = "; ".join(_stage(stage) for stage in result["stages"])
     if result["verdict"] == "invalid":
-        return claim(name, False, f"{'; '.join(result['why'])}; {shown}", "this host was too busy to measure: validate from another, or less at once", seconds)
+        return claim(
+            name,
+            False,
+            f"{'; '.join(result['why'])}; {shown}",
+            "this host was too busy to measure: validate from another host, or fewer services at once",
+            seconds,
+        )
     ok = result["verdict"] == "passed"
     remedy = (
-        "send for longer"
+        "measure for longer"
         if result["verdict"] == "inconclusive"
-        else "look with playbooks/benchmark.yml where the time goes: with few requests in flight in the servers, with many in the queue; then add replicas "
-        "or change the preset"
+        else "find out with playbooks/benchmark.yml where the time is spent: in the servers with few requests in flight, in the queue with many; then add "
+        "replicas or change the preset"
     )
     return claim(name, ok, shown if ok else f"{'; '.join(result['why'])}; {shown}", remedy, seconds)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a plan to what shall be validated, and from claims to the verdict, its table and its curl lines. Pure."""
+"""The checks that a plan asks for, and the verdict of their claims, with its table and curl lines. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ import shlex
 import typing as t
 
 from ..common.flags import flags_of
+from ..common.objects import Facts
 from ..plan.server import reached
 from . import claims, stack_claims
 from .warmup_claims import judge
 
-Facts = c.Mapping[str, t.Any]
-
-# Series of the endpoint picker that the proof of the routing reads.
+# Series of the endpoint picker that module routing_proof reads.
 _SERIES = ("requests", "scheduler_attempts", "ready_endpoints", "plugin_duration", "disagg_decisions")
 
-SIMULATOR_SEQS = 5  # requests that a simulator works on at a time, unless it is told
-# The group of a claim, by what its id ends with.
+SIMULATOR_SEQS = 5  # requests that a simulator processes concurrently by default
+# The group of a claim, by the end of its id.
 GROUPS = {
     "gateway": ("programmed", "route", "serving"),
     "scheduler": ("picker", "pool", "configured", "endpoints", "plugins", "scheduled", "counted", "obeyed"),
@@ -37,14 +36,14 @@ GROUPS = {
 
 
 def group_of(name: str) -> str:
-    """The group of a claim: `platform` and `objects` by the beginning of its id, all others by its end."""
+    """The group of a claim: `platform` and `objects` by the start of its id, all others by its end."""
     start, _slash, what = name.partition("/")
     last = what.rpartition("-")[2]
     return start if start in ("platform", "objects") else next((group for group, ends in GROUPS.items() if last in ends), start)
 
 
 def targets(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services of a plan as routing_proof wants them."""
+    """The services of a plan as option `services` of routing_proof."""
     return [
         {
             "name": service["name"],
@@ -52,11 +51,11 @@ def targets(plan: Facts) -> list[dict[str, t.Any]]:
             "path": service["route"]["path"],
             "address": _address(plan, service),
             "host_header": _host(service["route"].get("hostnames") or [], plan["gateway"]["listener"].get("hostname")),
-            # Of those that someone scales it is what the endpoint picker knows.
+            # Where an autoscaler sets it, routing_proof uses the number that the endpoint picker knows.
             "replicas": _fixed(service["server"]),
             "max_num_seqs": _number(service["server"]["args"], "max-num-seqs") or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
             "endpoints": None if None in map(_fixed, service["servers"]) else sum(map(_fixed, service["servers"])),
-            # Servers that dial stay with the endpoint picker before until it has gone.
+            # Servers that connect to the endpoint picker stay with the previous one until it has ended.
             "events_wait": claims.EVENTS_WAIT + service["scheduler"]["drain_seconds"],
             "servers": {
                 "namespace": plan["namespace"],
@@ -74,19 +73,19 @@ def targets(plan: Facts) -> list[dict[str, t.Any]]:
 
 
 def gateway(plan: Facts) -> dict[str, t.Any] | None:
-    """The Gateway to ask at; None where every model has an address of its own."""
+    """The Gateway to send requests to; None where every model has an address of its own."""
     found = plan["gateway"]
     return {"namespace": found["namespace"], "name": found["name"], "listener": found["listener"]["name"]} if found["gateway_api"] else None
 
 
 def _host(hostnames: c.Sequence[str], listener: str | None) -> str | None:
-    """A name that the route and the listener both take; a wildcard takes any label."""
+    """A host name that both the route and the listener accept; a wildcard accepts any label."""
     named = [name for name in (*hostnames, listener) if name]
     exact = [name for name in named if not name.startswith("*")]
     return exact[0] if exact else (named[0].replace("*", "validation", 1) if named else None)
 
 
-def objects(plan: Facts) -> list[dict[str, str]]:
+def required_objects(plan: Facts) -> list[dict[str, str]]:
     """References to the objects that must be ready: {api_version, kind, namespace, name}."""
     gateway, namespace = plan["gateway"], plan["namespace"]
     found = [_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"])] if gateway["gateway_api"] else []
@@ -109,8 +108,8 @@ def objects(plan: Facts) -> list[dict[str, str]]:
     return found
 
 
-def own_claims(plan: Facts) -> dict[tuple[str, str, str], str]:
-    """Ids of the claims about objects that are told one by one."""
+def object_claims(plan: Facts) -> dict[tuple[str, str, str], str]:
+    """Claim ids by (kind, namespace, name) of the objects with a claim of their own."""
     found = {}
     for service in plan["services"]:
         name = service["name"]
@@ -123,7 +122,7 @@ def own_claims(plan: Facts) -> dict[tuple[str, str, str], str]:
 
 
 def _address(plan: Facts, service: Facts) -> dict[str, t.Any] | None:
-    """The Service in front of a model without a gateway; None where a gateway is."""
+    """The Service in front of a model without a gateway; None where there is a gateway."""
     proxy = service["scheduler"]["proxy"]
     return {"namespace": plan["namespace"], "name": proxy["name"], "port": proxy["port"]} if proxy else None
 
@@ -132,37 +131,39 @@ def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[s
     return {"api_version": api_version, "kind": kind, "namespace": namespace, "name": name}
 
 
-def assemble(plan: Facts, looks: Facts, collection: str) -> dict[str, t.Any]:
-    """The verdict on a plan from the registered results of the looks: {platform, objects, warmup, routing, schedulers, servers, security, performance,
-    time}.
+def assemble(plan: Facts, results: Facts, collection: str) -> dict[str, t.Any]:
+    """The verdict on a plan. `results`: registered results of the checks, by {platform, objects, warmup, routing, schedulers, servers, security,
+    performance, time}.
 
-    A look that failed as a whole is a failed claim.
+    A check that failed as a whole is a failed claim.
     """
-    routing, seen = looks.get("routing"), looks.get("servers")
+    routing, seen = results.get("routing"), results.get("servers")
     judged = [
-        _ready_made("platform/seen", looks.get("platform")),
-        stack_claims.judge_resources(looks.get("objects"), own_claims(plan)),
-        judge(looks.get("warmup"), plan["warmups"]),
-        _ready_made("routing/proven", routing),
-        stack_claims.judge_schedulers(looks.get("schedulers"), plan["services"]),
+        _module_claims("platform/seen", results.get("platform")),
+        stack_claims.judge_resources(results.get("objects"), object_claims(plan)),
+        judge(results.get("warmup"), plan["warmups"]),
+        _module_claims("routing/proven", routing),
+        stack_claims.judge_schedulers(results.get("schedulers"), plan["services"]),
         stack_claims.judge_servers(seen, servers(plan)),
-        stack_claims.judge_scraping(routing, seen, plan, looks.get("objects")),
-        _ready_made("security/proven", looks.get("security")),
-        stack_claims.judge_performance(looks.get("performance")),
+        stack_claims.judge_scraping(routing, seen, plan, results.get("objects")),
+        _module_claims("security/proven", results.get("security")),
+        stack_claims.judge_performance(results.get("performance")),
     ]
     found, skipped = [entry for part in judged for entry in part[0]], [entry for part in judged for entry in part[1]]
     facts = routing if isinstance(routing, c.Mapping) and "claims" in routing else {}
-    return verdict(found, skipped, facts.get("endpoints", []), versions(plan, facts.get("kubernetes"), collection), facts.get("time") or looks.get("time", ""))
+    return verdict(
+        found, skipped, facts.get("endpoints", []), versions(plan, facts.get("kubernetes"), collection), facts.get("time") or results.get("time", "")
+    )
 
 
-def _ready_made(name: str, result: t.Any) -> claims.Judged:
-    """The claims that a module made itself."""
+def _module_claims(name: str, result: t.Any) -> claims.Judged:
+    """The claims that a module returned; a failed claim where it returned none."""
     ran = isinstance(result, c.Mapping) and "claims" in result
-    return (result["claims"], result["not_checked"]) if ran else ([claims.unrun(name, result)], [])
+    return (result["claims"], result["not_checked"]) if ran else ([claims.not_run(name, result)], [])
 
 
 def servers(plan: Facts) -> list[dict[str, t.Any]]:
-    """Each group of equal servers: the id of its claim, its model, `replicas` and `signals` as vllm_health_info wants them, the planned size of KV blocks."""
+    """Each group of equal servers: claim id, model, `replicas` and `signals` as options of vllm_health_info, and the planned size of KV-cache blocks."""
     return [
         {
             "name": f"{service['name']}/servers" if server["role"] == "decode" else f"{service['name']}/{server['role']}-servers",
@@ -178,7 +179,7 @@ def servers(plan: Facts) -> list[dict[str, t.Any]]:
 
 
 def _fixed(server: Facts) -> int | None:
-    """The number of servers; None where someone scales them. Whether there are as many as their Deployment says now, its own claim tells."""
+    """The planned number of servers; None where an autoscaler sets it."""
     return None if server["autoscaling"] else server["replicas"]
 
 
@@ -187,8 +188,8 @@ def _number(arguments: c.Sequence[str], flag: str) -> int | None:
     return int(given) if given.isdigit() else None
 
 
-def secured(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services as security_proof wants them."""
+def security_services(plan: Facts) -> list[dict[str, t.Any]]:
+    """The services of a plan as option `services` of security_proof."""
     return [
         {
             "name": service["name"],
@@ -203,14 +204,14 @@ def secured(plan: Facts) -> list[dict[str, t.Any]]:
     ]
 
 
-def platform(plan: Facts) -> dict[str, t.Any]:
-    """What the cluster must offer now that all is deployed: nothing is left to be installed."""
+def platform_needs(plan: Facts) -> dict[str, t.Any]:
+    """The needs of a plan after its deployment, with nothing left to install."""
     needs = plan["preflight"]
     return {**needs, "installs": dict.fromkeys(needs["installs"], False), "gateway": {**needs["gateway"], "create_class": False}}
 
 
-def scaled(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services as platform_proof wants them."""
+def autoscaled_services(plan: Facts) -> list[dict[str, t.Any]]:
+    """The services of a plan as option `services` of platform_proof."""
     return [
         {
             "name": service["name"],
@@ -222,7 +223,7 @@ def scaled(plan: Facts) -> list[dict[str, t.Any]]:
 
 
 def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, t.Any]:
-    """What was validated: versions and images, as planned."""
+    """The planned versions and images."""
     gateway = plan["gateway"]
     return {
         "collection": collection,
@@ -241,7 +242,7 @@ def verdict(
     versions: c.Mapping[str, t.Any],
     time: str,
 ) -> dict[str, t.Any]:
-    """The file verdict.json. No claims are no proof."""
+    """The content of verdict.json. Without claims the verdict is not ok."""
     return {
         "ok": bool(claims) and all(entry["ok"] for entry in claims),
         "time": time,
@@ -254,7 +255,7 @@ def verdict(
 
 
 def table(found: c.Mapping[str, t.Any]) -> list[str]:
-    """The verdict as lines for people, the curl line of each endpoint last."""
+    """The verdict as lines of text, with the curl line of each endpoint at the end."""
     width = max([len(entry["id"]) for entry in [*found["claims"], *found["not_checked"]]] or [0])
     lines = [f"{'ok  ' if entry['ok'] else 'FAIL'}  {entry['id']:{width}}  {entry['seconds']:6.2f} s  {entry['evidence']}" for entry in found["claims"]]
     lines += [f"-     {entry['id']:{width}}            not checked: {entry['why']}" for entry in found["not_checked"]]
@@ -264,7 +265,7 @@ def table(found: c.Mapping[str, t.Any]) -> list[str]:
 
 
 def curl(endpoint: c.Mapping[str, t.Any]) -> str:
-    """A line to paste: one completion through the gateway."""
+    """A curl command for one completion through the gateway."""
     body = json.dumps({"model": endpoint["model"], "prompt": "Say hello.", "max_tokens": 16})
     host = f"-H {shlex.quote('Host: ' + endpoint['host_header'])} " if endpoint.get("host_header") else ""
     return f"curl -si {shlex.quote(endpoint['url'] + '/v1/completions')} {host}-H 'Content-Type: application/json' -d {shlex.quote(body)}"

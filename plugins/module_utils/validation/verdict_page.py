@@ -1,19 +1,18 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A verdict as one HTML page that needs no network and no script. Pure."""
+"""The verdict as one HTML page, without scripts or external resources. Pure."""
 
 from __future__ import annotations
 
 import collections.abc as c
 import html
-import typing as t
 import urllib.parse
 
 from ..benchmark.comparison_page import STYLE, definitions
+from ..common.objects import Facts
 from .verdict import curl
 
-Facts = c.Mapping[str, t.Any]
 MORE = """
 .verdict{display:inline-block;border-radius:6px;padding:2px 12px;font-weight:600;color:#fff;background:#1a7f37}.verdict.bad{background:#b3261e}
 h2{margin:1.4em 0 .4em}ul.claims{list-style:none;margin:0;padding:0;border:1px solid var(--rule);border-radius:8px;overflow:hidden}
@@ -29,19 +28,19 @@ pre{background:var(--card);border:1px solid var(--rule);border-radius:8px;paddin
 
 
 def page(found: Facts) -> str:
-    """The whole page of a verdict, as it stands in verdict.json."""
+    """The HTML page of a verdict, given as in verdict.json."""
     claims, skipped = found["claims"], found["not_checked"]
     wrong = [entry for entry in claims if not entry["ok"]]
     groups = dict.fromkeys(entry["group"] for entry in claims)
-    said = f"All {len(claims)} claims hold." if found["ok"] else f"{len(wrong)} of {len(claims)} claims do not hold." if claims else "Nothing was looked at."
+    said = f"All {len(claims)} claims hold." if found["ok"] else f"{len(wrong)} of {len(claims)} claims do not hold." if claims else "Nothing was checked."
     parts = [
         f'<p class="headline"><span class="verdict{"" if found["ok"] else " bad"}">{"OK" if found["ok"] else "NOT OK"}</span> {said}</p>',
-        _section("What does not hold", wrong),
+        _section("Claims that do not hold", wrong),
         *(_section(group.capitalize(), [entry for entry in claims if entry["group"] == group]) for group in groups),
         _section("Not checked", [{"id": entry["id"], "evidence": entry["why"]} for entry in skipped]),
         _measured(claims),
         _endpoints(found["endpoints"]),
-        "<h2>What was looked at</h2>",
+        "<h2>What was checked</h2>",
         definitions({"time": found["time"], **found["versions"]}),
     ]
     return "".join(
@@ -55,7 +54,7 @@ def page(found: Facts) -> str:
 
 
 def _section(title: str, entries: c.Sequence[Facts]) -> str:
-    """Claims, or what was not checked, under a heading; nothing where there are none."""
+    """Entries under a heading; empty where there are none."""
     if not entries:
         return ""
     return f'<h2>{html.escape(title)}</h2><ul class="claims">{"".join(_entry(entry) for entry in entries)}</ul>'
@@ -73,11 +72,11 @@ def _entry(entry: Facts) -> str:
 
 
 def _measured(claims: c.Sequence[Facts]) -> str:
-    """Links to the plots of each load; they lie beside this page."""
+    """Links to the plots of each load, by paths relative to this page."""
     names = [entry["id"].removesuffix("/performance") for entry in claims if entry["id"].endswith("/performance")]
     links = "".join(f'<li><a href="performance/{urllib.parse.quote(name)}/report.html">{html.escape(name)}</a></li>' for name in names)
     return f"<h2>Plots of the load</h2><ul>{links}</ul>" if links else ""
 
 
 def _endpoints(endpoints: c.Sequence[Facts]) -> str:
-    return "<h2>Ask it yourself</h2>" + "".join(f"<pre>{html.escape(curl(entry))}</pre>" for entry in endpoints) if endpoints else ""
+    return "<h2>Send a request</h2>" + "".join(f"<pre>{html.escape(curl(entry))}</pre>" for entry in endpoints) if endpoints else ""

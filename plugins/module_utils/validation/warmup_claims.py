@@ -1,35 +1,33 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The claim that prompts of a warm-up are in the prefix caches. Pure."""
+"""The claim that the prefix caches hold the prompts of a warm-up. Pure."""
 
 from __future__ import annotations
 
 import collections.abc as c
 import typing as t
 
+from ..common.objects import Facts
 from ..common.text import pluralize
-from ..inference.warm_answers import FAILED, SHORT, UNKNOWN, UNTOLD, WARM, WARMED, rows
-from .claims import Judged, claim, unrun
-
-Facts = c.Mapping[str, t.Any]
-
+from ..inference.warmup_states import FAILED, SHORT, UNKNOWN, UNTOLD, WARM, WARMED, rows
+from .claims import Judged, claim, not_run
 
 AGAIN = (
-    "run playbooks/site.yml, which sends it again; when it is not kept then either, all prompts together are longer than the cache, or it is off, or "
-    "block_size is not that of the servers"
+    "run playbooks/site.yml, which sends it again; if it is evicted again, the prompts together exceed the cache, prefix caching is off, or block_size "
+    "differs from that of the servers"
 )
 
 
 def judge(result: t.Any, wanted: c.Sequence[Facts]) -> Judged:
-    """What vllm_warmup returned when it asked again for what it had sent before; `wanted`: the warm-ups of the plan."""
+    """(claims, not checked) from what a second run of vllm_warmup returned; `wanted`: the warm-ups of the plan."""
     seen = {entry["name"]: entry for entry in (result.get("services") if isinstance(result, c.Mapping) else None) or ()}
     claims, skipped = [], []
     for service in wanted:
         name = f"{service['name']}/warm"
         found = seen.get(service["name"])
         if found is None:
-            claims.append(unrun(name, result))
+            claims.append(not_run(name, result))
             continue
         ok, evidence, remedy = _of_service(found)
         if ok is None:
@@ -40,13 +38,13 @@ def judge(result: t.Any, wanted: c.Sequence[Facts]) -> Judged:
 
 
 def _of_service(found: Facts) -> tuple[bool | None, str, str]:
-    """Whether a service is warm, None where nobody can tell, with evidence and remedy."""
+    """(whether a service is warm, or None where it is unknown; evidence; remedy)."""
     if found["wrong"]:
         return False, found["wrong"], found["remedy"]
     bad = rows(found, FAILED, SHORT, WARMED)
     if bad:
         server, prompt = bad[0]
-        more = f", and {len(bad) - 1} more like that" if len(bad) > 1 else ""
+        more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
         return False, f"{server}: {prompt['evidence']}{more}", prompt["remedy"] or AGAIN
     if rows(found, UNKNOWN):
         return None, UNTOLD, ""

@@ -135,7 +135,7 @@ def _with_status(item: dict[str, t.Any]) -> dict[str, t.Any]:
 
 
 def server(pod: str, **more: t.Any) -> dict[str, t.Any]:
-    """A server as health_report.server gives it, with its service."""
+    """A server as inference.report.server_facts returns it, with its service."""
     names = ("health", "models", "completions", "completions_streamed", "metrics")
     metrics = {
         "waiting": ("vllm:num_requests_waiting", 0.0),

@@ -83,7 +83,7 @@ def test_a_server_that_does_not_serve_is_named_with_what_its_log_says(call, monk
 
 def test_too_few_servers_and_none(call, monkeypatch):
     with cluster(monkeypatch, engine("vllm")):
-        assert "1 of 2 servers are there" in call(vllm_health, replicas={**REPLICAS, "count": 2}, timeout=0.2, interval=0.1)["msg"]
+        assert "1 of 2 servers exist" in call(vllm_health, replicas={**REPLICAS, "count": 2}, timeout=0.2, interval=0.1)["msg"]
         found = call(vllm_health_info, replicas={"namespace": "llm-d", "label_selector": "a=b"})
     assert found["healthy"] is False and found["servers"] == [] and "no pod is selected" in found["msg"]
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
@@ -21,6 +23,17 @@ UNTOLD = {"changed", "failed", "invocation", "warnings"}  # of every module
 def nowhere(monkeypatch):
     for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
         monkeypatch.delenv(name, raising=False)
+
+
+def returned(documentation):
+    """What a module says it returns; a reference to a return value of vllm_health has the type and the contents of that one."""
+    told, others = yaml.safe_load(documentation), yaml.safe_load(vllm_health.RETURN)
+    for about in told.values():
+        if found := re.fullmatch(r"As RV\(llm_d\.inference\.vllm_health#module:(\w+)\)\.", about["description"]):
+            other = others[found.group(1)]
+            assert other["type"] == about["type"]
+            about |= {"contains": other["contains"]} if "contains" in other else {}
+    return told
 
 
 def same(told, found, but=()):
@@ -49,7 +62,7 @@ def seen(found):
 @pytest.mark.parametrize("other", [{}, OLDER, LOADING])
 def test_of_one_set(call, monkeypatch, other):
     """Healthy, and with findings, and with a server that fails: each has all that is described, and nothing else."""
-    told, told_info = yaml.safe_load(vllm_health.RETURN), yaml.safe_load(vllm_health_info.RETURN)
+    told, told_info = returned(vllm_health.RETURN), returned(vllm_health_info.RETURN)
     of_groups = [name for name, about in told_info.items() if about["returned"] == "with O(groups)"]
     with cluster(monkeypatch, engine("vllm"), engine("vllm", **other)):
         waited = call(vllm_health, replicas=REPLICAS, level="metrics", timeout=0.2, interval=0.1)
@@ -63,7 +76,7 @@ def test_of_one_set(call, monkeypatch, other):
 
 
 def test_of_groups(call, monkeypatch):
-    told = yaml.safe_load(vllm_health_info.RETURN)
+    told = returned(vllm_health_info.RETURN)
     groups = [
         {"name": "well", "replicas": REPLICAS},
         {"name": "few", "replicas": {**REPLICAS, "count": 9}},

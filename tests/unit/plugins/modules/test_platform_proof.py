@@ -14,7 +14,7 @@ from ansible_collections.llm_d.inference.plugins.modules import platform_proof
 from job_cluster import kubeconfig
 from local_servers import JSON, serve
 
-NEEDS = verdict.platform(
+NEEDS = verdict.platform_needs(
     plan(
         {
             "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}}],
@@ -98,7 +98,7 @@ def test_what_is_well(prove):
         and "inferencepools.inference.networking.k8s.io 1.4.0" in told[1]
         and told[2] == ("envoy_gateway 1.9.1, GatewayClass envoy-gateway")
     )
-    assert f"ci:deployer has the {len(NEEDS['rights'])} rights" in told[3] and all(entry["seconds"] > 0 for entry in found["claims"])
+    assert f"ci:deployer has the {len(NEEDS['rights'])} permissions" in told[3] and all(entry["seconds"] > 0 for entry in found["claims"])
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_each_claim_fails_for_its_own_reason(prove, changes, claim, said):
 
 def test_who_only_looks_is_not_told_to_have_rights(prove):
     found = prove(Server(denied={(right["verb"], right["resource"]) for right in NEEDS["rights"] if right["verb"] in ("create", "patch", "delete")}))
-    assert [entry["id"] for entry in found["not_checked"]] == ["platform/rights"] and "ci:deployer only looks" in found["not_checked"][0]["why"]
+    assert [entry["id"] for entry in found["not_checked"]] == ["platform/rights"] and "ci:deployer is read-only" in found["not_checked"][0]["why"]
     assert all(entry["ok"] for entry in found["claims"])
 
 
@@ -143,7 +143,7 @@ def test_what_may_not_be_read_is_no_failure(prove):
         "/apis/apps/v1/namespaces/envoy-gateway-system/deployments/envoy-gateway",
     )
     found = prove(Server(hidden=hidden))
-    assert [entry["ok"] for entry in found["claims"]] == [True] * 4 and "may not see" in found["claims"][2]["evidence"]
+    assert [entry["ok"] for entry in found["claims"]] == [True] * 4 and "may not read" in found["claims"][2]["evidence"]
 
 
 SCALERS = "/apis/autoscaling/v2/namespaces/llm-d/horizontalpodautoscalers"
@@ -191,7 +191,7 @@ def test_what_the_plan_scales_has_an_autoscaler(prove):
     server, needs = Server(), {**NEEDS, "rights": []}
     server.pages[SCALERS] = {"items": [scaler("queue", "sim-prefill")]}
     (found,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
-    assert not found["ok"] and found["evidence"] == "nothing scales sim-decode, and the plan has an autoscaler for it" and "ScaledObject" in found["remedy"]
+    assert not found["ok"] and found["evidence"] == "no autoscaler targets sim-decode, and the plan has one for it" and "ScaledObject" in found["remedy"]
     server.pages[SCALERS]["items"].append(scaler("more", "sim-decode"))
     (found,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
     assert found["ok"] and not found["remedy"]

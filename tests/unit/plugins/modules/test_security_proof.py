@@ -77,8 +77,8 @@ def test_rights_that_are_wrong(prove, may, said):
     [
         ({"hostNetwork": True, "containers": []}, "sim-1: hostNetwork"),
         ({"containers": [{"name": "c", "securityContext": {"privileged": True}}]}, "container c is privileged"),
-        ({"containers": [{"name": "c"}]}, "container c may gain privileges"),
-        ({"containers": [{"name": "c", "securityContext": SAFE}], "initContainers": [{"name": "i"}]}, "container i may gain privileges"),
+        ({"containers": [{"name": "c"}]}, "container c may escalate privileges"),
+        ({"containers": [{"name": "c", "securityContext": SAFE}], "initContainers": [{"name": "i"}]}, "container i may escalate privileges"),
     ],
 )
 def test_pods_that_are_privileged(prove, spec, said):

@@ -142,7 +142,7 @@ def test_servers_that_do_not_answer_are_warnings_and_cost_one_timeout(call, monk
     assert "failed" not in found and found["warm"] is False and states(found) == [["failed"] * 2, ["warmed"] * 2, ["failed"] * 2, ["failed"] * 2]
     assert len(hung.asked) == 1 and taken < 3 * 1.5, "who gives no answer is not asked for the rest"
     entry = found["services"][0]
-    assert entry["wrong"] == "4 of 5 servers are there" and "not ready" in entry["servers"][3]["prompts"][0]["evidence"]
+    assert entry["wrong"] == "4 of 5 servers exist" and "not ready" in entry["servers"][3]["prompts"][0]["evidence"]
     assert all(prompt["remedy"] for server in (0, 2, 3) for prompt in entry["servers"][server]["prompts"]) and len(warned(found)) == 7
 
 

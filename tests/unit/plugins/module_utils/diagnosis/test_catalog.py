@@ -1,12 +1,15 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every entry of the catalogue that shows in a log, an answer, a refusal or a pod is recognised by the words that programs really use."""
+"""Failures are recognised by what programs really write, and every code has an entry in the catalog and on its page."""
 
 from __future__ import annotations
 
+import ast
+import re
+
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOGUE, LAYERS
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import ANSWERS, LOGS, REFUSALS
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import log_failure, pod_failure, refusal_failure, response_failure
 from failure_examples import ANSWERED, LOG_LINES, REFUSED
@@ -18,7 +21,7 @@ from recorded import changed, recorded
 @pytest.mark.parametrize("code, line", LOG_LINES)
 def test_logs(code, line):
     found = log_failure(f"INFO starting\n{line}\nINFO leaving\n")
-    assert found.code == code and found.remedy and code in CATALOGUE
+    assert found.code == code and found.remedy and code in CATALOG
 
 
 def test_the_cause_stands_before_its_wrapper():
@@ -44,7 +47,7 @@ def test_what_healthy_programs_say_is_no_trouble(line):
 @pytest.mark.parametrize("code, status, body", ANSWERED)
 def test_answers(code, status, body):
     found = response_failure(status, body)
-    assert found.code == code and found.remedy and found.what and code in CATALOGUE
+    assert found.code == code and found.remedy and found.what and code in CATALOG
 
 
 def test_a_good_answer_is_no_trouble():
@@ -54,7 +57,7 @@ def test_a_good_answer_is_no_trouble():
 @pytest.mark.parametrize("code, message", REFUSED)
 def test_refusals(code, message):
     found = refusal_failure(message)
-    assert found.code == code and found.remedy and code in CATALOGUE
+    assert found.code == code and found.remedy and code in CATALOG
 
 
 def test_a_refusal_that_is_not_known():
@@ -71,18 +74,52 @@ def test_sidecars_that_kubernetes_does_not_know(name, code):
     assert pod_failure(pod) is None
 
 
-def test_every_code_in_use_is_in_the_catalogue_and_every_entry_is_whole():
+def literals(node):
+    """The strings that an expression can be: itself, or the branches of a conditional."""
+    if isinstance(node, ast.IfExp):
+        return literals(node.body) | literals(node.orelse)
+    return {node.value} if isinstance(node, ast.Constant) and isinstance(node.value, str) else set()
+
+
+def codes_in(source, makers=("Failure", "Finding", "finding")):
+    """F and V codes anywhere in Python source, comments included, and the literal codes that its calls of `makers` and its returns are given."""
+    found = set(re.findall(r"\b[FV][0-9]{1,2}\b", source))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in makers and node.args:
+            found |= literals(node.args[0])
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 3:
+            found |= literals(node.value.elts[0])
+    return found
+
+
+def test_codes_are_found_in_source():
+    source = 'def f(x):\n    yield finding("a" if x == "no" else "b", x)\n    t = (("p", "F99"),)  # V98\n    return "c", x, "r"\n'
+    assert codes_in(source) == {"a", "b", "c", "F99", "V98"}
+
+
+def test_every_code_in_plugins_has_an_entry_that_a_reader_can_open(root):
+    rows = re.findall(r"^\| `(\w+)` \|", (root / "docs/troubleshooting.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(rows) == sorted(CATALOG), "docs/troubleshooting.md lists each code once"
+    plugins = root / "plugins"
+    judges = {path for name in ("diagnosis/*.py", "k8s/pod_failures.py", "k8s/failure_logs.py") for path in (plugins / "module_utils").glob(name)}
+    used = {code: path for path in judges for code in codes_in(path.read_text(encoding="utf-8"))}
+    others = [path for path in plugins.rglob("*.py") if path not in judges and not path.is_symlink()]
+    used |= {code: path for path in others for code in codes_in(path.read_text(encoding="utf-8"), ()) if re.fullmatch(r"[FV][0-9]{1,2}", code)}
+    assert len(used) > 60 and {code: str(path) for code, path in used.items() if code not in CATALOG} == {}
+
+
+def test_every_code_in_a_table_is_in_the_catalog_and_every_entry_is_complete():
     used = {row[1] for row in LOGS} | {row[2] for row in ANSWERS} | {row[1] for row in REFUSALS}
-    assert used <= set(CATALOGUE), used - set(CATALOGUE)
-    assert {f"F{number}" for number in range(1, 53)} <= set(CATALOGUE)
-    for entry in CATALOGUE.values():
+    assert used <= set(CATALOG), used - set(CATALOG)
+    assert {f"F{number}" for number in range(1, 53)} <= set(CATALOG)
+    for entry in CATALOG.values():
         assert entry.layer in LAYERS and entry.title and entry.shows and entry.remedy
 
 
 @given(st.text(), st.integers(0, 999))
 def test_nothing_makes_it_fail(text, status):
     for found in (log_failure(text), response_failure(status, text), refusal_failure(text)):
-        assert found is None or found.code in CATALOGUE
+        assert found is None or found.code in CATALOG
 
 
 @pytest.mark.parametrize("name, code", [("refused", "config"), ("loaded", None)])

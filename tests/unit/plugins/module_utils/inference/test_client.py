@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client, ExchangeError, UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import ExchangeError
+from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
 from local_servers import JSON, SSE, InferenceGateway, chunk, models, serve, stream, whole
 
 
 def client(url, **options):
-    return Client(UrlTransport(url), **options)
+    return OpenAIClient(UrlTransport(url), **options)
 
 
 def test_all_pages_of_a_server_that_behaves():

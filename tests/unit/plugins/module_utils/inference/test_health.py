@@ -9,15 +9,16 @@ import json
 import time
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.inference import health
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client, UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
 from local_servers import JSON, SSE, InferenceGateway, chunk, drip, free_port, models, raw, serve, stream, whole
 
-WANTED = health.Wanted(model="acme/tiny", request_timeout=1.0)
+WANTED = health.Requirements(model="acme/tiny", request_timeout=1.0)
 
 
 def look(url, wanted=WANTED, **options):
-    return health.look(Client(UrlTransport(url)), wanted, **options)
+    return health.check_once(OpenAIClient(UrlTransport(url)), wanted, **options)
 
 
 def server(**pages):
@@ -87,25 +88,25 @@ def test_a_server_without_health_page():
 
 def test_a_model_that_takes_too_few_tokens():
     with server() as url:
-        found = look(url, health.Wanted(model="acme/tiny", min_model_len=4096))
+        found = look(url, health.Requirements(model="acme/tiny", min_model_len=4096))
     assert found.failed.kind == "model_len" and "1024" in found.failed.evidence and "4096" in found.failed.remedy
 
 
 def test_any_model_will_do():
     with server() as url:
-        assert look(url, health.Wanted()).healthy
+        assert look(url, health.Requirements()).healthy
 
 
 def test_chat_is_asked_for_when_wanted():
     with server() as url:
-        found = look(url, health.Wanted(model="acme/tiny", apis=("chat_completions",)))
+        found = look(url, health.Requirements(model="acme/tiny", apis=("chat_completions",)))
     assert found.failed.name == "chat_completions" and found.reached == "ready"
 
 
 def test_a_hung_server_takes_no_longer_than_told():
     start = time.monotonic()
     with raw(drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")) as url:
-        found = look(url, health.Wanted(request_timeout=0.3))
+        found = look(url, health.Requirements(request_timeout=0.3))
     assert found.failed.kind == "timeout" and time.monotonic() - start < 2
 
 
@@ -118,19 +119,19 @@ def test_waiting_until_the_model_is_loaded():
         return InferenceGateway()(handler, method, path, body)
 
     with serve(answer) as url:
-        found = health.wait(Client(UrlTransport(url)), WANTED, timeout=5, interval=0.1)
+        found = health.wait_until_healthy(OpenAIClient(UrlTransport(url)), WANTED, timeout=5, interval=0.1)
     assert found.healthy and found.looks > 2 and 0.4 < found.waited < 3
 
 
 def test_waiting_ends_with_the_time_and_has_a_last_look():
     naps = []
-    client = Client(UrlTransport(f"http://127.0.0.1:{free_port()}"))
-    found = health.wait(client, WANTED, timeout=0.5, interval=0.2, sleep=lambda seconds: naps.append(seconds) or time.sleep(seconds))
+    client = OpenAIClient(UrlTransport(f"http://127.0.0.1:{free_port()}"))
+    found = health.wait_until_healthy(client, WANTED, timeout=0.5, interval=0.2, sleep=lambda seconds: naps.append(seconds) or time.sleep(seconds))
     assert not found.healthy and found.failed.kind == "refused"
     assert 0.45 <= found.waited < 1.5 and found.looks >= 3 and naps[-1] <= 0.2
 
 
 def test_what_waiting_does_not_heal_is_not_waited_for():
     with server(models=(401, JSON, "{}")) as url:
-        found = health.wait(Client(UrlTransport(url)), WANTED, timeout=30, interval=1)
+        found = health.wait_until_healthy(OpenAIClient(UrlTransport(url)), WANTED, timeout=30, interval=1)
     assert found.looks == 1 and found.waited < 5

@@ -42,7 +42,7 @@ def test_each_difference_is_named(code, change, said, serious):
     found = replicas.compare([server("a"), server("b", **change)])
     entry = next(entry for entry in found if entry["code"] == code)
     assert said in entry["evidence"] and entry["what"] and entry["remedy"] and entry["where"] == "a, b"
-    assert (entry in replicas.failures(found)) is serious
+    assert (entry in replicas.serious(found)) is serious
 
 
 def test_what_a_server_does_not_say_is_no_difference():
@@ -52,5 +52,5 @@ def test_what_a_server_does_not_say_is_no_difference():
 def test_one_slow_server():
     slow = [{"name": "completions", "ok": True, "ms": 2000.0}]
     found = replicas.compare([server("a"), server("b"), server("c", checks=slow)])
-    assert [(entry["code"], entry["where"]) for entry in found] == [("slow", "c")] and replicas.failures(found) == []
+    assert [(entry["code"], entry["where"]) for entry in found] == [("slow", "c")] and replicas.serious(found) == []
     assert replicas.compare([server("a", checks=slow), server("b", checks=slow)]) == []

@@ -7,7 +7,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.multi_node import LONGEST_NAME
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.verdict import secured, servers
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.verdict import security_services, servers
 from hypothesis import given
 from hypothesis import strategies as st
 from property_tests import examples
@@ -146,7 +146,7 @@ def test_leaders_are_asked_for_their_health_and_all_pods_are_looked_at() -> None
     server = planned["services"][0]["server"]
     selector = servers(planned)[0]["replicas"]
     assert selector["count"] == 2 and "llm-d.ai/inference-serving=true" in selector["label_selector"]
-    assert server["worker"]["selector"] in secured(planned)[0]["selectors"]
+    assert server["worker"]["selector"] in security_services(planned)[0]["selectors"]
 
 
 # LeaderWorkerSet in the cluster

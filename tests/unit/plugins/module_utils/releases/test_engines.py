@@ -8,8 +8,9 @@ from __future__ import annotations
 import engine_servers as pages
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text
+from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.inference import health
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client, UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
 from ansible_collections.llm_d.inference.plugins.module_utils.releases import engines
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from local_servers import serve
 
 
 def look(url, **options):
-    return health.look(Client(UrlTransport(url)), health.Wanted(**{"level": "metrics", "model": pages.MODEL, "request_timeout": 2.0, **options}))
+    return health.check_once(OpenAIClient(UrlTransport(url)), health.Requirements(**{"level": "metrics", "model": pages.MODEL, "request_timeout": 2.0, **options}))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_json_statistics_are_no_metrics():
 
 def test_metrics_on_another_port():
     with serve(pages.engine("triton_openai", **{"/metrics": None})) as url, serve(pages.engine("triton")) as other:
-        found = health.look(Client(UrlTransport(url)), health.Wanted("metrics", pages.MODEL), pages=Client(UrlTransport(other)))
+        found = health.check_once(OpenAIClient(UrlTransport(url)), health.Requirements("metrics", pages.MODEL), pages=OpenAIClient(UrlTransport(other)))
     assert found.healthy and found.metrics["waiting"].value == 1 and found.metrics["running"].value == 2
 
 

@@ -12,11 +12,13 @@ import time
 import types
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import Client, UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_claims
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.probe_traffic import ProbeLimits
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_counters import Counters, Servers
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_probe import Limits, Prober
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_probe import Prober
 from engine_servers import ApiServer, pod
 from local_servers import JSON, InferenceGateway, serve, whole
 
@@ -26,14 +28,14 @@ NAMES = {
     "ready_endpoints": "inference_pool_ready_pods",
     "plugin_duration": "inference_extension_plugin_duration_seconds",
 }
-LIMITS = Limits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3, refresh=0.3, indexing=0.0, edge=0.1)
+LIMITS = ProbeLimits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3, refresh=0.3, indexing=0.0, edge=0.1)
 
 
 def probe(gateway, counters=True, names=None, limits=LIMITS, **service):
     with serve(gateway) as url:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "promises": ["sticky", "spread"], **service}
         reader = Counters(lambda: [UrlTransport(url)], "/metrics", names or NAMES) if counters else None
-        return Prober(service, Client(UrlTransport(url)), reader, limits).run()
+        return Prober(service, OpenAIClient(UrlTransport(url)), reader, limits).run()
 
 
 def judged(gateway, **options):
@@ -67,7 +69,7 @@ def test_a_gateway_that_schedules():
 
 def test_a_second_run_is_as_good_as_the_first():
     gateway = InferenceGateway()
-    for dummy in range(2):
+    for _dummy in range(2):
         assert all(entry["ok"] for entry in routing_claims.judge_service(probe(gateway))[0])
     prompts = [prompt for prompt in gateway.prompts if not prompt.startswith("Count")]
     assert len({prompt[:64] for prompt in prompts}) == 2 * (1 + 4)
@@ -115,7 +117,7 @@ def test_what_the_policy_does_not_promise_is_not_claimed():
 def test_requests_that_go_past_the_picker():
     found, skipped = judged(InferenceGateway(scheduler_header=False, counting=0))
     assert found["scheduled"][0] is False and found["scheduled"][1].startswith("0 of 10")
-    assert found["counted"][0] is False and "requests by 0" in found["counted"][1] and "may lead around it" in found["counted"][2]
+    assert found["counted"][0] is False and "requests by 0" in found["counted"][1] and "the route bypasses it" in found["counted"][2]
 
 
 def test_other_traffic_at_the_same_time():
@@ -204,13 +206,13 @@ def test_a_service_that_is_down_is_not_bombarded():
     gateway = InferenceGateway(fail_after=0)
     found, skipped = judged(gateway)
     assert set(found) == {"serving"} and found["serving"][0] is False
-    assert "no healthy upstream" in found["serving"][1] and "looks in" in found["serving"][1] and "selector" in found["serving"][2]
+    assert "no healthy upstream" in found["serving"][1] and "checks in" in found["serving"][1] and "selector" in found["serving"][2]
     assert set(skipped) == {"scheduled", "counted", "endpoints", "plugins", "obeyed", "sticky", "cached", "spread"}
 
 
 def test_a_request_that_fails_in_the_middle():
     found, skipped = judged(InferenceGateway(fail_after=5))
-    assert found["serving"][0] is False and "request 4 of this proof" in found["serving"][1]
+    assert found["serving"][0] is False and "request 4 of this validation" in found["serving"][1]
 
 
 def test_the_whole_is_bounded_in_time():
@@ -218,7 +220,7 @@ def test_the_whole_is_bounded_in_time():
         time.sleep(5)
 
     start = time.monotonic()
-    seen = probe(hang, limits=Limits(request_timeout=0.2, wait=0.5))
+    seen = probe(hang, limits=ProbeLimits(request_timeout=0.2, wait=0.5))
     assert time.monotonic() - start < 4 and seen["health"]["healthy"] is False
 
 
@@ -266,7 +268,7 @@ def test_a_gauge_that_is_written_late_is_waited_for():
             self.knobs["ready"] = 0 if self.reads < 4 else 2
             return super().metrics()
 
-    assert judged(Late(), endpoints=2, limits=Limits(gap=0.0, settle=0.2, wait=0.3, refresh=3.0))[0]["endpoints"][0]
+    assert judged(Late(), endpoints=2, limits=ProbeLimits(gap=0.0, settle=0.2, wait=0.3, refresh=3.0))[0]["endpoints"][0]
 
 
 def test_a_cache_that_is_not_used():
@@ -295,7 +297,7 @@ def test_several_endpoint_pickers_are_added_up():
     with serve(half) as url, serve(other) as second:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "endpoints": 2, "promises": ["sticky", "spread"]}
         reader = Counters(lambda: [UrlTransport(url), UrlTransport(second)], "/metrics", NAMES)
-        seen = Prober(service, Client(UrlTransport(url)), reader, LIMITS).run()
+        seen = Prober(service, OpenAIClient(UrlTransport(url)), reader, LIMITS).run()
     assert seen["pickers"] == 2 and seen["counters"]["moved"]["requests"] == seen["sent"] == 10
     assert seen["ready_endpoints"] == 1  # that of the one that knows fewest
 
@@ -303,7 +305,7 @@ def test_several_endpoint_pickers_are_added_up():
 def test_no_endpoint_picker_at_all():
     with serve(InferenceGateway()) as url:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "promises": ["spread"]}
-        seen = Prober(service, Client(UrlTransport(url)), Counters(lambda: [], "/metrics", NAMES), LIMITS).run()
+        seen = Prober(service, OpenAIClient(UrlTransport(url)), Counters(lambda: [], "/metrics", NAMES), LIMITS).run()
     found = {entry["id"]: entry for entry in routing_claims.judge_service(seen)[0]}
     assert found["llama-8b/counted"]["ok"] is False and "no endpoint picker is ready" in found["llama-8b/counted"]["evidence"]
 
@@ -348,7 +350,7 @@ def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, 
             "events_wait": events_wait,
             "promises": promises or ["spread", "follow" if role == "decode" else "split"],
         }
-        seen = Prober(service, Client(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers).run()
+        seen = Prober(service, OpenAIClient(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers).run()
     found, skipped = routing_claims.judge_service(seen)
     assert all(entry["ok"] or entry["remedy"] for entry in found)
     return {entry["id"].split("/")[1]: entry for entry in found}, seen
@@ -356,7 +358,7 @@ def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, 
 
 def test_a_prompt_leads_to_the_server_that_was_asked_directly(monkeypatch):
     found, seen = behind(monkeypatch, InferenceGateway(), "decode")
-    assert found["follow"]["ok"] and "6 of 6 prompts that 2 servers learnt" in found["follow"]["evidence"] and found["counted"]["ok"]
+    assert found["follow"]["ok"] and "6 of 6 prompts that 2 servers received directly" in found["follow"]["evidence"] and found["counted"]["ok"]
     assert seen["follow"] == {"sent": 6, "right": 6, "servers": 2}
 
 
@@ -383,7 +385,7 @@ def test_prompts_stay_at_one_server_once_kv_events_come(monkeypatch):
 def test_a_prompt_for_each_of_many_servers(monkeypatch):
     names = [f"pod-{number}" for number in range(9)]
     found, _seen = behind(monkeypatch, InferenceGateway(servers=names), "decode", names=names)
-    assert "9 of 9 prompts that 9 servers learnt" in found["follow"]["evidence"]
+    assert "9 of 9 prompts that 9 servers received directly" in found["follow"]["evidence"]
 
 
 def test_a_prompt_leads_to_its_server_by_the_servers_own_counters(monkeypatch):

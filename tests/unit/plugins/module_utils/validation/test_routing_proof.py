@@ -9,12 +9,12 @@ import copy
 import time
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.endpoints import look_at_gateway, read_gateway, url_of
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.endpoints import listener_url, observe_gateway, wait_for_gateway
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_proof as proofs
-from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_probe import Limits
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.probe_traffic import ProbeLimits
 from local_servers import InferenceGateway, serve
 
-LIMITS = Limits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3)
+LIMITS = ProbeLimits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3)
 ASKED = {"namespace": "llm-d", "name": "llm-d-gateway", "listener": "http"}
 # As Envoy Gateway 1.9 leaves it
 GATEWAY = {
@@ -47,7 +47,7 @@ def changed(**status):
 
 
 def test_a_gateway_that_is_programmed():
-    assert read_gateway(GATEWAY, ASKED) == {
+    assert observe_gateway(GATEWAY, ASKED) == {
         "name": "llm-d/llm-d-gateway",
         "address": "10.216.7.20",
         "url": "http://10.216.7.20",
@@ -69,14 +69,14 @@ def test_a_gateway_that_is_programmed():
             ),
             "InvalidParameters no such EnvoyProxy",
         ),
-        (changed(conditions=[]), "no controller has looked at it"),
-        ({"metadata": {"namespace": "llm-d", "name": "x"}}, "no controller has looked at it"),
+        (changed(conditions=[]), "no controller has processed it"),
+        ({"metadata": {"namespace": "llm-d", "name": "x"}}, "no controller has processed it"),
         (changed(conditions=[{"type": "Programmed", "status": "False", "reason": "AddressNotAssigned", "observedGeneration": 2}]), "AddressNotAssigned"),
-        (changed(conditions=[{"type": "Programmed", "status": "True", "reason": "Programmed", "observedGeneration": 1}]), "has not seen the last change"),
+        (changed(conditions=[{"type": "Programmed", "status": "True", "reason": "Programmed", "observedGeneration": 1}]), "has not observed the last change"),
     ],
 )
 def test_a_gateway_that_is_not(gateway, said):
-    seen = read_gateway(gateway, ASKED)
+    seen = observe_gateway(gateway, ASKED)
     assert not (seen["address"] and seen["programmed"]) and said in seen["message"]
     [claim], skipped = proofs.claims.judge_gateway(seen)
     assert claim["ok"] is False and said in claim["evidence"] and claim["remedy"]
@@ -93,7 +93,7 @@ def test_a_gateway_that_is_not(gateway, said):
     ],
 )
 def test_urls(address, listener, url):
-    assert url_of(address, listener) == url
+    assert listener_url(address, listener) == url
 
 
 class Cluster:
@@ -115,19 +115,19 @@ class Cluster:
 def test_a_gateway_is_waited_for(monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     cluster = Cluster(changed(addresses=[]), OSError("no route"), GATEWAY)
-    assert look_at_gateway(cluster, ASKED, 30)["address"] == "10.216.7.20"
+    assert wait_for_gateway(cluster, ASKED, 30)["address"] == "10.216.7.20"
     assert cluster.asked[0] == "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/gateways/llm-d-gateway"
 
 
 def test_a_name_that_only_pods_resolve_is_the_address_of_its_service():
     gateway = changed(addresses=[{"type": "Hostname", "value": "llm-d-gateway-istio.llm-d.svc.cluster.local"}])
     cluster = Cluster(gateway, {"spec": {"clusterIP": "10.216.9.9"}})
-    assert look_at_gateway(cluster, ASKED, 0)["url"] == "http://10.216.9.9"
+    assert wait_for_gateway(cluster, ASKED, 0)["url"] == "http://10.216.9.9"
     assert cluster.asked[1] == "/api/v1/namespaces/llm-d/services/llm-d-gateway-istio"
 
 
 def test_a_gateway_that_never_comes():
-    seen = look_at_gateway(Cluster(OSError("gateways llm-d-gateway not found")), ASKED, 0)
+    seen = wait_for_gateway(Cluster(OSError("gateways llm-d-gateway not found")), ASKED, 0)
     [claim], skipped = proofs.claims.judge_gateway(seen)
     assert claim["ok"] is False and "not found" in claim["evidence"]
 
@@ -173,7 +173,7 @@ def test_the_address_comes_from_the_gateway():
 
 
 def test_without_an_address_nothing_is_sent():
-    found = proofs.Proof({"gateway": ASKED, "services": [service("one")]}, Cluster(changed(addresses=[])), Limits(wait=0)).run()
+    found = proofs.Proof({"gateway": ASKED, "services": [service("one")]}, Cluster(changed(addresses=[])), ProbeLimits(wait=0)).run()
     assert found["ok"] is False and found["endpoints"] == [] and found["observations"] == []
     assert found["not_checked"] == [{"id": "one", "why": "its gateway has no address"}]
 

@@ -71,9 +71,9 @@ def test_each_object_that_is_not_ready_is_a_claim():
     [
         ({"failed": False, "msg": "kubeconfig /x: there is no such file"}, "no such file"),
         ({"failed": False, "msg": "MODULE FAILURE", "exception": "Traceback"}, "MODULE FAILURE"),
-        ({}, "not looked at"),
-        (None, "not looked at"),
-        ("?", "not looked at"),
+        ({}, "not checked"),
+        (None, "not checked"),
+        ("?", "not checked"),
     ],
 )
 def test_a_look_that_failed_is_a_failed_claim(result, said):
@@ -118,7 +118,7 @@ def test_configurations():
     assert [(entry["id"], entry["ok"]) for entry in found] == [("a/configured", True), ("b/configured", True)] and "a-epp-x by its log" in found[0]["evidence"]
     found, skipped = stack_claims.judge_schedulers({"msg": "x", "failures": [{"name": "b-epp", "error": "loaded another configuration"}]}, SERVICES)
     assert [(entry["id"], entry["ok"]) for entry in found] == [("b/configured", False)] and found[0]["evidence"] == "loaded another configuration"
-    assert found[0]["remedy"] and skipped == [{"id": "a/configured", "why": "the look ended at b-epp"}]
+    assert found[0]["remedy"] and skipped == [{"id": "a/configured", "why": "the check ended at b-epp"}]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_configurations():
             "finish the rollout",
         ),
         ({**SEEN, "servers": [GOOD]}, False, "1 of 2 servers", "Deployment"),
-        ({"msg": "no API server"}, False, "no API server", "mend"),
+        ({"msg": "no API server"}, False, "no API server", "fix"),
     ],
 )
 def test_servers(result, ok, evidence, remedy):
@@ -167,7 +167,7 @@ def test_blocks(sizes, ok, evidence, group, claim):
 
 def test_blocks_that_are_not_exported():
     found, skipped = stack_claims.judge_servers({"groups": [sized(None, None)]}, [{**GROUP, "block_size": 16}])
-    assert len(found) == 1 and skipped == [{"id": "a/blocks", "why": "the servers do not export the size of their blocks"}]
+    assert len(found) == 1 and skipped == [{"id": "a/blocks", "why": "the servers do not export their block size"}]
 
 
 METRICS = {"name": "metrics", "ok": True, "evidence": "many", "remedy": ""}

@@ -108,7 +108,7 @@ def test_targets(plan):
 
 
 def test_objects(plan):
-    found = [(entry["kind"], entry["namespace"], entry["name"]) for entry in verdict.objects(plan)]
+    found = [(entry["kind"], entry["namespace"], entry["name"]) for entry in verdict.required_objects(plan)]
     assert found[:2] == [("Gateway", "llm-d", "llm-d-gateway"), ("Deployment", "envoy-gateway-system", "envoy-gateway")]
     assert {("Deployment", "llm-d", "llama-8b-decode"), ("Deployment", "llm-d", "llama-8b-epp")} < set(found)
     assert {("HTTPRoute", "llm-d", "qwen"), ("InferencePool", "llm-d", "qwen")} < set(found)
@@ -117,14 +117,14 @@ def test_objects(plan):
 
 def test_a_controller_of_somebody_else_is_not_looked_at(plan):
     plan["gateway"]["install"] = False
-    assert "envoy-gateway-system" not in {entry["namespace"] for entry in verdict.objects(plan)}
+    assert "envoy-gateway-system" not in {entry["namespace"] for entry in verdict.required_objects(plan)}
 
 
 def test_a_verdict(plan):
     found = verdict.assemble(plan, {**OTHERS, "objects": OBJECTS, "routing": ROUTING, "time": "now"}, "0.1.0")
     assert found["ok"] is True and found["endpoint"] == "http://10.216.7.20" and found["time"] == "2026-11-21T08:00:00Z"
     assert [entry["id"] for entry in found["claims"]] == ALL
-    assert found["not_checked"] == [*ROUTING["not_checked"], {"id": "qwen/blocks", "why": "the servers do not export the size of their blocks"}]
+    assert found["not_checked"] == [*ROUTING["not_checked"], {"id": "qwen/blocks", "why": "the servers do not export their block size"}]
     versions = found["versions"]
     assert (versions["collection"], versions["release"], versions["kubernetes"]) == ("0.1.0", "scheduler-0.7", "v1.34.4")
     assert versions["services"]["llama-8b"]["scheduler"].startswith("llm-d/llm-d-inference-scheduler:")
@@ -183,7 +183,7 @@ def test_servers_must_say_what_the_planned_scorers_read(scheduler, more):
 
 
 def test_what_is_secured(plan):
-    llama, _qwen = verdict.secured(plan)
+    llama, _qwen = verdict.security_services(plan)
     assert llama["account"] == "llama-8b-epp" and len(llama["selectors"]) == 2
     assert {"pods", "inferencepools"} <= {resource for rule in llama["rules"] for resource in rule["resources"]}
 
@@ -201,14 +201,14 @@ def test_the_table(plan):
 
 
 def test_nothing_is_left_to_be_installed(plan):
-    needs = verdict.platform(plan)
+    needs = verdict.platform_needs(plan)
     assert set(needs["installs"].values()) == {False} and needs["rights"] == plan["preflight"]["rights"]
 
 
 def test_objects_with_a_claim_of_their_own(plan):
-    named = verdict.own_claims(plan)
+    named = verdict.object_claims(plan)
     assert named[("HTTPRoute", "llm-d", "qwen")] == "qwen/route" and named[("InferencePool", "llm-d", "llama-8b")] == "llama-8b/pool"
-    assert set(named) <= {(entry["kind"], entry["namespace"], entry["name"]) for entry in verdict.objects(plan)}
+    assert set(named) <= {(entry["kind"], entry["namespace"], entry["name"]) for entry in verdict.required_objects(plan)}
 
 
 def test_the_table_of_a_failure():

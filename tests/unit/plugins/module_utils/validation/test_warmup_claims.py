@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.inference import warm_answers
+from ansible_collections.llm_d.inference.plugins.module_utils.inference import warmup_states
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.warmup_claims import judge
 
@@ -30,7 +30,7 @@ def judged(*servers, wrong=""):
 
 @pytest.mark.parametrize("tokens, block, count", [(0, 16, 0), (16, 16, 0), (17, 16, 16), (32, 16, 16), (33, 16, 32), (129, 64, 128), (128, 64, 64)])
 def test_whole_blocks_before_the_last_token_can_be_kept(tokens, block, count):
-    assert warm_answers.reusable(tokens, block) == count
+    assert warmup_states.reusable(tokens, block) == count
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_whole_blocks_before_the_last_token_can_be_kept(tokens, block, count):
     ],
 )
 def test_states(tokens, cached, state):
-    assert warm_answers.state(tokens, cached, 16) == state
+    assert warmup_states.state(tokens, cached, 16) == state
 
 
 def test_prompts_have_names_that_do_not_show_them():
-    found = warm_answers.names(["abc", "abc"], {"z": "last", "a": "first"})
+    found = warmup_states.names(["abc", "abc"], {"z": "last", "a": "first"})
     assert list(found.items()) == [
         ("prompts[0] (3 characters)", "abc"),
         ("prompts[1] (3 characters)", "abc"),
@@ -76,12 +76,12 @@ def test_the_claim_fails_with_one_prompt_at_one_server(bad, remedy):
     (found,), skipped = judged([row("warm"), row("warm")], [row("warm"), bad], [row("unknown"), row("unknown")])
     assert found["ok"] is False and found["evidence"] == f"Pod llm-d/1: seen {bad['state']}" and remedy in found["remedy"] and skipped == []
     (found,), _skipped = judged([bad, bad])
-    assert found["evidence"].endswith("and 1 more like that")
+    assert found["evidence"].endswith("and 1 more")
 
 
 def test_what_is_wrong_with_the_service_comes_first():
-    (found,), _skipped = judged([row("warm")], wrong="1 of 2 servers are there")
-    assert found["ok"] is False and found["evidence"] == "1 of 2 servers are there" and found["remedy"] == "mend it"
+    (found,), _skipped = judged([row("warm")], wrong="1 of 2 servers exist")
+    assert found["ok"] is False and found["evidence"] == "1 of 2 servers exist" and found["remedy"] == "mend it"
 
 
 def test_servers_that_do_not_tell_are_not_claimed():
@@ -103,10 +103,10 @@ def test_a_look_that_did_not_take_place_is_a_failed_claim(result):
         (["warm", "short"], "", False, 1),
         (["unknown", "unknown"], "", False, 1),
         (["warm", "failed"], "", False, 1),
-        (["warm"], "1 of 2 servers are there", False, 1),
+        (["warm"], "1 of 2 servers exist", False, 1),
         ([], "", False, 0),
     ],
 )
 def test_warm_and_what_is_warned_of(states, wrong, warm, warnings):
     found = service([row(state) for state in states], wrong=wrong)
-    assert warm_answers.is_warm(found) is warm and len(warm_answers.warnings(found)) == warnings
+    assert warmup_states.is_warm(found) is warm and len(warmup_states.warnings(found)) == warnings
