@@ -43,7 +43,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.plan.deployer_roles import roles
+from ..module_utils.plan.rbac import deployer_roles
 from ..plugin_utils.user_file import plain
 
 
@@ -51,7 +51,7 @@ def needed_roles(plan: t.Any) -> list[dict[str, t.Any]]:
     """Roles for a plan."""
     if not isinstance(plan, dict) or "preflight" not in plan:
         raise AnsibleFilterError("needed_roles takes a plan")
-    return roles(plain(plan)["preflight"]["rights"])
+    return deployer_roles(plain(plan)["preflight"]["rights"])
 
 
 class FilterModule:

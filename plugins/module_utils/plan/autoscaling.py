@@ -10,6 +10,7 @@ import typing as t
 from ..releases.engines import ENGINES, FIRST_TOKEN, SERVED
 from ..schema.fields import Problem
 from .engine import vendor
+from .server import role_settings
 
 Facts = dict[str, t.Any]
 
@@ -26,30 +27,9 @@ _WINDOW = "2m"
 _GPU = "DCGM_FI_DEV_GPU_UTIL"
 
 
-def settings(service: Facts, role: str) -> Facts:
-    """What the file says of the servers of a role: the service itself for decode, its block for the others."""
-    return service if role == "decode" else service[role]
-
-
-def least(service: Facts, role: str) -> int:
-    """How many servers of a role there are at least; where nobody scales, how many there are."""
-    said = settings(service, role)
-    if said["autoscaling"]:
-        return said["autoscaling"]["min"]
-    return 1 if said["replicas"] is None else said["replicas"]
-
-
-def most(service: Facts, role: str) -> int:
-    """How many servers of a role there may be. Someone else may always make a second one."""
-    scaling = settings(service, role)["autoscaling"]
-    if not scaling:
-        return least(service, role)
-    return max(2, scaling["min"]) if scaling["provider"] == "external" else scaling["max"] or scaling["min"]
-
-
 def autoscaling(service: Facts, server: Facts, namespace: str) -> Facts | None:
     """Who scales these servers, with the autoscaler where it is ours; None where their number is fixed."""
-    scaling = settings(service, server["role"])["autoscaling"]
+    scaling = role_settings(service, server["role"])["autoscaling"]
     if not scaling:
         return None
     asks = sorted({_asks(scaling["provider"], name) for name in _metrics(scaling)})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..releases.gateways import GATEWAY_PROVIDERS
-from .server import image
+from .pod_spec import image
 
 Facts = dict[str, t.Any]
 

@@ -10,8 +10,11 @@ import typing as t
 from ..common.labels import PART_OF
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 from .charts import hook_leftovers
+from .endpoint_picker import events_service
 from .gateway import GROUP, default_name, shared
-from .gateway_policies import beside
+from .gateway_policies import service_policies
+from .monitoring import API_VERSION, KIND
+from .multi_node import other_kind
 
 Facts = dict[str, t.Any]
 _GATEWAY_V1 = f"{GROUP}/v1"
@@ -90,7 +93,7 @@ def _grants(name: str, user: Facts, gateway: Facts) -> list[tuple[str, str]]:
 
 def _present(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
     """What the present provider has beside an endpoint picker."""
-    made = beside(service, user, gateway, "FailClose")
+    made = service_policies(service, user, gateway, "FailClose")
     found = [_definition("", "DestinationRule", rule["name"], user["llm_d_namespace"]) for rule in made["rules"]]
     if made["filter"]:
         found.append(_definition("", "EnvoyFilter", made["filter"]["name"], made["filter"]["namespace"]))
@@ -154,3 +157,22 @@ def _shared(gateway: Facts) -> list[Facts]:
 def _rows(facts: Facts) -> list[Facts]:
     """A provider's row of the table as it is for each of its classes."""
     return [facts, *({**facts, **more, "class_name": name} for name, more in facts["by_class"].items())]
+
+
+def service_leftovers(service: Facts, servers: list[Facts], required: Facts) -> list[Facts]:
+    """Objects to prune: those that another scheduler configuration, number of nodes or service account of this service would have."""
+    found = [other_kind(servers[0])]  # prefill servers are on one node always
+    if "prefill" not in [server["role"] for server in servers]:
+        found.append({"api_version": "apps/v1", "kind": "Deployment", "name": f"{service['name']}-prefill"})
+    if service["service_account"]:
+        found.append({"api_version": "v1", "kind": "ServiceAccount", "name": service["name"]})
+    return found + ([] if required["epp"]["ports"] else [{"api_version": "v1", "kind": "Service", "name": events_service(service)}])
+
+
+def scheduler_objects(service: Facts, user: Facts) -> list[Facts]:
+    """References to all objects that another scheduler configuration of this service may change, create or prune."""
+    name = service["name"]
+    kinds = [("v1", "ConfigMap", f"{name}-epp"), ("v1", "Service", f"{name}-epp"), ("v1", "Service", events_service(service))]
+    kinds += [("apps/v1", "Deployment", f"{name}-{part}") for part in ("epp", "decode", "prefill")]
+    kinds += [(API_VERSION, KIND, f"{name}-{part}") for part in ("decode", "prefill") if user["llm_d_monitoring"]["scrape"]]
+    return [{"apiVersion": version, "kind": kind, "metadata": {"name": each, "namespace": user["llm_d_namespace"]}} for version, kind, each in kinds]

@@ -13,7 +13,8 @@ from ..epp.config.build import Built
 from ..epp.config.tracked import Builds
 from ..epp.rules.check import EXPERIMENTAL
 from ..releases.engines import REQUIRED
-from .server import container_security, image, later_wins, pod_security, pool_selector, served_arguments
+from .pod_spec import container_security, image, later_wins, pod_security, pool_selector
+from .server_arguments import served_arguments
 from .sidecars import beside_picker
 from .standalone import sidecar
 from .weights import served_name

@@ -10,7 +10,7 @@ import typing as t
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 from ..releases.lines import RELEASES
 from .charts import charts, provider_facts, split_image
-from .server import image
+from .pod_spec import image
 
 Facts = dict[str, t.Any]
 

@@ -25,7 +25,7 @@ _POLICIES = "type.googleapis.com/envoy.extensions.load_balancing_policies"
 _EXT_PROC = "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3"
 
 
-def beside(service: Facts, user: Facts, gateway: Facts, failure_mode: str) -> Facts:
+def service_policies(service: Facts, user: Facts, gateway: Facts, failure_mode: str) -> Facts:
     """{rules: DestinationRules, filter: EnvoyFilter or None, gke: policies or None}; each as the templates print it."""
     rules = []
     if GATEWAY_PROVIDERS[gateway["provider"]]["destination_rule"]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..releases.lines import ACCELERATORS
-from .server import container_security, image, pod_security
+from .pod_spec import container_security, image, pod_security
 
 Facts = dict[str, t.Any]
 GPU = "nvidia.com/gpu"

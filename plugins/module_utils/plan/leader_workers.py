@@ -9,7 +9,7 @@ import typing as t
 
 from ..releases.lines import LEADER_WORKER_SET
 from ..schema.fields import Problem
-from .server import image
+from .pod_spec import image
 from .validate_gateway import parts
 
 Facts = dict[str, t.Any]
@@ -39,7 +39,7 @@ def leader_worker_set(user: Facts, services: t.Sequence[Facts], labels: Facts) -
     }
 
 
-def trial_rights(planned: Facts | None) -> list[Facts]:
+def trial_permissions(planned: Facts | None) -> list[Facts]:
     """What it takes to apply the trial."""
     if not planned or not planned["install"]:
         return []

@@ -12,7 +12,7 @@ import typing as t
 
 from ..common.labels import MANAGED_BY, PART_OF
 from ..schema.fields import Problem
-from .server import SERVICE_LABEL
+from .pod_spec import SERVICE_LABEL
 
 Facts = dict[str, t.Any]
 

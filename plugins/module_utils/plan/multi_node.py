@@ -10,7 +10,7 @@ import typing as t
 from ..releases.lines import LEADER_WORKER_SET
 from ..schema.fields import Problem
 from .engine import vendor
-from .server import SERVING_LABEL
+from .pod_spec import SERVING_LABEL
 
 Facts = dict[str, t.Any]
 
@@ -30,26 +30,27 @@ PARALLEL_FLAGS = (
 
 def per_node(service: Facts) -> int:
     """Accelerators of one pod."""
-    return service["accelerator"]["per_replica"] // service["accelerator"]["nodes"]
+    return int(service["accelerator"]["per_replica"] // service["accelerator"]["nodes"])
 
 
-def spread(service: Facts, server: Facts) -> Facts:
-    """The servers with what makes them: a Deployment, or a LeaderWorkerSet of a leader, as planned, and a `worker` like it."""
+def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts | None]:
+    """(what makes the servers a Deployment or a LeaderWorkerSet, how the worker pods of its groups differ from the leader; None for a Deployment).
+
+    pod: selector, labels, args and env of a server on one node.
+    """
     nodes = service["accelerator"]["nodes"]
-    made = {**server, **_DEPLOYMENT, "nodes": nodes, "command": None, "worker": None}
     if nodes == 1:
-        return made
+        return {**_DEPLOYMENT, "nodes": nodes, "command": None}, None
     simulated = service["engine"]["type"] == "simulator"
-    leader, worker = _WAYS["simulator" if simulated else service["accelerator"]["across_nodes"] or "pipeline"](service, server["args"])
-    names = {item["name"] for item in server["env"]}
+    leader, worker = _WAYS["simulator" if simulated else service["accelerator"]["across_nodes"] or "pipeline"](service, pod["args"])
+    names = {item["name"] for item in pod["env"]}
     ours = [] if simulated else [{"name": "VLLM_HOST_IP", "value": "$(POD_IP)"}, {"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}]
-    both = {"env": server["env"] + [item for item in ours if item["name"] not in names]}
-    # Whatever selects servers by their labels, the pool above all, has to find leaders only.
-    aside = {SERVING_LABEL: "false"}
-    silent = {"container_ports": [], "probes": {}, "init_containers": []}
-    made.update({**_GROUPS, **both, **leader})
-    made["worker"] = {**server, **both, **silent, "labels": {**server["labels"], **aside}, "selector": {**server["selector"], **aside}, **worker}
-    return made
+    env = {"env": pod["env"] + [item for item in ours if item["name"] not in names]}
+    # The pool and the Services select servers by this label: only leaders answer requests.
+    not_serving = {SERVING_LABEL: "false"}
+    silent: Facts = {"container_ports": [], "probes": {}, "init_containers": []}
+    marked = {"labels": {**pod["labels"], **not_serving}, "selector": {**pod["selector"], **not_serving}}
+    return {**_GROUPS, "nodes": nodes, **env, **leader}, {**env, **silent, **marked, **worker}
 
 
 def other_kind(server: Facts) -> Facts:

@@ -13,7 +13,7 @@ from .charts import provider_facts
 from .images import needed
 from .monitoring import CRD as POD_MONITORS
 from .monitoring import VARIABLE as MONITORING
-from .rbac import rights
+from .rbac import permissions
 from .weights import BUCKET_KEYS
 
 Facts = dict[str, t.Any]
@@ -60,7 +60,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": bundle["sources"]} for bundle in planned["prerequisites"]["crds"]],
         "helm": user["llm_d_helm"],
         "registries": _registries(planned, user),
-        "rights": rights(planned, user),
+        "rights": permissions(planned, user),
     }
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..releases.lines import ENGINES
-from .server import PORT_NAME, container_security, image
+from .pod_spec import PORT_NAME, container_security, image
 from .weights import CACHE_PATH
 
 Facts = dict[str, t.Any]

@@ -9,7 +9,7 @@ import hashlib
 import json
 import typing as t
 
-from .server import container_security
+from .pod_spec import container_security
 
 Facts = dict[str, t.Any]
 

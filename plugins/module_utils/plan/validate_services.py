@@ -10,11 +10,12 @@ import typing as t
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.lines import ACCELERATORS
 from ..schema.fields import Problem
-from .autoscaling import autoscaling_problems, most
+from .autoscaling import autoscaling_problems
 from .endpoint_picker import configuration
 from .engine import engine_problems, vendor
 from .multi_node import node_problems
-from .server import SERVICE_LABEL
+from .pod_spec import SERVICE_LABEL
+from .server import max_replicas
 from .validate_arguments import argument_problems, needs_problems, place_of
 from .warmup import warmup_problems
 from .weights import CLAIM_SUFFIX, served_name, weights_problems
@@ -135,8 +136,8 @@ def _label_problems(service: Facts, path: str) -> list[Problem]:
 
 def _servers(service: Facts, user: Facts) -> int:
     """Pods that load the model, at most."""
-    prefill = most(service, "prefill") if "prefill" in configuration(service, user["llm_d_release"]).requires["roles"] else 0
-    return (most(service, "decode") + prefill) * service["accelerator"]["nodes"]
+    prefill = max_replicas(service, "prefill") if "prefill" in configuration(service, user["llm_d_release"]).requires["roles"] else 0
+    return (max_replicas(service, "decode") + prefill) * service["accelerator"]["nodes"]
 
 
 def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]:

@@ -9,7 +9,7 @@ import typing as t
 
 from ..common.flags import flags_of
 from ..schema.fields import Problem
-from .server import reached
+from .server import server_targets
 from .validate_arguments import place_of, without_cache
 
 Facts = dict[str, t.Any]
@@ -27,7 +27,7 @@ def warmups(services: t.Sequence[Facts], planned: t.Sequence[Facts], namespace: 
             "prompts": service["warmup"]["prompts"],
             "config_map": {"namespace": namespace, "name": service["warmup"]["config_map"]} if service["warmup"]["config_map"] else None,
             # Those of every role: a decode server that has a prefix needs no prefill of it, and a prefill server begins behind it.
-            "replicas": [reached(server, namespace) for server in facts["servers"] if server["replicas"]],
+            "replicas": [server_targets(server, namespace) for server in facts["servers"] if server["replicas"]],
         }
         for service, facts in zip(services, planned)
         if service["warmup"] and any(server["replicas"] for server in facts["servers"])

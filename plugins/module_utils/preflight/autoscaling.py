@@ -9,10 +9,10 @@ import typing as t
 
 from ..common.objects import mapping
 from ..plan.autoscaling import KEDA, PODS, RESOURCES
-from .finding import Finding
+from .finding import PreflightFinding
 
 Facts = dict[str, t.Any]
-Found = t.Iterator[Finding]
+Found = t.Iterator[PreflightFinding]
 _OTHER = "or write 'provider: external' under autoscaling, or a fixed number in replicas."
 
 
@@ -20,7 +20,9 @@ def keda(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """ScaledObjects are known: else they would be refused."""
     if lacking := _lacking(facts, needs, KEDA):
         how = "the operator openshift-custom-metrics-autoscaler-operator" if seen["name"] == "openshift" else "KEDA"
-        yield Finding("autoscaling/keda", f"KEDA shall scale {lacking}, and is not here.", "none", f"API group {KEDA}", f"Have {how} installed, {_OTHER}")
+        yield PreflightFinding(
+            "autoscaling/keda", f"KEDA shall scale {lacking}, and is not here.", "none", f"API group {KEDA}", f"Have {how} installed, {_OTHER}"
+        )
 
 
 def metrics(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -31,7 +33,7 @@ def metrics(facts: Facts, needs: Facts, seen: Facts) -> Found:
     ):
         if lacking := _lacking(facts, needs, group):
             what = f"A HorizontalPodAutoscaler shall scale {lacking} by {what}, which nobody serves here."
-            yield Finding("autoscaling/metrics", what, "none", f"API group {group}", f"Have {who} installed, {_OTHER}", "warning")
+            yield PreflightFinding("autoscaling/metrics", what, "none", f"API group {group}", f"Have {who} installed, {_OTHER}", "warning")
 
 
 def _lacking(facts: Facts, needs: Facts, group: str) -> str:

@@ -11,11 +11,11 @@ from decimal import Decimal
 
 from ..common.objects import dicts, dig, mapping, text
 from ..k8s.platform import amount, free_accelerators, tolerated
-from .finding import Finding
+from .finding import PreflightFinding
 from .summary import default_storage_class
 
 Facts = dict[str, t.Any]
-Found = t.Iterator[Finding]
+Found = t.Iterator[PreflightFinding]
 
 
 def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -30,7 +30,7 @@ def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
         if not nodes and needs["installs"]["accelerators"]:
             continue  # the operator, which comes later, brings the resource
         if not nodes:
-            yield Finding(
+            yield PreflightFinding(
                 "accelerators/none",
                 f"No node has {resource}, which {wanted['service']} needs.",
                 "none",
@@ -41,7 +41,7 @@ def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
         suited = [node for node in nodes if wanted["labels"].items() <= node["labels"].items()]
         if not suited:
             products = sorted({str(node["labels"].get(key, "no label")) for node in nodes for key in wanted["labels"]})
-            yield Finding(
+            yield PreflightFinding(
                 "accelerators/product",
                 f"No node with {resource} suits {wanted['service']}.",
                 ", ".join(products),
@@ -52,7 +52,7 @@ def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
         usable = [node for node in suited if not node["cordoned"] and all(tolerated(taint, wanted["tolerations"]) for taint in node["taints"])]
         if not usable:
             taints = sorted({f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}" for node in suited for taint in node["taints"]})
-            yield Finding(
+            yield PreflightFinding(
                 "accelerators/tainted",
                 f"The nodes for {wanted['service']} are tainted or cordoned.",
                 ", ".join(taints) or "cordoned",
@@ -69,7 +69,7 @@ def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
             room += use
         if room < wanted["replicas"]:
             free = ", ".join(f"{node['node']} {node['free']} of {node['allocatable']}" for node in usable)
-            yield Finding(
+            yield PreflightFinding(
                 "accelerators/taken",
                 f"There is room for {room} of {wanted['replicas']} {_pods(wanted)} of {wanted['service']}.",
                 f"free: {free}",
@@ -102,7 +102,7 @@ def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
         for name, limit in hard.items():
             asked = _asked(needs, name)
             if asked and asked > amount(limit) - max(Decimal(0), amount(used.get(name, 0)) - ours.get(name, Decimal(0))):
-                yield Finding(
+                yield PreflightFinding(
                     "quota/exceeded",
                     f"The quota {text(dig(quota, 'metadata', 'name'))} leaves too little {name} in {needs['namespace']}.",
                     f"{used.get(name, 0)} of {limit} used",
@@ -124,7 +124,7 @@ def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
             containers = [container for pod in needs["resources"] for container in pod["containers"]]
             lacking = [container["name"] for container in containers if not any(container[each].get(resource) for each in parts)]
             if lacking and resource not in given[part]:
-                yield Finding(
+                yield PreflightFinding(
                     "quota/unstated",
                     f"The quota {text(dig(quota, 'metadata', 'name'))} counts {name} in {needs['namespace']}, and refuses pods that do not state it.",
                     f"not stated for {', '.join(lacking)}",
@@ -193,7 +193,7 @@ def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
             for resource, most in mapping(entry.get("max")).items():
                 asked = limits(resource) or requests(resource)
                 if asked > amount(most):
-                    yield Finding(
+                    yield PreflightFinding(
                         "limit_range/max",
                         f"A LimitRange lets no {kind.lower()} of {name} have that much {resource}.",
                         f"{asked.normalize():f}",
@@ -203,7 +203,7 @@ def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
             for resource, least in mapping(entry.get("min")).items():
                 asked = requests(resource)
                 if asked and asked < amount(least):
-                    yield Finding(
+                    yield PreflightFinding(
                         "limit_range/min",
                         f"A LimitRange asks more {resource} of each {kind.lower()} of {name}.",
                         f"{asked.normalize():f}",
@@ -232,7 +232,7 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
         if found is None:
             default = default_storage_class(facts)
             hint = f" The default storage class is {default}." if default else " There is no default storage class: name one in the claim."
-            yield Finding(
+            yield PreflightFinding(
                 "storage/claim",
                 f"{wanted['path']} names a PersistentVolumeClaim that is not there.",
                 "none",
@@ -240,7 +240,7 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 "Create it, with the model on it." + hint,
             )
         elif isinstance(found, dict) and text(dig(found, "status", "phase")) == "Lost":
-            yield Finding(
+            yield PreflightFinding(
                 "storage/lost",
                 f"The PersistentVolumeClaim {wanted['name']} has lost its volume.",
                 "Lost",
@@ -255,10 +255,10 @@ def storage_classes(facts: Facts, needs: Facts, seen: Facts) -> Found:
     for wanted in needs["storage_classes"] if isinstance(known, dict) else []:
         name, listed = wanted["class_name"], ", ".join(sorted(known or {})) or "none"
         if name and name not in known:
-            yield Finding("storage/class", f"{wanted['path']} names a storage class that is not there.", listed, name, "Write one that is there.")
+            yield PreflightFinding("storage/class", f"{wanted['path']} names a storage class that is not there.", listed, name, "Write one that is there.")
         elif not name and not default_storage_class(facts):
             fix = f"Write one under {wanted['path']}, or mark one as the default."
-            yield Finding("storage/class", "No storage class is the default one, and a claim names none.", listed, "a default storage class", fix)
+            yield PreflightFinding("storage/class", "No storage class is the default one, and a claim names none.", listed, "a default storage class", fix)
 
 
 CHECKS = (accelerators, quotas, unstated, limit_ranges, storage, storage_classes)

@@ -10,10 +10,10 @@ import typing as t
 
 from ..common.objects import condition, dicts, dig, mapping, text
 from ..k8s.platform import older
-from .finding import Finding
+from .finding import PreflightFinding
 
 Facts = dict[str, t.Any]
-Found = t.Iterator[Finding]
+Found = t.Iterator[PreflightFinding]
 
 
 def platform(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -21,7 +21,7 @@ def platform(facts: Facts, needs: Facts, seen: Facts) -> Found:
     said = needs["platform"]
     special = ("openshift", "gke")
     if seen["name"] != said and (seen["name"] in special or said in special):
-        yield Finding(
+        yield PreflightFinding(
             "platform/other",
             "The cluster is not what llm_d_platform says.",
             seen["flavour"],
@@ -34,7 +34,9 @@ def kubernetes(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """Kubernetes is new enough for native sidecars."""
     version, minimum = text(facts.get("version")), needs["minimum"]["kubernetes"]
     if version and older(version, minimum):
-        yield Finding("kubernetes/version", "Kubernetes is too old.", version, f"{minimum} or newer", "Upgrade the cluster: pods need native sidecars.")
+        yield PreflightFinding(
+            "kubernetes/version", "Kubernetes is too old.", version, f"{minimum} or newer", "Upgrade the cluster: pods need native sidecars."
+        )
 
 
 def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -42,7 +44,7 @@ def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if seen["name"] != "openshift":
         return
     if needs["run_as_user"]:
-        yield Finding(
+        yield PreflightFinding(
             "openshift/user_id",
             "OpenShift gives each namespace a range of user ids and refuses others.",
             f"llm_d_run_as_user: {needs['run_as_user']}",
@@ -52,7 +54,7 @@ def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
     gateway = needs["gateway"]
     groups = mapping(facts.get("groups"))
     if gateway["provider"] in ("openshift", "istio") and "maistra.io" in groups:
-        yield Finding(
+        yield PreflightFinding(
             "openshift/service_mesh_2",
             "OpenShift Service Mesh 2 is installed; beside it no gateway of Istio comes up.",
             "API group maistra.io",
@@ -61,7 +63,7 @@ def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
     degraded = condition(mapping(facts.get("ingress_operator")).get("status"), "Degraded")
     if gateway["provider"] == "openshift" and degraded.get("status") == "True":
-        yield Finding(
+        yield PreflightFinding(
             "openshift/ingress_degraded",
             "The ingress operator, which runs the gateway, is degraded.",
             f"{degraded.get('reason')}: {degraded.get('message')}",
@@ -85,7 +87,9 @@ def rights(facts: Facts, needs: Facts, seen: Facts) -> Found:
         how = "Have them granted, or use an account that has them."
         if needs["scope"] == "cluster" and " in " not in name:
             how += " With rights to one namespace only, write 'llm_d_scope: namespace' and have an administrator run playbooks/prerequisites.yml once."
-        yield Finding("rights/lacking", f"The account {text(facts.get('user')) or 'used'} may not {', '.join(verbs)} {name}.", "denied", "allowed", how)
+        yield PreflightFinding(
+            "rights/lacking", f"The account {text(facts.get('user')) or 'used'} may not {', '.join(verbs)} {name}.", "denied", "allowed", how
+        )
 
 
 def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -98,9 +102,9 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
             how = "Have it created (playbooks/prerequisites.yml)"
             if seen["name"] == "openshift":
                 how += f", or request it: oc new-project {name}"
-            yield Finding("namespace/missing", f"The namespace {name} does not exist, and is not ours to create.", "none", name, f"{how}.")
+            yield PreflightFinding("namespace/missing", f"The namespace {name} does not exist, and is not ours to create.", "none", name, f"{how}.")
         elif isinstance(found, dict) and text(dig(found, "status", "phase")) == "Terminating":
-            yield Finding(
+            yield PreflightFinding(
                 "namespace/terminating",
                 f"The namespace {name} is being deleted.",
                 "Terminating",
@@ -109,7 +113,7 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
     level = text(mapping(dig(there.get(needs["namespace"]), "metadata", "labels")).get("pod-security.kubernetes.io/enforce"))
     if level == "restricted" and not needs["run_as_user"] and seen["name"] != "openshift":
-        yield Finding(
+        yield PreflightFinding(
             "namespace/pod_security",
             "The namespace enforces the restricted profile, and our containers have no user id.",
             "llm_d_run_as_user: 0",
@@ -126,11 +130,11 @@ def secrets(facts: Facts, needs: Facts, seen: Facts) -> Found:
         name = f"{wanted['namespace']}/{wanted['name']}"
         keys = there.get(name, "unread")
         if keys is None:
-            yield Finding(
+            yield PreflightFinding(
                 "secret/missing", f"{wanted['path']} names a Secret that is not there.", "none", f"Secret {name}", f"Create it, with key {wanted['key']}."
             )
         elif isinstance(keys, list) and wanted["key"] not in keys:
-            yield Finding(
+            yield PreflightFinding(
                 "secret/key",
                 f"{wanted['path']} names a Secret without the key that is read.",
                 ", ".join(keys) or "no key",
@@ -145,22 +149,24 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if needs["charts"]:
         version = host.get("helm")
         if not version:
-            yield Finding("host/helm", "There is no helm command.", "none", f"helm {minimum['helm']} or newer", "Install it, or write its path in llm_d_helm.")
+            yield PreflightFinding(
+                "host/helm", "There is no helm command.", "none", f"helm {minimum['helm']} or newer", "Install it, or write its path in llm_d_helm."
+            )
         elif older(version, minimum["helm"]):
-            yield Finding(
+            yield PreflightFinding(
                 "host/helm_version", "Helm is too old.", version, f"{minimum['helm']} or newer", "Upgrade it, or write the path of another in llm_d_helm."
             )
     for name, needed in minimum["libraries"].items():
         version = mapping(host.get("libraries")).get(name)
         if version and older(version, needed):
-            yield Finding("host/library", f"The Python library {name} is too old.", version, f"{needed} or newer", f"pip install --upgrade {name}")
+            yield PreflightFinding("host/library", f"The Python library {name} is too old.", version, f"{needed} or newer", f"pip install --upgrade {name}")
     for chart in needs["charts"]:
         if chart["ref"] in (host.get("charts_missing") or []):
-            yield Finding(
+            yield PreflightFinding(
                 "host/chart", f"The chart of {chart['name']} is not where llm_d_charts says.", "no such file or folder", chart["ref"], "Correct llm_d_charts."
             )
     for name, why in sorted(mapping(host.get("silent_registries")).items()):
-        yield Finding(
+        yield PreflightFinding(
             "host/registry",
             f"The image registry {name} does not answer here; nodes may still reach it.",
             why,
@@ -169,7 +175,7 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
             "warning",
         )
     for name, why in sorted(mapping(host.get("silent_sources")).items()):
-        yield Finding(
+        yield PreflightFinding(
             "host/source",
             f"{name}, from where charts or definitions are to come that the cluster lacks, does not answer here.",
             why,
@@ -179,7 +185,7 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
     proxy, server = host.get("proxy"), host.get("server_name")
     if proxy and server and not host.get("proxy_exempt"):
-        yield Finding(
+        yield PreflightFinding(
             "host/proxy",
             "Requests to the API server go through a proxy.",
             f"{proxy} for {server}",

@@ -9,7 +9,7 @@ import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
+class PreflightFinding:
     """What is missing: severity is error (nothing will be touched) or warning."""
 
     id: str

@@ -12,10 +12,10 @@ from ..common.labels import MANAGED_BY, has_labels
 from ..common.objects import condition, dig, mapping, text
 from ..k8s.platform import image_version, load_balancer, older
 from ..releases.gateways import OPENSHIFT
-from .finding import Finding
+from .finding import PreflightFinding
 
 Facts = dict[str, t.Any]
-Found = t.Iterator[Finding]
+Found = t.Iterator[PreflightFinding]
 _WHO = "An administrator installs them once (playbooks/prerequisites.yml); where you may, leave llm_d_scope and llm_d_crd_sources as they are and we do."
 
 
@@ -26,12 +26,14 @@ def gateway_api(facts: Facts, needs: Facts, seen: Facts) -> Found:
     crd = crd_of(facts, "gateways.gateway.networking.k8s.io")
     if crd is None:
         if not needs["installs"]["gateway_api"]:
-            yield Finding("gateway_api/missing", "The Gateway API is missing.", "no such definitions", needs["minimum"]["gateway_api"], _gateway_api_how(seen))
+            yield PreflightFinding(
+                "gateway_api/missing", "The Gateway API is missing.", "no such definitions", needs["minimum"]["gateway_api"], _gateway_api_how(seen)
+            )
         return
     version, minimum = crd.get("version"), needs["minimum"]["gateway_api"]
     old_pools = needs["gateway"]["provider"] == "openshift" and needs["gateway"]["pool_version"] == "v1alpha2"
     if version and older(version, minimum) and not needs["installs"]["gateway_api"] and not old_pools:
-        yield Finding("gateway_api/version", "The Gateway API is too old.", version, f"{minimum} or newer", _gateway_api_how(seen))
+        yield PreflightFinding("gateway_api/version", "The Gateway API is too old.", version, f"{minimum} or newer", _gateway_api_how(seen))
 
 
 def _gateway_api_how(seen: Facts) -> str:
@@ -49,7 +51,7 @@ def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
         return
     crd = crd_of(facts, f"inferencepools.{gateway['pool_group']}")
     if crd is None:
-        yield Finding(
+        yield PreflightFinding(
             "inference_extension/missing",
             "The InferencePool is not known here.",
             "no such definition",
@@ -59,10 +61,10 @@ def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
         return
     if gateway["pool_version"] not in mapping(facts.get("groups")).get(gateway["pool_group"], []):
         served = ", ".join(mapping(facts.get("groups")).get(gateway["pool_group"], []))
-        yield Finding("inference_extension/group", "InferencePools of that version are not served.", served or "none", gateway["pool_version"], _WHO)
+        yield PreflightFinding("inference_extension/group", "InferencePools of that version are not served.", served or "none", gateway["pool_version"], _WHO)
     minimum = needs["minimum"]["inference_extension"]
     if crd.get("version") and older(crd["version"], minimum):
-        yield Finding("inference_extension/version", "The inference extension is too old.", crd["version"], f"{minimum} or newer", _WHO)
+        yield PreflightFinding("inference_extension/version", "The inference extension is too old.", crd["version"], f"{minimum} or newer", _WHO)
 
 
 def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -72,7 +74,7 @@ def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
     minor = ".".join(seen["version"].split(".")[:2])
     row = OPENSHIFT.get(minor)
     if older(minor, "4.19") or (row and row["pool_version"] is None):
-        yield Finding(
+        yield PreflightFinding(
             "openshift/no_pools",
             "This OpenShift has no gateway that reads InferencePools.",
             seen["version"],
@@ -80,7 +82,7 @@ def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
             "Upgrade OpenShift, or use provider istio, agentgateway or standalone.",
         )
     elif row and row["pool_version"] != needs["gateway"]["pool_version"]:
-        yield Finding(
+        yield PreflightFinding(
             "openshift/pool_version",
             f"The gateway of OpenShift {minor} does not read such InferencePools.",
             f"pool_version: {needs['gateway']['pool_version']}",
@@ -97,7 +99,7 @@ def openshift_builds(facts: Facts, needs: Facts, seen: Facts) -> Found:
     minor = ".".join(seen["version"].split(".")[:2])
     since = OPENSHIFT.get(minor, {}).get("since")
     if since and older(seen["version"], since):
-        yield Finding(
+        yield PreflightFinding(
             "openshift/early_build",
             f"The gateway of the first builds of OpenShift {minor} reads no InferencePools at all.",
             seen["version"],
@@ -112,7 +114,7 @@ def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
     probe, gateway = needs["provider_crd"], needs["gateway"]
     if not probe or needs["installs"]["controller"] or crd_of(facts, probe) is not None:
         return
-    yield Finding(
+    yield PreflightFinding(
         "provider/missing",
         f"The definitions of {gateway['provider']} are missing.",
         "no such definition",
@@ -125,7 +127,7 @@ def monitoring(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """Whoever shall be scraped can be named to Prometheus."""
     for wanted in needs["monitors"]:
         if crd_of(facts, wanted["crd"]) is None:
-            yield Finding(
+            yield PreflightFinding(
                 "monitoring/missing",
                 f"{wanted['what']} shall be scraped ({wanted['block']}.{wanted['option']}), and there is no kind here to say so.",
                 "no such definition",
@@ -140,7 +142,7 @@ def user_workloads(facts: Facts, needs: Facts, seen: Facts) -> Found:
         return
     said = text(dig(facts["cluster_monitoring"], "data", "config.yaml"))
     if not re.search(r"^[\"']?enableUserWorkload[\"']?\s*:\s*true\s*(#.*)?$", said, re.MULTILINE):
-        yield Finding(
+        yield PreflightFinding(
             "monitoring/user_workloads",
             "Model servers and endpoint pickers shall be scraped (llm_d_monitoring.scrape), and OpenShift does not monitor the workloads of users.",
             "enableUserWorkload is not true",
@@ -166,7 +168,7 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
     """A controller of someone else's is there, of a version that serves pools, and told to."""
     if found is None:
-        yield Finding(
+        yield PreflightFinding(
             "controller/missing",
             f"There is no controller of {gateway['provider']}, and we shall not install one ('install: false', or 'llm_d_scope: namespace').",
             "none",
@@ -175,7 +177,7 @@ def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
         )
     version = image_version(found)
     if version and gateway["minimum"] and older(version, gateway["minimum"]):
-        yield Finding(
+        yield PreflightFinding(
             "controller/version",
             f"The controller of {gateway['provider']} is too old.",
             version,
@@ -183,7 +185,7 @@ def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
             "Upgrade it, or have another provider installed.",
         )
     if version and gateway["below"] and not older(version, gateway["below"]):
-        yield Finding(
+        yield PreflightFinding(
             "controller/no_pools",
             f"The controller of {gateway['provider']} serves no InferencePools any more in this version and class.",
             version,
@@ -195,7 +197,7 @@ def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
         containers = dig(found, "spec", "template", "spec", "containers") or []
         env = {entry.get("name"): entry.get("value") for part in containers for entry in part.get("env") or []}
         if env.get(flag) != "true":
-            yield Finding(
+            yield PreflightFinding(
                 "controller/flag",
                 "Istio is not told to serve InferencePools.",
                 f"{flag}={env.get(flag)}",
@@ -212,7 +214,7 @@ def _taken(facts: Facts, needs: Facts, name: str, found: Facts) -> Found:
     if managed not in ("Helm", None) or (release and release not in gateway["releases"]):
         maker = managed if managed not in ("Helm", None) else f"Helm's release {release}"
         needed = f"none, or of Helm's release {' or '.join(gateway['releases'])}"
-        yield Finding("controller/foreign", f"The controller {name} is there, and {maker} made it.", maker, needed, f"{adopt}.")
+        yield PreflightFinding("controller/foreign", f"The controller {name} is there, and {maker} made it.", maker, needed, f"{adopt}.")
         return
     version = image_version(found)
     wanted = _version_of(gateway["image"]) or gateway["version"]
@@ -220,7 +222,7 @@ def _taken(facts: Facts, needs: Facts, name: str, found: Facts) -> Found:
     if not version or not older(wanted, version) or (ours and gateway["asked"]):  # to go back with what is ours is a file's to ask for
         return
     who = "which this instance installed in a newer version, with a newer collection perhaps" if ours else "which others may use"
-    yield Finding(
+    yield PreflightFinding(
         "controller/newer",
         f"The controller {name}, {who}, would be taken back to an older version.",
         version,
@@ -242,7 +244,7 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
     found = mapping(facts.get("gateway_classes")).get(gateway["class_name"])
     if found is None:
         if not gateway["create_class"] and "gateway_classes" in facts and crd_of(facts, "gateways.gateway.networking.k8s.io") is not None:
-            yield Finding(
+            yield PreflightFinding(
                 "class/missing",
                 f"There is no GatewayClass {gateway['class_name']}.",
                 ", ".join(sorted(mapping(facts.get("gateway_classes")))) or "none",
@@ -252,7 +254,7 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
         return
     owner = text(dig(found, "spec", "controllerName"))
     if gateway["controller_name"] and owner != gateway["controller_name"]:
-        yield Finding(
+        yield PreflightFinding(
             "class/foreign",
             f"The GatewayClass {gateway['class_name']} belongs to another controller.",
             owner,
@@ -261,7 +263,7 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
     accepted = condition(found.get("status"), "Accepted")
     if accepted.get("status") == "False":
-        yield Finding(
+        yield PreflightFinding(
             "class/refused",
             f"The GatewayClass {gateway['class_name']} is refused by its controller.",
             text(accepted.get("message")) or "Accepted=False",
@@ -280,7 +282,7 @@ def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if gateway["create"] and isinstance(found, dict):
         labels = mapping(dig(found, "metadata", "labels"))
         if any(labels.get(key) != value for key, value in needs["labels"].items()):
-            yield Finding(
+            yield PreflightFinding(
                 "gateway/foreign",
                 f"The Gateway {name} is there, and someone else made it.",
                 "other labels",
@@ -288,7 +290,7 @@ def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 "Write another name under llm_d_gateway, or 'create: false' to use it.",
             )
     if not gateway["create"] and found is None:
-        yield Finding(
+        yield PreflightFinding(
             "gateway/missing",
             f"The Gateway {name} that routes shall hang on is not there.",
             "none",
@@ -307,7 +309,7 @@ def address(facts: Facts, needs: Facts, seen: Facts) -> Found:
     how = "Write 'service_type: ClusterIP' or NodePort under llm_d_gateway, or install a load balancer such as MetalLB."
     if seen["name"] == "openshift":
         how = "Write 'service_type: ClusterIP' and 'openshift_route: {enabled: true}' under llm_d_gateway."
-    yield Finding("load_balancer/none", "Nothing here gives addresses to Services of type LoadBalancer.", seen["flavour"], "a load balancer", how)
+    yield PreflightFinding("load_balancer/none", "Nothing here gives addresses to Services of type LoadBalancer.", seen["flavour"], "a load balancer", how)
 
 
 def crd_of(facts: Facts, name: str) -> Facts | None:

@@ -10,10 +10,10 @@ import typing as t
 from ..common.labels import has_labels
 from ..common.objects import dicts, dig, mapping, text
 from ..k8s.platform import older
-from .finding import Finding
+from .finding import PreflightFinding
 
 Facts = dict[str, t.Any]
-Found = t.Iterator[Finding]
+Found = t.Iterator[PreflightFinding]
 
 
 def gpu_operator(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -24,7 +24,7 @@ def gpu_operator(facts: Facts, needs: Facts, seen: Facts) -> Found:
     policies, namespace = dicts(facts["gpu_operator"]["policies"]), mapping(facts["gpu_operator"]["namespace"])
     if not wanted["install"]:
         if not policies:
-            yield Finding(
+            yield PreflightFinding(
                 "gpu_operator/missing",
                 "There is no such GPU operator, and we shall not install one ('install: false' under llm_d_gpus).",
                 "none",
@@ -35,7 +35,7 @@ def gpu_operator(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if wanted["by_chart"] and has_labels(namespace, needs["labels"]):  # the chart makes the policy, without our labels
         there = next((text(version) for item in policies if (version := dig(item, "metadata", "labels", "app.kubernetes.io/version"))), "")
         if there and older(wanted["version"], there) and not wanted["named"]:
-            yield Finding(
+            yield PreflightFinding(
                 "gpu_operator/newer",
                 "The GPU operator, which this instance installed, would be taken back to an older version.",
                 there,
@@ -45,7 +45,7 @@ def gpu_operator(facts: Facts, needs: Facts, seen: Facts) -> Found:
         return
     others = [text(dig(item, "metadata", "name")) for item in policies if not has_labels(item, needs["labels"])]
     if others:
-        yield Finding(
+        yield PreflightFinding(
             "gpu_operator/foreign",
             "A GPU operator shall be installed, and someone else has done so.",
             f"{wanted['kind']} {', '.join(others)}",

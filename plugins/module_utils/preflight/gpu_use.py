@@ -12,7 +12,7 @@ import typing as t
 from ..common.labels import has_labels
 from ..common.objects import dicts, dig, mapping, text
 from ..k8s.shared_controllers import in_short, whose
-from .finding import Finding
+from .finding import PreflightFinding
 
 Facts = dict[str, t.Any]
 FEATURE = "feature.node.kubernetes.io/"
@@ -42,7 +42,7 @@ class Seen:
     pods: c.Sequence[Facts]
 
 
-def judge(seen: Seen, asked: Asked) -> list[Finding]:
+def judge(seen: Seen, asked: Asked) -> list[PreflightFinding]:
     """Everything for whose sake nothing may be removed; empty where what would go is ours and nobody else's need."""
     found = [*_foreign(seen, asked), *_subscriptions(seen, asked)]
     if any(has_labels(item, asked.labels) for item in seen.named):
@@ -50,21 +50,21 @@ def judge(seen: Seen, asked: Asked) -> list[Finding]:
     return found
 
 
-def _foreign(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
+def _foreign(seen: Seen, asked: Asked) -> c.Iterator[PreflightFinding]:
     """What bears the names that we give, and was made by someone else: an operator that we have adopted. A namespace alone is no operator."""
     others = [item for item in seen.named if item.get("kind") != "Namespace" and not has_labels(item, asked.labels)]
     if others:
         names = in_short([whose(item) for item in others])
-        yield Finding("gpu_operator/foreign", "The operator is there, and we did not install it.", names, "ours", f"{_LEAVE}.")
+        yield PreflightFinding("gpu_operator/foreign", "The operator is there, and we did not install it.", names, "ours", f"{_LEAVE}.")
     ours = [text(dig(item, "metadata", "name")) for item in seen.named if item.get("kind") == "Namespace" and has_labels(item, asked.labels)]
     if asked.release and seen.release and asked.release["namespace"] not in ours:
         name, place = asked.release["release_name"], asked.release["namespace"]
         how = f"{_LEAVE}; where it is ours, in a namespace that you made, uninstall it yourself: helm uninstall -n {place} {name}."
         what = "The operator was installed by Helm in a namespace that is not ours."
-        yield Finding("gpu_operator/release", what, f"{place}/{name}", f"our labels on {place}", how)
+        yield PreflightFinding("gpu_operator/release", what, f"{place}/{name}", f"our labels on {place}", how)
 
 
-def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
+def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[PreflightFinding]:
     """Others who have asked OLM for the same operators, or for another beside ours: with the namespace it would go."""
     packages = {text(dig(item, "spec", "name")) for item in seen.named if item.get("kind") == "Subscription"}
     named = [_place(item) for item in seen.named]
@@ -76,7 +76,7 @@ def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
         and (text(dig(item, "spec", "name")) in packages or dig(item, "metadata", "namespace") in asked.namespaces)
     ]
     if others:
-        yield Finding(
+        yield PreflightFinding(
             "gpu_operator/subscription",
             "Others have subscribed to the same operators, or have one of their own beside ours.",
             in_short([whose(item) for item in others]),
@@ -85,11 +85,11 @@ def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
         )
 
 
-def _pods(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
+def _pods(seen: Seen, asked: Asked) -> c.Iterator[PreflightFinding]:
     """Pods of others that hold what the operator brings."""
     users = [f"{whose(pod)} ({', '.join(held)})" for pod in _of_others(seen, asked) if (held := _held(pod, asked.resources))]
     if users:
-        yield Finding(
+        yield PreflightFinding(
             "gpu_operator/in_use",
             "Pods of others use the accelerators that the operator brings.",
             in_short(users),
@@ -98,14 +98,14 @@ def _pods(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
         )
 
 
-def _features(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
+def _features(seen: Seen, asked: Asked) -> c.Iterator[PreflightFinding]:
     """Whatever of others needs the labels that Node Feature Discovery gives to nodes."""
     if not asked.features:
         return
     users = [whose(item) for item in seen.features if not has_labels(item, asked.labels) and not dig(item, "metadata", "ownerReferences")]
     users += [f"{whose(pod)} ({key})" for pod in _of_others(seen, asked) if (key := _feature(pod))]
     if users:
-        yield Finding(
+        yield PreflightFinding(
             "nfd/in_use",
             "Others need the labels that Node Feature Discovery gives to nodes.",
             in_short(users),

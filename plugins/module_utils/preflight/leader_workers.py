@@ -9,11 +9,11 @@ import typing as t
 
 from ..common.objects import dig, mapping
 from ..k8s.platform import image_version, older
-from .finding import Finding
+from .finding import PreflightFinding
 from .gateway import crd_of
 
 Facts = dict[str, t.Any]
-Found = t.Iterator[Finding]
+Found = t.Iterator[PreflightFinding]
 _ADOPT = "Write 'install: false' under llm_d_leader_worker_set to use it as it is."
 
 
@@ -23,7 +23,7 @@ def adopted(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if not wanted or wanted["install"]:
         return
     if crd_of(facts, wanted["crd"]) is None:
-        yield Finding(
+        yield PreflightFinding(
             "leader_worker_set/missing",
             "A model service spans several nodes, and LeaderWorkerSets are not known here.",
             "no such definition",
@@ -35,7 +35,7 @@ def adopted(facts: Facts, needs: Facts, seen: Facts) -> Found:
         return
     controller, name = facts["leader_worker_set"]["controller"], f"{wanted['controller']['namespace']}/{wanted['controller']['name']}"
     if controller is None:
-        yield Finding(
+        yield PreflightFinding(
             "leader_worker_set/controller",
             "LeaderWorkerSets are known, and their controller is not where it usually is.",
             "none",
@@ -45,7 +45,7 @@ def adopted(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
     version = image_version(controller)
     if version and older(version, wanted["minimum"]):
-        yield Finding("leader_worker_set/version", "LeaderWorkerSet is too old.", version, f"{wanted['minimum']} or newer", "Have it upgraded.")
+        yield PreflightFinding("leader_worker_set/version", "LeaderWorkerSet is too old.", version, f"{wanted['minimum']} or newer", "Have it upgraded.")
 
 
 def _how(seen: Facts) -> str:
@@ -65,7 +65,7 @@ def installed(facts: Facts, needs: Facts, seen: Facts) -> Found:
     there = mapping(facts.get("leader_worker_set"))
     crd = mapping(facts.get("crds")).get(wanted["crd"])
     if crd is None and not wanted["brings_crd"] and "crds" in facts:
-        yield Finding(
+        yield PreflightFinding(
             "leader_worker_set/no_source",
             "LeaderWorkerSets are not known here, and llm_d_crd_sources names no source of their definition.",
             "no such definition",
@@ -78,7 +78,7 @@ def installed(facts: Facts, needs: Facts, seen: Facts) -> Found:
     version = image_version(there.get("controller"))
     if (isinstance(namespace, dict) and not ours) or (crd and not crd["version"] and wanted["brings_crd"]):
         place = f"namespace {wanted['controller']['namespace']}" if isinstance(namespace, dict) and not ours else f"definition {wanted['crd']}"
-        yield Finding(
+        yield PreflightFinding(
             "leader_worker_set/foreign",
             "LeaderWorkerSet shall be installed, and someone else has done so.",
             place + (f", version {version}" if version else ""),
@@ -86,7 +86,7 @@ def installed(facts: Facts, needs: Facts, seen: Facts) -> Found:
             _ADOPT,
         )
     elif version and older(wanted["version"], version):
-        yield Finding(
+        yield PreflightFinding(
             "leader_worker_set/newer",
             "A newer LeaderWorkerSet is installed, and going back could cost the objects of others.",
             version,

@@ -10,25 +10,25 @@ import typing as t
 
 from ..k8s.platform import detect
 from . import autoscaling, capacity, cluster, gateway, gpu_operator, leader_workers
-from .finding import Finding
+from .finding import PreflightFinding
 
 Facts = dict[str, t.Any]
 
 _CHECKS = (*cluster.CHECKS, *gateway.CHECKS, *leader_workers.CHECKS, *autoscaling.CHECKS, *gpu_operator.CHECKS, *capacity.CHECKS)
 
 
-def judge(facts: Facts, needs: Facts) -> list[Finding]:
+def judge(facts: Facts, needs: Facts) -> list[PreflightFinding]:
     """All findings on a cluster, errors first. What could not be read is no finding, but the right to read it may be one."""
     platform = detect(facts)
     found = [finding for check in _CHECKS for finding in check(facts, needs, platform)]
     return sorted(found, key=lambda finding: finding.severity != "error")
 
 
-def report(found: t.Sequence[Finding]) -> list[str]:
+def report(found: t.Sequence[PreflightFinding]) -> list[str]:
     """The findings as lines for people."""
     return [f"{finding.severity}  {finding.id}: {finding.what} Found: {finding.found}. Needed: {finding.needed}. {finding.how}" for finding in found]
 
 
-def plain(found: t.Sequence[Finding]) -> list[Facts]:
+def plain(found: t.Sequence[PreflightFinding]) -> list[Facts]:
     """The findings as data."""
     return [dataclasses.asdict(finding) for finding in found]

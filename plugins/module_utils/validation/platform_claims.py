@@ -15,7 +15,7 @@ from ..common.objects import mapping
 from ..k8s.platform import detect, image_version
 from ..preflight import cluster
 from ..preflight import gateway as preflight_gateway
-from ..preflight.finding import Finding
+from ..preflight.finding import PreflightFinding
 from .claims import Judged, claim
 
 Facts = dict[str, t.Any]
@@ -34,7 +34,7 @@ _WRITES = ("create", "patch", "delete")
 def judge(facts: Facts, needs: Facts, seconds: float) -> Judged:
     """Claims about the facts that preflight_facts.collect has gathered; `needs`: those of a plan with nothing left to install."""
     platform = detect(facts)
-    groups: list[tuple[str, c.Sequence[c.Callable[..., c.Iterator[Finding]]], str]] = [
+    groups: list[tuple[str, c.Sequence[c.Callable[..., c.Iterator[PreflightFinding]]], str]] = [
         (
             "kubernetes",
             (cluster.kubernetes, cluster.openshift),
@@ -58,7 +58,7 @@ def judge(facts: Facts, needs: Facts, seconds: float) -> Judged:
     return found, skipped
 
 
-def _claim(name: str, findings: list[Finding], well: str, seconds: float) -> dict[str, t.Any]:
+def _claim(name: str, findings: list[PreflightFinding], well: str, seconds: float) -> dict[str, t.Any]:
     told = "; ".join(f"{finding.what} Found: {finding.found}. Needed: {finding.needed}." for finding in findings[:4])
     more = f" And {len(findings) - 4} more." if len(findings) > 4 else ""
     return claim(name, not findings, told + more if findings else well, findings[0].how if findings else "", seconds)

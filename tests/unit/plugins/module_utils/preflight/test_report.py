@@ -363,11 +363,16 @@ def test_each_finding_is_provoked_alone(wanted: str, user: Facts, seen: Facts) -
 
 
 def test_every_finding_is_provoked(root: Path) -> None:
-    """A finding that no row of the table provokes fails here; so does a row of a finding that is no more."""
+    """A finding that no row of the table provokes fails here; so does a row of a finding that is no more.
+
+    gpu_use.py checks a removal, not a plan: tests/unit/plugins/modules/test_gpu_use.py provokes its findings.
+    """
     known: set[str] = set()
     for path in (root / "plugins/module_utils/preflight").glob("*.py"):
+        if path.name == "gpu_use.py":
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "PreflightFinding":
                 assert isinstance(node.args[0], ast.Constant), f"{path.name}:{node.lineno}: the id of a finding has to be written out"
                 known.add(node.args[0].value)
     assert len(known) > 30
