@@ -11,7 +11,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 
 from ..module_utils.k8s import replica_ownership
-from ..module_utils.k8s.apply_results import TAKEN, Change, batches, changes, check_definitions, is_secret, sort_out
+from ..module_utils.k8s.apply_results import TAKEN, Change, changes, check_definitions, is_secret, sort_out
 from ..module_utils.k8s.errors import explain, one_line
 from ..module_utils.k8s.readiness.judge import waitable
 from ..module_utils.k8s.secret_checksums import annotated, read_by
@@ -159,6 +159,16 @@ class ActionModule(InProcess):
             result["failed"] = True
             result["msg"] = "\n".join(lines + [f"- {change.title}: {change.problem}" for change in refused])
         return result
+
+
+def batches(definitions: list[dict]) -> list[list[dict]]:
+    """The definitions in calls: one, or up to three with Secrets, which are applied apart from the rest, and after their namespaces."""
+    secrets = [item for item in definitions if is_secret(item)]
+    if not secrets:
+        return [definitions] if definitions else []
+    first = [item for item in definitions if item.get("kind") in ("Namespace", "CustomResourceDefinition")]
+    rest = [item for item in definitions if item not in first and not is_secret(item)]
+    return [part for part in (first, secrets, rest) if part]
 
 
 def _entry(change: Change) -> dict:

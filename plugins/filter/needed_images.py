@@ -41,7 +41,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.plan.images import needed
-from ..plugin_utils.user_file import plain
+from ..plugin_utils.planning import plain
 
 
 def needed_images(plan: t.Any) -> dict[str, t.Any]:

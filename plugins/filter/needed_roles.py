@@ -44,7 +44,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.plan.rbac import deployer_roles
-from ..plugin_utils.user_file import plain
+from ..plugin_utils.planning import plain
 
 
 def needed_roles(plan: t.Any) -> list[dict[str, t.Any]]:

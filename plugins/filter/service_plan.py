@@ -45,7 +45,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.plan.build import Mistakes, plan
-from ..plugin_utils.user_file import plain
+from ..plugin_utils.planning import plain
 
 
 def service_plan(variables: t.Any) -> dict[str, t.Any]:

@@ -61,8 +61,7 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 from jinja2 import TemplateError
 
-from ..plugin_utils.definitions import render
-from ..plugin_utils.user_file import plain, planned
+from ..plugin_utils.planning import plain, planned, render
 
 _THE_LOOKUP = re.compile(r"""\s*\{\{-?\s*lookup\(\s*['"]llm_d\.inference\.plan['"]\s*\)\s*-?\}\}\s*""")
 

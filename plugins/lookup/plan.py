@@ -45,7 +45,7 @@ import typing as t
 
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.user_file import planned
+from ..plugin_utils.planning import planned
 
 
 class LookupModule(LookupBase):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, secret_definitions
-from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
 ROOT = Path(__file__).resolve().parents[2]

@@ -71,16 +71,6 @@ def check_definitions(definitions: object) -> list[str]:
     return problems
 
 
-def batches(definitions: list[dict]) -> list[list[dict]]:
-    """The definitions in calls: one, or three where there are Secrets, which go apart but after their namespaces."""
-    secrets = [item for item in definitions if is_secret(item)]
-    if not secrets:
-        return [definitions] if definitions else []
-    first = [item for item in definitions if item.get("kind") in ("Namespace", "CustomResourceDefinition")]
-    rest = [item for item in definitions if item not in first and not is_secret(item)]
-    return [part for part in (first, secrets, rest) if part]
-
-
 def sort_out(definitions: list[dict], existing: list[dict], labels: dict, state: str) -> tuple[list[Change], list[dict]]:
     """Changes of the definitions that need no call, and the definitions that do.
 

@@ -11,7 +11,7 @@ import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.rbac import deployer_roles
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
-from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
 CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway", "gpu_operator")}
