@@ -17,7 +17,7 @@ from .cleanup import leftovers, scheduler_objects, service_leftovers
 from .endpoint_picker import configuration, pool, scheduler
 from .gateway import gateway as planned_gateway
 from .gateway_policies import service_policies
-from .gpus import gpu_problems, gpus
+from .gpus import gpus
 from .leader_workers import leader_worker_problems, leader_worker_set, retired
 from .monitoring import monitoring_problems, monitors, unmonitored
 from .overrides import VARIABLE as OVERRIDES
@@ -30,6 +30,7 @@ from .server import route, server, startup_timeout
 from .sidecars import routing_proxy
 from .validate_benchmark import benchmark_problems
 from .validate_gateway import gateway_problems, hostname_problems
+from .validate_gpus import gpu_problems
 from .validate_services import name_problems, route_problems, service_problems
 from .warmup import warmups
 from .weights import claim, served_name
