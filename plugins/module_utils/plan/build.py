@@ -12,14 +12,14 @@ from ..common.labels import MANAGED_BY, PART_OF
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem, complete, unknown_key
 from ..schema.variables import SERVICE, VARIABLES
-from .autoscaling import autoscaling, other_autoscalers
-from .cleanup import leftovers, scheduler_objects, service_leftovers
+from .autoscaling import autoscalers_to_prune, autoscaling
+from .cleanup import scheduler_objects, service_objects_to_prune, to_prune
 from .endpoint_picker import configuration, pool, scheduler
 from .gateway import gateway as planned_gateway
 from .gateway_policies import service_policies
 from .gpus import gpus
-from .leader_workers import leader_worker_problems, leader_worker_set, retired
-from .monitoring import monitoring_problems, monitors, unmonitored
+from .leader_workers import controllers_to_prune, leader_worker_problems, leader_worker_set
+from .monitoring import monitoring_problems, monitors, monitors_to_prune
 from .overrides import VARIABLE as OVERRIDES
 from .overrides import overriding_scheduler, relocated, unknown_services
 from .pod_spec import SERVICE_LABEL
@@ -164,7 +164,7 @@ def _derive(given: Facts) -> Facts:
         "secrets": own,
         "gateway": gateway,
         "gpus": gpus(user, labels),
-        "leftovers": leftovers(user[SERVICES], user, gateway, own["unwanted"], retired(user, groups)),
+        "leftovers": to_prune(user[SERVICES], user, gateway, own["unwanted"], controllers_to_prune(user, groups)),
         "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
     }
     return {**planned, "warmups": warmups(user[SERVICES], planned["services"], planned["namespace"]), "preflight": needs(planned, user)}
@@ -190,9 +190,9 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "own_account": not service["service_account"],
         "server": decode,
         "servers": servers,
-        "leftovers": service_leftovers(service, servers, built.requires) + unmonitored(service["name"], scraped),
+        "leftovers": service_objects_to_prune(service, servers, built.requires) + monitors_to_prune(service["name"], scraped),
         # Pruned before anything is applied: two autoscalers would fight over spec.replicas, and KEDA's webhook rejects a second one.
-        "other_autoscalers": other_autoscalers(service, servers),
+        "other_autoscalers": autoscalers_to_prune(service, servers),
         "switched": scheduler_objects(service, user),
         "monitors": scraped,
         # By number: during a rollout that adds or removes sidecars, old and new pods name the same port differently.

@@ -9,7 +9,7 @@ import typing as t
 
 from ..releases.gateways import GATEWAY_API
 from .cleanup import own_namespaces
-from .leader_workers import retired, trial_permissions
+from .leader_workers import controllers_to_prune, trial_permissions
 from .validate_gateway import platform_owns
 
 Facts = dict[str, t.Any]
@@ -47,7 +47,7 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
         "rights": _permissions(crds) + trial_permissions(groups),
         "leader_worker_set": groups,
         # On removal, controllers that the file no longer asks for go too, if their namespace is ours.
-        "retired": retired(user, None),
+        "retired": controllers_to_prune(user, None),
         "own_namespaces": own_namespaces(user),
     }
 

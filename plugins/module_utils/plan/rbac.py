@@ -93,7 +93,9 @@ def _cluster_wide(planned: Facts) -> list[tuple[str, str, str]]:
 
 def _charts(planned: Facts, user: Facts) -> list[tuple[str, str]]:
     """(key, namespace) of each chart to install."""
-    found = [(row["key"], chart["namespace"]) for row, chart in zip(provider_facts(user)["charts"], planned["gateway"]["charts"])]
+    found = [
+        (row["key"], chart["namespace"]) for row, chart in zip(provider_facts(user)["charts"], planned["gateway"]["charts"], strict=False)
+    ]  # none planned where not ours
     gpus, groups = planned["gpus"], planned["prerequisites"]["leader_worker_set"]
     found += [("leader_worker_set", groups["chart"]["namespace"])] if groups and groups["chart"] else []
     return found + ([("gpu_operator", gpus["chart"]["namespace"])] if gpus["active"] and gpus["chart"] else [])

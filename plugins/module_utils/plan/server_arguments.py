@@ -28,7 +28,7 @@ def served_arguments(service: Facts, required: Facts) -> list[str]:
     ours = {argument.split("=", 1)[0]: argument for argument in [*_arguments(service, service["engine"]["port"]), *required.get("args", [])]}
     if theirs.keys() & {"tp", "pipeline-parallel-size", "pp", "data-parallel-size", "dp"}:
         ours.pop("--tensor-parallel-size", None)
-    return [argument for flag, argument in ours.items() if flag.lstrip("-") not in theirs] + own
+    return [*(argument for flag, argument in ours.items() if flag.lstrip("-") not in theirs), *own]
 
 
 def server_environment(service: Facts, required: list[Facts]) -> list[Facts]:
@@ -38,7 +38,7 @@ def server_environment(service: Facts, required: list[Facts]) -> list[Facts]:
         for name, path in (("POD_NAME", "metadata.name"), ("POD_NAMESPACE", "metadata.namespace"), ("POD_IP", "status.podIP"))
     ]
     if service["engine"]["type"] == "vllm":
-        # Caches and home lie on the writable volume, since the container runs with a user id the image does not know.
+        # Home and caches are on the writable volume: the container runs with a user id that the image does not know.
         env += [
             {"name": name, "value": value}
             for name, value in (
@@ -75,9 +75,9 @@ def _arguments(service: Facts, port: int) -> list[str]:
         per_replica = service["accelerator"]["per_replica"]
         arguments.update(weights_arguments(service["model"]))
         arguments["--tensor-parallel-size"] = per_replica if per_replica > 1 else None
-    # Else vLLM does not tell what it took from its cache, and nobody could say whether a warm-up did anything.
-    told = ["--enable-prompt-tokens-details"] if service["warmup"] and engine["type"] == "vllm" else []
-    return [f"{flag}={value}" for flag, value in arguments.items() if value is not None] + engine_arguments(engine) + told
+    # Without it vLLM does not report cached tokens, and the effect of a warm-up cannot be checked.
+    details = ["--enable-prompt-tokens-details"] if service["warmup"] and engine["type"] == "vllm" else []
+    return [f"{flag}={value}" for flag, value in arguments.items() if value is not None] + engine_arguments(engine) + details
 
 
 def _simulator_arguments(engine: Facts) -> Facts:

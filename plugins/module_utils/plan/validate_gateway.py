@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with a completed llm_d_gateway although each value alone is right. Pure."""
+"""Mistakes in a completed llm_d_gateway beyond single values. Pure."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LAST_OLD_POOL = (1, 4)  # the last inference extension with pools of v1alpha2
 
 
 def gateway_problems(user: Facts) -> list[Problem]:
-    """All that does not fit together in the gateway, with the platform and with the release line."""
+    """Options of llm_d_gateway that contradict each other, the platform or the release line."""
     checks = (_platform, _charts, _versions, _class, _connection, _pool, _listeners, _standalone, _route, _rule, _project, _images)
     return [problem for check in checks for problem in check(user, user[BLOCK], provider_facts(user))]
 
 
 def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
-    """Host names of routes that no listener of our Gateway answers to. Takes (path, service) pairs."""
+    """Host names of routes that match no listener of our Gateway. Takes (path, service) pairs."""
     settings = user[BLOCK]
     names = [each["hostname"] for each in [settings["listener"], *settings["listeners"]]]
     if not settings["create"] or settings["provider"] in ("none", "standalone") or None in names:
@@ -41,14 +41,14 @@ def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> l
 
 
 def _meet(one: str, other: str) -> bool:
-    """Whether some host name fits both, of which each may begin with '*.' for one label or more."""
+    """Whether a host name can match both; each may begin with '*.' for one label or more."""
     if one == other:
         return True
     return any(wide.startswith("*.") and name.removeprefix("*").endswith(wide[1:]) for wide, name in ((one, other), (other, one)))
 
 
 def parts(text: str) -> tuple[int, ...]:
-    """A version as numbers, so that 1.28.6 is less than 1.29.0; what follows a '-' or '+' does not count."""
+    """A version as numbers, without what follows a '-' or '+': 1.28.6 is less than 1.29.0."""
     return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[-+]", text.lstrip("v"))[0]))
 
 
@@ -67,8 +67,8 @@ def _platform(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]
 
 
 def _charts(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
-    """A provider that we shall install needs charts to install it from."""
-    for entry, chart in zip(charts(user), facts["charts"]):
+    """Missing charts of a provider that we install."""
+    for entry, chart in zip(charts(user), facts["charts"], strict=False):  # none planned where the controller is not ours
         if not entry["ref"]:
             yield Problem(
                 f"llm_d_charts.{chart['key']}",
@@ -247,7 +247,7 @@ def _images(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
 
 
 def platform_owns(user: Facts, bundle: str) -> bool:
-    """Whether the makers of the cluster bring these definitions themselves, so that we must not write them."""
+    """Whether the platform owns this bundle of CRDs, so that we must not apply it."""
     return bundle in PLATFORMS[user["llm_d_platform"]]["owns"]
 
 
