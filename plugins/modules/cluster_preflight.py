@@ -112,8 +112,7 @@ from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.platform import detect
 from ..module_utils.preflight.cluster import exempt, proxy_of
 from ..module_utils.preflight.facts import collect
-from ..module_utils.preflight.report import judge, plain, report
-from ..module_utils.preflight.summary import summary
+from ..module_utils.preflight.report import judge, plain, report, summary
 
 REGISTRY_TIMEOUT = 2.0
 
@@ -131,7 +130,7 @@ def host_facts(needs: dict[str, t.Any], server: str, facts: dict[str, t.Any]) ->
         "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", "."))) and not Path(ref).exists()],
         "silent_registries": {host: why for host, why in silent.items() if host in needs["registries"]},
         "silent_sources": {host: why for host, why in silent.items() if host not in needs["registries"]},
-        "proxy": proxy_of(),
+        "proxy": proxy_of(os.environ),
         "server_name": name,
         "proxy_exempt": exempt(name, exceptions),
     }

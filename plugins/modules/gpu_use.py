@@ -95,7 +95,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.common.objects import mapping
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.preflight.gpu_use import Asked, Seen, judge
+from ..module_utils.preflight.gpu_use import OperatorRemoval, OperatorUse, judge
 from ..module_utils.preflight.report import plain, report
 
 OLM = "/apis/operators.coreos.com/v1alpha1"
@@ -124,13 +124,13 @@ def has_release(cluster: Cluster, release: dict | None) -> bool:
     return bool(mapping(cluster.find(path, query)).get("items"))
 
 
-def look(cluster: Cluster, params: dict) -> Seen:
+def look(cluster: Cluster, params: dict) -> OperatorUse:
     """Everything that may speak against the removal."""
     found = [item for item in cluster.parallel(lambda definition: named(cluster, definition), params["definitions"]) if item]
     wanted = [(f"{OLM}/subscriptions", "Subscription")] if any(item["kind"] == "Subscription" for item in params["definitions"]) else []
     features = FEATURES if params["features"] else []
     pods, *rest = cluster.parallel(lambda each: cluster.listed(*each), [("/api/v1/pods", "Pod"), *features, *wanted])
-    return Seen(
+    return OperatorUse(
         named=found,
         release=has_release(cluster, params["release"]),
         subscriptions=[item for part in rest[len(features) :] for item in part],
@@ -156,7 +156,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     params = module.params
-    asked = Asked(**{key: params[key] for key in ("labels", "own_namespace", "namespaces", "resources", "features", "release")})
+    asked = OperatorRemoval(**{key: params[key] for key in ("labels", "own_namespace", "namespaces", "resources", "features", "release")})
     try:
         found = judge(look(connect(module), params), asked)
     except ClusterError as exc:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on room: accelerators, quotas, limits, storage. Pure."""
+"""Findings on capacity: accelerators, quotas, limit ranges, storage. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from decimal import Decimal
 from ..common.objects import dicts, dig, mapping, text
 from ..k8s.platform import amount, free_accelerators, tolerated
 from .finding import PreflightFinding
-from .summary import default_storage_class
 
 Facts = dict[str, t.Any]
 Found = t.Iterator[PreflightFinding]
 
 
 def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Free accelerators of the right product are there for every replica, or every part of one: each on one node."""
+    """There are free accelerators of the right product for every pod: each pod needs all of its accelerators on one node."""
     if "nodes" not in facts:
         return
     taken: dict[tuple[str, str], int] = {}
@@ -28,7 +27,7 @@ def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
         nodes = free_accelerators(facts, resource)
         mine = _own(facts, needs, resource)
         if not nodes and needs["installs"]["accelerators"]:
-            continue  # the operator, which comes later, brings the resource
+            continue  # the operator that we install adds the resource
         if not nodes:
             yield PreflightFinding(
                 "accelerators/none",
@@ -79,12 +78,12 @@ def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def _pods(wanted: Facts) -> str:
-    """What there has to be room for, in words."""
+    """What has to fit on the nodes, in words."""
     return "replicas" if wanted["nodes"] == 1 else f"parts ({wanted['nodes']} for each replica)"
 
 
 def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:
-    """What our own pods hold by now: they make room for what comes."""
+    """{node: accelerators that our own pods hold}: they are free for the new pods."""
     held: dict[str, int] = {}
     for pod in dicts(facts.get("pods")):
         if needs["labels"].items() <= mapping(dig(pod, "metadata", "labels")).items() and text(dig(pod, "metadata", "namespace")) == needs["namespace"]:
@@ -95,7 +94,7 @@ def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:
 
 
 def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """What all pods ask for stays within the quotas of the namespace."""
+    """The sum of all requests and limits is within the quotas of the namespace."""
     for quota in _quotas(facts):
         hard, used = mapping(dig(quota, "status", "hard")), mapping(dig(quota, "status", "used"))
         ours = _ours(facts, needs)
@@ -112,7 +111,7 @@ def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """A quota on processors or memory refuses every pod that does not state its own, and that no LimitRange states it for."""
+    """With a quota on processors or memory, pods are rejected that state none and get none from a LimitRange."""
     given = _stated(facts)
     for quota in _quotas(facts):
         for name in mapping(dig(quota, "status", "hard")):
@@ -134,16 +133,17 @@ def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def _quotas(facts: Facts) -> list[Facts]:
-    """Those that count our pods, which have no deadline and no priority class, and state what they ask for."""
-    return [
-        quota
-        for quota in dicts(facts.get("quotas"))
-        if not dig(quota, "spec", "scopeSelector") and set(dig(quota, "spec", "scopes") or []) <= {"NotTerminating", "NotBestEffort"}
-    ]
+    """The quotas that count our pods: without deadline and priority class, and not of class BestEffort."""
+    return [quota for quota in dicts(facts.get("quotas")) if not dig(quota, "spec", "scopeSelector") and _scopes(quota) <= {"NotTerminating", "NotBestEffort"}]
+
+
+def _scopes(quota: Facts) -> set[str]:
+    scopes = dig(quota, "spec", "scopes")
+    return {text(scope) for scope in scopes} if isinstance(scopes, list) else set()
 
 
 def _stated(facts: Facts) -> dict[str, set[str]]:
-    """What the LimitRanges of the namespace state for containers that do not."""
+    """{limits, requests: resources for which a LimitRange of the namespace has a default}."""
     entries = [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits")) if limit.get("type") == "Container"]
     limits = {name for entry in entries for key in ("default", "max") for name in mapping(entry.get(key))}
     requests = {name for entry in entries for key in ("defaultRequest", "min") for name in mapping(entry.get(key))}
@@ -151,7 +151,7 @@ def _stated(facts: Facts) -> dict[str, set[str]]:
 
 
 def _counted(name: str) -> tuple[str, str]:
-    """What a name in a quota counts, such as limits.cpu: (limits, cpu)."""
+    """(part, resource) that a name in a quota counts, such as (limits, cpu) for limits.cpu."""
     part, dot, resource = name.partition(".")
     return (part, resource) if dot and part in ("requests", "limits") else ("requests", name)
 
@@ -164,12 +164,12 @@ def _asked(needs: Facts, name: str) -> Decimal:
 
 
 def _of_pod(pod: Facts, part: str, resource: str) -> Decimal:
-    """What the containers of a pod that run at one time ask for."""
+    """The sum over the containers of a pod that run at the same time."""
     return sum((amount(container[part].get(resource, 0)) for container in pod["containers"] if container["sums"]), Decimal(0))
 
 
 def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
-    """What our own pods use of the quotas by now."""
+    """{name in a quota: what our own pods use of it}."""
     used: dict[str, Decimal] = {}
     for pod in dicts(facts.get("pods")):
         if not needs["labels"].items() <= mapping(dig(pod, "metadata", "labels")).items():
@@ -186,7 +186,7 @@ def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
 
 
 def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """No pod or container asks for more than the namespace lets one have, and no container for less than it must."""
+    """Pods and containers are within the largest and smallest sizes of the LimitRanges."""
     for entry in [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits"))]:
         kind = text(entry.get("type"))
         for name, limits, requests in _bounded(needs, kind):
@@ -213,7 +213,7 @@ def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def _bounded(needs: Facts, kind: str) -> list[tuple[str, t.Callable[[str], Decimal], t.Callable[[str], Decimal]]]:
-    """Everything of a kind that a LimitRange bounds: its name, and what its limits and its requests are of a resource."""
+    """(name, function for its limit, function for its request of a resource) of every pod or container, whichever `kind` is."""
     if kind == "Pod":
         return [(pod["name"], functools.partial(_of_pod, pod, "limits"), functools.partial(_of_pod, pod, "requests")) for pod in needs["resources"]]
     containers = [container for pod in needs["resources"] for container in pod["containers"] if kind == "Container"]
@@ -225,7 +225,7 @@ def _of_container(container: Facts, part: str, resource: str) -> Decimal:
 
 
 def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Claims that models lie on are there and bound."""
+    """The PersistentVolumeClaims of models exist and have not lost their volume."""
     there = mapping(facts.get("claims"))
     for wanted in needs["claims"]:
         found = there.get(wanted["name"], "unread")
@@ -250,10 +250,12 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def storage_classes(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Somebody makes volumes for the claims that we make."""
-    known = facts.get("storage_classes")
-    for wanted in needs["storage_classes"] if isinstance(known, dict) else []:
-        name, listed = wanted["class_name"], ", ".join(sorted(known or {})) or "none"
+    """The StorageClasses of the claims that we create exist."""
+    if not isinstance(facts.get("storage_classes"), dict):  # not readable
+        return
+    known = mapping(facts["storage_classes"])
+    for wanted in needs["storage_classes"]:
+        name, listed = wanted["class_name"], ", ".join(sorted(known)) or "none"
         if name and name not in known:
             yield PreflightFinding("storage/class", f"{wanted['path']} names a storage class that is not there.", listed, name, "Write one that is there.")
         elif not name and not default_storage_class(facts):
@@ -262,3 +264,10 @@ def storage_classes(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 CHECKS = (accelerators, quotas, unstated, limit_ranges, storage, storage_classes)
+
+
+def default_storage_class(facts: Facts) -> str | None:
+    """The default StorageClass; None where there is none, or it was not read."""
+    marked = "storageclass.kubernetes.io/is-default-class"
+    classes = mapping(facts.get("storage_classes"))
+    return next((name for name, item in classes.items() if mapping(dig(item, "metadata", "annotations")).get(marked) == "true"), None)

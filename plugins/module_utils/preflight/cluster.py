@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on the cluster as such: platform, versions, rights, namespaces, control host. Pure."""
+"""Findings on the cluster: platform, versions, permissions, namespaces, Secrets, and the control host. Pure."""
 
 from __future__ import annotations
 
-import os
 import typing as t
 
 from ..common.objects import condition, dicts, dig, mapping, text
@@ -17,7 +16,7 @@ Found = t.Iterator[PreflightFinding]
 
 
 def platform(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The cluster is what the user says it is: else we would write what its makers own."""
+    """The platform is the one in the user's file: otherwise we would write objects that the platform owns."""
     said = needs["platform"]
     special = ("openshift", "gke")
     if seen["name"] != said and (seen["name"] in special or said in special):
@@ -40,7 +39,7 @@ def kubernetes(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """OpenShift's own: a user id it refuses, an ingress operator in trouble, a service mesh that is in the way."""
+    """OpenShift: a user id that it rejects, a degraded ingress operator, a service mesh that conflicts."""
     if seen["name"] != "openshift":
         return
     if needs["run_as_user"]:
@@ -72,28 +71,28 @@ def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-def rights(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The account may do what the roles will do."""
+def permissions(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """The account has every permission that the roles need."""
     lacking: dict[str, list[str]] = {}
     there = mapping(facts.get("namespaces"))
-    # Who requests a project becomes its administrator: before that, nobody has rights in it.
+    # Whoever requests a project becomes its administrator; before that, nobody has permissions in it.
     coming = [name for name in needs["projects"] if not there.get(name)]
-    for right in dicts(facts.get("rights")):
-        if not right.get("allowed") and right.get("namespace") not in coming:
-            place = f" in {right['namespace']}" if right.get("namespace") else ""
-            name = right["resource"] + (f".{right['group']}" if right.get("group") else "") + (f" {right['name']}" if right.get("name") else "")
-            lacking.setdefault(name + place, []).append(right["verb"])
+    for review in dicts(facts.get("rights")):
+        if not review.get("allowed") and review.get("namespace") not in coming:
+            place = f" in {review['namespace']}" if review.get("namespace") else ""
+            name = review["resource"] + (f".{review['group']}" if review.get("group") else "") + (f" {review['name']}" if review.get("name") else "")
+            lacking.setdefault(name + place, []).append(review["verb"])
     for name, verbs in lacking.items():
         how = "Have them granted, or use an account that has them."
         if needs["scope"] == "cluster" and " in " not in name:
-            how += " With rights to one namespace only, write 'llm_d_scope: namespace' and have an administrator run playbooks/prerequisites.yml once."
+            how += " With permissions for one namespace only, write 'llm_d_scope: namespace' and have an administrator run playbooks/prerequisites.yml once."
         yield PreflightFinding(
             "rights/lacking", f"The account {text(facts.get('user')) or 'used'} may not {', '.join(verbs)} {name}.", "denied", "allowed", how
         )
 
 
 def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Namespaces that we may not create are there, and none of them is going."""
+    """Namespaces that we do not create exist, and none of them is being deleted."""
     there = mapping(facts.get("namespaces"))
     for name in dict.fromkeys([*needs["namespaces"], *needs["made"]]):
         found = there.get(name, "unread")
@@ -124,7 +123,7 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def secrets(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Every Secret that pods name is there, with its key. Its contents are not read."""
+    """Every Secret that pods refer to exists and has its key. Values are not read."""
     there = mapping(facts.get("secrets"))
     for wanted in needs["secrets"]:
         name = f"{wanted['namespace']}/{wanted['name']}"
@@ -144,7 +143,7 @@ def secrets(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Helm, libraries, charts and registry, as far as this host can tell."""
+    """Helm, Python libraries, charts, registries and proxies of the control host."""
     host, minimum = mapping(facts.get("host")), needs["minimum"]
     if needs["charts"]:
         version = host.get("helm")
@@ -177,7 +176,7 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
     for name, why in sorted(mapping(host.get("silent_sources")).items()):
         yield PreflightFinding(
             "host/source",
-            f"{name}, from where charts or definitions are to come that the cluster lacks, does not answer here.",
+            f"{name}, the source of charts or CRDs that the cluster lacks, does not answer here.",
             why,
             "an answer",
             "Check proxies, or name mirrors in llm_d_charts and llm_d_crd_sources: playbooks/list_images.yml prints what to mirror.",
@@ -196,15 +195,14 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def exempt(server: str, no_proxy: str) -> bool:
-    """Whether NO_PROXY names a host."""
+    """Whether NO_PROXY exempts a host."""
     names = [entry.strip().lstrip(".") for entry in no_proxy.split(",") if entry.strip()]
     return any(entry == "*" or server == entry or server.endswith("." + entry) for entry in names)
 
 
-def proxy_of(environment: t.Mapping[str, str] | None = None) -> str | None:
-    """The proxy that HTTPS requests would take; of this process, where no environment is given."""
-    environment = os.environ if environment is None else environment
+def proxy_of(environment: t.Mapping[str, str]) -> str | None:
+    """The proxy for HTTPS requests in these environment variables."""
     return environment.get("HTTPS_PROXY") or environment.get("https_proxy") or None
 
 
-CHECKS = (platform, kubernetes, openshift, rights, namespaces, secrets, control_host)
+CHECKS = (platform, kubernetes, openshift, permissions, namespaces, secrets, control_host)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who else uses a GPU operator and Node Feature Discovery, and whether they are ours to remove. Pure."""
+"""Other users of a GPU operator and of Node Feature Discovery, and whether both are ours to remove. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LEAVE = "Write 'install: false' under llm_d_gpus, so that the operator stays as
 
 
 @dataclasses.dataclass
-class Asked:
-    """What is about to go. namespaces: the operators' own; resources: beginnings of names; features: whether Node Feature Discovery goes too."""
+class OperatorRemoval:
+    """What is to be removed. namespaces: those of the operators; resources: prefixes of resource names; features: Node Feature Discovery too."""
 
     labels: Facts
     own_namespace: str
@@ -32,8 +32,8 @@ class Asked:
 
 
 @dataclasses.dataclass
-class Seen:
-    """What was found, objects each with their kind. named: what the plan names and is there; release: whether Helm has it; features: what NFD reads."""
+class OperatorUse:
+    """What the cluster has, objects with their kind. named: objects of the plan; release: whether Helm has it; features: objects that NFD reads."""
 
     named: c.Sequence[Facts]
     release: bool
@@ -42,16 +42,16 @@ class Seen:
     pods: c.Sequence[Facts]
 
 
-def judge(seen: Seen, asked: Asked) -> list[PreflightFinding]:
-    """Everything for whose sake nothing may be removed; empty where what would go is ours and nobody else's need."""
+def judge(seen: OperatorUse, asked: OperatorRemoval) -> list[PreflightFinding]:
+    """Reasons not to remove the operator; empty where it is ours and nobody else uses it."""
     found = [*_foreign(seen, asked), *_subscriptions(seen, asked)]
     if any(has_labels(item, asked.labels) for item in seen.named):
         found += [*_pods(seen, asked), *_features(seen, asked)]
     return found
 
 
-def _foreign(seen: Seen, asked: Asked) -> c.Iterator[PreflightFinding]:
-    """What bears the names that we give, and was made by someone else: an operator that we have adopted. A namespace alone is no operator."""
+def _foreign(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+    """Objects with our names and without our labels: an operator that we have adopted. A namespace alone is no operator."""
     others = [item for item in seen.named if item.get("kind") != "Namespace" and not has_labels(item, asked.labels)]
     if others:
         names = in_short([whose(item) for item in others])
@@ -64,8 +64,8 @@ def _foreign(seen: Seen, asked: Asked) -> c.Iterator[PreflightFinding]:
         yield PreflightFinding("gpu_operator/release", what, f"{place}/{name}", f"our labels on {place}", how)
 
 
-def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[PreflightFinding]:
-    """Others who have asked OLM for the same operators, or for another beside ours: with the namespace it would go."""
+def _subscriptions(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+    """Subscriptions of others for the same operators, or for other operators in the namespaces that would be deleted."""
     packages = {text(dig(item, "spec", "name")) for item in seen.named if item.get("kind") == "Subscription"}
     named = [_place(item) for item in seen.named]
     others = [
@@ -78,28 +78,28 @@ def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[PreflightFinding]:
     if others:
         yield PreflightFinding(
             "gpu_operator/subscription",
-            "Others have subscribed to the same operators, or have one of their own beside ours.",
+            "Others have subscribed to the same operators, or for other operators in the same namespaces.",
             in_short([whose(item) for item in others]),
             "no Subscription but ours",
             f"Have them removed or moved. {_LEAVE}, where they need it.",
         )
 
 
-def _pods(seen: Seen, asked: Asked) -> c.Iterator[PreflightFinding]:
-    """Pods of others that hold what the operator brings."""
+def _pods(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+    """Pods of others that use the accelerators of the operator."""
     users = [f"{whose(pod)} ({', '.join(held)})" for pod in _of_others(seen, asked) if (held := _held(pod, asked.resources))]
     if users:
         yield PreflightFinding(
             "gpu_operator/in_use",
-            "Pods of others use the accelerators that the operator brings.",
+            "Pods of others use the accelerators that the operator provides.",
             in_short(users),
             "none",
             f"Remove them. {_LEAVE}, where they need it.",
         )
 
 
-def _features(seen: Seen, asked: Asked) -> c.Iterator[PreflightFinding]:
-    """Whatever of others needs the labels that Node Feature Discovery gives to nodes."""
+def _features(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+    """Objects and pods of others that need the node labels of Node Feature Discovery."""
     if not asked.features:
         return
     users = [whose(item) for item in seen.features if not has_labels(item, asked.labels) and not dig(item, "metadata", "ownerReferences")]
@@ -107,15 +107,15 @@ def _features(seen: Seen, asked: Asked) -> c.Iterator[PreflightFinding]:
     if users:
         yield PreflightFinding(
             "nfd/in_use",
-            "Others need the labels that Node Feature Discovery gives to nodes.",
+            "Others need the node labels of Node Feature Discovery.",
             in_short(users),
             "none",
             "Remove them, or write 'node_feature_discovery: false' under llm_d_gpus, so that it stays as it is.",
         )
 
 
-def _of_others(seen: Seen, asked: Asked) -> list[Facts]:
-    """Pods that live, and are neither ours nor the operators' own."""
+def _of_others(seen: OperatorUse, asked: OperatorRemoval) -> list[Facts]:
+    """Running pods that belong neither to us nor to the operators."""
     found = []
     for pod in seen.pods:
         place = dig(pod, "metadata", "namespace")
@@ -127,14 +127,14 @@ def _of_others(seen: Seen, asked: Asked) -> list[Facts]:
 
 
 def _held(pod: Facts, resources: c.Sequence[str]) -> list[str]:
-    """Accelerators that a pod asks for."""
+    """Accelerators that a pod requests."""
     parts = [*dicts(dig(pod, "spec", "containers")), *dicts(dig(pod, "spec", "initContainers"))]
     names = {name for part in parts for kind in ("requests", "limits") for name in mapping(dig(part, "resources", kind))}
     return sorted(name for name in names if name.startswith(tuple(resources)))
 
 
 def _feature(pod: Facts) -> str:
-    """The label of Node Feature Discovery by which a pod has to be placed; empty for none."""
+    """The first label of Node Feature Discovery that a pod requires of its node; empty for none."""
     terms = dicts(dig(pod, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"))
     keys = [*mapping(dig(pod, "spec", "nodeSelector")), *(text(match.get("key")) for term in terms for match in dicts(term.get("matchExpressions")))]
     return next((key for key in keys if key.startswith(FEATURE)), "")

@@ -11,8 +11,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.platform import amount, detect, tolerated
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.cluster import exempt
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight.report import judge, report
-from ansible_collections.llm_d.inference.plugins.module_utils.preflight.summary import summary
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.report import judge, report, summary
 
 Facts = dict[str, t.Any]
 CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway")}
@@ -532,7 +531,7 @@ def test_what_is_missing_says_what_found_needed_and_how() -> None:
     openshift_file = {**SPANNING, **OPENSHIFT_FILE}
     seen = openshift("4.21.3", V1, nodes=[NODE])
     found = judge({**copy.deepcopy(HEALTHY), **seen}, plan({**FILE, **openshift_file})["preflight"])
-    assert [finding.id for finding in found] == ["leader_worker_set/missing"] and "from the catalogue" in found[0].how
+    assert [finding.id for finding in found] == ["leader_worker_set/missing"] and "from OperatorHub" in found[0].how
 
 
 def test_each_part_of_a_group_needs_room_on_a_node() -> None:
