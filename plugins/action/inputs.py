@@ -12,8 +12,8 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.plan.build import Mistakes, explain, in_order, plan
 from ..module_utils.plan.build import problems as problems_of
-from ..plugin_utils.run_files import remove_orphans
 from ..plugin_utils.planning import read
+from ..plugin_utils.run_files import remove_orphans
 
 
 class ActionModule(ActionBase):
@@ -24,12 +24,12 @@ class ActionModule(ActionBase):
     _VALID_ARGS = frozenset()
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Connects to nothing and changes nothing, but that temporary files of runs that were killed go."""
+        """Check the variables; connects to nothing, and removes temporary files of killed runs."""
         result = super().run(tmp, task_vars)
         remove_orphans()
         user, untemplated = read(task_vars or {}, self._templar.template)
         failed = {problem.path for problem in untemplated}
-        # What could not be worked out is absent from `user`; do not call it missing as well.
+        # A value whose template fails is None in `user`: it is not reported as missing as well.
         found = in_order(untemplated + [problem for problem in problems_of(user) if problem.path not in failed])
         if found:
             result.update(failed=True, msg=explain(found), problems=[dataclasses.asdict(problem) for problem in found])
@@ -41,7 +41,7 @@ class ActionModule(ActionBase):
 def _summary(user: dict[str, t.Any]) -> dict[str, t.Any]:
     try:
         planned = plan(user)
-    except Mistakes as mistakes:  # cannot be, since there are no problems; an honest failure if it is
+    except Mistakes as mistakes:  # not expected: there are no problems
         return {"failed": True, "msg": str(mistakes)}
     return {
         "services": [service["name"] for service in planned["services"]],

@@ -11,7 +11,7 @@ author:
 short_description: Derive the whole deployment from a dictionary of llm_d_* variables
 version_added: 0.1.0
 description:
-  - Takes a dictionary of C(llm_d_*) variables, refuses mistakes, and returns one dictionary with every name, label, port,
+  - Takes a dictionary of C(llm_d_*) variables, rejects mistakes, and returns one dictionary with every name, label, port,
     image and flag of the deployment.
 options:
   _input:
