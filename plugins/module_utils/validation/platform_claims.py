@@ -54,7 +54,7 @@ def judge(facts: Facts, needs: Facts, seconds: float) -> Judged:
         skipped.append({"id": "platform/rights", "why": f"the account {facts.get('user') or 'used'} only looks: it may write nothing of this plan"})
     else:
         well = f"the account {facts.get('user') or 'used'} has the {len(rights)} rights that this file needs"
-        found.append(_claim("platform/rights", list(cluster.rights(facts, needs, platform)), well, seconds))
+        found.append(_claim("platform/rights", list(cluster.permissions(facts, needs, platform)), well, seconds))
     return found, skipped
 
 

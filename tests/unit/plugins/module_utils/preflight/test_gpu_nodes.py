@@ -105,7 +105,7 @@ def device_config(plugin=(2, 2), driver=(2, 2), seen=3, error=None, ready=True, 
     """As release 1.5 writes it: what is nought is left out, and Ready is set once the DeviceConfig has been read."""
 
     def numbers(pair):
-        return {key: value for key, value in zip(("desiredNumber", "availableNumber"), pair) if value}
+        return {key: value for key, value in zip(("desiredNumber", "availableNumber"), pair, strict=True) if value}
 
     conditions = [{"type": "Ready", "status": "True" if ready else "False", "reason": "OperatorReady", "message": ""}]
     conditions += [{"type": "Error", "status": "True", "reason": error, "message": "no nodes found matching selector"}] if error else []
