@@ -106,7 +106,7 @@ problems:
   returned: always
   type: list
   elements: str
-  sample: ["node gpu-1: no pod of DCGM's exporter runs on it; look at its DaemonSet"]
+  sample: ["node gpu-1: no pod of DCGM's exporter runs on it; check its DaemonSet"]
 """
 
 import time
@@ -173,7 +173,7 @@ def missing_metrics(cluster: Cluster, metrics: dict) -> list[str]:
         for node in cluster.get("/api/v1/nodes", {"labelSelector": pool["selector"]}).get("items") or []:
             name = node["metadata"]["name"]
             if name not in there:
-                found.append(f"node {name}: no pod of DCGM's exporter runs on it; look at its DaemonSet")
+                found.append(f"node {name}: no pod of DCGM's exporter runs on it; check its DaemonSet")
                 continue
             pod = there[name]
             path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}:{port(pod)}/proxy/metrics"

@@ -89,7 +89,7 @@ problems:
   returned: always
   type: list
   elements: str
-  sample: ["pool a100: node gpu-1: allocatable nvidia.com/gpu is 1, not 8; look at the pods of the device plugin on it, and at gpus_per_node"]
+  sample: ["pool a100: node gpu-1: allocatable nvidia.com/gpu is 1, not 8; check the pods of the device plugin on it, and gpus_per_node"]
 """
 
 import time

@@ -10,7 +10,7 @@ import typing as t
 from ..releases.lines import LEADER_WORKER_SET
 from ..schema.fields import Problem
 from .pod_spec import image
-from .validate_gateway import parts
+from .validate_gateway import version_parts
 
 Facts = dict[str, t.Any]
 BLOCK = "llm_d_leader_worker_set"
@@ -65,7 +65,7 @@ def controllers_to_prune(user: Facts, planned: Facts | None) -> list[Facts]:
 def leader_worker_problems(user: Facts, services: t.Sequence[Facts]) -> list[Problem]:
     """A version that is too old, and a missing chart."""
     version, found = user[BLOCK]["version"], []
-    if version and parts(version) < parts(LEADER_WORKER_SET["minimum"]):
+    if version and version_parts(version) < version_parts(LEADER_WORKER_SET["minimum"]):
         fix = f"Write {LEADER_WORKER_SET['minimum']} or newer."
         found.append(Problem(f"{BLOCK}.version", version, "does not say which generation of an object it has seen, so that nobody can wait for it.", fix))
     planned = leader_worker_set(user, services, {})

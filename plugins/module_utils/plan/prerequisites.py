@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..releases.gateways import GATEWAY_API
+from ..releases.gateways import GATEWAY_API, PLATFORMS
 from .cleanup import own_namespaces
 from .leader_workers import controllers_to_prune, trial_permissions
-from .validate_gateway import platform_owns
 
 Facts = dict[str, t.Any]
 
@@ -63,3 +62,8 @@ def _permissions(crds: list[Facts]) -> list[Facts]:
     verbs = ("get", "patch", "create") if any(bundle["sources"] for bundle in crds) else ("get",) if crds else ()
     found: list[Facts] = [{"verb": verb, "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions"} for verb in verbs]
     return found + [{"verb": verb, "resource": "namespaces"} for verb in ("list", "create", "delete")]
+
+
+def platform_owns(user: Facts, bundle: str) -> bool:
+    """Whether the platform owns this bundle of CRDs, so that we must not apply it."""
+    return bundle in PLATFORMS[user["llm_d_platform"]]["owns"]

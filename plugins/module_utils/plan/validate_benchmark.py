@@ -30,9 +30,7 @@ def benchmark_problems(wanted: dict[str, t.Any], services: t.Sequence[str]) -> l
             )
         )
     if wanted["quick"] and (wanted["slo"] or wanted["baseline"]):
-        found.append(
-            Problem(f"{_PATH}.quick", True, "sends no load, so that objectives and baseline would not be looked at.", "Take it out, or take those out.")
-        )
+        found.append(Problem(f"{_PATH}.quick", True, "sends no load, so that objectives and baseline would not be checked.", "Take it out, or take those out."))
     return found + _objectives(wanted)
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..releases.gateways import PLATFORMS
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem
 from .charts import charts, provider_facts
-from .gateway import connection, failure_modes, proxy_service, version
+from .gateway import connection, proxy_service, version
 
 Facts = dict[str, t.Any]
 BLOCK = "llm_d_gateway"
@@ -47,7 +46,7 @@ def _meet(one: str, other: str) -> bool:
     return any(wide.startswith("*.") and name.removeprefix("*").endswith(wide[1:]) for wide, name in ((one, other), (other, one)))
 
 
-def parts(text: str) -> tuple[int, ...]:
+def version_parts(text: str) -> tuple[int, ...]:
     """A version as numbers, without what follows a '-' or '+': 1.28.6 is less than 1.29.0."""
     return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[-+]", text.lstrip("v"))[0]))
 
@@ -83,20 +82,20 @@ def _versions(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]
     path = f"{BLOCK}.version"
     if settings["version"] and not facts["version"]:
         yield Problem(path, settings["version"], f"provider {settings['provider']} has no version of its own.", "Take it out.")
-    elif found and facts["minimum"] and parts(found) < parts(facts["minimum"]):
+    elif found and facts["minimum"] and version_parts(found) < version_parts(facts["minimum"]):
         needed = facts["minimum"]
         yield Problem(path, found, f"{settings['provider']} {found} is too old for InferencePools of several models.", f"Write {needed} or newer.")
     if settings["provider"] == "kgateway" and found:
         envoy = settings["class_name"] == "kgateway"
-        if parts(found)[:2] >= (2, 3):
+        if version_parts(found)[:2] >= (2, 3):
             yield Problem(
                 path, found, "kgateway has no inference extension from 2.3 on.", "Write 'provider: agentgateway', whose class and routes are the same."
             )
-        elif parts(found) == (2, 2, 0):
+        elif version_parts(found) == (2, 2, 0):
             yield Problem(path, found, "kgateway 2.2.0 breaks inference routing.", "Write 2.2.1.")
-        elif envoy and parts(found) >= (2, 2):
+        elif envoy and version_parts(found) >= (2, 2):
             yield Problem(path, found, "kgateway's Envoy class serves InferencePools only up to 2.1.", "Write 2.1.2, or take out class_name.")
-        elif not envoy and parts(found) < (2, 2):
+        elif not envoy and version_parts(found) < (2, 2):
             yield Problem(path, found, "the agentgateway class of kgateway is of use only from 2.2.1 on.", "Write 2.2.1, or 'class_name: kgateway'.")
 
 
@@ -143,8 +142,8 @@ def _pool(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
         yield Problem(
             f"{BLOCK}.pool_version", settings["pool_version"], f"provider {settings['provider']} does not read such pools.", "Take it out, v1 is what it reads."
         )
-    elif settings["pool_version"] == "v1alpha2" and parts(RELEASES[user["llm_d_release"]]["crds_version"])[:2] > _LAST_OLD_POOL:
-        lines = ", ".join(name for name, line in RELEASES.items() if parts(line["crds_version"])[:2] <= _LAST_OLD_POOL)
+    elif settings["pool_version"] == "v1alpha2" and version_parts(RELEASES[user["llm_d_release"]]["crds_version"])[:2] > _LAST_OLD_POOL:
+        lines = ", ".join(name for name, line in RELEASES.items() if version_parts(line["crds_version"])[:2] <= _LAST_OLD_POOL)
         yield Problem(
             "llm_d_release",
             user["llm_d_release"],
@@ -244,11 +243,3 @@ def _images(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
             "is missing: the proxy that this controller starts would not come from llm_d_image_registry, and its version is not known here.",
             f"Write {prefix}/agentgateway:tag with the version that your kgateway starts, or 'class_name: kgateway' under llm_d_gateway.",
         )
-
-
-def platform_owns(user: Facts, bundle: str) -> bool:
-    """Whether the platform owns this bundle of CRDs, so that we must not apply it."""
-    return bundle in PLATFORMS[user["llm_d_platform"]]["owns"]
-
-
-__all__ = ["failure_modes", "gateway_problems", "parts", "platform_owns"]

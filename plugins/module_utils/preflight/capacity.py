@@ -23,58 +23,65 @@ def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
         return
     taken: dict[tuple[str, str], int] = {}
     for wanted in needs["accelerators"]:
-        resource = wanted["resource"]
-        nodes = free_accelerators(facts, resource)
-        mine = _own(facts, needs, resource)
+        nodes = free_accelerators(facts, wanted["resource"])
         if not nodes and needs["installs"]["accelerators"]:
             continue  # the operator that we install adds the resource
-        if not nodes:
-            yield PreflightFinding(
-                "accelerators/none",
-                f"No node has {resource}, which {wanted['service']} needs.",
-                "none",
-                f"{wanted['replicas'] * wanted['per_replica']}",
-                "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator.",
-            )
-            continue
         suited = [node for node in nodes if wanted["labels"].items() <= node["labels"].items()]
-        if not suited:
-            products = sorted({str(node["labels"].get(key, "no label")) for node in nodes for key in wanted["labels"]})
-            yield PreflightFinding(
-                "accelerators/product",
-                f"No node with {resource} suits {wanted['service']}.",
-                ", ".join(products),
-                ", ".join(f"{key}={value}" for key, value in wanted["labels"].items()),
-                "Correct accelerator.product or node_selector.",
-            )
-            continue
         usable = [node for node in suited if not node["cordoned"] and all(tolerated(taint, wanted["tolerations"]) for taint in node["taints"])]
         if not usable:
-            taints = sorted({f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}" for node in suited for taint in node["taints"]})
-            yield PreflightFinding(
-                "accelerators/tainted",
-                f"The nodes for {wanted['service']} are tainted or cordoned.",
-                ", ".join(taints) or "cordoned",
-                "a toleration",
-                "Write tolerations for the model service, or uncordon the nodes.",
-            )
+            yield _no_usable_node(wanted, nodes, suited)
             continue
-        room = 0
-        for node in usable:
-            key = (node["node"], resource)
-            fits = max(0, node["free"] + mine.get(node["node"], 0) - taken.get(key, 0)) // wanted["per_replica"]
-            use = min(fits, wanted["replicas"] - room)
-            taken[key] = taken.get(key, 0) + use * wanted["per_replica"]
-            room += use
+        room = _place(wanted, usable, _own(facts, needs, wanted["resource"]), taken)
         if room < wanted["replicas"]:
             free = ", ".join(f"{node['node']} {node['free']} of {node['allocatable']}" for node in usable)
             yield PreflightFinding(
                 "accelerators/taken",
                 f"There is room for {room} of {wanted['replicas']} {_pods(wanted)} of {wanted['service']}.",
                 f"free: {free}",
-                f"{wanted['per_replica']} of {resource} on one node, {wanted['replicas']} times",
+                f"{wanted['per_replica']} of {wanted['resource']} on one node, {wanted['replicas']} times",
                 "Lower replicas, free accelerators, or add nodes.",
             )
+
+
+def _no_usable_node(wanted: Facts, nodes: list[Facts], suited: list[Facts]) -> PreflightFinding:
+    """Why no node can run the pods. nodes: those with the resource; suited: those with the labels too."""
+    if not nodes:
+        return PreflightFinding(
+            "accelerators/none",
+            f"No node has {wanted['resource']}, which {wanted['service']} needs.",
+            "none",
+            f"{wanted['replicas'] * wanted['per_replica']}",
+            "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator.",
+        )
+    if not suited:
+        products = sorted({str(node["labels"].get(key, "no label")) for node in nodes for key in wanted["labels"]})
+        return PreflightFinding(
+            "accelerators/product",
+            f"No node with {wanted['resource']} suits {wanted['service']}.",
+            ", ".join(products),
+            ", ".join(f"{key}={value}" for key, value in wanted["labels"].items()),
+            "Correct accelerator.product or node_selector.",
+        )
+    taints = sorted({f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}" for node in suited for taint in node["taints"]})
+    return PreflightFinding(
+        "accelerators/tainted",
+        f"The nodes for {wanted['service']} are tainted or cordoned.",
+        ", ".join(taints) or "cordoned",
+        "a toleration",
+        "Write tolerations for the model service, or uncordon the nodes.",
+    )
+
+
+def _place(wanted: Facts, nodes: list[Facts], own: dict[str, int], taken: dict[tuple[str, str], int]) -> int:
+    """The number of pods that fit on the nodes. Adds what they use to `taken`: {(node, resource): accelerators}."""
+    room = 0
+    for node in nodes:
+        key = (node["node"], wanted["resource"])
+        fits = max(0, node["free"] + own.get(node["node"], 0) - taken.get(key, 0)) // wanted["per_replica"]
+        use = min(fits, wanted["replicas"] - room)
+        taken[key] = taken.get(key, 0) + use * wanted["per_replica"]
+        room += use
+    return int(room)
 
 
 def _pods(wanted: Facts) -> str:

@@ -32,7 +32,7 @@ def verdict(pod: Facts, test: Facts) -> str:
         ended = next((mapping(dig(each, "state", "terminated")) for each in dicts(status.get("containerStatuses"))), {})
         why = " ".join(str(each) for each in (status.get("reason"), status.get("message"), ended.get("reason"), ended.get("message")) if each)
         code = f" (exit code {ended['exitCode']})" if "exitCode" in ended else ""
-        return f"{what} failed{code}: {why or 'no reason given'}; look at driver and device plugin of the node {text(dig(pod, 'spec', 'nodeName'))}"
+        return f"{what} failed{code}: {why or 'no reason given'}; check driver and device plugin of the node {text(dig(pod, 'spec', 'nodeName'))}"
     scheduled = condition(status, "PodScheduled")
     if scheduled.get("status") == "False":
         return f"{what} finds no node: {text(scheduled.get('message'))}; check the pool's labels and taints"
@@ -53,5 +53,5 @@ def missing_series(node: str, page: str, cut: bool) -> str:
     if cut and OF_SLICES not in names:
         return f"node {node}: DCGM's exporter has no {OF_SLICES}, the only measure of slices; give it a list of counters with that"
     if not any(name.startswith(OF_ANY) for name in names):
-        return f"node {node}: DCGM's exporter answers without any {OF_ANY}* series; look at its log"
+        return f"node {node}: DCGM's exporter answers without any {OF_ANY}* series; check its log"
     return ""

@@ -46,7 +46,7 @@ def _of_node(pool: Facts, node: Facts) -> t.Iterator[str]:
     for wanted in pool["expected"]:
         found = int(amount(there.get(wanted["resource"], 0)))
         if wanted["count"] is None and found == 0:
-            yield f"node {name}: allocatable has no {wanted['resource']}; look at the pods of the device plugin on it"
+            yield f"node {name}: allocatable has no {wanted['resource']}; check the pods of the device plugin on it"
         elif wanted["count"] is not None and found != wanted["count"]:
-            how = "look at the pods of the device plugin on it, and at gpus_per_node"
+            how = "check the pods of the device plugin on it, and gpus_per_node"
             yield f"node {name}: allocatable {wanted['resource']} is {found}, not {wanted['count']}; {how}"

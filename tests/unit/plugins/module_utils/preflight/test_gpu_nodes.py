@@ -262,7 +262,7 @@ def ended(**terminated):
     ("status", "words"),
     [
         ({"phase": "Succeeded"}, ""),
-        (ended(exitCode=1, reason="Error", message="no CUDA-capable device"), "failed (exit code 1): Error no CUDA-capable device; look at driver"),
+        (ended(exitCode=1, reason="Error", message="no CUDA-capable device"), "failed (exit code 1): Error no CUDA-capable device; check driver"),
         ({"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "request for 2 devices"}, "failed: UnexpectedAdmissionError request for 2"),
         ({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes"}]}, "finds no node: 0/4 nodes; check the pool"),
         ({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}, "(Pending, ImagePullBackOff); check that nodes"),
