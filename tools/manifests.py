@@ -13,7 +13,7 @@ import yaml
 
 from plugins.module_utils.k8s.apply_results import hide_secret_values
 from plugins.module_utils.plan.build import plan, secret_definitions
-from plugins.plugin_utils.definitions import render
+from plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,7 +14,7 @@ from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F40
 
 from ..module_utils.common.objects import Facts
 from ..module_utils.common.text import one_line
-from ..module_utils.k8s.apply_results import FIELDS_TAKEN, Change, batches, changes, check_definitions, is_secret, split_foreign
+from ..module_utils.k8s.apply_results import FIELDS_TAKEN, Change, changes, check_definitions, is_secret, split_foreign
 from ..module_utils.k8s.errors import explain
 from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
 from ..module_utils.k8s.readiness.judge import waitable
@@ -166,6 +166,16 @@ class ActionModule(InProcess):
             result["failed"] = True
             result["msg"] = "\n".join(lines + [f"- {change.title}: {change.problem}" for change in refused])
         return result
+
+
+def batches(definitions: list[Facts]) -> list[list[Facts]]:
+    """The definitions in calls: one, or up to three with Secrets, which are applied apart from the rest, and after their namespaces."""
+    secrets = [item for item in definitions if is_secret(item)]
+    if not secrets:
+        return [definitions] if definitions else []
+    first = [item for item in definitions if item.get("kind") in ("Namespace", "CustomResourceDefinition")]
+    rest = [item for item in definitions if item not in first and not is_secret(item)]
+    return [part for part in (first, secrets, rest) if part]
 
 
 def _entry(change: Change) -> Facts:

@@ -12,8 +12,8 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.plan.build import Mistakes, explain, in_order, plan
 from ..module_utils.plan.build import problems as problems_of
+from ..plugin_utils.planning import read
 from ..plugin_utils.run_files import remove_orphans
-from ..plugin_utils.user_file import read
 
 
 class ActionModule(ActionBase):

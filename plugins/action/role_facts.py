@@ -14,8 +14,7 @@ from jinja2 import TemplateError
 
 from ..filter.benchmark_runs import benchmark_runs
 from ..filter.validation_targets import validation_targets
-from ..plugin_utils.definitions import render
-from ..plugin_utils.user_file import plain, planned
+from ..plugin_utils.planning import plain, planned, render
 
 Facts = dict[str, t.Any]
 DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {"runs": benchmark_runs, "targets": validation_targets}

@@ -11,7 +11,7 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.plan.build import Mistakes, explain, secret_definitions
 from ..module_utils.schema.fields import Problem
-from ..plugin_utils.user_file import read
+from ..plugin_utils.planning import read
 from .cluster_objects import OPTIONS
 from .cluster_objects import ActionModule as ClusterObjects
 

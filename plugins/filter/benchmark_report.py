@@ -66,7 +66,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.validation import benchmark_runs
-from ..plugin_utils.user_file import plain
+from ..plugin_utils.planning import plain
 
 
 def benchmark_report(results: t.Any, wholes: t.Any = None, about: t.Any = None) -> dict[str, t.Any]:

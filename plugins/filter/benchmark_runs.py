@@ -42,7 +42,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.validation import benchmark_runs as benchmark
-from ..plugin_utils.user_file import plain
+from ..plugin_utils.planning import plain
 
 
 def benchmark_runs(plan: t.Any, seconds: float | None = None) -> list[dict[str, t.Any]]:

@@ -68,7 +68,7 @@ from ansible.errors import AnsibleFilterError
 
 from ..module_utils.benchmark import comparison as comparisons
 from ..module_utils.benchmark import comparison_page
-from ..plugin_utils.user_file import plain
+from ..plugin_utils.planning import plain
 
 
 def comparison(runs: t.Any, about: t.Any = None) -> dict[str, t.Any]:

@@ -8,11 +8,11 @@ DOCUMENTATION = r"""
 name: needed_images
 author:
   - llm_d.inference contributors (@llm-d)
-short_description: Everything that a deployment fetches
+short_description: Everything that a deployment downloads
 version_added: 0.1.0
 description:
-  - Takes the plan and lists images, charts and definitions (CRDs), for mirrors and air gaps.
-  - Images that a chart brings by itself and that have no value here, such as those of a GPU operator, are not among them.
+  - Takes the plan and lists images, charts and CRDs, for mirrors and air-gapped clusters.
+  - Images that a chart names itself, without a value for them, are not included.
 options:
   _input:
     description: The plan, from P(llm_d.inference.plan#lookup).
@@ -41,11 +41,11 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.plan.images import needed
-from ..plugin_utils.user_file import plain
+from ..plugin_utils.planning import plain
 
 
 def needed_images(plan: t.Any) -> dict[str, t.Any]:
-    """What a plan fetches."""
+    """Images, charts and CRDs of a plan."""
     if not isinstance(plan, dict) or "services" not in plan:
         raise AnsibleFilterError("needed_images takes a plan")
     return needed(plain(plan))

@@ -8,11 +8,11 @@ DOCUMENTATION = r"""
 name: needed_roles
 author:
   - llm_d.inference contributors (@llm-d)
-short_description: The least rights with which a deployment works
+short_description: The smallest set of permissions for a deployment
 version_added: 0.1.0
 description:
-  - Takes the plan and returns the Roles that an account needs for it, one for each namespace, and a ClusterRole for what is of no namespace.
-  - With C(llm_d_scope=namespace) there are Roles only. What a Helm chart writes is not among the rights.
+  - Takes the plan and returns the Roles that an account needs for it, one for each namespace, and a ClusterRole for cluster-wide permissions.
+  - With C(llm_d_scope=namespace) there are Roles only. What a Helm chart grants in its own Roles is not included.
 options:
   _input:
     description: The plan, from P(llm_d.inference.plan#lookup).
@@ -28,7 +28,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: Definitions of the roles.
+  description: The Roles.
   type: list
   elements: dict
   sample:
@@ -43,15 +43,15 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.plan.deployer_roles import roles
-from ..plugin_utils.user_file import plain
+from ..module_utils.plan.rbac import deployer_roles
+from ..plugin_utils.planning import plain
 
 
 def needed_roles(plan: t.Any) -> list[dict[str, t.Any]]:
-    """Roles for a plan."""
+    """The Roles that an account needs for a plan."""
     if not isinstance(plan, dict) or "preflight" not in plan:
         raise AnsibleFilterError("needed_roles takes a plan")
-    return roles(plain(plan)["preflight"]["rights"])
+    return deployer_roles(plain(plan)["preflight"]["rights"])
 
 
 class FilterModule:

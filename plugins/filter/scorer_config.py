@@ -104,7 +104,7 @@ from ansible.errors import AnsibleFilterError
 
 from ..module_utils.epp.config.build import build
 from ..module_utils.epp.explain.answer import answer, refusal
-from ..plugin_utils.user_file import plain
+from ..plugin_utils.planning import plain
 
 
 def scorer_config(

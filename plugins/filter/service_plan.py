@@ -11,7 +11,7 @@ author:
 short_description: Derive the whole deployment from a dictionary of llm_d_* variables
 version_added: 0.1.0
 description:
-  - Takes a dictionary of C(llm_d_*) variables, refuses mistakes, and returns one dictionary with every name, label, port,
+  - Takes a dictionary of C(llm_d_*) variables, rejects mistakes, and returns one dictionary with every name, label, port,
     image and flag of the deployment.
 options:
   _input:
@@ -45,7 +45,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.plan.build import Mistakes, plan
-from ..plugin_utils.user_file import plain
+from ..plugin_utils.planning import plain
 
 
 def service_plan(variables: t.Any) -> dict[str, t.Any]:

@@ -42,7 +42,7 @@ from ansible.errors import AnsibleFilterError
 
 from ..module_utils.epp.expected_behavior import expected_behavior
 from ..module_utils.validation import verdict as verdicts
-from ..plugin_utils.user_file import plain
+from ..plugin_utils.planning import plain
 
 
 def validation_targets(plan: t.Any) -> dict[str, t.Any]:

@@ -57,7 +57,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.validation import verdict as verdicts
-from ..plugin_utils.user_file import plain
+from ..plugin_utils.planning import plain
 
 _ROOT = pathlib.Path(__file__).parents[2]
 

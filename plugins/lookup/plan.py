@@ -11,10 +11,10 @@ author:
 short_description: Derive the whole deployment from the llm_d_* variables
 version_added: 0.1.0
 description:
-  - Reads every variable of the host whose name begins with C(llm_d_), refuses mistakes, and returns one dictionary with
+  - Reads every variable of the host whose name begins with C(llm_d_), rejects mistakes, and returns one dictionary with
     every name, label, port, image and flag of the deployment.
-  - All roles of this collection read their facts from it, so that both sides of a setting come from the same place.
-  - Relative C(llm_d_artifacts_dir) and C(llm_d_kubeconfig) are taken from the folder in which the play was started.
+  - All roles of this collection read their facts from it, so that both sides of a setting have one source.
+  - Relative C(llm_d_artifacts_dir) and C(llm_d_kubeconfig) are relative to the working directory of C(ansible-playbook).
 options:
   _terms:
     description: Takes no terms.
@@ -45,12 +45,12 @@ import typing as t
 
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.user_file import planned
+from ..plugin_utils.planning import planned
 
 
 class LookupModule(LookupBase):
     """The plan of the host's llm_d_* variables."""
 
     def run(self, terms: list[t.Any], variables: dict[str, t.Any] | None = None, **kwargs: t.Any) -> list[t.Any]:
-        """Return the plan as the only element; raise with all problems of the user's file."""
+        """Return the plan as the only element; raise with every problem of the user's file."""
         return [planned(variables or {}, self._templar.template)]

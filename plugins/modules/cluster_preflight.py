@@ -6,18 +6,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_preflight
-short_description: Look whether a cluster can take a deployment
+short_description: Check whether a cluster meets the needs of a deployment
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Looks, in one process and without changing anything, at platform and versions, definitions, classes, controllers, rights, namespaces, quotas,
-    free accelerators, load balancers, secrets, and at what this host has of Helm, charts and libraries.
-  - Reports all findings at once, each with what it is, what was found, what is needed, and how to get there.
-  - Access reviews are asked of the API server, which keeps none of them. Of Secrets only the names of their keys are looked at.
+  - Checks, without changing anything, the platform and versions, CRDs, GatewayClasses, controllers, permissions, namespaces, quotas, free accelerators,
+    load balancers and Secrets, and Helm, charts and Python libraries of this host.
+  - Reports all findings at once, each with what is missing, what was found, what is needed, and what to do.
+  - Sends access reviews to the API server, which does not store them. Of Secrets only the names of their keys are kept.
 options:
   needs:
-    description: What is asked of the cluster, the part C(preflight) of the plan.
+    description: What the deployment needs, the part C(preflight) of the plan.
     type: dict
     required: true
 extends_documentation_fragment:
@@ -30,7 +30,7 @@ requirements:
 """
 
 EXAMPLES = r"""
-- name: Look before anything is touched
+- name: Check the cluster before anything is changed
   llm_d.inference.cluster_preflight:
     kubeconfig: ~/.kube/config
     needs: "{{ lookup('llm_d.inference.plan').preflight }}"
@@ -38,7 +38,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 findings:
-  description: What is missing or odd, errors first.
+  description: What is missing or unusual, errors first.
   returned: always
   type: list
   elements: dict
@@ -66,16 +66,16 @@ findings:
       description: What has to be there.
       type: str
     how:
-      description: How to get there.
+      description: What to do.
       type: str
 lines:
-  description: The findings as lines for people.
+  description: The findings as lines of text.
   returned: always
   type: list
   elements: str
   sample: ["error  kubernetes/version: Kubernetes is too old. Found: v1.28.4. Needed: 1.29 or newer. Upgrade the cluster: pods need native sidecars."]
 platform:
-  description: What the cluster is.
+  description: The platform.
   returned: always
   type: dict
   sample: {name: openshift, flavour: openshift, version: 4.21.3}
@@ -85,7 +85,7 @@ kubernetes:
   type: str
   sample: v1.34.4
 facts:
-  description: What was seen in short, without the objects themselves.
+  description: The facts in short, without objects.
   returned: always
   type: dict
   sample: {user: system:admin, nodes: 3, accelerators: {NVIDIA-L40S: 3 of 8}, groups: {inference.networking.k8s.io: [v1]},
@@ -112,14 +112,13 @@ from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.platform import detect
 from ..module_utils.preflight.cluster import exempt, proxy_of
 from ..module_utils.preflight.facts import collect
-from ..module_utils.preflight.report import judge, plain, report
-from ..module_utils.preflight.summary import summary
+from ..module_utils.preflight.report import judge, plain, report, summary
 
 REGISTRY_TIMEOUT = 2.0
 
 
 def host_facts(needs: dict[str, t.Any], server: str, facts: dict[str, t.Any]) -> dict[str, t.Any]:
-    """What this host has: helm, libraries, charts, registries, sources of what is not there yet, proxy."""
+    """Facts about this host: Helm, libraries, missing charts, registries and sources that do not answer, proxy."""
     name = urllib.parse.urlsplit(server).hostname or server
     silent = silent_sources([*wanted_sources(needs, facts), *(f"oci://{host}" for host in needs["registries"])])
     exceptions = os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""
@@ -127,18 +126,18 @@ def host_facts(needs: dict[str, t.Any], server: str, facts: dict[str, t.Any]) ->
     return {
         "helm": helm_version(needs.get("helm")) if needs["charts"] else None,
         "libraries": {library: version_of(library) for library in needs["minimum"]["libraries"]},
-        # a name without a slash is a chart of a repository that Helm knows
+        # a name without a slash is a chart of a repository that is configured in Helm
         "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", "."))) and not Path(ref).exists()],
         "silent_registries": {host: why for host, why in silent.items() if host in needs["registries"]},
         "silent_sources": {host: why for host, why in silent.items() if host not in needs["registries"]},
-        "proxy": proxy_of(),
+        "proxy": proxy_of(os.environ),
         "server_name": name,
         "proxy_exempt": exempt(name, exceptions),
     }
 
 
 def helm_version(path: str | None) -> str | None:
-    """The version of helm, None where there is none that works."""
+    """The version of Helm; None where there is no working command."""
     command = path or shutil.which("helm")
     if not command or not os.access(command, os.X_OK):
         return None
@@ -151,7 +150,7 @@ def helm_version(path: str | None) -> str | None:
 
 
 def version_of(library: str) -> str | None:
-    """The version of a Python library, None where it does not say."""
+    """The version of a Python library; None where it is missing or has no version."""
     try:
         return getattr(importlib.import_module(library), "__version__", None)
     except ImportError:
@@ -159,12 +158,12 @@ def version_of(library: str) -> str | None:
 
 
 def registry_problem(host: str) -> str | None:
-    """Why a registry does not answer; a request for credentials is an answer."""
+    """Why a registry does not answer; None where it does, if only with a request for credentials."""
     return silence(host, [f"{scheme}://{host}/v2/" for scheme in ("https", "http")])
 
 
 def silence(host: str, urls: list[str]) -> str | None:
-    """Why none of some URLs of a host answers; any status is an answer."""
+    """Why none of the URLs of a host answers; None where one does, with any status."""
     said = ""
     for url in urls:
         try:
@@ -178,7 +177,7 @@ def silence(host: str, urls: list[str]) -> str | None:
 
 
 def wanted_sources(needs: dict[str, t.Any], facts: dict[str, t.Any]) -> list[str]:
-    """References, by network, to charts and definitions that the cluster lacks; what is there already needs no source."""
+    """URLs of charts and CRDs that the cluster lacks."""
     lacking = [bundle for bundle in needs["definitions"] if "crds" in facts and bundle["probe"] not in facts["crds"]]
     charts = [chart for chart in needs["charts"] if lacks(facts, chart["brings"])]
     found = [source for bundle in lacking for source in bundle["sources"]] + [chart["ref"] for chart in charts if chart["ref"]]
@@ -186,7 +185,7 @@ def wanted_sources(needs: dict[str, t.Any], facts: dict[str, t.Any]) -> list[str
 
 
 def lacks(facts: dict[str, t.Any], part: str) -> bool:
-    """Whether the cluster lacks what a chart brings; what may not be read is taken to be there."""
+    """Whether the cluster lacks what a chart installs; False where that is not readable."""
     found = facts.get(part) or {}
     if part == "controllers":
         return None in found.values()
@@ -194,11 +193,11 @@ def lacks(facts: dict[str, t.Any], part: str) -> bool:
 
 
 def silent_sources(refs: list[str]) -> dict[str, str]:
-    """Hosts that do not answer, each with why. One request a host, all at once."""
+    """{host that does not answer: why}. One request for each host, in parallel."""
     hosts = {urllib.parse.urlsplit(ref).netloc: ref for ref in refs}
     with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
         said = pool.map(lambda entry: registry_problem(entry[0]) if entry[1].startswith("oci://") else silence(entry[0], [entry[1]]), hosts.items())
-    return {host: why for host, why in zip(hosts, said) if why}
+    return {host: why for host, why in zip(hosts, said, strict=True) if why}
 
 
 def main() -> None:

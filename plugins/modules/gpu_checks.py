@@ -6,18 +6,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gpu_checks
-short_description: Run a test pod on each pool of GPUs and look for their metrics
+short_description: Run a test pod on each pool of GPUs and check their metrics
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Creates one pod for each resource that a pool of nodes offers, waits until it has ended well, and deletes it, however that ended.
-  - A pool that has none of the resource free gets no pod, and is named under RV(untested).
+  - Creates one pod for each resource that a pool of nodes offers, waits until it has succeeded, and deletes it in any case.
+  - A pool without a free resource gets no pod and is listed in RV(untested).
   - Reads the page of DCGM's exporter on each node of the pools through the API server.
-  - Changes nothing that stays.
+  - Leaves nothing behind.
 options:
   tests:
-    description: Test pods, as the plan has them under C(gpus.checks.pods).
+    description: Test pods, as under C(gpus.checks.pods) of the plan.
     type: list
     elements: dict
     default: []
@@ -27,7 +27,7 @@ options:
         type: str
         required: true
       resource:
-        description: The resource that the pod asks for.
+        description: The resource that the pod requests.
         type: str
         required: true
       labels:
@@ -39,18 +39,18 @@ options:
         type: dict
         required: true
   metrics:
-    description: Where DCGM's exporters are; left out, metrics are not looked for.
+    description: Where DCGM's exporters are; left out, metrics are not checked.
     type: dict
     suboptions:
       namespace:
-        description: Namespace of the exporters; left out, they are looked for in all.
+        description: Namespace of the exporters; left out, all namespaces are searched.
         type: str
       selector:
         description: Label selector of their pods.
         type: str
         required: true
       pools:
-        description: Pools of nodes, each with C(selector), and C(cut) for those whose GPUs are cut into slices.
+        description: Pools of nodes, each with C(selector), and C(cut) for GPUs that are partitioned into MIG slices.
         type: list
         elements: dict
         required: true
@@ -60,11 +60,11 @@ options:
             type: str
             required: true
           cut:
-            description: Whether the GPUs are cut into slices.
+            description: Whether the GPUs are partitioned into MIG slices.
             type: bool
             default: false
   timeout:
-    description: Seconds for all that to be as it should.
+    description: Seconds to wait for the pods and the metrics.
     type: int
     default: 300
 extends_documentation_fragment:
@@ -82,7 +82,7 @@ requirements:
 """
 
 EXAMPLES = r"""
-- name: Try the GPUs of each pool
+- name: Test the GPUs of each pool
   llm_d.inference.gpu_checks:
     tests: "{{ lookup('llm_d.inference.plan').gpus.checks.pods }}"
     metrics: "{{ lookup('llm_d.inference.plan').gpus.checks.metrics }}"
@@ -90,23 +90,23 @@ EXAMPLES = r"""
 
 RETURN = r"""
 tested:
-  description: What ran.
+  description: Test pods that succeeded.
   returned: always
   type: list
   elements: str
   sample: ["pool cut: nvidia.com/mig-1g.10gb on gpu-a100"]
 untested:
-  description: What had no room to run.
+  description: Test pods for which no resource was free.
   returned: always
   type: list
   elements: str
   sample: ["pool whole: no nvidia.com/gpu is free"]
 problems:
-  description: What is not as it should be, each with what to do.
+  description: What does not work, each with what to do.
   returned: always
   type: list
   elements: str
-  sample: ["node gpu-1: no pod of DCGM's exporter runs on it; look at its DaemonSet"]
+  sample: ["node gpu-1: no pod of DCGM's exporter runs on it; check its DaemonSet"]
 """
 
 import time
@@ -137,13 +137,13 @@ def remove(cluster: Cluster, path: str) -> None:
 
 
 def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str], list[str]]:
-    """Run all test pods at once; (what ran, what went wrong)."""
+    """Run all test pods in parallel; (those that succeeded, problems)."""
     paths = {}
     try:
         for test in tests:
             metadata = test["pod"]["metadata"]
             root = f"/api/v1/namespaces/{metadata['namespace']}/pods"
-            remove(cluster, f"{root}/{metadata['name']}")  # of a run that was killed
+            remove(cluster, f"{root}/{metadata['name']}")  # left by a run that was killed
             cluster.request("POST", root, body=test["pod"])
             paths[f"{root}/{metadata['name']}"] = test
         while True:
@@ -163,8 +163,8 @@ def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str]
             remove(cluster, path)
 
 
-def look(cluster: Cluster, metrics: dict) -> list[str]:
-    """What the exporters of the pools' nodes lack."""
+def missing_metrics(cluster: Cluster, metrics: dict) -> list[str]:
+    """Metrics that the exporters of the pools' nodes lack, each with what to do."""
     place = f"/api/v1/namespaces/{metrics['namespace']}/pods" if metrics.get("namespace") else "/api/v1/pods"
     pods = cluster.get(place, {"labelSelector": metrics["selector"]}).get("items") or []
     there = {pod["spec"].get("nodeName"): pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"}
@@ -173,7 +173,7 @@ def look(cluster: Cluster, metrics: dict) -> list[str]:
         for node in cluster.get("/api/v1/nodes", {"labelSelector": pool["selector"]}).get("items") or []:
             name = node["metadata"]["name"]
             if name not in there:
-                found.append(f"node {name}: no pod of DCGM's exporter runs on it; look at its DaemonSet")
+                found.append(f"node {name}: no pod of DCGM's exporter runs on it; check its DaemonSet")
                 continue
             pod = there[name]
             path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}:{port(pod)}/proxy/metrics"
@@ -205,10 +205,10 @@ def main() -> None:
         room = [test for test in tests if free(free_accelerators(facts, test["resource"]), test["labels"])]
         untested = [f"pool {test['pool']}: no {test['resource']} is free" for test in tests if test not in room]
         tested, problems = run(cluster, room, deadline)
-        lacking = look(cluster, metrics) if metrics else []
+        lacking = missing_metrics(cluster, metrics) if metrics else []
         while lacking and time.monotonic() < deadline:
             time.sleep(PAUSE)
-            lacking = look(cluster, metrics)
+            lacking = missing_metrics(cluster, metrics)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), tested=[], untested=untested, problems=[])
     result = {"changed": False, "tested": tested, "untested": untested, "problems": problems + lacking}

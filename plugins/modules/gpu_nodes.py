@@ -6,21 +6,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gpu_nodes
-short_description: Label the nodes of GPU pools and wait until they have what was asked
+short_description: Label the nodes of GPU pools and wait for their resources
 version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Gives each node of a pool the labels that choose how its GPUs are shared, and waits until its allocatable resources are what comes of it.
+  - Gives each node of a pool the labels that select how its GPUs are shared, and waits for the expected allocatable resources.
   - Node labels are written by a merge patch; no other label is touched.
 options:
   state:
-    description: With V(absent), nodes lose the labels, whatever their value, and nothing is waited for.
+    description: With V(absent), the labels are removed from the nodes, whatever their value, without waiting.
     type: str
     choices: [present, absent]
     default: present
   pools:
-    description: Node pools, as the plan has them under C(gpus.pools).
+    description: Node pools, as under C(gpus.pools) of the plan.
     type: list
     elements: dict
     required: true
@@ -34,20 +34,20 @@ options:
         type: str
         required: true
       labels:
-        description: Labels to give; one whose value is null must not be there. Empty where an operator is only verified.
+        description: Labels to set; one with the value null is removed. Empty where an operator is only verified.
         type: dict
         default: {}
       corrected:
-        description: Labels to give where nodes have them with another value.
+        description: Labels to set on nodes that have them with another value.
         type: dict
         default: {}
       expected:
-        description: Resources that each node must have allocatable, each with C(resource) and C(count), which is null for any.
+        description: Allocatable resources that each node must have, each with C(resource) and C(count), which is null for any number.
         type: list
         elements: dict
         default: []
       state_label:
-        description: Label by which the MIG manager says how far it is.
+        description: Label in which the MIG manager reports its progress.
         type: str
   timeout:
     description: Seconds to wait.
@@ -58,7 +58,7 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
 attributes:
   check_mode:
-    description: Says which nodes would be labelled, and waits for nothing.
+    description: Reports which nodes would be labelled, without waiting.
   diff_mode:
     description: Shows the labels.
 requirements:
@@ -67,7 +67,7 @@ requirements:
 """
 
 EXAMPLES = r"""
-- name: Share the GPUs as the plan says
+- name: Share the GPUs as planned
   llm_d.inference.gpu_nodes:
     pools: "{{ lookup('llm_d.inference.plan').gpus.pools }}"
 """
@@ -85,11 +85,11 @@ nodes:
   type: dict
   sample: {a100: [gpu-1, gpu-2]}
 problems:
-  description: What is not as asked.
+  description: What differs from the expected, each with what to do.
   returned: always
   type: list
   elements: str
-  sample: ["pool a100: node gpu-1: allocatable nvidia.com/gpu is 1, not 8; look at the pods of the device plugin on it, and at gpus_per_node"]
+  sample: ["pool a100: node gpu-1: allocatable nvidia.com/gpu is 1, not 8; check the pods of the device plugin on it, and gpus_per_node"]
 """
 
 import time

@@ -11,12 +11,12 @@ version_added: 0.1.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - A GPU operator, and Node Feature Discovery, are one for the whole cluster. Whoever installed them may not take them away while others use them.
-  - Fails, before anything is removed and with all reasons at once, while pods of others ask for the accelerators or are placed by the labels of Node Feature
-    Discovery, while others have subscribed to the same operators, and where the operator is not ours.
+  - A cluster has one GPU operator and one Node Feature Discovery. Whoever installed them must not remove them while others use them.
+  - Fails, before anything is removed and with all reasons at once, while pods of others request the accelerators or select nodes by labels of Node Feature
+    Discovery, while others have Subscriptions for the same operators, and where the operator is not ours.
 options:
   definitions:
-    description: What would be removed.
+    description: Objects that would be removed.
     type: list
     elements: dict
     required: true
@@ -29,16 +29,16 @@ options:
         type: str
         required: true
       namespace:
-        description: Its namespace. The release is ours where this bears O(labels).
+        description: Its namespace. The release is ours where this has O(labels).
         type: str
         required: true
   resources:
-    description: Beginnings of the names of the accelerators.
+    description: Prefixes of the resource names of the accelerators.
     type: list
     elements: str
     required: true
   namespaces:
-    description: The operators' own namespaces, whose pods go with them.
+    description: Namespaces of the operators, which are removed with their pods.
     type: list
     elements: str
     default: []
@@ -51,7 +51,7 @@ options:
     type: dict
     required: true
   own_namespace:
-    description: Where our own model servers are, which do not count.
+    description: Namespace of our own model servers, which do not count.
     type: str
     required: true
 extends_documentation_fragment:
@@ -63,7 +63,7 @@ requirements:
 """
 
 EXAMPLES = r"""
-- name: Look whether the operator may go
+- name: Check whether the operator can be removed
   llm_d.inference.gpu_use:
     definitions:
       - {apiVersion: nvidia.com/v1, kind: ClusterPolicy, metadata: {name: gpu-cluster-policy}}
@@ -75,14 +75,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 findings:
-  description: For whose sake nothing may be removed. Empty on success.
+  description: Reasons not to remove anything. Empty on success.
   returned: always
   type: list
   elements: dict
   sample:
     - id: gpu_operator/in_use
       severity: error
-      what: Pods of others use the accelerators that the operator brings.
+      what: Pods of others use the accelerators that the operator provides.
       found: Pod training/bert-0 (nvidia.com/gpu)
       needed: none
       how: "Remove them. Write 'install: false' under llm_d_gpus, so that the operator stays as it is, where they need it."
@@ -95,11 +95,11 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.common.objects import mapping
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.preflight.gpu_use import Asked, Seen, judge
+from ..module_utils.preflight.gpu_use import OperatorRemoval, OperatorUse, judge
 from ..module_utils.preflight.report import plain, report
 
 OLM = "/apis/operators.coreos.com/v1alpha1"
-# What Node Feature Discovery reads: OpenShift's, and upstream's.
+# Objects that Node Feature Discovery reads, of OpenShift's operator and of the upstream project.
 FEATURES = [
     ("/apis/nfd.openshift.io/v1/nodefeaturediscoveries", "NodeFeatureDiscovery"),
     ("/apis/nfd.openshift.io/v1alpha1/nodefeaturerules", "NodeFeatureRule"),
@@ -108,7 +108,7 @@ FEATURES = [
 
 
 def named(cluster: Cluster, definition: dict) -> dict | None:
-    """The object of a definition; None where it, or its kind, is not there."""
+    """The object of a definition; None where it, or its kind, does not exist."""
     metadata = definition["metadata"]
     path = cluster.path(definition["apiVersion"], definition["kind"], metadata.get("namespace"), metadata["name"])
     found = cluster.find(path) if path else None
@@ -116,7 +116,7 @@ def named(cluster: Cluster, definition: dict) -> dict | None:
 
 
 def has_release(cluster: Cluster, release: dict | None) -> bool:
-    """Whether Helm has noted a release."""
+    """Whether Helm has a record of the release."""
     if not release:
         return False
     query = {"labelSelector": f"owner=helm,name={release['release_name']}", "limit": "1"}
@@ -124,13 +124,13 @@ def has_release(cluster: Cluster, release: dict | None) -> bool:
     return bool(mapping(cluster.find(path, query)).get("items"))
 
 
-def look(cluster: Cluster, params: dict) -> Seen:
-    """Everything that may speak against the removal."""
+def operator_use(cluster: Cluster, params: dict) -> OperatorUse:
+    """Everything that can be a reason against the removal."""
     found = [item for item in cluster.parallel(lambda definition: named(cluster, definition), params["definitions"]) if item]
     wanted = [(f"{OLM}/subscriptions", "Subscription")] if any(item["kind"] == "Subscription" for item in params["definitions"]) else []
     features = FEATURES if params["features"] else []
     pods, *rest = cluster.parallel(lambda each: cluster.listed(*each), [("/api/v1/pods", "Pod"), *features, *wanted])
-    return Seen(
+    return OperatorUse(
         named=found,
         release=has_release(cluster, params["release"]),
         subscriptions=[item for part in rest[len(features) :] for item in part],
@@ -156,14 +156,14 @@ def main() -> None:
         supports_check_mode=True,
     )
     params = module.params
-    asked = Asked(**{key: params[key] for key in ("labels", "own_namespace", "namespaces", "resources", "features", "release")})
+    asked = OperatorRemoval(**{key: params[key] for key in ("labels", "own_namespace", "namespaces", "resources", "features", "release")})
     try:
-        found = judge(look(connect(module), params), asked)
+        found = judge(operator_use(connect(module), params), asked)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), findings=[])
     if found:
         listing = "\n".join(f"  - {line}" for line in report(found))
-        module.fail_json(msg=f"The operator of the accelerators may not go. Nothing has been removed.\n{listing}", findings=plain(found))
+        module.fail_json(msg=f"The operator of the accelerators cannot be removed. Nothing has been removed.\n{listing}", findings=plain(found))
     module.exit_json(changed=False, findings=[])
 
 

@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 module: inputs
 author:
   - llm_d.inference contributors (@llm-d)
-short_description: Check the llm_d_* variables before anything is touched
+short_description: Check the llm_d_* variables before anything is changed
 version_added: 0.1.0
 description:
   - Reads every variable of the host whose name begins with C(llm_d_) and fails with all mistakes at once.
@@ -20,14 +20,14 @@ notes:
 seealso:
   - plugin: llm_d.inference.plan
     plugin_type: lookup
-    description: What follows from the variables.
+    description: The plan of the variables.
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
 """
 
 EXAMPLES = r"""
-- name: Refuse a file with mistakes
+- name: Reject a file with mistakes
   llm_d.inference.inputs:
 """
 
@@ -39,11 +39,11 @@ problems:
   elements: dict
   contains:
     path:
-      description: Where it stands.
+      description: Path in the user's file.
       type: str
       sample: llm_d_model_services[0].replicas
     value:
-      description: What stands there. Values that may be secret are not shown.
+      description: The value. Values that may be secret are not shown.
       type: raw
       sample: -1
     reason:

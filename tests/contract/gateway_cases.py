@@ -7,7 +7,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 from . import definitions_of_others as others
 from .gateway_cases import CHARTS, ROOT, objects

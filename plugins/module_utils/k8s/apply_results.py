@@ -72,16 +72,6 @@ def check_definitions(definitions: object) -> list[str]:
     return problems
 
 
-def batches(definitions: list[Facts]) -> list[list[Facts]]:
-    """The definitions by call: one call, or three with Secrets, which are applied apart (so that they are not logged) after namespaces and CRDs."""
-    secrets = [item for item in definitions if is_secret(item)]
-    if not secrets:
-        return [definitions] if definitions else []
-    first = [item for item in definitions if item.get("kind") in ("Namespace", "CustomResourceDefinition")]
-    rest = [item for item in definitions if item not in first and not is_secret(item)]
-    return [part for part in (first, secrets, rest) if part]
-
-
 def split_foreign(definitions: list[Facts], existing: list[Facts], labels: Facts, state: str) -> tuple[list[Change], list[Facts]]:
     """(changes for definitions that need no call, the definitions that need one).
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many servers of a role there are, and who says so where the number is not fixed: an autoscaler of ours, or someone else. Pure."""
+"""Autoscalers of model servers: HorizontalPodAutoscalers, ScaledObjects of KEDA, and mistakes in `autoscaling`. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typing as t
 from ..releases.engines import ENGINES, FIRST_TOKEN, SERVED
 from ..schema.fields import Problem
 from .engine import vendor
+from .server import role_settings
 
 Facts = dict[str, t.Any]
 
@@ -17,39 +18,18 @@ KINDS = {
     "hpa": {"api_version": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"},
     "keda": {"api_version": "keda.sh/v1alpha1", "kind": "ScaledObject"},
 }
-# What someone has to serve before an autoscaler can act, by provider and metric.
+# API groups that the cluster has to serve for an autoscaler to work.
 KEDA, PODS, RESOURCES = "keda.sh", "custom.metrics.k8s.io", "metrics.k8s.io"
-# The signal of the engine behind a metric of the user's file.
+# The engine's signal for each metric of the user's file that is one.
 _SIGNALS = {"queue": "waiting", "requests": "running", "kv_cache": "kv_cache"}
 _ONLY = {"cpu": "hpa", "requests_per_second": "keda", "ttft_p99": "keda", "gpu": "keda"}
 _WINDOW = "2m"
 _GPU = "DCGM_FI_DEV_GPU_UTIL"
 
 
-def settings(service: Facts, role: str) -> Facts:
-    """What the file says of the servers of a role: the service itself for decode, its block for the others."""
-    return service if role == "decode" else service[role]
-
-
-def least(service: Facts, role: str) -> int:
-    """How many servers of a role there are at least; where nobody scales, how many there are."""
-    said = settings(service, role)
-    if said["autoscaling"]:
-        return said["autoscaling"]["min"]
-    return 1 if said["replicas"] is None else said["replicas"]
-
-
-def most(service: Facts, role: str) -> int:
-    """How many servers of a role there may be. Someone else may always make a second one."""
-    scaling = settings(service, role)["autoscaling"]
-    if not scaling:
-        return least(service, role)
-    return max(2, scaling["min"]) if scaling["provider"] == "external" else scaling["max"] or scaling["min"]
-
-
 def autoscaling(service: Facts, server: Facts, namespace: str) -> Facts | None:
-    """Who scales these servers, with the autoscaler where it is ours; None where their number is fixed."""
-    scaling = settings(service, server["role"])["autoscaling"]
+    """{provider, asks: API groups that it needs, autoscaler: the one that we create, None for an external one}; None where the number of servers is fixed."""
+    scaling = role_settings(service, server["role"])["autoscaling"]
     if not scaling:
         return None
     asks = sorted({_asks(scaling["provider"], name) for name in _metrics(scaling)})
@@ -57,15 +37,15 @@ def autoscaling(service: Facts, server: Facts, namespace: str) -> Facts | None:
     return {"provider": scaling["provider"], "asks": asks, "autoscaler": made}
 
 
-def other_autoscalers(service: Facts, servers: t.Sequence[Facts]) -> list[Facts]:
-    """What another provider, or another scheduler, would have had to scale servers and this one has not: {api_version, kind, name}."""
+def autoscalers_to_prune(service: Facts, servers: t.Sequence[Facts]) -> list[Facts]:
+    """Autoscalers that the service would have with another provider or scheduler: {api_version, kind, name}."""
     ours = {(server["name"], server["autoscaling"]["provider"]) for server in servers if server["autoscaling"]}
     names = [f"{service['name']}-{role}" for role in ("decode", "prefill")]
     return [{**kind, "name": name} for name in names for provider, kind in KINDS.items() if (name, provider) not in ours]
 
 
 def autoscaling_problems(service: Facts, path: str) -> list[Problem]:
-    """What does not fit together in who scales the servers of a service."""
+    """Mistakes in the `autoscaling` and `replicas` of a service and of its prefill servers."""
     return [*_problems(service, service, path), *_problems(service, service["prefill"], f"{path}.prefill")]
 
 
@@ -125,7 +105,7 @@ def _asks(provider: str, metric: str) -> str:
 
 
 def _series(service: Facts, metric: str) -> tuple[str, Facts]:
-    """(name, labels) under which the engine exports the signal behind a metric; for the KV cache the file may say another than the engine's own."""
+    """(name, labels) of the series in which the engine exports a metric. For the KV cache the user's file may name another one."""
     own = service["scheduler"]["kv_cache_metric"] if metric == "kv_cache" else None
     if own:
         name, _brace, labels = own.partition("{")
@@ -158,7 +138,7 @@ def _hpa(service: Facts, server: Facts, scaling: Facts, _namespace: str) -> Fact
 
 def _hpa_metric(service: Facts, metric: str, target: float) -> Facts:
     if metric == "cpu":
-        # Of the server alone: a sidecar need not request anything.
+        # Only of the server's container: a sidecar may not request any processors.
         utilization = {"type": "Utilization", "averageUtilization": max(1, round(target))}
         return {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "server", "target": utilization}}
     name, labels = _series(service, metric)
@@ -167,7 +147,7 @@ def _hpa_metric(service: Facts, metric: str, target: float) -> Facts:
 
 
 def _quantity(value: float) -> str:
-    """As the API server writes it: 5, 800m."""
+    """A number as the API server returns it: 5, 800m."""
     thousandths = round(value * 1000)
     return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
 
@@ -187,15 +167,15 @@ def _keda(service: Facts, server: Facts, scaling: Facts, namespace: str) -> Fact
 
 def _trigger(service: Facts, server: Facts, scaling: Facts, namespace: str, metric: str, target: float) -> Facts:
     query, kind = _query(service, server, namespace, metric)
-    # Series that are missing are no reason to take servers away.
+    # Missing series must not scale down.
     metadata = {"serverAddress": scaling["prometheus"], "query": query, "threshold": f"{target:g}", "ignoreNullValues": "false"}
     return {"type": "prometheus", "name": metric.replace("_", "-"), "metricType": kind, "metadata": metadata}
 
 
 def _query(service: Facts, server: Facts, namespace: str, metric: str) -> tuple[str, str]:
-    """(PromQL, metricType): a sum over all servers, of which each shall have its part, or a value that all of them share."""
+    """(PromQL, metricType): AverageValue for a sum that is divided by the number of servers, Value for one number for all of them."""
     mine = {"namespace": f'="{namespace}"', "pod": f'=~"{_pods(server)}"'}
-    # Nought while the servers are seen and have nothing to do, nothing while they are not seen.
+    # 0 when the servers are scraped but idle; no data when they are not scraped.
     idle = f"sum({_of(*_series(service, 'requests'), mine)}) * 0"
     if metric in _SIGNALS:
         return f"sum({_of(*_series(service, metric), mine)})", "AverageValue"
@@ -203,19 +183,19 @@ def _query(service: Facts, server: Facts, namespace: str, metric: str) -> tuple[
         return f"sum(rate({_of(SERVED, {}, mine)}[{_WINDOW}])) or {idle}", "AverageValue"
     if metric == "ttft_p99":
         buckets = f"sum by (le) (rate({_of(f'{FIRST_TOKEN}_bucket', {}, mine)}[{_WINDOW}]))"
-        # Without requests it is not a number, which a comparison leaves out.
+        # Without requests the quantile is NaN, which the comparison drops.
         return f"histogram_quantile(0.99, {buckets}) >= 0 or {idle}", "Value"
-    theirs = {f"exported_{label}": match for label, match in mine.items()}  # as Prometheus renames what clashes with the exporter's own
+    theirs = {f"exported_{label}": match for label, match in mine.items()}  # Prometheus renames labels that the exporter sets too
     return f"avg({_of(_GPU, {}, mine)} or {_of(_GPU, {}, theirs)})", "Value"
 
 
 def _of(name: str, labels: Facts, matches: Facts) -> str:
-    told = [*(f"{label}{match}" for label, match in matches.items()), *(f'{label}="{value}"' for label, value in labels.items())]
-    return f"{name}{{{','.join(told)}}}"
+    matchers = [*(f"{label}{match}" for label, match in matches.items()), *(f'{label}="{value}"' for label, value in labels.items())]
+    return f"{name}{{{','.join(matchers)}}}"
 
 
 def _pods(server: Facts) -> str:
-    """Names of the pods that answer, as a Deployment or a LeaderWorkerSet gives them."""
+    """A regular expression for the names of the pods that answer requests, as a Deployment or a LeaderWorkerSet names them."""
     return f"{server['name']}-[0-9]+" if server["nodes"] > 1 else f"{server['name']}-[0-9a-z]+-[0-9a-z]{{5}}"
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The Helm charts of a gateway provider's controller, with their values. Pure.
 
-No chart brings definitions (CRDs): those come from `prerequisites`, server-side, since Helm neither upgrades them nor should own them.
+No chart installs CRDs: the role prerequisites applies them server-side, because Helm does not upgrade CRDs and should not own them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..releases.gateways import GATEWAY_PROVIDERS
-from .server import image
+from .pod_spec import image
 
 Facts = dict[str, t.Any]
 
@@ -20,7 +20,10 @@ _RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefa
 
 
 def charts(user: Facts) -> list[Facts]:
-    """The charts to install, in order: {release_name, namespace, ref, version, values, leftovers}. Empty where the controller is someone else's."""
+    """The charts to install, in order: {release_name, namespace, ref, version, values, leftovers}; none where the controller is not ours.
+
+    leftovers: objects of hooks, which Helm does not delete.
+    """
     settings, facts = user["llm_d_gateway"], provider_facts(user)
     if not settings["install"] or user["llm_d_scope"] == "namespace":
         return []
@@ -31,14 +34,14 @@ def charts(user: Facts) -> list[Facts]:
             "ref": user["llm_d_charts"].get(chart["key"]),
             "version": settings["version"] or facts["version"],
             "values": _VALUES[chart["key"]](user, facts),
-            "leftovers": hook_leftovers(chart, facts["namespace"]),
+            "leftovers": hook_objects(chart, facts["namespace"]),
         }
         for chart in facts["charts"]
     ]
 
 
-def hook_leftovers(chart: Facts, namespace: str) -> list[Facts]:
-    """What hooks of a chart have made and Helm does not delete, as definitions. All lie in the namespace, or in none."""
+def hook_objects(chart: Facts, namespace: str) -> list[Facts]:
+    """References to the objects that hooks of a chart create and Helm does not delete. They are in the namespace, or cluster-wide."""
     return [
         {
             "apiVersion": version,
@@ -50,7 +53,7 @@ def hook_leftovers(chart: Facts, namespace: str) -> list[Facts]:
 
 
 def provider_facts(user: Facts) -> Facts:
-    """The row of the provider, as it is for the class and the version that are asked for."""
+    """The row of the provider in releases/gateways.py for the configured class and version."""
     settings = user["llm_d_gateway"]
     row = GATEWAY_PROVIDERS[settings["provider"]]
     facts = {**row, **row["by_class"].get(settings["class_name"], {})}
@@ -58,7 +61,7 @@ def provider_facts(user: Facts) -> Facts:
 
 
 def _of_version(tested: str | None, version: str | None, asked: str | None) -> str | None:
-    """An image whose tag is the provider's version, in the version asked for; a proxy that has versions of its own stays as tested."""
+    """The image in the configured version where its tag is the provider's version; a proxy with versions of its own stays as tested."""
     name, colon, tag = (tested or "").rpartition(":")
     return f"{name}{colon}{tag.replace(version, asked)}" if tested and version and asked else tested
 
@@ -70,7 +73,7 @@ def _envoy_gateway(user: Facts, facts: Facts) -> Facts:
 
 
 def _istio_base(user: Facts, facts: Facts) -> Facts:
-    # Not `enableCRDTemplates: false`: then the chart writes all of them, as they are (seen at 1.28.6 and 1.29.2).
+    # Not `enableCRDTemplates: false`: with it the chart installs every CRD (1.28.6 and 1.29.2).
     return {"base": {"excludedCRDs": list(facts["crds_in_chart"])}, "global": {"istioNamespace": facts["namespace"]}}
 
 
@@ -108,12 +111,12 @@ def _kgateway(user: Facts, facts: Facts) -> Facts:
         "securityContext": _RESTRICTED,
         "podSecurityContext": _RESTRICTED_POD,
     }
-    # The chart of 2.1 has a switch for the other class, that of 2.2 serves no other.
+    # The chart 2.1 has an option for the other class, 2.2 serves the agentgateway class only.
     return {**found, "agentgateway": {"enabled": False}} if user["llm_d_gateway"]["class_name"] == "kgateway" else found
 
 
 def split_image(reference: str) -> Facts:
-    """An image as {registry, repository, tag}: the charts put the three together again, with slashes between."""
+    """An image as {registry, repository, tag}, which the charts join again."""
     name, tag = reference.rsplit(":", 1)
     registry, repository = name.rsplit("/", 1)
     return {"registry": registry, "repository": repository, "tag": tag}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What another provider would have left behind: removed when the present one serves, if it bears our labels. Pure."""
+"""What to prune: objects of other gateway providers, schedulers and layouts, removed once the present ones serve and only with our labels. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ import typing as t
 
 from ..common.labels import PART_OF
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
-from .charts import hook_leftovers
+from .charts import hook_objects
+from .endpoint_picker import events_service
 from .gateway import GROUP, default_name, shared
-from .gateway_policies import beside
+from .gateway_policies import service_policies
+from .monitoring import API_VERSION, KIND
+from .multi_node import other_kind
 
 Facts = dict[str, t.Any]
 _GATEWAY_V1 = f"{GROUP}/v1"
 
 
-def leftovers(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted: t.Sequence[Facts], retired: t.Sequence[Facts]) -> Facts:
-    """{objects: definitions in the order of their creation, namespaces: a reference to ours, controllers: [{provider, names, classes, namespace, charts}],
-    shared: these controllers as the module controller_use wants them}.
+def to_prune(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted: t.Sequence[Facts], retired: t.Sequence[Facts]) -> Facts:
+    """What other gateway providers have, to prune where it has our labels.
 
-    unwanted: further objects, retired: further controllers.
+    {objects: in the order of their creation, namespaces: a reference to ours, controllers: [{provider, names, classes, namespace, charts}],
+    shared: the same controllers as the module controller_use takes them}. unwanted: further objects; retired: further controllers.
     """
-    own = {(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for service in services for item in _present(service, user, gateway)}
+    own = {
+        (item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for service in services for item in _of_present_provider(service, user, gateway)
+    }
     found = _classes(user, gateway) + _gateways(user, gateway)
     found += [item for service in services for item in _of_service(service, user, gateway)]
     unique = {(item["apiVersion"], *_key(item)): item for item in found if _key(item) not in own}
@@ -39,7 +44,7 @@ def leftovers(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted
 
 
 def own_namespaces(user: Facts) -> list[Facts]:
-    """A reference to all namespaces that bear our label."""
+    """A reference to all namespaces with our label."""
     return [{"api_version": "v1", "kind": "Namespace", "label_selector": f"{PART_OF}={user['llm_d_instance']}"}]
 
 
@@ -52,22 +57,22 @@ def _definition(api_version: str, kind: str, name: str, namespace: str | None) -
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
-def _others(gateway: Facts) -> list[tuple[str, Facts]]:
+def _other_providers(gateway: Facts) -> list[tuple[str, Facts]]:
     return [(name, facts) for name, facts in GATEWAY_PROVIDERS.items() if name != gateway["provider"]]
 
 
 def _classes(user: Facts, gateway: Facts) -> list[Facts]:
-    """Cluster-wide, so only where we write there at all."""
+    """GatewayClasses of other providers; they are cluster-wide, so only with scope cluster."""
     if user["llm_d_scope"] != "cluster":
         return []
-    names = {name: None for _provider, facts in _others(gateway) for name in facts["classes"] if name != gateway["class_name"]}
+    names = {name: None for _provider, facts in _other_providers(gateway) for name in facts["classes"] if name != gateway["class_name"]}
     return [_definition(_GATEWAY_V1, "GatewayClass", name, None) for name in names]
 
 
 def _gateways(user: Facts, gateway: Facts) -> list[Facts]:
-    """Gateways under the names that we give them, with what hangs on them. One that the present provider took over by name stays."""
+    """Gateways of other providers under the names that we give them, with their parameters, grants and Routes. One with the present name stays."""
     found = []
-    for provider, facts in _others(gateway):
+    for provider, facts in _other_providers(gateway):
         name = user["llm_d_gateway"]["name"] or default_name(provider)
         kinds = list(facts["parameters"])
         if name != gateway["name"] or not gateway["create"]:
@@ -83,14 +88,14 @@ def _gateways(user: Facts, gateway: Facts) -> list[Facts]:
 
 
 def _grants(name: str, user: Facts, gateway: Facts) -> list[tuple[str, str]]:
-    """(name, namespace) of the grants that a gateway of this name would have."""
+    """(name, namespace) of the ReferenceGrants of a Gateway of this name."""
     secrets = [(f"{name}-{listener['name']}", listener["tls_secret"]["namespace"]) for listener in gateway["listeners"] if listener["tls_secret"]]
     return [(f"{name}-routes", user["llm_d_namespace"]), *secrets]
 
 
-def _present(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
-    """What the present provider has beside an endpoint picker."""
-    made = beside(service, user, gateway, "FailClose")
+def _of_present_provider(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
+    """Policies that the present provider has for the endpoint picker of a service."""
+    made = service_policies(service, user, gateway, "FailClose")
     found = [_definition("", "DestinationRule", rule["name"], user["llm_d_namespace"]) for rule in made["rules"]]
     if made["filter"]:
         found.append(_definition("", "EnvoyFilter", made["filter"]["name"], made["filter"]["namespace"]))
@@ -100,7 +105,7 @@ def _present(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
 
 
 def _of_service(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
-    """All that any provider could have beside an endpoint picker; what the present one has is taken out of it later."""
+    """Policies, routes and pools of a service with any provider; the caller drops those of the present one."""
     home, routes, name = user["llm_d_namespace"], gateway["routes_namespace"], service["name"]
     found = []
     for facts in GATEWAY_PROVIDERS.values():
@@ -125,7 +130,7 @@ def _of_service(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
 
 
 def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
-    """Controllers of other providers; theirs are ours to remove where their namespace bears our labels. The last chart goes first."""
+    """Controllers of other providers, ours to remove where their namespace has our labels. Charts are uninstalled in reverse order."""
     if user["llm_d_scope"] != "cluster":
         return []
     return [
@@ -135,22 +140,41 @@ def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
             "classes": [name for row in _rows(facts) for name in row["default_classes"] if name != gateway["class_name"]],
             "namespace": facts["namespace"],
             "charts": [
-                {"release_name": chart["release_name"], "namespace": facts["namespace"], "leftovers": hook_leftovers(chart, facts["namespace"])}
+                {"release_name": chart["release_name"], "namespace": facts["namespace"], "leftovers": hook_objects(chart, facts["namespace"])}
                 for row in _rows(facts)
                 for chart in reversed(row["charts"])
             ],
         }
-        for provider, facts in _others(gateway)
+        for provider, facts in _other_providers(gateway)
         if facts["charts"]
     ]
 
 
 def _shared(gateway: Facts) -> list[Facts]:
-    """Their controllers to look after. One of the present name is served by the present one, which takes over its classes."""
-    rows = [row for _provider, facts in _others(gateway) if facts["charts"] for row in _rows(facts)]
+    """Controllers of other providers, whose users are checked before removal. One with the present controller's name is not: its classes stay in use."""
+    rows = [row for _provider, facts in _other_providers(gateway) if facts["charts"] for row in _rows(facts)]
     return [{**shared(row), "class_name": row["class_name"]} for row in rows if row["controller_name"] != gateway["controller_name"]]
 
 
 def _rows(facts: Facts) -> list[Facts]:
-    """A provider's row of the table as it is for each of its classes."""
+    """The row of a provider, once for each of its classes."""
     return [facts, *({**facts, **more, "class_name": name} for name, more in facts["by_class"].items())]
+
+
+def service_objects_to_prune(service: Facts, servers: list[Facts], required: Facts) -> list[Facts]:
+    """Objects to prune: those that another scheduler configuration, number of nodes or service account of this service would have."""
+    found = [other_kind(servers[0])]  # prefill servers are on one node always
+    if "prefill" not in [server["role"] for server in servers]:
+        found.append({"api_version": "apps/v1", "kind": "Deployment", "name": f"{service['name']}-prefill"})
+    if service["service_account"]:
+        found.append({"api_version": "v1", "kind": "ServiceAccount", "name": service["name"]})
+    return found + ([] if required["epp"]["ports"] else [{"api_version": "v1", "kind": "Service", "name": events_service(service)}])
+
+
+def scheduler_objects(service: Facts, user: Facts) -> list[Facts]:
+    """References to all objects that another scheduler configuration of this service may change, create or prune."""
+    name = service["name"]
+    kinds = [("v1", "ConfigMap", f"{name}-epp"), ("v1", "Service", f"{name}-epp"), ("v1", "Service", events_service(service))]
+    kinds += [("apps/v1", "Deployment", f"{name}-{part}") for part in ("epp", "decode", "prefill")]
+    kinds += [(API_VERSION, KIND, f"{name}-{part}") for part in ("decode", "prefill") if user["llm_d_monitoring"]["scrape"]]
+    return [{"apiVersion": version, "kind": kind, "metadata": {"name": each, "namespace": user["llm_d_namespace"]}} for version, kind, each in kinds]

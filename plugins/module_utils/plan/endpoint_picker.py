@@ -13,8 +13,9 @@ from ..epp.config.build import Built
 from ..epp.config.build_cache import BuildCache
 from ..epp.rules.check import EXPERIMENTAL
 from ..releases.engines import REQUIRED
-from .server import container_security, image, later_wins, pod_security, pool_selector, served_arguments
-from .sidecars import beside_picker
+from .pod_spec import container_security, image, later_wins, pod_security, pool_selector
+from .server_arguments import served_arguments
+from .sidecars import picker_sidecars
 from .standalone import sidecar
 from .weights import served_name
 
@@ -25,12 +26,12 @@ CONFIG_KEY = "config.yaml"
 NAME_LABEL = "app.kubernetes.io/name"
 INSTANCE_LABEL = "app.kubernetes.io/instance"
 PORTS = {"grpc": 9002, "health": 9003, "metrics": 9090}
-# Seconds that an endpoint picker gives the answers under way once it is told to end; no release before router 0.10 lets us say how many.
+# Seconds that an endpoint picker gives in-flight requests after SIGTERM; configurable only from router 0.10 on.
 OWN_DRAIN = 30
-# What of a scheduler block is about running the endpoint picker; all the rest says how it decides.
+# Options of a scheduler block about running the endpoint picker; all others say how it decides.
 RUNNING = ("replicas", "image", "verbosity", "failure_mode", "drain_seconds", "args", "env", "resources")
 SEED = "PYTHONHASHSEED"
-# The checks and the plan both ask for a configuration.
+# The checks and the plan both need the configuration: it is built once.
 _BUILDS = BuildCache()
 
 
@@ -42,7 +43,9 @@ def configuration(service: Facts, release: str) -> Built:
     """
     settings, engine = service["scheduler"], service["engine"]
     deciding = {key: value for key, value in settings.items() if key not in RUNNING and value not in (None, {}, [])}
-    experimental = [] if any(EXPERIMENTAL in argument for argument in settings["args"]) else [f"{EXPERIMENTAL}=true"]  # added where it is needed
+    experimental = (
+        [] if any(EXPERIMENTAL in argument for argument in settings["args"]) else [f"{EXPERIMENTAL}=true"]
+    )  # the configuration adds it where it is needed
     context = {
         "engine": engine["type"],
         "model": served_name(service["model"]),
@@ -55,7 +58,7 @@ def configuration(service: Facts, release: str) -> Built:
     built = _BUILDS.build(deciding, release, context)
     if not any(built.requires["vllm"].values()):
         return built
-    # Once more, against what the servers really get: ours, what the first look requires, and the user's own on top.
+    # Once more, checked against the final command line of the servers: derived, required by the first build, and the user's own.
     asked = built.requires["vllm"]
     env = {item["name"]: item.get("value") for item in asked["env"]}
     context.update(server_args=served_arguments(service, asked), server_env={**env, **engine["env"]})
@@ -64,12 +67,12 @@ def configuration(service: Facts, release: str) -> Built:
 
 
 def events_service(service: Facts) -> str:
-    """Name of the Service to which model servers send KV events, where they dial the endpoint picker."""
+    """Name of the Service to which model servers send KV events, where they connect to the endpoint picker."""
     return f"{service['name']}-events"
 
 
 def pool(service: Facts, user: Facts, release: Facts, gateway: Facts) -> Facts:
-    """The InferencePool: which pods, which port, and what happens without an endpoint picker."""
+    """The InferencePool: pods, port and failure mode."""
     return {
         "name": service["name"],
         "api_version": f"{gateway['pool_group']}/{gateway['pool_version']}",
@@ -87,7 +90,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
     name = f"{service['name']}-epp"
     selector = {NAME_LABEL: "endpoint-picker", INSTANCE_LABEL: name}
     required = built.requires["epp"]
-    sidecars, volumes, mounts = beside_picker(service, user, release, built.requires["sidecars"])
+    sidecars, volumes, mounts = picker_sidecars(service, user, release, built.requires["sidecars"])
     config = {"name": "config", "mountPath": CONFIG_DIR, "readOnly": True}
     own_labels = {**labels, **selector}
     proxy = sidecar(service, user, gateway, own_labels, selector, PORTS["grpc"])
@@ -122,14 +125,14 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
         "drain_seconds": settings["drain_seconds"],
         "termination_grace": settings["drain_seconds"] + OWN_DRAIN + 10,
-        # What every server must export, for it to decide as it is told.
+        # Metrics that every server has to export for the configured decisions.
         "signals": [*REQUIRED, *(["lora"] if any(entry["type"] == "lora-affinity-scorer" for entry in built.document["plugins"]) else [])],
         "notes": list(built.notes),
     }
 
 
 def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, required: list[str]) -> list[str]:
-    """The command line of the endpoint picker. A boolean needs its '=': a bare `false` would be ignored (epp.md section 5)."""
+    """The command line of the endpoint picker. A boolean needs its '=': Go's flag package ignores a separate `false`."""
     own = service["scheduler"]["args"]
     ours = [
         *_whom(service, user, gateway),
@@ -138,18 +141,18 @@ def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, requ
         f"--grpc-health-port={PORTS['health']}",
         f"--metrics-port={PORTS['metrics']}",
         f"--secure-serving={'true' if gateway['secure_ext_proc'] else 'false'}",
-        "--metrics-endpoint-auth=false",  # it would need cluster-wide rights for token reviews
+        "--metrics-endpoint-auth=false",  # it needs cluster-wide permissions for token reviews
         "--tracing=false",
         "--zap-encoder=json",
         f"--v={service['scheduler']['verbosity']}",
         *required,
     ]
     theirs = flags_of(own)
-    return [argument for argument in ours if argument.lstrip("-").split("=", 1)[0] not in theirs] + own
+    return [*(argument for argument in ours if argument.lstrip("-").split("=", 1)[0] not in theirs), *own]
 
 
 def _whom(service: Facts, user: Facts, gateway: Facts) -> list[str]:
-    """Which servers there are to choose from: those of a pool, or those with the same labels."""
+    """The servers to choose from: those of an InferencePool, or those with the pool's labels where there is no pool."""
     if not gateway["pool"]:
         labels = ",".join(f"{key}={value}" for key, value in pool_selector(service).items())
         return [f"--endpoint-selector={labels}", f"--endpoint-target-ports={service['engine']['port']}", f"--pool-namespace={user['llm_d_namespace']}"]
@@ -157,7 +160,7 @@ def _whom(service: Facts, user: Facts, gateway: Facts) -> list[str]:
 
 
 def _rules(release: Facts, gateway: Facts) -> list[Facts]:
-    """What the endpoint picker may read, its pool under the group that the gateway reads."""
+    """The rules of the endpoint picker's Role, with InferencePools in the API group that the gateway reads."""
     return [{**rule, "apiGroups": [gateway["pool_group"]]} if "inferencepools" in rule["resources"] else rule for rule in release["rules"]]
 
 
@@ -167,7 +170,7 @@ def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
 
 
 def _probes() -> Facts:
-    """Health answers only once the InferencePool has been read, so liveness starts after startup has been seen."""
+    """The health service is ready only once the InferencePool has been read: the startup probe covers that time."""
     check = {"grpc": {"port": PORTS["health"], "service": "envoy.service.ext_proc.v3.ExternalProcessor"}}
     return {
         "startup": {**check, "periodSeconds": 1, "failureThreshold": 120, "timeoutSeconds": 2},

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that an engine knows by a flag or a variable of its own, and what is wrong with them. Pure."""
+"""Options that become a flag or an environment variable of an engine, and mistakes in them. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..schema.fields import Problem
 
 Facts = dict[str, t.Any]
 
-# The simulator counts as klog does (its logging.WARN, INFO and DEBUG).
+# Verbosity of the simulator, as in klog: its WARN, INFO and DEBUG.
 VERBOSITY = {"warning": 1, "info": 2, "debug": 4}
 LEVEL_VARIABLE = "VLLM_LOGGING_LEVEL"
-# What only vLLM has: option to the flags that say the same.
+# Options of vLLM only, and the flags that set the same.
 _TUNING = {
     "gpu_memory_utilization": ("gpu-memory-utilization",),
     "prefix_caching": ("enable-prefix-caching", "no-enable-prefix-caching"),
@@ -25,12 +25,12 @@ _TUNING = {
 
 
 def vendor(service: Facts) -> str:
-    """Whose accelerator the servers run on."""
-    return service["accelerator"]["vendor"] or ENGINE_DEFAULTS[service["engine"]["type"]]["vendor"]
+    """The vendor of the accelerators that the servers run on."""
+    return str(service["accelerator"]["vendor"] or ENGINE_DEFAULTS[service["engine"]["type"]]["vendor"])
 
 
 def arguments(engine: Facts) -> list[str]:
-    """Flags of the options that are set."""
+    """The flags for the options that are set."""
     if engine["type"] == "simulator":
         return [f"--v={VERBOSITY[engine['log_level']]}"] if engine["log_level"] else []
     found = [f"--{option.replace('_', '-')}={engine[option]}" for option in ("gpu_memory_utilization", "quantization") if engine[option] is not None]
@@ -40,13 +40,13 @@ def arguments(engine: Facts) -> list[str]:
 
 
 def environment(engine: Facts) -> list[Facts]:
-    """Variables of the options that are set."""
+    """The environment variables for the options that are set."""
     level = engine["log_level"]
     return [{"name": LEVEL_VARIABLE, "value": level.upper()}] if level and engine["type"] == "vllm" else []
 
 
 def engine_problems(service: Facts, path: str) -> list[Problem]:
-    """Options that the engine does not have, and such as are said twice."""
+    """Options that the engine does not have, and options that engine.args or engine.env set again."""
     return [*_simulator(service, path), *_of_vllm(service, path), *_twice(service, path)]
 
 
@@ -82,7 +82,7 @@ def _of_vllm(service: Facts, path: str) -> list[Problem]:
 
 
 def _twice(service: Facts, path: str) -> list[Problem]:
-    """What an option says and an argument or a variable of the user's own says too: only one of them would be heard."""
+    """Options that an argument or a variable of the user sets too: only one of the two would take effect."""
     engine = service["engine"]
     flags = {option: names for option, names in _TUNING.items() if engine[option] is not None}
     if engine["log_level"] and engine["type"] == "simulator":

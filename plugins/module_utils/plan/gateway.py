@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The gateway: controller, class, listeners, parameters, grants, and what a change of the provider leaves behind. Pure."""
+"""The gateway: controller, class, listeners, parameters and grants. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typing as t
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 from ..releases.lines import RELEASES
 from .charts import charts, provider_facts, split_image
-from .server import image
+from .pod_spec import image
 
 Facts = dict[str, t.Any]
 
@@ -19,7 +19,7 @@ GROUP = "gateway.networking.k8s.io"
 
 
 def gateway(user: Facts) -> Facts:
-    """All about the gateway that is not of one service."""
+    """Everything about the gateway that does not belong to one service."""
     settings = user["llm_d_gateway"]
     provider = settings["provider"]
     facts = provider_facts(user)
@@ -63,7 +63,7 @@ def gateway(user: Facts) -> Facts:
     found["parameters_image"] = _parameters_image(user, found)
     found["parameters"] = _parameters(found, provider, bool(user["llm_d_image_pull_secrets"]))
     rest = user["llm_d_scope"] != "prerequisites"
-    # What the whole cluster has one of: taken away only when nobody else uses it.
+    # The controller is cluster-wide: it is removed only when nobody else uses it.
     found["shared"] = [{**shared(facts), "class_name": found["class_name"]}] if found["install"] or found["create_class"] else []
     found["openshift_route"] = _openshift_route(settings["openshift_route"], found) if rest else None
     found["grants"] = _grants(user, found) if rest else []
@@ -71,27 +71,29 @@ def gateway(user: Facts) -> Facts:
 
 
 def shared(facts: Facts) -> Facts:
-    """A provider's controller, as the module controller_use wants it."""
+    """A provider's controller as the module controller_use takes it."""
     return {"name": facts["controller_name"], "namespace": facts["namespace"], "classes": dict(facts["default_classes"])}
 
 
 def default_name(provider: str) -> str:
-    """A name of its own for each provider, so that a new gateway comes up beside the old one."""
+    """The name of the Gateway: different for each provider, so that a new gateway starts next to the old one."""
     return DEFAULT_NAME if provider == "envoy_gateway" else f"{DEFAULT_NAME}-{provider.replace('_', '-')}"
 
 
 def version(user: Facts) -> str | None:
-    """The version of the provider's controller: as given, else as tested."""
-    return user["llm_d_gateway"]["version"] or provider_facts(user)["version"]
+    """The version of the provider's controller: the configured one, else the tested one."""
+    found = user["llm_d_gateway"]["version"] or provider_facts(user)["version"]
+    return str(found) if found else None
 
 
 def class_name(user: Facts) -> str | None:
-    """The GatewayClass: as given, else the usual one; GKE's inner load balancer is a class of its own."""
-    return user["llm_d_gateway"]["class_name"] or provider_facts(user)["class_name"]
+    """The GatewayClass: the configured one, else the provider's default."""
+    found = user["llm_d_gateway"]["class_name"] or provider_facts(user)["class_name"]
+    return str(found) if found else None
 
 
 def connection(user: Facts) -> str:
-    """pool, ext_proc, or sidecar for a proxy in the endpoint picker's own pod."""
+    """How the proxy reaches the endpoint picker: pool, ext_proc, or sidecar for a proxy in the endpoint picker's own pod."""
     settings = user["llm_d_gateway"]
     if settings["provider"] == "standalone":
         return "sidecar"
@@ -100,7 +102,7 @@ def connection(user: Facts) -> str:
 
 
 def failure_modes(user: Facts) -> list[str]:
-    """What can happen to requests without an endpoint picker, the default first."""
+    """The failure modes that the provider supports while the endpoint picker is down, the default first."""
     return list(GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]["failure_modes"])
 
 
@@ -110,7 +112,7 @@ def _listener(given: Facts, planned: Facts) -> Facts:
 
 
 def _allowed_routes(planned: Facts) -> Facts:
-    """Only the namespace that our routes are in."""
+    """allowedRoutes of the listeners: only the namespace of our routes."""
     if planned["routes_namespace"] == planned["namespace"]:
         return {"namespaces": {"from": "Same"}}
     selector = {"matchLabels": {"kubernetes.io/metadata.name": planned["routes_namespace"]}}
@@ -118,7 +120,7 @@ def _allowed_routes(planned: Facts) -> Facts:
 
 
 def _proxies(user: Facts, planned: Facts, facts: Facts) -> list[Facts]:
-    """References to the Deployments that a controller makes for the Gateway, as far as they can be seen with the rights that we have."""
+    """References to the Deployments that a controller creates for the Gateway, where our permissions suffice to read them."""
     labels = facts["owning_labels"]
     if not labels or not planned["create"] or (user["llm_d_scope"] == "namespace" and facts["proxy_namespace"] == "controller"):
         return []
@@ -146,14 +148,14 @@ def _parameters(planned: Facts, provider: str, pull: bool) -> Facts | None:
 
 
 def _proxy_image(user: Facts, facts: Facts) -> str | None:
-    """The image of the proxies that a controller starts; None where it is the controller's own affair."""
+    """The image of the proxies that a controller starts; None where the controller chooses it."""
     if not facts["proxy_image"]:
         return user["llm_d_images"].get("proxy") if user["llm_d_gateway"]["provider"] == "kgateway" else None
     return image(user, "proxy", facts["proxy_image"])
 
 
 def _parameters_image(user: Facts, planned: Facts) -> Facts | None:
-    """The proxy's image in parts, where it is told to each Gateway: kgateway's charts cannot. An adopted controller's own is left alone if it can be."""
+    """The proxy's image for the parameters of the Gateway: kgateway's charts have no value for it. None where an adopted controller keeps its own."""
     chosen = planned["install"] or user["llm_d_image_registry"] or user["llm_d_images"].get("proxy")
     if planned["provider"] != "kgateway" or not planned["proxy_image"] or not chosen:
         return None
@@ -161,7 +163,7 @@ def _parameters_image(user: Facts, planned: Facts) -> Facts | None:
 
 
 def proxy_service(planned: Facts) -> str | None:
-    """Name of the Service in front of the proxy, where it can be known beforehand."""
+    """Name of the Service in front of the proxy; None where the controller generates it."""
     if planned["provider"] in ("istio", "openshift"):
         return f"{planned['name']}-{planned['class_name']}"
     return planned["name"] if planned["provider"] in ("agentgateway", "kgateway") else None
@@ -187,7 +189,7 @@ def _grants(user: Facts, planned: Facts) -> list[Facts]:
     home, routes = user["llm_d_namespace"], planned["routes_namespace"]
     if planned["gateway_api"] and routes != home:
         sources = [{"group": GROUP, "kind": "HTTPRoute", "namespace": routes}]
-        if planned["provider"] == "envoy_gateway":  # its policy stands beside the route and names the endpoint picker's Service
+        if planned["provider"] == "envoy_gateway":  # its policy is in the namespace of the routes and refers to the endpoint picker's Service
             sources.append({"group": "gateway.envoyproxy.io", "kind": "EnvoyExtensionPolicy", "namespace": routes})
         pool = {"group": planned["pool_group"], "kind": "InferencePool"}
         targets = ([pool] if planned["backend"] == "InferencePool" else []) + [{"group": "", "kind": "Service"}]

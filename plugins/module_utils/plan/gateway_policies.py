@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a provider needs beside the endpoint picker of one service, so that its pick is asked for and obeyed. Pure."""
+"""Policies of a gateway provider for one service, by which its proxy asks the endpoint picker and follows its choice. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..releases.gateways import GATEWAY_PROVIDERS
 Facts = dict[str, t.Any]
 
 DOMAIN = "svc.cluster.local"
-GKE_TIMEOUT = 300  # seconds, as upstream's charts have it
+GKE_TIMEOUT = 300  # seconds, the value of llm-d's charts
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _FALLBACKS = {
     "LEAST_REQUEST": ("least_request", "LeastRequest"),
@@ -25,7 +25,7 @@ _POLICIES = "type.googleapis.com/envoy.extensions.load_balancing_policies"
 _EXT_PROC = "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3"
 
 
-def beside(service: Facts, user: Facts, gateway: Facts, failure_mode: str) -> Facts:
+def service_policies(service: Facts, user: Facts, gateway: Facts, failure_mode: str) -> Facts:
     """{rules: DestinationRules, filter: EnvoyFilter or None, gke: policies or None}; each as the templates print it."""
     rules = []
     if GATEWAY_PROVIDERS[gateway["provider"]]["destination_rule"]:
@@ -45,7 +45,7 @@ def seconds(duration: str) -> int:
 
 
 def _tls_rule(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
-    """The endpoint picker's certificate is its own: encrypted, and not verified."""
+    """TLS to the endpoint picker without verification: its certificate is self-signed."""
     if not gateway["secure_ext_proc"]:
         return []
     name = f"{service['name']}-epp"
@@ -79,10 +79,10 @@ def _service_rule(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
 
 
 def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str) -> Facts:
-    """The three patches of platforms.md 1.8: ask on our routes only, and let the cluster obey.
+    """An EnvoyFilter of three patches: the ext_proc filter, its activation on our route only, and a load-balancing policy that follows the choice.
 
-    The filter is off until a route turns it on: one gateway serves several endpoint pickers. The pick is read from the endpoint picker's own
-    metadata, which no client can write, and only among the addresses of the Service: no open proxy.
+    The filter is disabled until a route enables it: one gateway serves several endpoint pickers. The choice is read from the endpoint picker's
+    metadata, which clients cannot write, and is limited to the addresses of the Service, so that this is no open proxy.
     """
     home, name = user["llm_d_namespace"], f"{service['name']}-epp"
     filter_name = f"llm-d.ext-proc.{home}.{service['name']}"
@@ -102,7 +102,7 @@ def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str) -> F
 
 
 def processor(picker: str, namespace: str, gateway: Facts, failure_mode: str) -> Facts:
-    """Envoy's ext_proc filter for an endpoint picker behind an Istio cluster."""
+    """The configuration of Envoy's ext_proc filter; `picker` is the name of the endpoint picker's Service in the mesh."""
     body = gateway["ext_proc"]["body_mode"]
     return {
         "@type": f"{_EXT_PROC}.ExternalProcessor",
@@ -122,7 +122,7 @@ def processor(picker: str, namespace: str, gateway: Facts, failure_mode: str) ->
 
 
 def obeying(key: str, fallback: str) -> Facts:
-    """A load-balancing policy that takes the server named in the metadata, where it is one of the cluster's own, else its fallback."""
+    """A load-balancing policy that selects the server named in the metadata if the cluster has it, else by the fallback policy."""
     name, message = _FALLBACKS[fallback]
     return {
         "policies": [

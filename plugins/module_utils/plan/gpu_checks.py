@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the GPUs of each pool are tried: a pod for each resource, and DCGM's metrics; and by what it is known who else uses an operator. Pure."""
+"""Checks of the GPUs of each pool (a pod for each resource, DCGM's metrics), and what shows that others use an operator. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ..releases.lines import ACCELERATORS
-from .server import container_security, image, pod_security
+from .pod_spec import container_security, image, pod_security
 
 Facts = dict[str, t.Any]
 GPU = "nvidia.com/gpu"
@@ -17,24 +17,24 @@ IMAGE = "nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0"
 
 
 def checks(user: Facts, facts: Facts, pools: list[Facts], labels: Facts) -> Facts:
-    """{pods, metrics}: what module gpu_checks takes. facts: the operator's row; pools: as planned; labels: of what is ours."""
+    """{pods, metrics}: options of module gpu_checks. facts: the row of the operator in releases/gpus.py; pools: as planned; labels: of our objects."""
     settings = user["llm_d_gpus"]
     if facts["vendor"] != "nvidia":
         return {"pods": [], "metrics": None}
     found: Facts = {"pods": [], "metrics": None}
-    for pool, given in zip(pools, settings["pools"]):
+    for pool, given in zip(pools, settings["pools"], strict=True):
         for expected in pool["expected"] if settings["checks"]["pods"] else []:
             pod = _pod(user, pool, given["node_selector"], expected["resource"], labels)
             found["pods"].append({"pool": pool["name"], "resource": expected["resource"], "labels": given["node_selector"], "pod": pod})
     if settings["checks"]["metrics"] and facts["namespace"] and pools:
         asked = [{"selector": pool["selector"], "cut": bool(pool["state_label"])} for pool in pools]
-        # An operator of someone else's may be anywhere.
+        # An adopted operator can be in any namespace.
         found["metrics"] = {"namespace": facts["namespace"] if settings["install"] else None, "selector": EXPORTER, "pools": asked}
     return found
 
 
 def use(settings: Facts, facts: Facts, subscriptions: list[Facts]) -> Facts:
-    """{resources, namespaces, features}: what module gpu_use looks for before an operator goes. facts: the operator's row."""
+    """{resources, namespaces, features}: options of module gpu_use, which finds other users of an operator before it is removed."""
     whole = ACCELERATORS[facts["vendor"]]["resource"]
     return {
         "resources": [whole, "nvidia.com/mig-"] if whole == GPU else [whole],
@@ -44,7 +44,7 @@ def use(settings: Facts, facts: Facts, subscriptions: list[Facts]) -> Facts:
 
 
 def _pod(user: Facts, pool: Facts, node_selector: Facts, resource: str, labels: Facts) -> Facts:
-    """One container that asks for one of the resource, on the pool's nodes, and fits restricted pod security."""
+    """A pod with one container that requests one of the resource, on the pool's nodes, under restricted pod security."""
     name = f"gpu-test-{pool['name']}-{resource.partition('/')[2].replace('.', '-')}"[:63]
     container = {
         "name": "test",

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Everything that a deployment fetches: images, charts, definitions. For mirrors and air gaps. Pure."""
+"""Everything that a deployment downloads (images, charts, CRDs), for mirrors and air-gapped clusters. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Facts = dict[str, t.Any]
 
 
 def needed(plan: Facts) -> Facts:
-    """{images: whole references, charts: [{release, ref, version}], definitions: paths or URLs}, each once and in order of name."""
+    """{images: full references, charts: [{release, ref, version}], definitions: paths or URLs of CRDs}. Images are unique and sorted."""
     gateway = plan["gateway"]
     groups = plan["prerequisites"]["leader_worker_set"] or {"chart": None}
     charts = [*gateway["charts"], *(chart for chart in (groups["chart"], plan["gpus"]["chart"]) if chart)]
@@ -29,7 +29,7 @@ def needed(plan: Facts) -> Facts:
 
 
 def _chart_images(values: t.Any) -> set[str]:
-    """Images in the values of a chart, or in a spec: whole, or in parts."""
+    """Images in the values of a chart or in a spec, written as one string or in parts."""
     if not isinstance(values, dict):
         return set()
     if {"repository", "tag"} <= set(values):

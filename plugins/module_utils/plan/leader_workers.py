@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""LeaderWorkerSet in a cluster: whether it is needed, whether we install it, from what, and how to tell that it takes objects. Pure."""
+"""The LeaderWorkerSet controller of a cluster: whether it is needed and installed, its chart, and how to tell that its webhook works. Pure."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import typing as t
 
 from ..releases.lines import LEADER_WORKER_SET
 from ..schema.fields import Problem
-from .server import image
-from .validate_gateway import parts
+from .pod_spec import image
+from .validate_gateway import version_parts
 
 Facts = dict[str, t.Any]
 BLOCK = "llm_d_leader_worker_set"
 
 
 def leader_worker_set(user: Facts, services: t.Sequence[Facts], labels: Facts) -> Facts | None:
-    """All about it that is not of one service; None where no service needs it and nobody asked for it. services: of the file, whatever the scope."""
+    """The controller, its CRD and its chart; None where no service needs it and `install` is not set.
+
+    services: those of the user's file, with any scope.
+    """
     settings = user[BLOCK]
     needed = _needed(services)
     asked = settings["install"] if settings["install"] is not None else needed and user["llm_d_platform"] not in LEADER_WORKER_SET["platform_namespaces"]
@@ -39,17 +42,18 @@ def leader_worker_set(user: Facts, services: t.Sequence[Facts], labels: Facts) -
     }
 
 
-def trial_rights(planned: Facts | None) -> list[Facts]:
-    """What it takes to apply the trial."""
+def trial_permissions(planned: Facts | None) -> list[Facts]:
+    """Permissions to apply the trial object."""
     if not planned or not planned["install"]:
         return []
     head = {"group": LEADER_WORKER_SET["group"], "resource": LEADER_WORKER_SET["crd"].partition(".")[0], "namespace": planned["controller"]["namespace"]}
     return [{"verb": verb, **head} for verb in ("get", "create", "patch")]
 
 
-def retired(user: Facts, planned: Facts | None) -> list[Facts]:
-    """What to remove of an earlier installation: {provider, names, classes, namespace, charts}, as a gateway's controller; nothing while it is of use,
-    or where we may not write.
+def controllers_to_prune(user: Facts, planned: Facts | None) -> list[Facts]:
+    """An earlier installation to prune, in the shape of a gateway's controller: {provider, names, classes, namespace, charts}.
+
+    None while the controller is planned, and none with scope namespace.
     """
     if planned or user["llm_d_scope"] == "namespace":
         return []
@@ -59,9 +63,9 @@ def retired(user: Facts, planned: Facts | None) -> list[Facts]:
 
 
 def leader_worker_problems(user: Facts, services: t.Sequence[Facts]) -> list[Problem]:
-    """A version that will not do, and a chart that is missing."""
+    """A version that is too old, and a missing chart."""
     version, found = user[BLOCK]["version"], []
-    if version and parts(version) < parts(LEADER_WORKER_SET["minimum"]):
+    if version and version_parts(version) < version_parts(LEADER_WORKER_SET["minimum"]):
         fix = f"Write {LEADER_WORKER_SET['minimum']} or newer."
         found.append(Problem(f"{BLOCK}.version", version, "does not say which generation of an object it has seen, so that nobody can wait for it.", fix))
     planned = leader_worker_set(user, services, {})
@@ -100,7 +104,7 @@ def _chart(user: Facts) -> Facts:
 
 
 def _trial(namespace: str, labels: Facts) -> Facts:
-    """An object to apply without effect: the controller calls itself ready before its webhook answers (platforms.md 3.1)."""
+    """An object without effect, to apply until it is accepted: the controller reports ready before its webhook answers."""
     pod = {"containers": [{"name": "none", "image": "none"}]}
     return {
         "apiVersion": LEADER_WORKER_SET["api_version"],

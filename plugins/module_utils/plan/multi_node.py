@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Model servers of which each spans several nodes: groups of a leader, which answers, and workers, laid out by a LeaderWorkerSet. Pure."""
+"""Model servers that span several nodes: groups of a leader, which answers requests, and workers, as a LeaderWorkerSet. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import typing as t
 from ..releases.lines import LEADER_WORKER_SET
 from ..schema.fields import Problem
 from .engine import vendor
-from .server import SERVING_LABEL
+from .pod_spec import SERVING_LABEL
 
 Facts = dict[str, t.Any]
 
 RAY_PORT, RPC_PORT = 6379, 13345
-# LeaderWorkerSet names a worker's StatefulSet <name>-decode-<group>, and its revision adds a hash of ten, all of it a label of 63 characters.
+# A worker's StatefulSet is named <name>-decode-<group>; its revision label adds a hash of ten characters, and labels have at most 63.
 LONGEST_NAME = 63 - len("-decode-999-0123456789")
 _DEPLOYMENT: Facts = {"api_version": "apps/v1", "kind": "Deployment"}
 _GROUPS: Facts = {"api_version": LEADER_WORKER_SET["api_version"], "kind": LEADER_WORKER_SET["kind"]}
-# What vLLM is told of parallelism, which follows from the accelerators here.
+# Flags of vLLM that the plan derives from the accelerators.
 PARALLEL_FLAGS = (
     *("tensor-parallel-size", "tp", "pipeline-parallel-size", "pp", "data-parallel-size", "dp", "data-parallel-size-local", "dpl"),
     *("data-parallel-start-rank", "dpr", "data-parallel-address", "dpa", "data-parallel-rpc-port", "dpp", "data-parallel-backend", "dpb"),
@@ -30,35 +30,36 @@ PARALLEL_FLAGS = (
 
 def per_node(service: Facts) -> int:
     """Accelerators of one pod."""
-    return service["accelerator"]["per_replica"] // service["accelerator"]["nodes"]
+    return int(service["accelerator"]["per_replica"] // service["accelerator"]["nodes"])
 
 
-def spread(service: Facts, server: Facts) -> Facts:
-    """The servers with what makes them: a Deployment, or a LeaderWorkerSet of a leader, as planned, and a `worker` like it."""
+def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts | None]:
+    """(what makes the servers a Deployment or a LeaderWorkerSet, how the worker pods of its groups differ from the leader; None for a Deployment).
+
+    pod: selector, labels, args and env of a server on one node.
+    """
     nodes = service["accelerator"]["nodes"]
-    made = {**server, **_DEPLOYMENT, "nodes": nodes, "command": None, "worker": None}
     if nodes == 1:
-        return made
+        return {**_DEPLOYMENT, "nodes": nodes, "command": None}, None
     simulated = service["engine"]["type"] == "simulator"
-    leader, worker = _WAYS["simulator" if simulated else service["accelerator"]["across_nodes"] or "pipeline"](service, server["args"])
-    names = {item["name"] for item in server["env"]}
+    leader, worker = _WAYS["simulator" if simulated else service["accelerator"]["across_nodes"] or "pipeline"](service, pod["args"])
+    names = {item["name"] for item in pod["env"]}
     ours = [] if simulated else [{"name": "VLLM_HOST_IP", "value": "$(POD_IP)"}, {"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}]
-    both = {"env": server["env"] + [item for item in ours if item["name"] not in names]}
-    # Whatever selects servers by their labels, the pool above all, has to find leaders only.
-    aside = {SERVING_LABEL: "false"}
-    silent = {"container_ports": [], "probes": {}, "init_containers": []}
-    made.update({**_GROUPS, **both, **leader})
-    made["worker"] = {**server, **both, **silent, "labels": {**server["labels"], **aside}, "selector": {**server["selector"], **aside}, **worker}
-    return made
+    env = {"env": pod["env"] + [item for item in ours if item["name"] not in names]}
+    # The pool and the Services select servers by this label: only leaders answer requests.
+    not_serving = {SERVING_LABEL: "false"}
+    silent: Facts = {"container_ports": [], "probes": {}, "init_containers": []}
+    marked = {"labels": {**pod["labels"], **not_serving}, "selector": {**pod["selector"], **not_serving}}
+    return {**_GROUPS, "nodes": nodes, **env, **leader}, {**env, **silent, **marked, **worker}
 
 
 def other_kind(server: Facts) -> Facts:
-    """What would run the same servers if the number of nodes were another: {api_version, kind, name}."""
+    """The workload that the servers would have with one node instead of several, or the other way round: {api_version, kind, name}."""
     return {**(_DEPLOYMENT if server["nodes"] > 1 else _GROUPS), "name": server["name"]}
 
 
 def node_problems(service: Facts, path: str) -> list[Problem]:
-    """What does not fit together in servers of several nodes."""
+    """Mistakes in the options of servers that span several nodes."""
     settings, place = service["accelerator"], f"{path}.accelerator"
     nodes, count, way = settings["nodes"], settings["per_replica"], settings["across_nodes"]
     bare, simulated = vendor(service) == "none", service["engine"]["type"] == "simulator"
@@ -79,7 +80,7 @@ def node_problems(service: Facts, path: str) -> list[Problem]:
 
 
 def scheduler_problems(service: Facts, path: str, required: Facts) -> list[Problem]:
-    """A scheduler that asks something of the servers themselves (KV events, prefill and decode) gets it of single pods only."""
+    """Schedulers that need KV events, or prefill and decode servers: both work with servers of one pod only."""
     if service["accelerator"]["nodes"] == 1 or not (required["roles"] or any(required["vllm"].values())):
         return []
     why = "asks the servers for KV events or for transfers between prefill and decode, which those of several nodes do not give."
@@ -87,13 +88,16 @@ def scheduler_problems(service: Facts, path: str, required: Facts) -> list[Probl
 
 
 def _simulator(service: Facts, args: list[str]) -> tuple[Facts, Facts]:
-    """The group without the model: each of its pods is a simulator, of which the leader's is asked."""
+    """(leader, worker) of a simulated group: each pod runs a simulator, and only the leader's gets requests."""
     alike = {"command": None, "args": args}
     return alike, alike
 
 
 def _pipeline(service: Facts, args: list[str]) -> tuple[Facts, Facts]:
-    """Ray: the leader opens the cluster and serves on all of it, the workers join once it answers. A worker that gives up would take its group with it."""
+    """(leader, worker) with Ray: the leader starts the Ray cluster and serves on it, workers wait for it and join.
+
+    A worker that exits restarts the whole group, so workers retry.
+    """
     wide = [f"--pipeline-parallel-size={service['accelerator']['nodes']}", "--distributed-executor-backend=ray"]
     narrow = [f"--tensor-parallel-size={per_node(service)}"] if per_node(service) > 1 else []
     begin = f'ray start --head --port={RAY_PORT} --node-ip-address="$POD_IP" --include-dashboard=false && exec vllm serve "$@"'
@@ -103,11 +107,11 @@ def _pipeline(service: Facts, args: list[str]) -> tuple[Facts, Facts]:
 
 
 def _expert(service: Facts, args: list[str]) -> tuple[Facts, Facts]:
-    """One engine for each accelerator of the group; the leader's API server spreads requests over all of them."""
+    """(leader, worker) with expert parallelism: one engine for each accelerator; the leader's API server distributes requests over them."""
     local = per_node(service)
     common = [f"--data-parallel-size={service['accelerator']['per_replica']}", f"--data-parallel-size-local={local}"]
     common += [f"--data-parallel-rpc-port={RPC_PORT}", "--enable-expert-parallel"]
-    # The leader listens on it, which takes a number; the workers dial it.
+    # The leader listens on an IP address; the workers connect by name.
     leader = _positional(args, *common, "--data-parallel-address=$(POD_IP)")
     worker = _positional(args, *common, "--data-parallel-address=$(LWS_LEADER_ADDRESS)", "--headless")
     start = f'exec vllm serve "$@" --data-parallel-start-rank="$((LWS_WORKER_INDEX * {local}))"'
@@ -118,12 +122,12 @@ _WAYS = {"simulator": _simulator, "pipeline": _pipeline, "expert": _expert}
 
 
 def _shell(script: str) -> list[str]:
-    """A script whose $@ are the arguments of the container."""
+    """The command for a script; $@ are the arguments of the container."""
     return ["/bin/bash", "-c", script, "vllm"]
 
 
 def _positional(args: list[str], *ours: str) -> list[str]:
-    """The arguments for `vllm serve`, which takes the model first and without its flag; how the image starts by itself is not known."""
+    """The arguments for `vllm serve`, which takes the model first and without a flag. The image's own entry point is not used."""
     model = next(argument for argument in args if argument.startswith("--model="))
     rest = [argument for argument in args if argument != model and not argument.startswith("--tensor-parallel-size=")]
     return [model.partition("=")[2], *ours, *rest]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a plan asks of the cluster that it shall run on, for the look before anything is touched. Pure."""
+"""What a plan needs of the cluster, for the checks of the package preflight. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .charts import provider_facts
 from .images import needed
 from .monitoring import CRD as POD_MONITORS
 from .monitoring import VARIABLE as MONITORING
-from .rbac import rights
+from .rbac import permissions
 from .weights import BUCKET_KEYS
 
 Facts = dict[str, t.Any]
 
 
 def needs(planned: Facts, user: Facts) -> Facts:
-    """The demands of a plan, as preflight_judge wants them."""
+    """The needs of a plan as preflight/report.py takes them."""
     gateway = planned["gateway"]
     crds = {bundle["name"]: bool(bundle["sources"]) for bundle in planned["prerequisites"]["crds"]}
     minimum = {**MINIMUM, "libraries": dict(MINIMUM["libraries"])}
@@ -60,12 +60,12 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": bundle["sources"]} for bundle in planned["prerequisites"]["crds"]],
         "helm": user["llm_d_helm"],
         "registries": _registries(planned, user),
-        "rights": rights(planned, user),
+        "rights": permissions(planned, user),
     }
 
 
 def _gateway(gateway: Facts, user: Facts) -> Facts:
-    """What is asked of the gateway, its class and its controller."""
+    """Needs of the gateway, its class and its controller."""
     facts = provider_facts(user)
     planned = (
         "provider",
@@ -96,13 +96,13 @@ def _gateway(gateway: Facts, user: Facts) -> Facts:
 
 
 def _made(planned: Facts) -> list[str]:
-    """Namespaces that we make where they are not there."""
+    """Namespaces that we create if they do not exist."""
     gpus = planned["gpus"]
     return [item["name"] for item in planned["prerequisites"]["namespaces"] + (gpus["namespaces"] if gpus["active"] else [])]
 
 
 def _monitors(planned: Facts, user: Facts) -> list[Facts]:
-    """Kinds by which a Prometheus is told whom to scrape: {crd, what: is scraped, block and option: that ask for it}."""
+    """CRDs of Prometheus objects that the plan creates: {crd, what: is scraped, block and option: of the user's file}."""
     found = [{"crd": POD_MONITORS, "what": "Model servers and endpoint pickers", "block": MONITORING, "option": "scrape"}]
     found = found if any(service["monitors"] for service in planned["services"]) else []
     if planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"]:
@@ -111,7 +111,7 @@ def _monitors(planned: Facts, user: Facts) -> list[Facts]:
 
 
 def _charts(planned: Facts) -> list[Facts]:
-    """Every chart that may have to be installed: {name, ref, brings: the part of the facts that says whether it is there}."""
+    """Every chart that may have to be installed: {name, ref, brings: the key of the facts that says whether it is installed}."""
     groups, gpus = planned["prerequisites"]["leader_worker_set"], planned["gpus"]
     found = [(chart, "controllers") for chart in planned["gateway"]["charts"]]
     found += [(groups["chart"], "leader_worker_set")] if groups and groups["chart"] else []
@@ -120,14 +120,14 @@ def _charts(planned: Facts) -> list[Facts]:
 
 
 def _registries(planned: Facts, user: Facts) -> list[str]:
-    """Hosts that images come from. An image that names none comes from where the nodes say."""
+    """Registry hosts of the images. Where an image without a host comes from, the nodes decide."""
     first = [name.partition("/")[0] for name in needed(planned)["images"] if "/" in name]
     named = [host for host in first if "." in host or ":" in host or host == "localhost"]
     return sorted({*named, *([user["llm_d_image_registry"].partition("/")[0]] if user["llm_d_image_registry"] else [])})
 
 
 def _gpu_operator(gpus: Facts, user: Facts) -> Facts | None:
-    """What is asked of an operator of GPUs; None where there is none that acts on a policy."""
+    """Needs of the GPU operator; None without an operator that is configured by a policy."""
     if not gpus["active"] or not gpus["ready"]:
         return None
     asked = {key: gpus["ready"][key] for key in ("api_version", "kind")} | {"version": (gpus["chart"] or {}).get("version")}
@@ -136,7 +136,7 @@ def _gpu_operator(gpus: Facts, user: Facts) -> Facts | None:
 
 
 def _leader_worker_set(planned: Facts, crds: Facts) -> Facts | None:
-    """What is asked of LeaderWorkerSet; None where it is not needed."""
+    """Needs of the LeaderWorkerSet controller; None where it is not needed."""
     groups = planned["prerequisites"]["leader_worker_set"]
     if not groups:
         return None
@@ -147,7 +147,7 @@ def _leader_worker_set(planned: Facts, crds: Facts) -> Facts | None:
 
 
 def _autoscaling(planned: Facts) -> Facts:
-    """{API group that an autoscaler of ours acts by: names of the services that need it}."""
+    """{API group that our autoscalers need: names of the services that use it}."""
     found: dict[str, list[str]] = {}
     for service in planned["services"]:
         for group in sorted({group for server in service["servers"] if server["autoscaling"] for group in server["autoscaling"]["asks"]}):
@@ -156,7 +156,7 @@ def _autoscaling(planned: Facts) -> Facts:
 
 
 def _accelerators(planned: Facts) -> list[Facts]:
-    """What the model servers ask for: {service, resource, per_replica (of one pod), replicas (pods), nodes (pods of one replica), labels, tolerations}."""
+    """Accelerators that model servers request: {service, resource, per_replica: of one pod, replicas: pods, nodes: pods of a replica, labels, tolerations}."""
     found = []
     for service in planned["services"]:
         for server in service["servers"]:
@@ -178,7 +178,7 @@ def _accelerators(planned: Facts) -> list[Facts]:
 
 
 def _labels(server: Facts) -> Facts:
-    """Node labels that a server needs, with the product of its affinity."""
+    """Node labels that a server needs: its node selector, and the product of its affinity."""
     labels = dict(server["node_selector"])
     node = server["affinity"].get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
     for term in node.get("nodeSelectorTerms", []):
@@ -187,7 +187,7 @@ def _labels(server: Facts) -> Facts:
 
 
 def _resources(planned: Facts) -> list[Facts]:
-    """What every pod asks for: {name, replicas, containers: [{name, sums: whether it runs beside the others, requests, limits}]}."""
+    """Requests and limits of every pod: {name, replicas, containers: [{name, sums: whether it runs at the same time as the others, requests, limits}]}."""
     return [
         {
             "name": part["name"],
@@ -211,7 +211,7 @@ def _container(name: str, resources: Facts | None, sums: bool) -> Facts:
 
 
 def _secrets(planned: Facts, user: Facts) -> list[Facts]:
-    """Secrets that must be there: {name, namespace, key, path}."""
+    """Secrets that have to exist: {name, namespace, key, path: in the user's file}."""
     home = planned["namespace"]
     made = [secret["metadata"]["name"] for secret in planned["secrets"]["present"]]
     if planned["scope"] == "prerequisites":
@@ -236,6 +236,7 @@ def _secrets(planned: Facts, user: Facts) -> list[Facts]:
 
 
 def _claims(planned: Facts, user: Facts) -> list[Facts]:
+    """PersistentVolumeClaims that have to exist: {name, path: in the user's file}."""
     found = []
     for index, service in enumerate(user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []):
         uri = service["model"]["uri"] or ""
@@ -245,7 +246,7 @@ def _claims(planned: Facts, user: Facts) -> list[Facts]:
 
 
 def _storage_classes(planned: Facts, user: Facts) -> list[Facts]:
-    """Storage classes of the claims that we make: {class_name, None for the default one, path}."""
+    """Storage classes of the claims that we create: {class_name: None for the default one, path: in the user's file}."""
     services = user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []
     return [
         {"class_name": service["storage"]["class_name"], "path": f"llm_d_model_services[{index}].storage.class_name"}

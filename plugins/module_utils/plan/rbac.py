@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every right that the roles use, for the access reviews before anything is touched and for the Roles to grant. Pure."""
+"""Every permission that the roles need: for the access reviews of the preflight, and as Roles that an administrator can grant. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from .monitoring import CRD as POD_MONITORS
 
 Facts = dict[str, t.Any]
 
+NAME = "llm-d-deployer"
 _VERBS = ("get", "list", "create", "patch", "delete")
 
-# What the roles write in the namespace, as (group, resource).
+# What the roles write in the namespace: (group, resource).
 _WRITTEN = [
     ("", "configmaps"),
     ("", "services"),
@@ -27,8 +28,8 @@ _WRITTEN = [
     ("apps", "deployments"),
 ]
 _AUTOSCALERS = [("hpa", "autoscaling", "horizontalpodautoscalers"), ("keda", "keda.sh", "scaledobjects")]
-# What they read there beside: pods and their logs say what became of a Deployment, and which configuration an endpoint picker has loaded;
-# its counters are read through the API server, and each model server is asked for a completion that way.
+# What the roles only read in the namespace: pods and their logs, for the state of a rollout and the configuration that an endpoint picker has loaded.
+# Metrics of endpoint pickers and completions of model servers go through the API server's proxy.
 _READ = [
     ("get", "", "pods"),
     ("list", "", "pods"),
@@ -41,43 +42,43 @@ _READ = [
 ]
 
 
-def rights(planned: Facts, user: Facts) -> list[Facts]:
-    """Every right that the roles use, each as an access review asks for it: {verb, group, resource, namespace, name?}."""
+def permissions(planned: Facts, user: Facts) -> list[Facts]:
+    """Every permission that the roles need, as attributes of an access review: {verb, group, resource, namespace, name?}."""
     home, rest = planned["namespace"], planned["scope"] != "prerequisites"
-    written = _cluster_wide(planned) + _of_charts(planned, user) + _of_operators(planned["gpus"]) + (_in_namespaces(planned) if rest else [])
+    written = _cluster_wide(planned) + _written_by_charts(planned, user) + _written_for_operators(planned["gpus"]) + (_in_namespaces(planned) if rest else [])
     found = [(verb, group, resource, namespace) for namespace, group, resource in written for verb in _VERBS]
-    found += _beside_charts(planned, user) + _beside_operators(planned["gpus"])
+    found += _read_for_charts(planned, user) + _read_for_operators(planned["gpus"])
     if planned["prerequisites"]["namespaces"]:
-        found.append(("list", "", "persistentvolumeclaims", ""))  # a namespace with weights in it stays
+        found.append(("list", "", "persistentvolumeclaims", ""))  # a namespace that holds a claim is not deleted
     if rest:
         found += [(verb, group, resource, home) for verb, group, resource in _READ]
-        found += [("list", "apps", "statefulsets", home)] if _grouped(planned) else []  # which pods of a group are the new ones
-        # KEDA acts by one, and so may someone else.
+        found += [("list", "apps", "statefulsets", home)] if _several_nodes(planned) else []  # to tell the new pods of a group from the old ones
+        # KEDA creates one, and so may an external autoscaler.
         found += [("list", "autoscaling", "horizontalpodautoscalers", home)] if _scaled_by(planned) else []
-        found += _handed_on(planned)
+        found += _granted_to_pickers(planned)
     asked = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
-    return planned["prerequisites"]["rights"] + asked + _secret_rights(planned)
+    return [*planned["prerequisites"]["rights"], *asked, *_on_secrets(planned)]
 
 
-def _grouped(planned: Facts) -> bool:
-    """Whether some servers span several nodes."""
+def _several_nodes(planned: Facts) -> bool:
+    """Whether any servers span several nodes."""
     return any(server["nodes"] > 1 for service in planned["services"] for server in service["servers"])
 
 
 def _scaled_by(planned: Facts) -> set[str]:
-    """Who scales servers."""
+    """The providers of autoscalers in use."""
     return {server["autoscaling"]["provider"] for service in planned["services"] for server in service["servers"] if server["autoscaling"]}
 
 
-def _handed_on(planned: Facts) -> list[tuple[str, str, str, str]]:
-    """What an endpoint picker may do: nobody may give another account rights that he does not have."""
+def _granted_to_pickers(planned: Facts) -> list[tuple[str, str, str, str]]:
+    """The permissions of an endpoint picker: an account can grant only those that it has."""
     rules = planned["release"]["rules"] if planned["services"] else []
     home = planned["namespace"]
     return [(verb, group, resource, home) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]]
 
 
-def _secret_rights(planned: Facts) -> list[Facts]:
-    """Our own Secrets by name, and no other."""
+def _on_secrets(planned: Facts) -> list[Facts]:
+    """Permissions for our own Secrets, by name; no others can be read."""
     found: list[Facts] = []
     for secret in planned["secrets"]["present"]:
         head = {"group": "", "resource": "secrets", "namespace": secret["metadata"]["namespace"]}
@@ -86,19 +87,22 @@ def _secret_rights(planned: Facts) -> list[Facts]:
 
 
 def _cluster_wide(planned: Facts) -> list[tuple[str, str, str]]:
+    """What is written without a namespace."""
     return [("", "gateway.networking.k8s.io", "gatewayclasses")] if planned["gateway"]["create_class"] else []
 
 
 def _charts(planned: Facts, user: Facts) -> list[tuple[str, str]]:
     """(key, namespace) of each chart to install."""
-    found = [(row["key"], chart["namespace"]) for row, chart in zip(provider_facts(user)["charts"], planned["gateway"]["charts"])]
+    found = [
+        (row["key"], chart["namespace"]) for row, chart in zip(provider_facts(user)["charts"], planned["gateway"]["charts"], strict=False)
+    ]  # none planned where not ours
     gpus, groups = planned["gpus"], planned["prerequisites"]["leader_worker_set"]
     found += [("leader_worker_set", groups["chart"]["namespace"])] if groups and groups["chart"] else []
     return found + ([("gpu_operator", gpus["chart"]["namespace"])] if gpus["active"] and gpus["chart"] else [])
 
 
-def _of_charts(planned: Facts, user: Facts) -> list[tuple[str, str, str]]:
-    """What Helm writes. The rules of the roles among it are the API server's to judge: who may grant what, it says at the installation."""
+def _written_by_charts(planned: Facts, user: Facts) -> list[tuple[str, str, str]]:
+    """What Helm writes. Whether the account may grant the rules of a chart's Roles is only known at the installation."""
     found = []
     for key, namespace in _charts(planned, user):
         writes = CHART_WRITES[key]
@@ -106,16 +110,16 @@ def _of_charts(planned: Facts, user: Facts) -> list[tuple[str, str, str]]:
     return found
 
 
-def _beside_charts(planned: Facts, user: Facts) -> list[tuple[str, str, str, str]]:
-    """Helm's own records, and the look at who else uses a controller before it goes."""
+def _read_for_charts(planned: Facts, user: Facts) -> list[tuple[str, str, str, str]]:
+    """Helm's own records, and what is read to find other users of a controller before it is removed."""
     found = [(verb, "", "secrets", namespace) for _key, namespace in _charts(planned, user) for verb in ("get", "list", "create", "update", "delete")]
     if planned["gateway"]["shared"]:
         found += [("list", "gateway.networking.k8s.io", resource, "") for resource in ("gateways", "gatewayclasses")] + [("list", "", "namespaces", "")]
     return found
 
 
-def _of_operators(gpus: Facts) -> list[tuple[str, str, str]]:
-    """What brings a GPU operator by OLM and says what it shall do."""
+def _written_for_operators(gpus: Facts) -> list[tuple[str, str, str]]:
+    """What is written to install a GPU operator by OLM and to configure it."""
     if not gpus["active"]:
         return []
     found = [(item["namespace"], "operators.coreos.com", resource) for item in gpus["subscriptions"] for resource in ("operatorgroups", "subscriptions")]
@@ -132,14 +136,14 @@ def _of_operators(gpus: Facts) -> list[tuple[str, str, str]]:
     return found + [(test["pod"]["metadata"]["namespace"], "", "pods") for test in gpus["checks"]["pods"]]
 
 
-def _beside_operators(gpus: Facts) -> list[tuple[str, str, str, str]]:
-    """What is read of an operator, and nodes, which bear the labels of their pool."""
+def _read_for_operators(gpus: Facts) -> list[tuple[str, str, str, str]]:
+    """What is read of an operator, and the nodes, which get the labels of their pool."""
     if not gpus["active"]:
         return []
     found = [(verb, "operators.coreos.com", "clusterserviceversions", item["namespace"]) for item in gpus["subscriptions"] for verb in ("get", "list")]
     if gpus["approval"]:
         found += [(verb, "operators.coreos.com", "installplans", item["namespace"]) for item in gpus["subscriptions"] for verb in ("get", "list", "patch")]
-    if gpus["install"]:  # the look at who else uses an operator before it goes
+    if gpus["install"]:  # to find other users of an operator before it is removed
         found.append(("list", "", "pods", ""))
         found += [("list", "operators.coreos.com", "subscriptions", "")] if gpus["subscriptions"] else []
         found += [("list", "nfd.openshift.io", "nodefeaturediscoveries", "")] if gpus["node_feature_discovery"] else []
@@ -147,7 +151,7 @@ def _beside_operators(gpus: Facts) -> list[tuple[str, str, str, str]]:
 
 
 def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
-    """What is written outside of the cluster's own room, as (namespace, group, resource)."""
+    """What is written in namespaces, as (namespace, group, resource)."""
     gateway, home = planned["gateway"], planned["namespace"]
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
     kinds = [(home, group, resource) for group, resource in _WRITTEN]
@@ -156,7 +160,7 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
     if any(service["monitors"] for service in planned["services"]):
         kinds.append((home, POD_MONITORS.partition(".")[2], POD_MONITORS.partition(".")[0]))
     kinds += [(home, group, resource) for provider, group, resource in _AUTOSCALERS if provider in _scaled_by(planned)]
-    if _grouped(planned):
+    if _several_nodes(planned):
         kinds.append((home, LEADER_WORKER_SET["group"], "leaderworkersets"))
     if gateway["gateway_api"]:
         kinds.append((gateway["routes_namespace"], "gateway.networking.k8s.io", "httproutes"))
@@ -174,7 +178,35 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
 
 
 def _plural(kind: str) -> str:
+    """The resource of a kind, such as gateways of Gateway."""
     lower = kind.lower()
     if lower.endswith("s"):  # GatewayParameters
         return lower
     return f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"
+
+
+def deployer_roles(asked: t.Sequence[Facts]) -> list[Facts]:
+    """A Role for each namespace of the permissions, and a ClusterRole for those without one. Takes what `permissions` returns."""
+    places: dict[str, list[Facts]] = {}
+    for permission in asked:
+        places.setdefault(permission.get("namespace") or "", []).append(permission)
+    return [_role(place, found) for place, found in places.items()]
+
+
+def _role(namespace: str, asked: t.Sequence[Facts]) -> Facts:
+    verbs: dict[tuple[str, str, str], list[str]] = {}
+    for permission in asked:
+        held = verbs.setdefault((permission.get("group", ""), permission.get("name", ""), permission["resource"]), [])
+        if permission["verb"] not in held:
+            held.append(permission["verb"])
+    rules: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for (group, name, resource), said in verbs.items():
+        rules.setdefault((group, name, tuple(said)), []).append(resource)
+    metadata = {"name": NAME, "namespace": namespace} if namespace else {"name": NAME}
+    kind = "Role" if namespace else "ClusterRole"
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": [_rule(*key, found) for key, found in rules.items()]}
+
+
+def _rule(group: str, name: str, verbs: tuple[str, ...], resources: list[str]) -> Facts:
+    named = {"resourceNames": [name]} if name else {}
+    return {"apiGroups": [group], "resources": resources, **named, "verbs": list(verbs)}

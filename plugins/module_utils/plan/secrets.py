@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secrets that we make of the user's values: the token of the model repository, and what opens the image registry. Pure.
+"""Secrets made from values of the user's file: the token for the model repository and the credentials for image registries. Pure.
 
-The plan holds their names only. Values are in what `definitions` returns and nowhere else.
+The plan holds their names only. The values are in what `definitions` returns and nowhere else.
 """
 
 from __future__ import annotations
@@ -31,28 +31,25 @@ def pull_name(user: Facts) -> str:
     return f"{user['llm_d_instance']}-image-pull"
 
 
-def named(user: Facts) -> Facts:
-    """The user's variables with the names of our Secrets where none of the user's own stands."""
-    services = user["llm_d_model_services"]
-    if user["llm_d_model_token"]:
-        services = [_with_token(service, token_name(user)) for service in services]
-    pull = list(user["llm_d_image_pull_secrets"])
-    if user["llm_d_image_pull_credentials"] and pull_name(user) not in pull:
-        pull.append(pull_name(user))
-    return {**user, "llm_d_model_services": services, "llm_d_image_pull_secrets": pull}
-
-
-def _with_token(service: Facts, name: str) -> Facts:
+def token_reference(service: Facts, user: Facts) -> Facts:
+    """The model options token_secret and token_key for our own Secret; {} where the service needs no token, or names a Secret itself."""
     model = service["model"]
-    if model["token_secret"] or service["engine"]["type"] == "simulator" or not (model["uri"] or "").startswith("hf://"):
-        return service
-    return {**service, "model": {**model, "token_secret": name, "token_key": TOKEN_KEY}}
+    needs_token = service["engine"]["type"] != "simulator" and (model["uri"] or "").startswith("hf://")
+    if not user["llm_d_model_token"] or model["token_secret"] or not needs_token:
+        return {}
+    return {"token_secret": token_name(user), "token_key": TOKEN_KEY}
+
+
+def pull_names(user: Facts) -> list[str]:
+    """Names of all image pull Secrets: the user's, and our own where credentials are given."""
+    names = list(user["llm_d_image_pull_secrets"])
+    return [*names, pull_name(user)] if user["llm_d_image_pull_credentials"] and pull_name(user) not in names else names
 
 
 def secrets(user: Facts, labels: Facts) -> Facts:
-    """{present: definitions without their values, unwanted: those of a file that asks for less}.
+    """{present: the Secrets without their values, unwanted: those to prune because the file no longer asks for them}.
 
-    What opens the registry is wanted wherever pods of ours are: beside the servers, and beside a controller that we install.
+    The image pull Secret is needed in every namespace with pods of ours: that of the servers, and that of each controller that we install.
     """
     home, token, pull = user["llm_d_namespace"], token_name(user), pull_name(user)
     wanted = {token: bool(user["llm_d_model_token"]), pull: bool(user["llm_d_image_pull_credentials"])}
@@ -63,7 +60,7 @@ def secrets(user: Facts, labels: Facts) -> Facts:
 
 
 def definitions(user: Facts, planned: t.Sequence[Facts]) -> list[Facts]:
-    """The planned Secrets with their values, which must not be shown."""
+    """The planned Secrets with their values, which must not be logged."""
     found = []
     for head in planned:
         if head["metadata"]["name"] == token_name(user):

@@ -1,107 +1,92 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The model servers of one service: pods, Service and route, derived from one completed element of llm_d_model_services. Pure."""
+"""The model servers of one service: how many, their pods and their route, derived from one completed element of llm_d_model_services. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
-from ..common.flags import flags_of
 from ..epp.catalog.presets import SIDECAR_SERVER_PORT
 from ..releases.lines import ACCELERATORS, ENGINE_DEFAULTS
-from .autoscaling import least
-from .engine import arguments as engine_arguments
-from .engine import environment as engine_environment
 from .engine import vendor
-from .weights import CACHE_PATH, HUB_PATH, access_mode, credentials, served_name, volumes
-from .weights import arguments as weights_arguments
+from .multi_node import to_workload
+from .pod_spec import PORT_NAME, ROLE_LABEL, container_security, image, pod_security, pool_selector
+from .server_arguments import served_arguments, server_environment
+from .weights import access_mode, volumes
 
 Facts = dict[str, t.Any]
 
-SERVICE_LABEL = "llm-d.ai/model-service"
-SERVING_LABEL = "llm-d.ai/inference-serving"
-ROLE_LABEL = "llm-d.ai/role"
 HEALTH_PATH = "/health"
-PORT_NAME = "http"
-ENGINE_PORT_NAME = "engine"  # behind a routing sidecar, which has the other name then
-# What a server that is told to end takes to give back its memory.
+# The model server's container port behind a routing sidecar.
+ENGINE_PORT_NAME = "engine"
+# Seconds that a model server needs to free its memory after SIGTERM.
 END_SECONDS = 55
-
-
-def image(user: Facts, component: str, default: str) -> str:
-    """The image of a component: the user's own as written, else the tested one behind the user's registry."""
-    own = user["llm_d_images"].get(component)
-    if own:
-        return own
-    prefix = user["llm_d_image_registry"]
-    return f"{prefix}/{default}" if prefix else default
-
-
-def pod_security(user: Facts) -> Facts:
-    """Pod security context of the restricted profile; without a user id where the cluster gives one (OpenShift)."""
-    context: Facts = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
-    if user["llm_d_run_as_user"]:
-        context.update(runAsUser=user["llm_d_run_as_user"], runAsGroup=user["llm_d_run_as_user"], fsGroup=user["llm_d_run_as_user"])
-    return context
-
-
-def container_security(read_only: bool) -> Facts:
-    """Container security context of the restricted profile."""
-    return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": read_only}
 
 
 def startup_timeout(service: Facts) -> int:
     """Seconds that a server may take to load its model."""
-    return service["engine"]["startup_timeout"] or ENGINE_DEFAULTS[service["engine"]["type"]]["startup_timeout"]
+    return int(service["engine"]["startup_timeout"] or ENGINE_DEFAULTS[service["engine"]["type"]]["startup_timeout"])
 
 
-def pool_selector(service: Facts) -> Facts:
-    """Labels that all servers of a service bear, whatever their role."""
-    return {SERVING_LABEL: "true", SERVICE_LABEL: service["name"]}
+def server_targets(planned: Facts, namespace: str) -> Facts:
+    """The planned servers of one role as an element of the option `replicas` of the health and warm-up modules.
 
-
-def reached(planned: Facts, namespace: str) -> Facts:
-    """The planned servers of one role as modules that ask each of them want them (option `replicas`): where an autoscaler says how many, one at least."""
+    count: how many have to be there; at least 1 where an autoscaler sets the number.
+    """
     selector = ",".join(f"{key}={value}" for key, value in planned["selector"].items())
     return {"namespace": namespace, "label_selector": selector, "port": str(planned["port"]), "count": 1 if planned["autoscaling"] else planned["replicas"]}
 
 
-def served_arguments(service: Facts, required: Facts) -> list[str]:
-    """The command line of a model server: ours, what the scheduler requires of it, then the user's own, which stands alone where both say the same."""
-    own = service["engine"]["args"]
-    theirs = flags_of(own)
-    ours = {argument.split("=", 1)[0]: argument for argument in [*_arguments(service, service["engine"]["port"]), *required.get("args", [])]}
-    if theirs.keys() & {"tp", "pipeline-parallel-size", "pp", "data-parallel-size", "dp"}:
-        ours.pop("--tensor-parallel-size", None)
-    return [argument for flag, argument in ours.items() if flag.lstrip("-") not in theirs] + own
+def role_settings(service: Facts, role: str) -> Facts:
+    """Where the user's file describes the servers of a role: the service itself for decode, the block of that name for prefill."""
+    return service if role == "decode" else t.cast(Facts, service[role])
+
+
+def min_replicas(service: Facts, role: str) -> int:
+    """The number of servers of a role; with autoscaling, the smallest."""
+    settings = role_settings(service, role)
+    if settings["autoscaling"]:
+        return int(settings["autoscaling"]["min"])
+    return 1 if settings["replicas"] is None else int(settings["replicas"])
+
+
+def max_replicas(service: Facts, role: str) -> int:
+    """The largest number of servers of a role. An external autoscaler may always add a second one."""
+    scaling = role_settings(service, role)["autoscaling"]
+    if not scaling:
+        return min_replicas(service, role)
+    return max(2, scaling["min"]) if scaling["provider"] == "external" else int(scaling["max"] or scaling["min"])
 
 
 def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: str = "decode", proxy: Facts | None = None) -> Facts:
-    """The Deployment of the model servers of one role; `required` is what the scheduler asks for elsewhere (see scorers_requires).
+    """The workload of the model servers of one role: a Deployment, or a LeaderWorkerSet with its `worker` where a server spans several nodes.
 
-    `proxy`: the routing sidecar in front of them, a container; then they listen on `engine_port`, and the pod still on `port`.
+    required: what the scheduler configuration requires (epp/config/requirements.py). proxy: the container of the routing sidecar in front of the
+    servers; then they listen on `engine_port`, and the pod still on `port`.
     """
     engine = service["engine"]
-    selector = {**pool_selector(service), ROLE_LABEL: role}
-    rooms, mounts = volumes(service)
     asked = required.get("vllm", {})
     port = SIDECAR_SERVER_PORT if proxy else engine["port"]
     port_name = ENGINE_PORT_NAME if proxy else PORT_NAME
-    arguments = [f"--port={port}" if argument.startswith("--port=") else argument for argument in served_arguments(service, asked)]
-    return {
+    selector = {**pool_selector(service), ROLE_LABEL: role}
+    pod = {
+        "selector": selector,
+        "labels": {**service["labels"], **required.get("pod_labels", {}), **labels, **selector},
+        "args": [f"--port={port}" if argument.startswith("--port=") else argument for argument in served_arguments(service, asked)],
+        "env": server_environment(service, list(asked.get("env", []))),
+    }
+    pod_volumes, mounts = volumes(service)
+    planned = {
         "name": f"{service['name']}-{role}",
         "role": role,
         "service_account": service["service_account"] or service["name"],
-        # Our own account has them; that of someone else is left as it is.
+        # Our own service account has them; one of the user's own stays as it is.
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]] if service["service_account"] else [],
-        "replicas": least(service, role),
-        "selector": selector,
-        "labels": {**service["labels"], **required.get("pod_labels", {}), **labels, **selector},
+        "replicas": min_replicas(service, role),
+        **pod,
         "image": engine["image"] or image(user, engine["type"], ENGINE_DEFAULTS[engine["type"]]["image"]),
         "image_pull_policy": user["llm_d_image_pull_policy"],
-        "args": arguments,
-        "env": _environment(service, list(asked.get("env", []))),
         "port": engine["port"],
         "port_name": PORT_NAME,
         "engine_port": port,
@@ -119,16 +104,18 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "node_selector": service["node_selector"],
         "affinity": _affinity(service),
         "tolerations": [{key: value for key, value in item.items() if value is not None} for item in service["tolerations"]],
-        "volumes": rooms,
+        "volumes": pod_volumes,
         "volume_mounts": mounts,
         "strategy": _strategy(service),
         "drain_seconds": engine["drain_seconds"],
         "termination_grace": engine["drain_seconds"] + END_SECONDS,
     }
+    workload, worker = to_workload(service, pod)
+    return {**planned, **workload, "worker": {**planned, **worker} if worker else None}
 
 
 def route(service: Facts, gateway: Facts) -> Facts:
-    """The HTTPRoute of a service, whose backend is what the gateway's provider can route to."""
+    """The HTTPRoute of a service; its backend is the kind that the gateway's provider can route to."""
     path = service["route"]["path"].rstrip("/") or "/"
     if gateway["backend"] == "InferencePool":
         backend = {"group": gateway["pool_group"], "kind": "InferencePool", "name": service["name"], "port": service["engine"]["port"]}
@@ -144,67 +131,6 @@ def route(service: Facts, gateway: Facts) -> Facts:
         "backend": backend,
         "timeouts": service["route"]["timeouts"] if gateway["route_timeouts"] else {},
     }
-
-
-def _arguments(service: Facts, port: int) -> list[str]:
-    engine = service["engine"]
-    name = served_name(service["model"])
-    length = engine["max_model_len"] or ENGINE_DEFAULTS[engine["type"]]["max_model_len"]
-    arguments = {
-        "--model": name,
-        "--served-model-name": name,
-        "--port": port,
-        "--max-model-len": length,
-        "--max-num-seqs": engine["max_num_seqs"],
-        "--block-size": engine["block_size"],
-    }
-    if engine["type"] == "simulator":
-        arguments.update(_simulator_arguments(engine))
-    else:
-        per_replica = service["accelerator"]["per_replica"]
-        arguments.update(weights_arguments(service["model"]))
-        arguments["--tensor-parallel-size"] = per_replica if per_replica > 1 else None
-    # Else vLLM does not tell what it took from its cache, and nobody could say whether a warm-up did anything.
-    told = ["--enable-prompt-tokens-details"] if service["warmup"] and engine["type"] == "vllm" else []
-    return [f"{flag}={value}" for flag, value in arguments.items() if value is not None] + engine_arguments(engine) + told
-
-
-def _simulator_arguments(engine: Facts) -> Facts:
-    settings = engine["simulator"] or {}
-    flags = {f"--{key.replace('_', '-')}": value for key, value in settings.items()}
-    # Without the dummy tokenizer the simulator asks a model hub whether the model exists.
-    return {"--force-dummy-tokenizer": "true", "--enable-kvcache": "true", **flags}
-
-
-def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
-    env: list[Facts] = [
-        {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
-        for name, path in (("POD_NAME", "metadata.name"), ("POD_NAMESPACE", "metadata.namespace"), ("POD_IP", "status.podIP"))
-    ]
-    if service["engine"]["type"] == "vllm":
-        # Caches and home lie on the writable volume, since the container runs with a user id the image does not know.
-        env += [
-            {"name": name, "value": value}
-            for name, value in (
-                ("HOME", CACHE_PATH),
-                ("USER", "vllm"),
-                ("LOGNAME", "vllm"),
-                ("HF_HOME", HUB_PATH),
-                ("VLLM_CACHE_ROOT", f"{CACHE_PATH}/vllm"),
-                ("TORCHINDUCTOR_CACHE_DIR", f"{CACHE_PATH}/inductor"),
-                ("TRITON_CACHE_DIR", f"{CACHE_PATH}/triton"),
-            )
-        ]
-    env += engine_environment(service["engine"])
-    env += credentials(service["model"])
-    own = [{"name": name, "value": value} for name, value in service["engine"]["env"].items()]
-    return later_wins(env + required + own)
-
-
-def later_wins(env: list[Facts]) -> list[Facts]:
-    """Each name once, at its last place: a value may refer to variables that stand before it."""
-    last = {item["name"]: index for index, item in enumerate(env)}
-    return [item for index, item in enumerate(env) if last[item["name"]] == index]
 
 
 def _accelerators(service: Facts) -> Facts:
@@ -239,7 +165,7 @@ def _probes(service: Facts, port_name: str) -> Facts:
 
 
 def _strategy(service: Facts) -> Facts:
-    # A spare accelerator for a surge pod is rare, and it cannot mount what one node has: such a rollout would wait for ever.
+    # A surge pod needs a spare accelerator, which is rare, and cannot mount a volume of another node: the rollout would never finish.
     alone = _accelerators(service) or (access_mode(service) or "").startswith("ReadWriteOnce")
     surge, unavailable = (0, 1) if alone else ("25%", 0)
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Containers that a scheduler configuration wants beside the endpoint picker or beside a model server. Pure.
+"""Sidecars that a scheduler configuration requires for the endpoint picker or for model servers. Pure.
 
-All are native sidecars (init containers that keep running): up before the main container starts, there until it has ended.
+All are native sidecars (init containers that keep running): they start before the main container and end after it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..releases.lines import ENGINE_DEFAULTS
-from .server import PORT_NAME, container_security, image
+from .pod_spec import PORT_NAME, container_security, image
 from .weights import CACHE_PATH
 
 Facts = dict[str, t.Any]
@@ -24,7 +24,7 @@ _SMALL = {"requests": {"cpu": "50m", "memory": "64Mi"}}
 _LARGE = {"requests": {"cpu": "2", "memory": "4Gi"}}
 
 
-def beside_picker(service: Facts, user: Facts, release: Facts, wanted: t.Sequence[Facts]) -> tuple[list[Facts], list[Facts], list[Facts]]:
+def picker_sidecars(service: Facts, user: Facts, release: Facts, wanted: t.Sequence[Facts]) -> tuple[list[Facts], list[Facts], list[Facts]]:
     """(containers, volumes of the pod, mounts of the endpoint picker itself) for the sidecars of the endpoint picker."""
     containers: list[Facts] = []
     volumes: list[Facts] = []
@@ -45,7 +45,7 @@ def beside_picker(service: Facts, user: Facts, release: Facts, wanted: t.Sequenc
 
 
 def routing_proxy(service: Facts, user: Facts, release: Facts, sidecar: Facts) -> Facts:
-    """The sidecar of a decode server: it listens where the pool points, has a prefill server begin, and passes on to the server behind it."""
+    """The routing sidecar of a decode server: it listens on the pool's port, sends the prompt to a prefill server first, then to its own server."""
     return {
         **_native(sidecar["name"], image(user, "routing_sidecar", release["sidecar_image"]), user),
         "args": list(sidecar["args"]),
@@ -57,7 +57,7 @@ def routing_proxy(service: Facts, user: Facts, release: Facts, sidecar: Facts) -
 
 
 def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shared: Facts) -> Facts:
-    """The service that the endpoint picker asks for token ids over a socket in a folder that both see."""
+    """The tokenizer that the endpoint picker asks for token ids over a Unix socket in a shared volume."""
     own = service["engine"]["type"] == "simulator"
     container = {
         **_native(
@@ -71,14 +71,14 @@ def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shar
     if own:
         container["args"] = [f"--socket={sidecar['socket']}", f"--health=:{TOKENIZER_HEALTH_PORT}"]
         return container
-    # Upstream's loads the model's tokenizer from the hub.
+    # llm-d's tokenizer loads the model's tokenizer from the hub.
     folders = [{"name": name, "value": TOKENIZERS_PATH} for name in ("HOME", "HF_HOME", "TOKENIZERS_DIR")]
     cache = {"name": CACHE_VOLUME, "mountPath": TOKENIZERS_PATH}
     return {**container, "env": [*folders, *_token(service)], "volumeMounts": [shared, cache], "securityContext": container_security(read_only=False)}
 
 
 def _render(service: Facts, user: Facts, sidecar: Facts) -> Facts:
-    """vLLM without a model on an accelerator: it only turns requests into tokens."""
+    """vLLM without accelerator and weights: it only turns requests into tokens."""
     return {
         **_native(sidecar["name"], image(user, "tokenizer", ENGINE_DEFAULTS["vllm"]["image"]), user),
         "command": list(sidecar["command"]),

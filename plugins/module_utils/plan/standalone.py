@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No gateway at all: an Envoy in the endpoint picker's own pod, which asks it over the loopback and sends the request where it says. Pure."""
+"""Provider standalone: an Envoy sidecar in the endpoint picker's pod, which asks it over the loopback and sends requests to the chosen server. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import hashlib
 import json
 import typing as t
 
-from .server import container_security
+from .pod_spec import container_security
 
 Facts = dict[str, t.Any]
 
@@ -45,7 +45,7 @@ def sidecar(service: Facts, user: Facts, gateway: Facts, labels: Facts, selector
 
 
 def _container(user: Facts, gateway: Facts) -> Facts:
-    """A native sidecar: it takes requests until the endpoint picker has ended."""
+    """A native sidecar: it accepts requests until the endpoint picker has ended."""
     ready = {"httpGet": {"path": "/ready", "port": READY_PORT}}
     return {
         "name": "proxy",
@@ -63,7 +63,7 @@ def _container(user: Facts, gateway: Facts) -> Facts:
 
 
 def configuration(ext_proc: Facts, grpc_port: int) -> Facts:
-    """Envoy's bootstrap (charts.md section 3)."""
+    """Envoy's bootstrap configuration."""
     return {
         "admin": {"address": _address("127.0.0.1", ADMIN_PORT)},
         "static_resources": {
@@ -101,7 +101,7 @@ def _traffic(ext_proc: Facts) -> Facts:
         "common_http_protocol_options": {"headers_with_underscores_action": "REJECT_REQUEST"},
         "http2_protocol_options": {"max_concurrent_streams": 100},
         "route_config": {"name": "all", "virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [route]}]},
-        # A client does not choose its server: what it sends under the picker's header is gone before the picker is asked.
+        # Clients cannot choose the server: their own value of the destination header is removed first.
         "http_filters": [_strip(header), _ext_proc(ext_proc), _router()],
     }
     return {**_listener("traffic", PORT, manager), "per_connection_buffer_limit_bytes": 32768}
@@ -136,7 +136,7 @@ def _ext_proc(ext_proc: Facts) -> Facts:
 
 
 def _ready() -> Facts:
-    """Health and statistics; the admin interface itself stays on the loopback."""
+    """Health and statistics; the admin interface listens on the loopback only."""
     stats = {"match": {"prefix": "/stats/prometheus"}, "route": {"cluster": "admin"}}
     health = {
         "name": "envoy.filters.http.health_check",
@@ -151,7 +151,7 @@ def _ready() -> Facts:
 
 
 def _servers(header: str) -> Facts:
-    """Whatever address the endpoint picker named."""
+    """The address that the endpoint picker chose, from the destination header."""
     return {
         "name": "servers",
         "type": "ORIGINAL_DST",

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the user's own arguments and environment contradict the plan, and what a scheduler needs that a service does not give. Pure."""
+"""Arguments and environment of the user that contradict the plan, and requirements of a scheduler that a service does not meet. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .weights import served_name
 
 Facts = dict[str, t.Any]
 
-# Flags of the endpoint picker that follow from the rest of the plan, and the option that says the same.
+# Flags of the endpoint picker that the plan derives, and the option that sets the same.
 OWN_FLAGS = {
     "pool-name": "",
     "pool-namespace": "llm_d_namespace",
@@ -33,7 +33,7 @@ OWN_FLAGS = {
 LEADERS = "ha-enable-leader-election"
 TOKENS = "metrics-endpoint-auth"
 _PARALLEL = {"tensor-parallel-size": "tp", "pipeline-parallel-size": "pp", "data-parallel-size": "dp"}
-_OURS_ALONE = ("POD_IP", "SERVER_IP")  # by these a server names itself in its KV events
+_OURS_ALONE = ("POD_IP", "SERVER_IP")  # a server names itself by these in its KV events
 
 
 def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
@@ -42,7 +42,7 @@ def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
 
 
 def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:
-    """What the scheduler's configuration requires (see scorers_requires) and this service cannot give."""
+    """Requirements of the scheduler configuration (epp/config/requirements.py) that this service cannot meet."""
     return [
         *scheduler_problems(service, path, required),
         *_roles(service, path, required),
@@ -53,7 +53,7 @@ def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> l
 
 
 def place_of(arguments: t.Sequence[str], flag: str, path: str) -> str:
-    """The place of a flag in a list of arguments, `path` being that of the list."""
+    """The path of a flag in a list of arguments; `path` is that of the list."""
     for index, argument in enumerate(arguments):
         if argument.lstrip("-").replace(" ", "=").split("=", 1)[0] == flag:
             return f"{path}[{index}]"
@@ -61,7 +61,7 @@ def place_of(arguments: t.Sequence[str], flag: str, path: str) -> str:
 
 
 def without_cache(service: Facts, path: str) -> list[tuple[str, t.Any]]:
-    """Places in the user's file, with what stands there, that switch the prefix cache off."""
+    """(path, value) of everything in the user's file that turns off the prefix cache."""
     engine, theirs = service["engine"], flags_of(service["engine"]["args"])
     found: list[tuple[str, t.Any]] = [(f"{path}.engine.prefix_caching", False)] if engine["prefix_caching"] is False else []
     for flag in ("no-enable-prefix-caching", "enable-prefix-caching", "enable-kvcache"):
@@ -94,7 +94,7 @@ def _engine_arguments(service: Facts, path: str) -> list[Problem]:
 
 
 def _parallel(service: Facts, path: str) -> list[Problem]:
-    """Tensor, pipeline and data parallelism together take exactly the accelerators of one replica."""
+    """Parallelism flags whose product is not the number of accelerators of one replica."""
     if service["engine"]["type"] != "vllm" or vendor(service) == "none":
         return []
     arguments, wanted = service["engine"]["args"], service["accelerator"]["per_replica"]
@@ -156,8 +156,8 @@ def _picker_arguments(service: Facts, path: str, user: Facts) -> list[Problem]:
             Problem(
                 place_of(arguments, TOKENS, where),
                 theirs[TOKENS],
-                "an endpoint picker that asks for tokens needs rights to the whole cluster, to review them, and so does who scrapes it: we grant neither.",
-                "Take it out, or write 'scrape: false' under llm_d_monitoring and see to tokens, rights and scraping yourself.",
+                "an endpoint picker that checks tokens needs permissions for the whole cluster, and so does what scrapes it: we grant neither.",
+                "Take it out, or write 'scrape: false' under llm_d_monitoring and set up tokens, permissions and scraping yourself.",
             )
         )
     return found
@@ -211,7 +211,7 @@ def _events(service: Facts, path: str, required: Facts) -> list[Problem]:
 
 
 def _required_arguments(service: Facts, path: str, required: Facts) -> list[Problem]:
-    """Flags without which the scheduler would wait for KV events, or for transfers, that never come."""
+    """Flags that differ from what the scheduler requires: it would wait for KV events or transfers that never come."""
     arguments, needed = service["engine"]["args"], flags_of(required["vllm"]["args"])
     theirs, where = flags_of(arguments), f"{path}.engine.args"
     found = []
@@ -231,11 +231,11 @@ def _required_arguments(service: Facts, path: str, required: Facts) -> list[Prob
 
 
 def _kv_events(theirs: str, ours: str, where: str) -> list[Problem]:
-    """The user's own --kv-events-config has to publish, on the port where the endpoint picker listens."""
+    """A --kv-events-config of the user that does not publish, or not on the port of the endpoint picker."""
     try:
         config = json.loads(theirs)
     except ValueError:
-        return []  # the rules of the scheduler say so
+        return []  # a rule of the scheduler configuration reports it
     if not isinstance(config, dict) or config.get("enable_kv_cache_events") is not True:
         return [
             Problem(

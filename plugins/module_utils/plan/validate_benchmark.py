@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with a benchmark although each value alone is right. Pure."""
+"""Mistakes in llm_d_benchmark beyond single values. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PATH = "llm_d_benchmark"
 
 
 def benchmark_problems(wanted: dict[str, t.Any], services: t.Sequence[str]) -> list[Problem]:
-    """The problems of a completed C(llm_d_benchmark); `services` are the names that there are."""
+    """The problems of a completed llm_d_benchmark; `services` are the names of all model services."""
     found = []
     for index, name in enumerate(wanted["services"] or ()):
         if name not in services:
@@ -30,14 +30,12 @@ def benchmark_problems(wanted: dict[str, t.Any], services: t.Sequence[str]) -> l
             )
         )
     if wanted["quick"] and (wanted["slo"] or wanted["baseline"]):
-        found.append(
-            Problem(f"{_PATH}.quick", True, "sends no load, so that objectives and baseline would not be looked at.", "Take it out, or take those out.")
-        )
+        found.append(Problem(f"{_PATH}.quick", True, "sends no load, so that objectives and baseline would not be checked.", "Take it out, or take those out."))
     return found + _objectives(wanted)
 
 
 def _objectives(wanted: dict[str, t.Any]) -> list[Problem]:
-    # here, since most files have no objectives
+    # imported here: most files have no objectives
     from ..benchmark.slo import good_problems, rules
 
     found = []
@@ -53,6 +51,6 @@ def _objectives(wanted: dict[str, t.Any]) -> list[Problem]:
 
 
 def _halves(said: str) -> tuple[str, str]:
-    """What is wrong, and what to write, of a line such as `slo.x: no such objective; write y`."""
+    """(reason, fix) of a line such as `slo.x: no such objective; write y`."""
     reason, _mark, fix = said.split(": ", 1)[1].partition("; ")
     return f"{reason}.", f"{fix[:1].upper()}{fix[1:]}." if fix else "Write a number from 0 on."

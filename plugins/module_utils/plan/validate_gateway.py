@@ -1,18 +1,17 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with a completed llm_d_gateway although each value alone is right. Pure."""
+"""Mistakes in a completed llm_d_gateway beyond single values. Pure."""
 
 from __future__ import annotations
 
 import re
 import typing as t
 
-from ..releases.gateways import PLATFORMS
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem
 from .charts import charts, provider_facts
-from .gateway import connection, failure_modes, proxy_service, version
+from .gateway import connection, proxy_service, version
 
 Facts = dict[str, t.Any]
 BLOCK = "llm_d_gateway"
@@ -20,13 +19,13 @@ _LAST_OLD_POOL = (1, 4)  # the last inference extension with pools of v1alpha2
 
 
 def gateway_problems(user: Facts) -> list[Problem]:
-    """All that does not fit together in the gateway, with the platform and with the release line."""
+    """Options of llm_d_gateway that contradict each other, the platform or the release line."""
     checks = (_platform, _charts, _versions, _class, _connection, _pool, _listeners, _standalone, _route, _rule, _project, _images)
     return [problem for check in checks for problem in check(user, user[BLOCK], provider_facts(user))]
 
 
 def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
-    """Host names of routes that no listener of our Gateway answers to. Takes (path, service) pairs."""
+    """Host names of routes that match no listener of our Gateway. Takes (path, service) pairs."""
     settings = user[BLOCK]
     names = [each["hostname"] for each in [settings["listener"], *settings["listeners"]]]
     if not settings["create"] or settings["provider"] in ("none", "standalone") or None in names:
@@ -41,14 +40,14 @@ def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> l
 
 
 def _meet(one: str, other: str) -> bool:
-    """Whether some host name fits both, of which each may begin with '*.' for one label or more."""
+    """Whether a host name can match both; each may begin with '*.' for one label or more."""
     if one == other:
         return True
     return any(wide.startswith("*.") and name.removeprefix("*").endswith(wide[1:]) for wide, name in ((one, other), (other, one)))
 
 
-def parts(text: str) -> tuple[int, ...]:
-    """A version as numbers, so that 1.28.6 is less than 1.29.0; what follows a '-' or '+' does not count."""
+def version_parts(text: str) -> tuple[int, ...]:
+    """A version as numbers, without what follows a '-' or '+': 1.28.6 is less than 1.29.0."""
     return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[-+]", text.lstrip("v"))[0]))
 
 
@@ -67,8 +66,8 @@ def _platform(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]
 
 
 def _charts(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
-    """A provider that we shall install needs charts to install it from."""
-    for entry, chart in zip(charts(user), facts["charts"]):
+    """Missing charts of a provider that we install."""
+    for entry, chart in zip(charts(user), facts["charts"], strict=False):  # none planned where the controller is not ours
         if not entry["ref"]:
             yield Problem(
                 f"llm_d_charts.{chart['key']}",
@@ -83,20 +82,20 @@ def _versions(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]
     path = f"{BLOCK}.version"
     if settings["version"] and not facts["version"]:
         yield Problem(path, settings["version"], f"provider {settings['provider']} has no version of its own.", "Take it out.")
-    elif found and facts["minimum"] and parts(found) < parts(facts["minimum"]):
+    elif found and facts["minimum"] and version_parts(found) < version_parts(facts["minimum"]):
         needed = facts["minimum"]
         yield Problem(path, found, f"{settings['provider']} {found} is too old for InferencePools of several models.", f"Write {needed} or newer.")
     if settings["provider"] == "kgateway" and found:
         envoy = settings["class_name"] == "kgateway"
-        if parts(found)[:2] >= (2, 3):
+        if version_parts(found)[:2] >= (2, 3):
             yield Problem(
                 path, found, "kgateway has no inference extension from 2.3 on.", "Write 'provider: agentgateway', whose class and routes are the same."
             )
-        elif parts(found) == (2, 2, 0):
+        elif version_parts(found) == (2, 2, 0):
             yield Problem(path, found, "kgateway 2.2.0 breaks inference routing.", "Write 2.2.1.")
-        elif envoy and parts(found) >= (2, 2):
+        elif envoy and version_parts(found) >= (2, 2):
             yield Problem(path, found, "kgateway's Envoy class serves InferencePools only up to 2.1.", "Write 2.1.2, or take out class_name.")
-        elif not envoy and parts(found) < (2, 2):
+        elif not envoy and version_parts(found) < (2, 2):
             yield Problem(path, found, "the agentgateway class of kgateway is of use only from 2.2.1 on.", "Write 2.2.1, or 'class_name: kgateway'.")
 
 
@@ -143,8 +142,8 @@ def _pool(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
         yield Problem(
             f"{BLOCK}.pool_version", settings["pool_version"], f"provider {settings['provider']} does not read such pools.", "Take it out, v1 is what it reads."
         )
-    elif settings["pool_version"] == "v1alpha2" and parts(RELEASES[user["llm_d_release"]]["crds_version"])[:2] > _LAST_OLD_POOL:
-        lines = ", ".join(name for name, line in RELEASES.items() if parts(line["crds_version"])[:2] <= _LAST_OLD_POOL)
+    elif settings["pool_version"] == "v1alpha2" and version_parts(RELEASES[user["llm_d_release"]]["crds_version"])[:2] > _LAST_OLD_POOL:
+        lines = ", ".join(name for name, line in RELEASES.items() if version_parts(line["crds_version"])[:2] <= _LAST_OLD_POOL)
         yield Problem(
             "llm_d_release",
             user["llm_d_release"],
@@ -244,11 +243,3 @@ def _images(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
             "is missing: the proxy that this controller starts would not come from llm_d_image_registry, and its version is not known here.",
             f"Write {prefix}/agentgateway:tag with the version that your kgateway starts, or 'class_name: kgateway' under llm_d_gateway.",
         )
-
-
-def platform_owns(user: Facts, bundle: str) -> bool:
-    """Whether the makers of the cluster bring these definitions themselves, so that we must not write them."""
-    return bundle in PLATFORMS[user["llm_d_platform"]]["owns"]
-
-
-__all__ = ["failure_modes", "gateway_problems", "parts", "platform_owns"]

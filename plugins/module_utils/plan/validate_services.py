@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with a completed user's file although each value alone is right. Pure."""
+"""Mistakes in completed model services beyond single values. Pure."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ import typing as t
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.lines import ACCELERATORS
 from ..schema.fields import Problem
-from .autoscaling import autoscaling_problems, most
+from .autoscaling import autoscaling_problems
 from .endpoint_picker import configuration
 from .engine import engine_problems, vendor
 from .multi_node import node_problems
-from .server import SERVICE_LABEL
+from .pod_spec import SERVICE_LABEL
+from .server import max_replicas
 from .validate_arguments import argument_problems, needs_problems, place_of
 from .warmup import warmup_problems
 from .weights import CLAIM_SUFFIX, served_name, weights_problems
 
 Facts = dict[str, t.Any]
 
-# Every ending that a derived name may get; the longest one bounds the name of a service.
+# Suffixes of derived object names; the longest one limits the length of a service's name.
 SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events", "-gateway", CLAIM_SUFFIX)
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
 OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
 
 
 def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
-    """What is wrong within one service."""
+    """The problems within one service."""
     found = _name_problems(service, path)
     found += _model_problems(service, path)
     found += engine_problems(service, path)
@@ -43,18 +44,18 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     tested = not (service["engine"]["image"] or user["llm_d_images"]["vllm"])
     found += weights_problems(service, path, _servers(service, user), tested)
     contradictions = argument_problems(service, path, user)
-    # What contradicts itself is told once: the scheduler is looked at when the servers are right.
+    # The scheduler is checked only when the servers are right, so that a contradiction is reported once.
     return found + (contradictions or _scheduler_problems(service, path, user))
 
 
 def name_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
-    """Services whose names, or the names derived from them, collide. Takes (path, service) pairs."""
+    """Services with colliding names or derived names. Takes (path, service) pairs."""
     seen: dict[str, tuple[str, str]] = {}
     return [problem for path, service in services for problem in _same_name(service["name"], path, seen)]
 
 
 def route_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
-    """Services that the gateway could not tell apart. Takes (path, service) pairs."""
+    """Services with the same host and path. Takes (path, service) pairs."""
     seen: dict[tuple[str, str], tuple[str, Facts]] = {}
     return [problem for path, service in services for problem in _same_route(service, path, seen)]
 
@@ -120,7 +121,7 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
 
 
 def _label_problems(service: Facts, path: str) -> list[Problem]:
-    """Labels by which pools and Services select: a server with another's would be in two pools at once."""
+    """Labels by which pools and Services select: a server with the label of another service would be in two pools."""
     found = []
     for key, value in service["labels"].items():
         if key == SERVICE_LABEL:
@@ -134,9 +135,9 @@ def _label_problems(service: Facts, path: str) -> list[Problem]:
 
 
 def _servers(service: Facts, user: Facts) -> int:
-    """Pods that load the model, at most."""
-    prefill = most(service, "prefill") if "prefill" in configuration(service, user["llm_d_release"]).requires["roles"] else 0
-    return (most(service, "decode") + prefill) * service["accelerator"]["nodes"]
+    """The largest number of pods that load the model."""
+    prefill = max_replicas(service, "prefill") if "prefill" in configuration(service, user["llm_d_release"]).requires["roles"] else 0
+    return (max_replicas(service, "decode") + prefill) * int(service["accelerator"]["nodes"])
 
 
 def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
@@ -157,14 +158,14 @@ def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]
 
 
 def _scheduler_place(inner: str, path: str, service: Facts) -> str:
-    """Where in the user's file something stands that the scheduler's core found wrong."""
-    if inner.endswith("kvEventsConfig.topicFilter"):  # the server's side of it
+    """The path in the user's file for a path that the scheduler configuration reports."""
+    if inner.endswith("kvEventsConfig.topicFilter"):  # set by the server's flag
         return place_of(service["engine"]["args"], "kv-events-config", f"{path}.engine.args")
     places = (("server_args", "engine.args"), ("server_env", "engine.env"), ("epp_args", "scheduler.args"))
     for theirs, ours in (*((word, f"{path}.{place}") for word, place in places), ("release", "llm_d_release")):
         if inner == theirs or inner.startswith((f"{theirs}[", f"{theirs}.")):
             return ours + inner[len(theirs) :]
-    if inner.startswith("preset."):  # what a preset leaves to its one scorer with such words
+    if inner.startswith("preset."):  # options of a preset are those of its one scorer with them
         inner = inner.replace("preset.", "scorers.precise_prefix.", 1)
     return f"{path}.scheduler.{inner}".rstrip(".")
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the weights of a model come from and where they lie on the way: arguments, credentials, volumes, and the claim that we make. Pure."""
+"""Weights of a model: their source, arguments, credentials, volumes, and the claim that we create. Pure."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def scheme(model: Facts) -> str:
 
 
 def served_name(model: Facts) -> str | None:
-    """The name clients ask for: as given, else from the URI; None when there is neither."""
-    uri = model["uri"]
+    """The model name in requests: the configured one, else from the URI; None without both."""
+    uri = str(model["uri"] or "")
     if model["served_name"] or not uri:
-        return model["served_name"]
+        return str(model["served_name"]) if model["served_name"] else None
     rest = uri.partition("://")[2]
     return rest if scheme(model) == "hf" else rest.rsplit("/", 1)[1]
 
 
 def arguments(model: Facts) -> Facts:
-    """Flags by which vLLM finds the weights."""
+    """Flags of vLLM for the source of the weights."""
     rest = (model["uri"] or "").partition("://")[2]
     kind = scheme(model)
     if kind in _BUCKETS:
@@ -44,7 +44,7 @@ def arguments(model: Facts) -> Facts:
 
 
 def credentials(model: Facts) -> list[Facts]:
-    """Variables by which a model repository or a bucket is opened."""
+    """Environment variables with the credentials of a model repository or a bucket."""
     found = [("HF_TOKEN", model["token_secret"], model["token_key"])] + [(key, model["bucket_secret"], key) for key in BUCKET_KEYS]
     return [{"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}} for name, secret, key in found if secret]
 
@@ -65,25 +65,25 @@ def volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
         found.append({"name": "models", "persistentVolumeClaim": {"claimName": name, "readOnly": True}})
         mounts.append({"name": "models", "mountPath": "/models", "readOnly": True})
     elif storage["claim"]:
-        # Downloads only: what is compiled for the accelerator of one node is of no use to the next.
+        # Only downloads: compiled kernels are of no use on a node with another accelerator.
         found.append({"name": "weights", "persistentVolumeClaim": {"claimName": claim_name(service)}})
         mounts.append({"name": "weights", "mountPath": HUB_PATH})
     return found, mounts
 
 
 def claim_name(service: Facts) -> str:
-    """Name of the claim that we make."""
+    """Name of the claim that we create."""
     return f"{service['name']}{CLAIM_SUFFIX}"
 
 
 def access_mode(service: Facts) -> str | None:
-    """How the claim of a model may be mounted; None where there is none, or nothing is said of one that is there."""
+    """The access mode of a model's claim; None without a claim, and for an existing one without access_mode."""
     storage = service["storage"]
     return storage["access_mode"] or ("ReadWriteOnce" if storage["claim"] else None)
 
 
 def claim(service: Facts) -> Facts | None:
-    """The claim that we make, and whether it goes with the servers; None where the weights lie elsewhere."""
+    """{name, spec, delete: whether it is deleted with the servers} of the claim that we create; None without one."""
     storage = service["storage"]
     if not storage["claim"]:
         return None
@@ -94,7 +94,7 @@ def claim(service: Facts) -> Facts | None:
 
 
 def weights_problems(service: Facts, path: str, servers: int, tested: bool) -> list[Problem]:
-    """What is wrong with the source of the weights, or with their place. servers: pods that mount it; tested: whether vLLM is the tested image."""
+    """Mistakes in the source of the weights and in their volume. servers: number of pods that mount it; tested: whether vLLM is the tested image."""
     return [*_source(service, path, tested), *_place(service, path, servers)]
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on room: accelerators, quotas, limits, storage. Pure."""
+"""Findings on capacity: accelerators, quotas, limit ranges, storage. Pure."""
 
 from __future__ import annotations
 
@@ -11,80 +11,86 @@ from decimal import Decimal
 
 from ..common.objects import dicts, dig, mapping, text
 from ..k8s.platform import amount, free_accelerators, tolerated
-from .finding import Finding
-from .summary import default_storage_class
+from .finding import PreflightFinding
 
 Facts = dict[str, t.Any]
-Found = t.Iterator[Finding]
+Found = t.Iterator[PreflightFinding]
 
 
 def accelerators(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Free accelerators of the right product are there for every replica, or every part of one: each on one node."""
+    """There are free accelerators of the right product for every pod: each pod needs all of its accelerators on one node."""
     if "nodes" not in facts:
         return
     taken: dict[tuple[str, str], int] = {}
     for wanted in needs["accelerators"]:
-        resource = wanted["resource"]
-        nodes = free_accelerators(facts, resource)
-        mine = _own(facts, needs, resource)
+        nodes = free_accelerators(facts, wanted["resource"])
         if not nodes and needs["installs"]["accelerators"]:
-            continue  # the operator, which comes later, brings the resource
-        if not nodes:
-            yield Finding(
-                "accelerators/none",
-                f"No node has {resource}, which {wanted['service']} needs.",
-                "none",
-                f"{wanted['replicas'] * wanted['per_replica']}",
-                "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator.",
-            )
-            continue
+            continue  # the operator that we install adds the resource
         suited = [node for node in nodes if wanted["labels"].items() <= node["labels"].items()]
-        if not suited:
-            products = sorted({str(node["labels"].get(key, "no label")) for node in nodes for key in wanted["labels"]})
-            yield Finding(
-                "accelerators/product",
-                f"No node with {resource} suits {wanted['service']}.",
-                ", ".join(products),
-                ", ".join(f"{key}={value}" for key, value in wanted["labels"].items()),
-                "Correct accelerator.product or node_selector.",
-            )
-            continue
         usable = [node for node in suited if not node["cordoned"] and all(tolerated(taint, wanted["tolerations"]) for taint in node["taints"])]
         if not usable:
-            taints = sorted({f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}" for node in suited for taint in node["taints"]})
-            yield Finding(
-                "accelerators/tainted",
-                f"The nodes for {wanted['service']} are tainted or cordoned.",
-                ", ".join(taints) or "cordoned",
-                "a toleration",
-                "Write tolerations for the model service, or uncordon the nodes.",
-            )
+            yield _no_usable_node(wanted, nodes, suited)
             continue
-        room = 0
-        for node in usable:
-            key = (node["node"], resource)
-            fits = max(0, node["free"] + mine.get(node["node"], 0) - taken.get(key, 0)) // wanted["per_replica"]
-            use = min(fits, wanted["replicas"] - room)
-            taken[key] = taken.get(key, 0) + use * wanted["per_replica"]
-            room += use
+        room = _place(wanted, usable, _own(facts, needs, wanted["resource"]), taken)
         if room < wanted["replicas"]:
             free = ", ".join(f"{node['node']} {node['free']} of {node['allocatable']}" for node in usable)
-            yield Finding(
+            yield PreflightFinding(
                 "accelerators/taken",
                 f"There is room for {room} of {wanted['replicas']} {_pods(wanted)} of {wanted['service']}.",
                 f"free: {free}",
-                f"{wanted['per_replica']} of {resource} on one node, {wanted['replicas']} times",
+                f"{wanted['per_replica']} of {wanted['resource']} on one node, {wanted['replicas']} times",
                 "Lower replicas, free accelerators, or add nodes.",
             )
 
 
+def _no_usable_node(wanted: Facts, nodes: list[Facts], suited: list[Facts]) -> PreflightFinding:
+    """Why no node can run the pods. nodes: those with the resource; suited: those with the labels too."""
+    if not nodes:
+        return PreflightFinding(
+            "accelerators/none",
+            f"No node has {wanted['resource']}, which {wanted['service']} needs.",
+            "none",
+            f"{wanted['replicas'] * wanted['per_replica']}",
+            "Add nodes with accelerators, or install their device plugin: see docs/platforms.md, role gpu_operator.",
+        )
+    if not suited:
+        products = sorted({str(node["labels"].get(key, "no label")) for node in nodes for key in wanted["labels"]})
+        return PreflightFinding(
+            "accelerators/product",
+            f"No node with {wanted['resource']} suits {wanted['service']}.",
+            ", ".join(products),
+            ", ".join(f"{key}={value}" for key, value in wanted["labels"].items()),
+            "Correct accelerator.product or node_selector.",
+        )
+    taints = sorted({f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}" for node in suited for taint in node["taints"]})
+    return PreflightFinding(
+        "accelerators/tainted",
+        f"The nodes for {wanted['service']} are tainted or cordoned.",
+        ", ".join(taints) or "cordoned",
+        "a toleration",
+        "Write tolerations for the model service, or uncordon the nodes.",
+    )
+
+
+def _place(wanted: Facts, nodes: list[Facts], own: dict[str, int], taken: dict[tuple[str, str], int]) -> int:
+    """The number of pods that fit on the nodes. Adds what they use to `taken`: {(node, resource): accelerators}."""
+    room = 0
+    for node in nodes:
+        key = (node["node"], wanted["resource"])
+        fits = max(0, node["free"] + own.get(node["node"], 0) - taken.get(key, 0)) // wanted["per_replica"]
+        use = min(fits, wanted["replicas"] - room)
+        taken[key] = taken.get(key, 0) + use * wanted["per_replica"]
+        room += use
+    return int(room)
+
+
 def _pods(wanted: Facts) -> str:
-    """What there has to be room for, in words."""
+    """What has to fit on the nodes, in words."""
     return "replicas" if wanted["nodes"] == 1 else f"parts ({wanted['nodes']} for each replica)"
 
 
 def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:
-    """What our own pods hold by now: they make room for what comes."""
+    """{node: accelerators that our own pods hold}: they are free for the new pods."""
     held: dict[str, int] = {}
     for pod in dicts(facts.get("pods")):
         if needs["labels"].items() <= mapping(dig(pod, "metadata", "labels")).items() and text(dig(pod, "metadata", "namespace")) == needs["namespace"]:
@@ -95,14 +101,14 @@ def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:
 
 
 def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """What all pods ask for stays within the quotas of the namespace."""
+    """The sum of all requests and limits is within the quotas of the namespace."""
     for quota in _quotas(facts):
         hard, used = mapping(dig(quota, "status", "hard")), mapping(dig(quota, "status", "used"))
         ours = _ours(facts, needs)
         for name, limit in hard.items():
             asked = _asked(needs, name)
             if asked and asked > amount(limit) - max(Decimal(0), amount(used.get(name, 0)) - ours.get(name, Decimal(0))):
-                yield Finding(
+                yield PreflightFinding(
                     "quota/exceeded",
                     f"The quota {text(dig(quota, 'metadata', 'name'))} leaves too little {name} in {needs['namespace']}.",
                     f"{used.get(name, 0)} of {limit} used",
@@ -112,7 +118,7 @@ def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """A quota on processors or memory refuses every pod that does not state its own, and that no LimitRange states it for."""
+    """With a quota on processors or memory, pods are rejected that state none and get none from a LimitRange."""
     given = _stated(facts)
     for quota in _quotas(facts):
         for name in mapping(dig(quota, "status", "hard")):
@@ -124,7 +130,7 @@ def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
             containers = [container for pod in needs["resources"] for container in pod["containers"]]
             lacking = [container["name"] for container in containers if not any(container[each].get(resource) for each in parts)]
             if lacking and resource not in given[part]:
-                yield Finding(
+                yield PreflightFinding(
                     "quota/unstated",
                     f"The quota {text(dig(quota, 'metadata', 'name'))} counts {name} in {needs['namespace']}, and refuses pods that do not state it.",
                     f"not stated for {', '.join(lacking)}",
@@ -134,16 +140,17 @@ def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def _quotas(facts: Facts) -> list[Facts]:
-    """Those that count our pods, which have no deadline and no priority class, and state what they ask for."""
-    return [
-        quota
-        for quota in dicts(facts.get("quotas"))
-        if not dig(quota, "spec", "scopeSelector") and set(dig(quota, "spec", "scopes") or []) <= {"NotTerminating", "NotBestEffort"}
-    ]
+    """The quotas that count our pods: without deadline and priority class, and not of class BestEffort."""
+    return [quota for quota in dicts(facts.get("quotas")) if not dig(quota, "spec", "scopeSelector") and _scopes(quota) <= {"NotTerminating", "NotBestEffort"}]
+
+
+def _scopes(quota: Facts) -> set[str]:
+    scopes = dig(quota, "spec", "scopes")
+    return {text(scope) for scope in scopes} if isinstance(scopes, list) else set()
 
 
 def _stated(facts: Facts) -> dict[str, set[str]]:
-    """What the LimitRanges of the namespace state for containers that do not."""
+    """{limits, requests: resources for which a LimitRange of the namespace has a default}."""
     entries = [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits")) if limit.get("type") == "Container"]
     limits = {name for entry in entries for key in ("default", "max") for name in mapping(entry.get(key))}
     requests = {name for entry in entries for key in ("defaultRequest", "min") for name in mapping(entry.get(key))}
@@ -151,7 +158,7 @@ def _stated(facts: Facts) -> dict[str, set[str]]:
 
 
 def _counted(name: str) -> tuple[str, str]:
-    """What a name in a quota counts, such as limits.cpu: (limits, cpu)."""
+    """(part, resource) that a name in a quota counts, such as (limits, cpu) for limits.cpu."""
     part, dot, resource = name.partition(".")
     return (part, resource) if dot and part in ("requests", "limits") else ("requests", name)
 
@@ -164,12 +171,12 @@ def _asked(needs: Facts, name: str) -> Decimal:
 
 
 def _of_pod(pod: Facts, part: str, resource: str) -> Decimal:
-    """What the containers of a pod that run at one time ask for."""
+    """The sum over the containers of a pod that run at the same time."""
     return sum((amount(container[part].get(resource, 0)) for container in pod["containers"] if container["sums"]), Decimal(0))
 
 
 def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
-    """What our own pods use of the quotas by now."""
+    """{name in a quota: what our own pods use of it}."""
     used: dict[str, Decimal] = {}
     for pod in dicts(facts.get("pods")):
         if not needs["labels"].items() <= mapping(dig(pod, "metadata", "labels")).items():
@@ -186,14 +193,14 @@ def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
 
 
 def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """No pod or container asks for more than the namespace lets one have, and no container for less than it must."""
+    """Pods and containers are within the largest and smallest sizes of the LimitRanges."""
     for entry in [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits"))]:
         kind = text(entry.get("type"))
         for name, limits, requests in _bounded(needs, kind):
             for resource, most in mapping(entry.get("max")).items():
                 asked = limits(resource) or requests(resource)
                 if asked > amount(most):
-                    yield Finding(
+                    yield PreflightFinding(
                         "limit_range/max",
                         f"A LimitRange lets no {kind.lower()} of {name} have that much {resource}.",
                         f"{asked.normalize():f}",
@@ -203,7 +210,7 @@ def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
             for resource, least in mapping(entry.get("min")).items():
                 asked = requests(resource)
                 if asked and asked < amount(least):
-                    yield Finding(
+                    yield PreflightFinding(
                         "limit_range/min",
                         f"A LimitRange asks more {resource} of each {kind.lower()} of {name}.",
                         f"{asked.normalize():f}",
@@ -213,7 +220,7 @@ def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def _bounded(needs: Facts, kind: str) -> list[tuple[str, t.Callable[[str], Decimal], t.Callable[[str], Decimal]]]:
-    """Everything of a kind that a LimitRange bounds: its name, and what its limits and its requests are of a resource."""
+    """(name, function for its limit, function for its request of a resource) of every pod or container, whichever `kind` is."""
     if kind == "Pod":
         return [(pod["name"], functools.partial(_of_pod, pod, "limits"), functools.partial(_of_pod, pod, "requests")) for pod in needs["resources"]]
     containers = [container for pod in needs["resources"] for container in pod["containers"] if kind == "Container"]
@@ -225,14 +232,14 @@ def _of_container(container: Facts, part: str, resource: str) -> Decimal:
 
 
 def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Claims that models lie on are there and bound."""
+    """The PersistentVolumeClaims of models exist and have not lost their volume."""
     there = mapping(facts.get("claims"))
     for wanted in needs["claims"]:
         found = there.get(wanted["name"], "unread")
         if found is None:
             default = default_storage_class(facts)
             hint = f" The default storage class is {default}." if default else " There is no default storage class: name one in the claim."
-            yield Finding(
+            yield PreflightFinding(
                 "storage/claim",
                 f"{wanted['path']} names a PersistentVolumeClaim that is not there.",
                 "none",
@@ -240,7 +247,7 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 "Create it, with the model on it." + hint,
             )
         elif isinstance(found, dict) and text(dig(found, "status", "phase")) == "Lost":
-            yield Finding(
+            yield PreflightFinding(
                 "storage/lost",
                 f"The PersistentVolumeClaim {wanted['name']} has lost its volume.",
                 "Lost",
@@ -250,15 +257,24 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def storage_classes(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Somebody makes volumes for the claims that we make."""
-    known = facts.get("storage_classes")
-    for wanted in needs["storage_classes"] if isinstance(known, dict) else []:
-        name, listed = wanted["class_name"], ", ".join(sorted(known or {})) or "none"
+    """The StorageClasses of the claims that we create exist."""
+    if not isinstance(facts.get("storage_classes"), dict):  # not readable
+        return
+    known = mapping(facts["storage_classes"])
+    for wanted in needs["storage_classes"]:
+        name, listed = wanted["class_name"], ", ".join(sorted(known)) or "none"
         if name and name not in known:
-            yield Finding("storage/class", f"{wanted['path']} names a storage class that is not there.", listed, name, "Write one that is there.")
+            yield PreflightFinding("storage/class", f"{wanted['path']} names a storage class that is not there.", listed, name, "Write one that is there.")
         elif not name and not default_storage_class(facts):
             fix = f"Write one under {wanted['path']}, or mark one as the default."
-            yield Finding("storage/class", "No storage class is the default one, and a claim names none.", listed, "a default storage class", fix)
+            yield PreflightFinding("storage/class", "No storage class is the default one, and a claim names none.", listed, "a default storage class", fix)
 
 
 CHECKS = (accelerators, quotas, unstated, limit_ranges, storage, storage_classes)
+
+
+def default_storage_class(facts: Facts) -> str | None:
+    """The default StorageClass; None where there is none, or it was not read."""
+    marked = "storageclass.kubernetes.io/is-default-class"
+    classes = mapping(facts.get("storage_classes"))
+    return next((name for name, item in classes.items() if mapping(dig(item, "metadata", "annotations")).get(marked) == "true"), None)

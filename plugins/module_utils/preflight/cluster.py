@@ -1,27 +1,26 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on the cluster as such: platform, versions, rights, namespaces, control host. Pure."""
+"""Findings on the cluster: platform, versions, permissions, namespaces, Secrets, and the control host. Pure."""
 
 from __future__ import annotations
 
-import os
 import typing as t
 
 from ..common.objects import condition, dicts, dig, mapping, text
 from ..k8s.platform import older
-from .finding import Finding
+from .finding import PreflightFinding
 
 Facts = dict[str, t.Any]
-Found = t.Iterator[Finding]
+Found = t.Iterator[PreflightFinding]
 
 
 def platform(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The cluster is what the user says it is: else we would write what its makers own."""
+    """The platform is the one in the user's file: otherwise we would write objects that the platform owns."""
     said = needs["platform"]
     special = ("openshift", "gke")
     if seen["name"] != said and (seen["name"] in special or said in special):
-        yield Finding(
+        yield PreflightFinding(
             "platform/other",
             "The cluster is not what llm_d_platform says.",
             seen["flavour"],
@@ -34,15 +33,17 @@ def kubernetes(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """Kubernetes is new enough for native sidecars."""
     version, minimum = text(facts.get("version")), needs["minimum"]["kubernetes"]
     if version and older(version, minimum):
-        yield Finding("kubernetes/version", "Kubernetes is too old.", version, f"{minimum} or newer", "Upgrade the cluster: pods need native sidecars.")
+        yield PreflightFinding(
+            "kubernetes/version", "Kubernetes is too old.", version, f"{minimum} or newer", "Upgrade the cluster: pods need native sidecars."
+        )
 
 
 def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """OpenShift's own: a user id it refuses, an ingress operator in trouble, a service mesh that is in the way."""
+    """OpenShift: a user id that it rejects, a degraded ingress operator, a service mesh that conflicts."""
     if seen["name"] != "openshift":
         return
     if needs["run_as_user"]:
-        yield Finding(
+        yield PreflightFinding(
             "openshift/user_id",
             "OpenShift gives each namespace a range of user ids and refuses others.",
             f"llm_d_run_as_user: {needs['run_as_user']}",
@@ -52,7 +53,7 @@ def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
     gateway = needs["gateway"]
     groups = mapping(facts.get("groups"))
     if gateway["provider"] in ("openshift", "istio") and "maistra.io" in groups:
-        yield Finding(
+        yield PreflightFinding(
             "openshift/service_mesh_2",
             "OpenShift Service Mesh 2 is installed; beside it no gateway of Istio comes up.",
             "API group maistra.io",
@@ -61,7 +62,7 @@ def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
     degraded = condition(mapping(facts.get("ingress_operator")).get("status"), "Degraded")
     if gateway["provider"] == "openshift" and degraded.get("status") == "True":
-        yield Finding(
+        yield PreflightFinding(
             "openshift/ingress_degraded",
             "The ingress operator, which runs the gateway, is degraded.",
             f"{degraded.get('reason')}: {degraded.get('message')}",
@@ -70,26 +71,28 @@ def openshift(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-def rights(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The account may do what the roles will do."""
+def permissions(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """The account has every permission that the roles need."""
     lacking: dict[str, list[str]] = {}
     there = mapping(facts.get("namespaces"))
-    # Who requests a project becomes its administrator: before that, nobody has rights in it.
+    # Whoever requests a project becomes its administrator; before that, nobody has permissions in it.
     coming = [name for name in needs["projects"] if not there.get(name)]
-    for right in dicts(facts.get("rights")):
-        if not right.get("allowed") and right.get("namespace") not in coming:
-            place = f" in {right['namespace']}" if right.get("namespace") else ""
-            name = right["resource"] + (f".{right['group']}" if right.get("group") else "") + (f" {right['name']}" if right.get("name") else "")
-            lacking.setdefault(name + place, []).append(right["verb"])
+    for review in dicts(facts.get("rights")):
+        if not review.get("allowed") and review.get("namespace") not in coming:
+            place = f" in {review['namespace']}" if review.get("namespace") else ""
+            name = review["resource"] + (f".{review['group']}" if review.get("group") else "") + (f" {review['name']}" if review.get("name") else "")
+            lacking.setdefault(name + place, []).append(review["verb"])
     for name, verbs in lacking.items():
         how = "Have them granted, or use an account that has them."
         if needs["scope"] == "cluster" and " in " not in name:
-            how += " With rights to one namespace only, write 'llm_d_scope: namespace' and have an administrator run playbooks/prerequisites.yml once."
-        yield Finding("rights/lacking", f"The account {text(facts.get('user')) or 'used'} may not {', '.join(verbs)} {name}.", "denied", "allowed", how)
+            how += " With permissions for one namespace only, write 'llm_d_scope: namespace' and have an administrator run playbooks/prerequisites.yml once."
+        yield PreflightFinding(
+            "rights/lacking", f"The account {text(facts.get('user')) or 'used'} may not {', '.join(verbs)} {name}.", "denied", "allowed", how
+        )
 
 
 def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Namespaces that we may not create are there, and none of them is going."""
+    """Namespaces that we do not create exist, and none of them is being deleted."""
     there = mapping(facts.get("namespaces"))
     for name in dict.fromkeys([*needs["namespaces"], *needs["made"]]):
         found = there.get(name, "unread")
@@ -98,9 +101,9 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
             how = "Have it created (playbooks/prerequisites.yml)"
             if seen["name"] == "openshift":
                 how += f", or request it: oc new-project {name}"
-            yield Finding("namespace/missing", f"The namespace {name} does not exist, and is not ours to create.", "none", name, f"{how}.")
+            yield PreflightFinding("namespace/missing", f"The namespace {name} does not exist, and is not ours to create.", "none", name, f"{how}.")
         elif isinstance(found, dict) and text(dig(found, "status", "phase")) == "Terminating":
-            yield Finding(
+            yield PreflightFinding(
                 "namespace/terminating",
                 f"The namespace {name} is being deleted.",
                 "Terminating",
@@ -109,7 +112,7 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
     level = text(mapping(dig(there.get(needs["namespace"]), "metadata", "labels")).get("pod-security.kubernetes.io/enforce"))
     if level == "restricted" and not needs["run_as_user"] and seen["name"] != "openshift":
-        yield Finding(
+        yield PreflightFinding(
             "namespace/pod_security",
             "The namespace enforces the restricted profile, and our containers have no user id.",
             "llm_d_run_as_user: 0",
@@ -120,17 +123,17 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def secrets(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Every Secret that pods name is there, with its key. Its contents are not read."""
+    """Every Secret that pods refer to exists and has its key. Values are not read."""
     there = mapping(facts.get("secrets"))
     for wanted in needs["secrets"]:
         name = f"{wanted['namespace']}/{wanted['name']}"
         keys = there.get(name, "unread")
         if keys is None:
-            yield Finding(
+            yield PreflightFinding(
                 "secret/missing", f"{wanted['path']} names a Secret that is not there.", "none", f"Secret {name}", f"Create it, with key {wanted['key']}."
             )
         elif isinstance(keys, list) and wanted["key"] not in keys:
-            yield Finding(
+            yield PreflightFinding(
                 "secret/key",
                 f"{wanted['path']} names a Secret without the key that is read.",
                 ", ".join(keys) or "no key",
@@ -140,27 +143,29 @@ def secrets(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Helm, libraries, charts and registry, as far as this host can tell."""
+    """Helm, Python libraries, charts, registries and proxies of the control host."""
     host, minimum = mapping(facts.get("host")), needs["minimum"]
     if needs["charts"]:
         version = host.get("helm")
         if not version:
-            yield Finding("host/helm", "There is no helm command.", "none", f"helm {minimum['helm']} or newer", "Install it, or write its path in llm_d_helm.")
+            yield PreflightFinding(
+                "host/helm", "There is no helm command.", "none", f"helm {minimum['helm']} or newer", "Install it, or write its path in llm_d_helm."
+            )
         elif older(version, minimum["helm"]):
-            yield Finding(
+            yield PreflightFinding(
                 "host/helm_version", "Helm is too old.", version, f"{minimum['helm']} or newer", "Upgrade it, or write the path of another in llm_d_helm."
             )
     for name, needed in minimum["libraries"].items():
         version = mapping(host.get("libraries")).get(name)
         if version and older(version, needed):
-            yield Finding("host/library", f"The Python library {name} is too old.", version, f"{needed} or newer", f"pip install --upgrade {name}")
+            yield PreflightFinding("host/library", f"The Python library {name} is too old.", version, f"{needed} or newer", f"pip install --upgrade {name}")
     for chart in needs["charts"]:
         if chart["ref"] in (host.get("charts_missing") or []):
-            yield Finding(
+            yield PreflightFinding(
                 "host/chart", f"The chart of {chart['name']} is not where llm_d_charts says.", "no such file or folder", chart["ref"], "Correct llm_d_charts."
             )
     for name, why in sorted(mapping(host.get("silent_registries")).items()):
-        yield Finding(
+        yield PreflightFinding(
             "host/registry",
             f"The image registry {name} does not answer here; nodes may still reach it.",
             why,
@@ -169,9 +174,9 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
             "warning",
         )
     for name, why in sorted(mapping(host.get("silent_sources")).items()):
-        yield Finding(
+        yield PreflightFinding(
             "host/source",
-            f"{name}, from where charts or definitions are to come that the cluster lacks, does not answer here.",
+            f"{name}, the source of charts or CRDs that the cluster lacks, does not answer here.",
             why,
             "an answer",
             "Check proxies, or name mirrors in llm_d_charts and llm_d_crd_sources: playbooks/list_images.yml prints what to mirror.",
@@ -179,7 +184,7 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
     proxy, server = host.get("proxy"), host.get("server_name")
     if proxy and server and not host.get("proxy_exempt"):
-        yield Finding(
+        yield PreflightFinding(
             "host/proxy",
             "Requests to the API server go through a proxy.",
             f"{proxy} for {server}",
@@ -190,15 +195,14 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def exempt(server: str, no_proxy: str) -> bool:
-    """Whether NO_PROXY names a host."""
+    """Whether NO_PROXY exempts a host."""
     names = [entry.strip().lstrip(".") for entry in no_proxy.split(",") if entry.strip()]
     return any(entry == "*" or server == entry or server.endswith("." + entry) for entry in names)
 
 
-def proxy_of(environment: t.Mapping[str, str] | None = None) -> str | None:
-    """The proxy that HTTPS requests would take; of this process, where no environment is given."""
-    environment = os.environ if environment is None else environment
+def proxy_of(environment: t.Mapping[str, str]) -> str | None:
+    """The proxy for HTTPS requests in these environment variables."""
     return environment.get("HTTPS_PROXY") or environment.get("https_proxy") or None
 
 
-CHECKS = (platform, kubernetes, openshift, rights, namespaces, secrets, control_host)
+CHECKS = (platform, kubernetes, openshift, permissions, namespaces, secrets, control_host)

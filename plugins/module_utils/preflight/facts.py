@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One read-only look at a cluster: everything that the preflight judges, fetched a few requests at a time.
+"""The facts about a cluster that the preflight checks, read in parallel; nothing is written.
 
-A kind that the cluster does not know is empty; what the account may not read is left out, and judged as unread.
+A kind that the cluster does not serve is empty; what the account may not read is left out.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _UNREAD = object()
 
 
 def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = None) -> Facts:
-    """The facts of a cluster, or `only` some of them. Raises ClusterError where it does not answer at all."""
-    version = cluster.get("/version").get("gitVersion")  # first and alone: no answer is told once
+    """The facts of a cluster, or `only` some of them by key. Raises ClusterError if the API server does not answer."""
+    version = cluster.get("/version").get("gitVersion")  # first and alone, so that an API server that does not answer is reported once
     home = needs["namespace"]
     groups = {group["name"]: [entry["version"] for entry in dicts(group.get("versions"))] for group in dicts(cluster.get("/apis").get("groups"))}
     jobs: dict[str, t.Callable[[], t.Any]] = {
@@ -55,8 +55,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     jobs = {name: job for name, job in jobs.items() if only is None or name in only}
     reviews = [functools.partial(_allowed, cluster, right) for right in needs["rights"]]
     results = cluster.parallel(_tried, [*jobs.values(), *reviews])
-    rights = [{**right, "allowed": found} for right, found in zip(needs["rights"], results[len(jobs) :]) if found is not _UNREAD]
-    return {"version": version, "groups": groups, **{name: found for name, found in zip(jobs, results) if found is not _UNREAD}, "rights": rights}
+    rights = [{**right, "allowed": found} for right, found in zip(needs["rights"], results[len(jobs) :], strict=True) if found is not _UNREAD]
+    return {"version": version, "groups": groups, **{name: found for name, found in zip(jobs, results, strict=False) if found is not _UNREAD}, "rights": rights}
 
 
 def _gateway_jobs(cluster: Cluster, gateway: Facts, groups: Facts) -> dict[str, t.Callable[[], t.Any]]:
@@ -73,7 +73,7 @@ def _gateway_jobs(cluster: Cluster, gateway: Facts, groups: Facts) -> dict[str, 
 
 
 def _leader_worker_set(cluster: Cluster, controller: Facts) -> Facts:
-    """{namespace, controller}: the objects, None for one that is not there."""
+    """{namespace, controller}: the objects; None for one that does not exist."""
     name = controller["namespace"]
     return {
         "namespace": _one(cluster, f"/api/v1/namespaces/{name}"),
@@ -82,12 +82,13 @@ def _leader_worker_set(cluster: Cluster, controller: Facts) -> Facts:
 
 
 def _gpu_operator(cluster: Cluster, wanted: Facts) -> Facts:
-    """{namespace, policies}: the operator's own, None where there is none; every policy, of whatever name."""
+    """{namespace: the operator's own, None if it does not exist; policies: all of them}."""
     path = cluster.path(wanted["api_version"], wanted["kind"])
     return {"namespace": _one(cluster, f"/api/v1/namespaces/{wanted['namespace']}"), "policies": _items(cluster, path) if path else []}
 
 
 def _tried(job: t.Callable[[], t.Any]) -> t.Any:
+    """The result of a job; _UNREAD where the account lacks the permission."""
     try:
         return job()
     except ApiError as error:
@@ -114,7 +115,7 @@ def _by_name(items: list[Facts]) -> Facts:
 
 
 def _crds(cluster: Cluster) -> Facts:
-    """{name: {version, owner}}; only names and annotations travel, the definitions themselves are megabytes."""
+    """{name: {version, owner: the first field manager}}. Only the metadata of CRDs is fetched: their schemas are megabytes."""
     answer = cluster.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", accept=_METADATA)
     found = {}
     for item in dicts(answer.get("items")):
@@ -127,7 +128,7 @@ def _crds(cluster: Cluster) -> Facts:
 
 
 def _secrets(cluster: Cluster, wanted: list[Facts]) -> Facts:
-    """{namespace/name: keys, or None where there is none}. Values are dropped at once."""
+    """{namespace/name: keys, None if the Secret does not exist}. Values are not kept."""
     found = {}
     for each in wanted:
         secret = cluster.find(f"/api/v1/namespaces/{each['namespace']}/secrets/{each['name']}")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings on definitions, classes, controllers and gateways. Pure."""
+"""Findings on CRDs, controllers, GatewayClasses and Gateways. Pure."""
 
 from __future__ import annotations
 
@@ -9,70 +9,72 @@ import re
 import typing as t
 
 from ..common.labels import MANAGED_BY, has_labels
-from ..common.objects import condition, dig, mapping, text
+from ..common.objects import condition, dicts, dig, mapping, text
 from ..k8s.platform import image_version, load_balancer, older
 from ..releases.gateways import OPENSHIFT
-from .finding import Finding
+from .finding import PreflightFinding
 
 Facts = dict[str, t.Any]
-Found = t.Iterator[Finding]
+Found = t.Iterator[PreflightFinding]
 _WHO = "An administrator installs them once (playbooks/prerequisites.yml); where you may, leave llm_d_scope and llm_d_crd_sources as they are and we do."
 
 
 def gateway_api(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The Gateway API is there, or will be, in a version that can route to pools."""
+    """The Gateway API is installed, or will be, in a version that can route to InferencePools."""
     if not needs["gateway"]["gateway_api"]:
         return
     crd = crd_of(facts, "gateways.gateway.networking.k8s.io")
     if crd is None:
         if not needs["installs"]["gateway_api"]:
-            yield Finding("gateway_api/missing", "The Gateway API is missing.", "no such definitions", needs["minimum"]["gateway_api"], _gateway_api_how(seen))
+            yield PreflightFinding(
+                "gateway_api/missing", "The Gateway API is missing.", "no such CRDs", needs["minimum"]["gateway_api"], _gateway_api_how(seen)
+            )
         return
     version, minimum = crd.get("version"), needs["minimum"]["gateway_api"]
     old_pools = needs["gateway"]["provider"] == "openshift" and needs["gateway"]["pool_version"] == "v1alpha2"
     if version and older(version, minimum) and not needs["installs"]["gateway_api"] and not old_pools:
-        yield Finding("gateway_api/version", "The Gateway API is too old.", version, f"{minimum} or newer", _gateway_api_how(seen))
+        yield PreflightFinding("gateway_api/version", "The Gateway API is too old.", version, f"{minimum} or newer", _gateway_api_how(seen))
 
 
 def _gateway_api_how(seen: Facts) -> str:
     if seen["name"] == "openshift":
-        return "OpenShift 4.19 and newer bring it (4.21 has 1.3.0): upgrade OpenShift, or use provider standalone. Do not install it yourself, it is sealed."
+        return "OpenShift 4.19 and newer have it (4.21 has 1.3.0): upgrade OpenShift, or use provider standalone. Do not install it: the platform owns it."
     if seen["name"] == "gke":
         return "Turn it on: gcloud container clusters update --gateway-api=standard."
     return _WHO
 
 
 def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Pools are known, in the version that the gateway reads."""
+    """The cluster serves InferencePools in the version that the gateway reads."""
     gateway = needs["gateway"]
     if not gateway["pool"] or needs["installs"]["inference_extension"]:
         return
     crd = crd_of(facts, f"inferencepools.{gateway['pool_group']}")
     if crd is None:
-        yield Finding(
+        yield PreflightFinding(
             "inference_extension/missing",
-            "The InferencePool is not known here.",
-            "no such definition",
+            "The cluster has no InferencePools.",
+            "no such CRD",
             f"{gateway['pool_group']}/{gateway['pool_version']}",
             _WHO,
         )
         return
     if gateway["pool_version"] not in mapping(facts.get("groups")).get(gateway["pool_group"], []):
         served = ", ".join(mapping(facts.get("groups")).get(gateway["pool_group"], []))
-        yield Finding("inference_extension/group", "InferencePools of that version are not served.", served or "none", gateway["pool_version"], _WHO)
+        yield PreflightFinding("inference_extension/group", "InferencePools of that version are not served.", served or "none", gateway["pool_version"], _WHO)
     minimum = needs["minimum"]["inference_extension"]
     if crd.get("version") and older(crd["version"], minimum):
-        yield Finding("inference_extension/version", "The inference extension is too old.", crd["version"], f"{minimum} or newer", _WHO)
+        yield PreflightFinding("inference_extension/version", "The inference extension is too old.", crd["version"], f"{minimum} or newer", _WHO)
 
 
 def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """OpenShift's own gateway reads one version of pools, which one depends on the release."""
+    """OpenShift's own gateway reads one version of InferencePools, which depends on the release."""
     if needs["gateway"]["provider"] != "openshift" or seen["name"] != "openshift" or not seen["version"]:
         return
     minor = ".".join(seen["version"].split(".")[:2])
     row = OPENSHIFT.get(minor)
     if older(minor, "4.19") or (row and row["pool_version"] is None):
-        yield Finding(
+        yield PreflightFinding(
             "openshift/no_pools",
             "This OpenShift has no gateway that reads InferencePools.",
             seen["version"],
@@ -80,7 +82,7 @@ def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
             "Upgrade OpenShift, or use provider istio, agentgateway or standalone.",
         )
     elif row and row["pool_version"] != needs["gateway"]["pool_version"]:
-        yield Finding(
+        yield PreflightFinding(
             "openshift/pool_version",
             f"The gateway of OpenShift {minor} does not read such InferencePools.",
             f"pool_version: {needs['gateway']['pool_version']}",
@@ -91,13 +93,13 @@ def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def openshift_builds(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """A release whose first builds have a gateway without pools. Which build was the first with them is not known exactly."""
+    """Early builds of a release have a gateway without InferencePools. The first build with them is not known exactly."""
     if needs["gateway"]["provider"] != "openshift" or seen["name"] != "openshift" or not seen["version"]:
         return
     minor = ".".join(seen["version"].split(".")[:2])
     since = OPENSHIFT.get(minor, {}).get("since")
     if since and older(seen["version"], since):
-        yield Finding(
+        yield PreflightFinding(
             "openshift/early_build",
             f"The gateway of the first builds of OpenShift {minor} reads no InferencePools at all.",
             seen["version"],
@@ -108,41 +110,41 @@ def openshift_builds(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The kinds that a controller of someone else's reads are known."""
+    """The cluster has the CRDs of a controller that we do not install."""
     probe, gateway = needs["provider_crd"], needs["gateway"]
     if not probe or needs["installs"]["controller"] or crd_of(facts, probe) is not None:
         return
-    yield Finding(
+    yield PreflightFinding(
         "provider/missing",
-        f"The definitions of {gateway['provider']} are missing.",
-        "no such definition",
+        f"The CRDs of {gateway['provider']} are missing.",
+        "no such CRD",
         probe,
         "An administrator installs them once (playbooks/prerequisites.yml); where you may, write 'install: true' under llm_d_gateway and we do.",
     )
 
 
 def monitoring(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Whoever shall be scraped can be named to Prometheus."""
+    """The cluster has the CRDs of monitors that the plan creates."""
     for wanted in needs["monitors"]:
         if crd_of(facts, wanted["crd"]) is None:
-            yield Finding(
+            yield PreflightFinding(
                 "monitoring/missing",
-                f"{wanted['what']} shall be scraped ({wanted['block']}.{wanted['option']}), and there is no kind here to say so.",
-                "no such definition",
+                f"{wanted['what']} are to be scraped ({wanted['block']}.{wanted['option']}), and the cluster has no CRD for it.",
+                "no such CRD",
                 wanted["crd"],
                 f"Install the Prometheus operator, or write '{wanted['option']}: false' under {wanted['block']}.",
             )
 
 
 def user_workloads(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """OpenShift has the kinds always, and reads those of users only when it is told to."""
+    """OpenShift always has the CRDs, and monitors the workloads of users only where that is enabled."""
     if not needs["user_workload_monitoring"] or seen["name"] != "openshift" or "cluster_monitoring" not in facts:
         return
     said = text(dig(facts["cluster_monitoring"], "data", "config.yaml"))
     if not re.search(r"^[\"']?enableUserWorkload[\"']?\s*:\s*true\s*(#.*)?$", said, re.MULTILINE):
-        yield Finding(
+        yield PreflightFinding(
             "monitoring/user_workloads",
-            "Model servers and endpoint pickers shall be scraped (llm_d_monitoring.scrape), and OpenShift does not monitor the workloads of users.",
+            "Model servers and endpoint pickers are to be scraped (llm_d_monitoring.scrape), and OpenShift does not monitor the workloads of users.",
             "enableUserWorkload is not true",
             "'enableUserWorkload: true' in config.yaml of ConfigMap openshift-monitoring/cluster-monitoring-config",
             "An administrator switches it on, or write 'scrape: false' under llm_d_monitoring.",
@@ -150,7 +152,7 @@ def user_workloads(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """A controller that we do not install is there, and new enough; one of someone else's is not installed over."""
+    """A controller that we do not install exists and is new enough; one of others is not replaced."""
     gateway = needs["gateway"]
     if not gateway["controller"]:
         return
@@ -164,18 +166,18 @@ def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
-    """A controller of someone else's is there, of a version that serves pools, and told to."""
+    """A controller that we do not install exists, in a version and configuration that serves InferencePools."""
     if found is None:
-        yield Finding(
+        yield PreflightFinding(
             "controller/missing",
-            f"There is no controller of {gateway['provider']}, and we shall not install one ('install: false', or 'llm_d_scope: namespace').",
+            f"There is no controller of {gateway['provider']}, and we do not install one ('install: false', or 'llm_d_scope: namespace').",
             "none",
             f"Deployment {name}",
             "Install it, write 'install: true' under llm_d_gateway, or have an administrator run playbooks/prerequisites.yml.",
         )
     version = image_version(found)
     if version and gateway["minimum"] and older(version, gateway["minimum"]):
-        yield Finding(
+        yield PreflightFinding(
             "controller/version",
             f"The controller of {gateway['provider']} is too old.",
             version,
@@ -183,7 +185,7 @@ def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
             "Upgrade it, or have another provider installed.",
         )
     if version and gateway["below"] and not older(version, gateway["below"]):
-        yield Finding(
+        yield PreflightFinding(
             "controller/no_pools",
             f"The controller of {gateway['provider']} serves no InferencePools any more in this version and class.",
             version,
@@ -192,10 +194,10 @@ def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
         )
     if gateway["provider"] == "istio" and isinstance(found, dict) and gateway["backend"] == "InferencePool":
         flag = "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"
-        containers = dig(found, "spec", "template", "spec", "containers") or []
-        env = {entry.get("name"): entry.get("value") for part in containers for entry in part.get("env") or []}
+        containers = dicts(dig(found, "spec", "template", "spec", "containers"))
+        env = {entry.get("name"): entry.get("value") for part in containers for entry in dicts(part.get("env"))}
         if env.get(flag) != "true":
-            yield Finding(
+            yield PreflightFinding(
                 "controller/flag",
                 "Istio is not told to serve InferencePools.",
                 f"{flag}={env.get(flag)}",
@@ -205,22 +207,22 @@ def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
 
 
 def _taken(facts: Facts, needs: Facts, name: str, found: Facts) -> Found:
-    """A controller stands where we shall install one: it is of the same Helm release, and none that is newer is taken back."""
+    """A controller exists where we install one: it has to be of the same Helm release, and is not downgraded."""
     gateway, adopt = needs["gateway"], "Write 'install: false' under llm_d_gateway to use it as it is"
     managed = mapping(dig(found, "metadata", "labels")).get(MANAGED_BY)
     release = mapping(dig(found, "metadata", "annotations")).get("meta.helm.sh/release-name")
     if managed not in ("Helm", None) or (release and release not in gateway["releases"]):
         maker = managed if managed not in ("Helm", None) else f"Helm's release {release}"
         needed = f"none, or of Helm's release {' or '.join(gateway['releases'])}"
-        yield Finding("controller/foreign", f"The controller {name} is there, and {maker} made it.", maker, needed, f"{adopt}.")
+        yield PreflightFinding("controller/foreign", f"The controller {name} is there, and {maker} made it.", maker, needed, f"{adopt}.")
         return
     version = image_version(found)
     wanted = _version_of(gateway["image"]) or gateway["version"]
     ours = has_labels(mapping(mapping(facts.get("namespaces")).get(gateway["controller"]["namespace"])), needs["labels"])
-    if not version or not older(wanted, version) or (ours and gateway["asked"]):  # to go back with what is ours is a file's to ask for
+    if not version or not older(wanted, version) or (ours and gateway["asked"]):  # our own is downgraded where the user's file names the version
         return
     who = "which this instance installed in a newer version, with a newer collection perhaps" if ours else "which others may use"
-    yield Finding(
+    yield PreflightFinding(
         "controller/newer",
         f"The controller {name}, {who}, would be taken back to an older version.",
         version,
@@ -235,14 +237,14 @@ def _version_of(image: str | None) -> str | None:
 
 
 def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The class is ours to make, or there, accepted, and of the right controller."""
+    """The GatewayClass is ours to create, or exists, is accepted and has the right controller."""
     gateway = needs["gateway"]
     if not gateway["create"] and not gateway["create_class"]:
         return
     found = mapping(facts.get("gateway_classes")).get(gateway["class_name"])
     if found is None:
         if not gateway["create_class"] and "gateway_classes" in facts and crd_of(facts, "gateways.gateway.networking.k8s.io") is not None:
-            yield Finding(
+            yield PreflightFinding(
                 "class/missing",
                 f"There is no GatewayClass {gateway['class_name']}.",
                 ", ".join(sorted(mapping(facts.get("gateway_classes")))) or "none",
@@ -252,7 +254,7 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
         return
     owner = text(dig(found, "spec", "controllerName"))
     if gateway["controller_name"] and owner != gateway["controller_name"]:
-        yield Finding(
+        yield PreflightFinding(
             "class/foreign",
             f"The GatewayClass {gateway['class_name']} belongs to another controller.",
             owner,
@@ -261,18 +263,18 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
     accepted = condition(found.get("status"), "Accepted")
     if accepted.get("status") == "False":
-        yield Finding(
+        yield PreflightFinding(
             "class/refused",
             f"The GatewayClass {gateway['class_name']} is refused by its controller.",
             text(accepted.get("message")) or "Accepted=False",
             "Accepted=True",
-            "Look at the controller's log.",
+            "Check the controller's log.",
             "warning",
         )
 
 
 def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """A Gateway that we shall create is not someone else's; one that we shall use is there."""
+    """A Gateway that we create does not belong to others; one that we use exists."""
     gateway = needs["gateway"]
     if not gateway["gateway_api"] or "gateway" not in facts or needs["scope"] == "prerequisites":
         return
@@ -280,7 +282,7 @@ def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
     if gateway["create"] and isinstance(found, dict):
         labels = mapping(dig(found, "metadata", "labels"))
         if any(labels.get(key) != value for key, value in needs["labels"].items()):
-            yield Finding(
+            yield PreflightFinding(
                 "gateway/foreign",
                 f"The Gateway {name} is there, and someone else made it.",
                 "other labels",
@@ -288,9 +290,9 @@ def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 "Write another name under llm_d_gateway, or 'create: false' to use it.",
             )
     if not gateway["create"] and found is None:
-        yield Finding(
+        yield PreflightFinding(
             "gateway/missing",
-            f"The Gateway {name} that routes shall hang on is not there.",
+            f"The Gateway {name} that routes refer to does not exist.",
             "none",
             name,
             "Create it, correct name and namespace under llm_d_gateway, or write 'create: true'.",
@@ -298,20 +300,23 @@ def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def address(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """A load balancer that is asked for will come."""
+    """The cluster provides load balancers where the Gateway needs one."""
     gateway = needs["gateway"]
-    if "load_balancers" not in facts:  # not asked for, or not ours to read
+    if "load_balancers" not in facts:  # not needed, or not readable
         return
     if gateway["service_type"] != "LoadBalancer" or (gateway["gateway_api"] and not gateway["create"]) or load_balancer(facts, seen):
         return
     how = "Write 'service_type: ClusterIP' or NodePort under llm_d_gateway, or install a load balancer such as MetalLB."
     if seen["name"] == "openshift":
         how = "Write 'service_type: ClusterIP' and 'openshift_route: {enabled: true}' under llm_d_gateway."
-    yield Finding("load_balancer/none", "Nothing here gives addresses to Services of type LoadBalancer.", seen["flavour"], "a load balancer", how)
+    yield PreflightFinding("load_balancer/none", "Nothing here gives addresses to Services of type LoadBalancer.", seen["flavour"], "a load balancer", how)
 
 
 def crd_of(facts: Facts, name: str) -> Facts | None:
-    """{version, owner} of a definition. Who may not read definitions still sees which groups are served, though not in which version of the bundle."""
+    """{version, owner} of a CRD; None where it does not exist.
+
+    An account that may not read CRDs still sees the API groups, without the version of their bundle.
+    """
     if "crds" not in facts:
         return {"version": None, "owner": None} if name.partition(".")[2] in mapping(facts.get("groups")) else None
     return mapping(facts["crds"]).get(name)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a test pod and the GPU metrics of a node say. Pure."""
+"""Results of GPU test pods, and of the metrics of DCGM's exporter. Pure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..common.objects import condition, dicts, dig, mapping, text
 Facts = dict[str, t.Any]
 ENDED = ("Succeeded", "Failed")
 EXPORTER_PORT = 9400
-# Slices have no utilization of their own, only this.
+# MIG slices have no utilization metric, only this one.
 OF_ANY, OF_SLICES = "DCGM_FI_", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 
 
 def free(nodes: list[Facts], labels: Facts) -> int:
-    """What the nodes of a pool have free, of nodes as preflight_platform.free_accelerators gives them."""
+    """The number of free accelerators of a pool; `nodes` as k8s/platform.py free_accelerators returns them."""
     return sum(node["free"] for node in nodes if labels.items() <= node["labels"].items() and not node["cordoned"])
 
 
 def verdict(pod: Facts, test: Facts) -> str:
-    """Why a test pod did not do what it was for; empty when it did."""
+    """Why a test pod failed or did not end; empty when it succeeded."""
     status = mapping(pod.get("status"))
     phase, what = text(status.get("phase")), f"pool {test['pool']}: the test pod for {test['resource']}"
     if phase == "Succeeded":
@@ -32,7 +32,7 @@ def verdict(pod: Facts, test: Facts) -> str:
         ended = next((mapping(dig(each, "state", "terminated")) for each in dicts(status.get("containerStatuses"))), {})
         why = " ".join(str(each) for each in (status.get("reason"), status.get("message"), ended.get("reason"), ended.get("message")) if each)
         code = f" (exit code {ended['exitCode']})" if "exitCode" in ended else ""
-        return f"{what} failed{code}: {why or 'no reason given'}; look at driver and device plugin of the node {text(dig(pod, 'spec', 'nodeName'))}"
+        return f"{what} failed{code}: {why or 'no reason given'}; check driver and device plugin of the node {text(dig(pod, 'spec', 'nodeName'))}"
     scheduled = condition(status, "PodScheduled")
     if scheduled.get("status") == "False":
         return f"{what} finds no node: {text(scheduled.get('message'))}; check the pool's labels and taints"
@@ -42,16 +42,16 @@ def verdict(pod: Facts, test: Facts) -> str:
 
 
 def port(pod: Facts) -> int:
-    """The port of an exporter's metrics."""
+    """The port of the metrics of an exporter's pod."""
     ports = [entry for part in dicts(dig(pod, "spec", "containers")) for entry in dicts(part.get("ports"))]
     return next((entry["containerPort"] for entry in ports if entry.get("name") == "metrics"), EXPORTER_PORT)
 
 
 def missing_series(node: str, page: str, cut: bool) -> str:
-    """What the page of a node's exporter lacks; empty when nothing."""
+    """The series that a node's exporter lacks, with what to do; empty when none is missing."""
     names = {sample.name for sample in prometheus_text.parse(page)}
     if cut and OF_SLICES not in names:
         return f"node {node}: DCGM's exporter has no {OF_SLICES}, the only measure of slices; give it a list of counters with that"
     if not any(name.startswith(OF_ANY) for name in names):
-        return f"node {node}: DCGM's exporter answers without any {OF_ANY}* series; look at its log"
+        return f"node {node}: DCGM's exporter answers without any {OF_ANY}* series; check its log"
     return ""

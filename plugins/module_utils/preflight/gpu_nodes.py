@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Node pools of GPUs: which labels nodes lack, and whether their allocatable is what was asked. Pure."""
+"""Node pools of GPUs: labels that nodes lack, and allocatable resources that differ from the expected. Pure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ Facts = dict[str, t.Any]
 
 
 def missing_labels(node: Facts, labels: Facts, corrected: Facts | None = None) -> Facts:
-    """What to change of a node's labels: {name: value, None for one to take away}. corrected: values of labels that need not be there."""
+    """Changes to a node's labels: {name: value, None to remove it}. corrected: values for labels that are changed only where they exist."""
     there = mapping(dig(node, "metadata", "labels"))
     wanted = {**labels, **{key: value for key, value in (corrected or {}).items() if key in there}}
     return {key: value for key, value in wanted.items() if there.get(key) != value}
 
 
 def our_labels(node: Facts, labels: Facts, corrected: Facts) -> Facts:
-    """The labels of a pool that a node has, whatever their value, each to be taken away: they are only for the operator that goes."""
+    """The labels of a pool that a node has, each to be removed: they are only for the operator that is removed."""
     there = mapping(dig(node, "metadata", "labels"))
     return {key: None for key in {**labels, **corrected} if key in there}
 
 
 def trouble(pool: Facts, nodes: list[Facts]) -> list[str]:
-    """What a pool's nodes lack, each with what to do; empty when all is as asked."""
+    """What the nodes of a pool lack, with what to do; empty when nothing is missing."""
     if not nodes:
         return [f"pool {pool['name']}: no node has the labels {pool['selector']}; correct node_selector, or add nodes"]
     return [f"pool {pool['name']}: {line}" for node in nodes for line in _of_node(pool, node)]
@@ -46,7 +46,7 @@ def _of_node(pool: Facts, node: Facts) -> t.Iterator[str]:
     for wanted in pool["expected"]:
         found = int(amount(there.get(wanted["resource"], 0)))
         if wanted["count"] is None and found == 0:
-            yield f"node {name}: allocatable has no {wanted['resource']}; look at the pods of the device plugin on it"
+            yield f"node {name}: allocatable has no {wanted['resource']}; check the pods of the device plugin on it"
         elif wanted["count"] is not None and found != wanted["count"]:
-            how = "look at the pods of the device plugin on it, and at gpus_per_node"
+            how = "check the pods of the device plugin on it, and gpus_per_node"
             yield f"node {name}: allocatable {wanted['resource']} is {found}, not {wanted['count']}; {how}"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who else uses a GPU operator and Node Feature Discovery, and whether they are ours to remove. Pure."""
+"""Other users of a GPU operator and of Node Feature Discovery, and whether both are ours to remove. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typing as t
 from ..common.labels import has_labels
 from ..common.objects import dicts, dig, mapping, text
 from ..k8s.shared_controllers import first_few, title_with_instance
-from .finding import Finding
+from .finding import PreflightFinding
 
 Facts = dict[str, t.Any]
 FEATURE = "feature.node.kubernetes.io/"
@@ -20,8 +20,8 @@ _LEAVE = "Write 'install: false' under llm_d_gpus, so that the operator stays as
 
 
 @dataclasses.dataclass
-class Asked:
-    """What is about to go. namespaces: the operators' own; resources: beginnings of names; features: whether Node Feature Discovery goes too."""
+class OperatorRemoval:
+    """What is to be removed. namespaces: those of the operators; resources: prefixes of resource names; features: Node Feature Discovery too."""
 
     labels: Facts
     own_namespace: str
@@ -32,8 +32,8 @@ class Asked:
 
 
 @dataclasses.dataclass
-class Seen:
-    """What was found, objects each with their kind. named: what the plan names and is there; release: whether Helm has it; features: what NFD reads."""
+class OperatorUse:
+    """What the cluster has, objects with their kind. named: objects of the plan; release: whether Helm has it; features: objects that NFD reads."""
 
     named: c.Sequence[Facts]
     release: bool
@@ -42,30 +42,30 @@ class Seen:
     pods: c.Sequence[Facts]
 
 
-def judge(seen: Seen, asked: Asked) -> list[Finding]:
-    """Everything for whose sake nothing may be removed; empty where what would go is ours and nobody else's need."""
+def judge(seen: OperatorUse, asked: OperatorRemoval) -> list[PreflightFinding]:
+    """Reasons not to remove the operator; empty where it is ours and nobody else uses it."""
     found = [*_foreign(seen, asked), *_subscriptions(seen, asked)]
     if any(has_labels(item, asked.labels) for item in seen.named):
         found += [*_pods(seen, asked), *_features(seen, asked)]
     return found
 
 
-def _foreign(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
-    """What bears the names that we give, and was made by someone else: an operator that we have adopted. A namespace alone is no operator."""
+def _foreign(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+    """Objects with our names and without our labels: an operator that we have adopted. A namespace alone is no operator."""
     others = [item for item in seen.named if item.get("kind") != "Namespace" and not has_labels(item, asked.labels)]
     if others:
         names = first_few([title_with_instance(item) for item in others])
-        yield Finding("gpu_operator/foreign", "The operator is there, and we did not install it.", names, "ours", f"{_LEAVE}.")
+        yield PreflightFinding("gpu_operator/foreign", "The operator is there, and we did not install it.", names, "ours", f"{_LEAVE}.")
     ours = [text(dig(item, "metadata", "name")) for item in seen.named if item.get("kind") == "Namespace" and has_labels(item, asked.labels)]
     if asked.release and seen.release and asked.release["namespace"] not in ours:
         name, place = asked.release["release_name"], asked.release["namespace"]
         how = f"{_LEAVE}; where it is ours, in a namespace that you made, uninstall it yourself: helm uninstall -n {place} {name}."
         what = "The operator was installed by Helm in a namespace that is not ours."
-        yield Finding("gpu_operator/release", what, f"{place}/{name}", f"our labels on {place}", how)
+        yield PreflightFinding("gpu_operator/release", what, f"{place}/{name}", f"our labels on {place}", how)
 
 
-def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
-    """Others who have asked OLM for the same operators, or for another beside ours: with the namespace it would go."""
+def _subscriptions(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+    """Subscriptions of others for the same operators, or for other operators in the namespaces that would be deleted."""
     packages = {text(dig(item, "spec", "name")) for item in seen.named if item.get("kind") == "Subscription"}
     named = [_place(item) for item in seen.named]
     others = [
@@ -76,46 +76,46 @@ def _subscriptions(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
         and (text(dig(item, "spec", "name")) in packages or dig(item, "metadata", "namespace") in asked.namespaces)
     ]
     if others:
-        yield Finding(
+        yield PreflightFinding(
             "gpu_operator/subscription",
-            "Others have subscribed to the same operators, or have one of their own beside ours.",
+            "Others have subscribed to the same operators, or for other operators in the same namespaces.",
             first_few([title_with_instance(item) for item in others]),
             "no Subscription but ours",
             f"Have them removed or moved. {_LEAVE}, where they need it.",
         )
 
 
-def _pods(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
-    """Pods of others that hold what the operator brings."""
+def _pods(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+    """Pods of others that use the accelerators of the operator."""
     users = [f"{title_with_instance(pod)} ({', '.join(held)})" for pod in _of_others(seen, asked) if (held := _held(pod, asked.resources))]
     if users:
-        yield Finding(
+        yield PreflightFinding(
             "gpu_operator/in_use",
-            "Pods of others use the accelerators that the operator brings.",
+            "Pods of others use the accelerators that the operator provides.",
             first_few(users),
             "none",
             f"Remove them. {_LEAVE}, where they need it.",
         )
 
 
-def _features(seen: Seen, asked: Asked) -> c.Iterator[Finding]:
-    """Whatever of others needs the labels that Node Feature Discovery gives to nodes."""
+def _features(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
+    """Objects and pods of others that need the node labels of Node Feature Discovery."""
     if not asked.features:
         return
     users = [title_with_instance(item) for item in seen.features if not has_labels(item, asked.labels) and not dig(item, "metadata", "ownerReferences")]
     users += [f"{title_with_instance(pod)} ({key})" for pod in _of_others(seen, asked) if (key := _feature(pod))]
     if users:
-        yield Finding(
+        yield PreflightFinding(
             "nfd/in_use",
-            "Others need the labels that Node Feature Discovery gives to nodes.",
+            "Others need the node labels of Node Feature Discovery.",
             first_few(users),
             "none",
             "Remove them, or write 'node_feature_discovery: false' under llm_d_gpus, so that it stays as it is.",
         )
 
 
-def _of_others(seen: Seen, asked: Asked) -> list[Facts]:
-    """Pods that live, and are neither ours nor the operators' own."""
+def _of_others(seen: OperatorUse, asked: OperatorRemoval) -> list[Facts]:
+    """Running pods that belong neither to us nor to the operators."""
     found = []
     for pod in seen.pods:
         place = dig(pod, "metadata", "namespace")
@@ -127,14 +127,14 @@ def _of_others(seen: Seen, asked: Asked) -> list[Facts]:
 
 
 def _held(pod: Facts, resources: c.Sequence[str]) -> list[str]:
-    """Accelerators that a pod asks for."""
+    """Accelerators that a pod requests."""
     parts = [*dicts(dig(pod, "spec", "containers")), *dicts(dig(pod, "spec", "initContainers"))]
     names = {name for part in parts for kind in ("requests", "limits") for name in mapping(dig(part, "resources", kind))}
     return sorted(name for name in names if name.startswith(tuple(resources)))
 
 
 def _feature(pod: Facts) -> str:
-    """The label of Node Feature Discovery by which a pod has to be placed; empty for none."""
+    """The first label of Node Feature Discovery that a pod requires of its node; empty for none."""
     terms = dicts(dig(pod, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"))
     keys = [*mapping(dig(pod, "spec", "nodeSelector")), *(text(match.get("key")) for term in terms for match in dicts(term.get("matchExpressions")))]
     return next((key for key in keys if key.startswith(FEATURE)), "")

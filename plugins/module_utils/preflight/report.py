@@ -1,34 +1,74 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings of the look before anything is touched: what, found, needed, how. Pure."""
+"""The findings on a cluster, and the facts about it in short. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
 import typing as t
 
-from ..k8s.platform import detect
-from . import autoscaling, capacity, cluster, gateway, gpu_operator, leader_workers
-from .finding import Finding
+from ..common.objects import mapping, text
+from ..k8s.platform import detect, free_accelerators, image_version, load_balancer
+from ..releases.lines import ACCELERATORS
+from . import capacity, cluster, gateway, operators
+from .capacity import default_storage_class
+from .finding import PreflightFinding
 
 Facts = dict[str, t.Any]
+_CHECKS = (*cluster.CHECKS, *gateway.CHECKS, *operators.CHECKS, *capacity.CHECKS)
+# API groups that are part of the summary.
+_GROUPS = (
+    "gateway.networking.k8s.io",
+    "inference.networking.k8s.io",
+    "inference.networking.x-k8s.io",
+    "llm-d.ai",
+    "leaderworkerset.x-k8s.io",
+    "monitoring.coreos.com",
+)
 
-_CHECKS = (*cluster.CHECKS, *gateway.CHECKS, *leader_workers.CHECKS, *autoscaling.CHECKS, *gpu_operator.CHECKS, *capacity.CHECKS)
 
-
-def judge(facts: Facts, needs: Facts) -> list[Finding]:
-    """All findings on a cluster, errors first. What could not be read is no finding, but the right to read it may be one."""
+def judge(facts: Facts, needs: Facts) -> list[PreflightFinding]:
+    """All findings on a cluster, errors first. What could not be read is no finding; a missing permission is one."""
     platform = detect(facts)
     found = [finding for check in _CHECKS for finding in check(facts, needs, platform)]
     return sorted(found, key=lambda finding: finding.severity != "error")
 
 
-def report(found: t.Sequence[Finding]) -> list[str]:
-    """The findings as lines for people."""
+def report(found: t.Sequence[PreflightFinding]) -> list[str]:
+    """The findings as lines of text."""
     return [f"{finding.severity}  {finding.id}: {finding.what} Found: {finding.found}. Needed: {finding.needed}. {finding.how}" for finding in found]
 
 
-def plain(found: t.Sequence[Finding]) -> list[Facts]:
-    """The findings as data."""
+def plain(found: t.Sequence[PreflightFinding]) -> list[Facts]:
+    """The findings as dictionaries."""
     return [dataclasses.asdict(finding) for finding in found]
+
+
+def summary(facts: Facts, needs: Facts, platform: Facts) -> Facts:
+    """The facts in short, without objects. None: not needed by the plan, or not readable with the account's permissions."""
+    bundles = {name: entry for name, entry in mapping(facts.get("crds")).items() if entry["version"]}
+    return {
+        "user": facts.get("user", ""),
+        "nodes": len(facts["nodes"]) if "nodes" in facts else None,
+        # the pods of all namespaces are read only for plans with accelerators
+        "accelerators": _free_accelerators(facts) if needs["accelerators"] and "nodes" in facts and "pods" in facts else None,
+        "groups": {name: versions for name, versions in mapping(facts.get("groups")).items() if name in _GROUPS},
+        "crds": bundles,
+        "gateway_classes": sorted(mapping(facts.get("gateway_classes"))),
+        "controllers": {name: image_version(found) or "of no known version" for name, found in mapping(facts.get("controllers")).items() if found},
+        "default_storage_class": default_storage_class(facts),
+        "load_balancer": load_balancer(facts, platform) if "load_balancers" in facts else None,
+    }
+
+
+def _free_accelerators(facts: Facts) -> Facts:
+    """Free accelerators of each product, or of each resource where nodes have no product label, such as `4 of 8`."""
+    counted: dict[str, list[int]] = {}
+    for vendor in ACCELERATORS.values():
+        resource = vendor["resource"]
+        for node in free_accelerators(facts, resource) if resource else []:
+            name = text(node["labels"].get(vendor["product_label"])) or text(resource)
+            free, total = counted.setdefault(name, [0, 0])
+            counted[name] = [free + node["free"], total + node["allocatable"]]
+    return {name: f"{free} of {total}" for name, (free, total) in sorted(counted.items())}

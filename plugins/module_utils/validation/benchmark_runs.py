@@ -11,7 +11,7 @@ import typing as t
 from ..benchmark import page
 from ..benchmark import result as perf_result
 from ..common.objects import Facts
-from ..plan.server import reached
+from ..plan.server import server_targets
 from . import verdict
 
 RATES = (1, 2, 4, 8)
@@ -45,7 +45,7 @@ def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Fact
             "baseline": f"{old}/{target['name']}/result.json" if old else None,
             "baseline_max_ratio": wanted["baseline_max_ratio"] if old else None,
             # Servers of every role: the Service in front of a model selects decode servers only.
-            "servers": [reached(server, plan["namespace"]) for server in service["servers"] if server["replicas"]],
+            "servers": [server_targets(server, plan["namespace"]) for server in service["servers"] if server["replicas"]],
             "job": _job(plan) if wanted["job"] else None,
         }
         for service, target in zip(plan["services"], verdict.targets(t.cast(t.Any, plan)), strict=True)

@@ -15,7 +15,7 @@ from ..common.objects import Facts, mapping
 from ..k8s.platform import detect, image_version
 from ..preflight import cluster
 from ..preflight import gateway as preflight_gateway
-from ..preflight.finding import Finding
+from ..preflight.finding import PreflightFinding
 from .claims import Judged, claim
 
 FACTS = ("crds", "namespaces", "user", "gateway_classes", "controllers", "cluster_version", "ingress_operator", "infrastructure")
@@ -33,7 +33,7 @@ _WRITES = ("create", "patch", "delete")
 def judge(facts: Facts, needs: Facts, seconds: float) -> Judged:
     """Claims about the facts of preflight.facts.collect. `needs`: the needs of a plan, with nothing left to install."""
     platform = detect(facts)
-    groups: list[tuple[str, c.Sequence[c.Callable[..., c.Iterator[Finding]]], str]] = [
+    groups: list[tuple[str, c.Sequence[c.Callable[..., c.Iterator[PreflightFinding]]], str]] = [
         (
             "kubernetes",
             (cluster.kubernetes, cluster.openshift),
@@ -55,11 +55,11 @@ def judge(facts: Facts, needs: Facts, seconds: float) -> Judged:
         )
     else:
         well = f"the account {facts.get('user') or 'used'} has the {len(permissions)} permissions that this file needs"
-        found.append(_claim("platform/rights", list(cluster.rights(facts, needs, platform)), well, seconds))
+        found.append(_claim("platform/rights", list(cluster.permissions(facts, needs, platform)), well, seconds))
     return found, skipped
 
 
-def _claim(name: str, findings: list[Finding], well: str, seconds: float) -> dict[str, t.Any]:
+def _claim(name: str, findings: list[PreflightFinding], well: str, seconds: float) -> dict[str, t.Any]:
     shown = "; ".join(f"{finding.what} Found: {finding.found}. Needed: {finding.needed}." for finding in findings[:4])
     more = f" And {len(findings) - 4} more." if len(findings) > 4 else ""
     return claim(name, not findings, shown + more if findings else well, findings[0].how if findings else "", seconds)

@@ -12,7 +12,7 @@ import typing as t
 
 from ..common.flags import flags_of
 from ..common.objects import Facts
-from ..plan.server import reached
+from ..plan.server import server_targets
 from . import claims, stack_claims
 from .warmup_claims import judge
 
@@ -168,7 +168,7 @@ def servers(plan: Facts) -> list[dict[str, t.Any]]:
         {
             "name": f"{service['name']}/servers" if server["role"] == "decode" else f"{service['name']}/{server['role']}-servers",
             "model": service["model"]["served_name"],
-            "replicas": reached(server, plan["namespace"]),
+            "replicas": server_targets(server, plan["namespace"]),
             "signals": service["scheduler"]["signals"],
             "block_size": _number(server["args"], "block-size"),
         }

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.snapshot import Snapshot
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 from engine_servers import ApiServer
 from recorded import recorded
 

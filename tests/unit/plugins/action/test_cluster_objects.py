@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import types
 
-from ansible_collections.llm_d.inference.plugins.action.cluster_objects import ActionModule
+from ansible_collections.llm_d.inference.plugins.action.cluster_objects import ActionModule, batches
 
 # recorded: the module fails to print its own failure
 SAID = (
@@ -27,3 +27,9 @@ def test_a_module_that_cannot_say_why_it_failed(monkeypatch):
     answer = action._call([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}], options, {})
     assert answer["failed"] and answer["msg"].startswith("the Kubernetes API server of /k: connection refused"), answer
     assert action._task.diff is False
+
+
+def test_secrets_go_in_a_call_of_their_own_after_their_namespaces():
+    space, secret, rest = ({"apiVersion": "v1", "kind": kind, "metadata": {"name": "cm"}} for kind in ("Namespace", "Secret", "ConfigMap"))
+    assert batches([rest, secret, space]) == [[space], [secret], [rest]]
+    assert batches([rest, space]) == [[rest, space]] and batches([]) == []

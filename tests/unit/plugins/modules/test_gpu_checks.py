@@ -12,7 +12,7 @@ import urllib.parse
 import kubernetes
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
-from ansible_collections.llm_d.inference.plugins.modules.gpu_checks import look
+from ansible_collections.llm_d.inference.plugins.modules.gpu_checks import missing_metrics
 from local_servers import serve
 
 PAGE = 'DCGM_FI_DEV_GPU_UTIL{gpu="0",Hostname="gpu-1"} 3\n'
@@ -54,5 +54,5 @@ def answer(handler, method, path, body):
 def test_each_node_of_a_pool_has_metrics(namespace, pool, cut, words):
     metrics = {"namespace": namespace, "selector": "app=nvidia-dcgm-exporter", "pools": [{"selector": f"pool={pool}", "cut": cut}]}
     with serve(answer) as url:
-        found = look(connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"})), metrics)
+        found = missing_metrics(connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"})), metrics)
     assert (not found) if words is None else (len(found) == 1 and words in found[0])

@@ -11,7 +11,6 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.apply_results import (
     HIDDEN,
     HIDDEN_NEW,
-    batches,
     changes,
     check_definitions,
     hide_secret_values,
@@ -114,12 +113,6 @@ def test_secrets_are_hidden_by_value():
     assert (change.action, change.before, change.after) == ("changed", {"data": {"token": HIDDEN}}, {"data": {"token": HIDDEN_NEW}})
     created = one(applied({}, {"kind": "Secret", "data": {"token": "bmV3"}}), what=secret)
     assert "verysecret" not in str(created.after)
-
-
-def test_secrets_go_in_a_call_of_their_own_after_their_namespaces():
-    space, secret, rest = definition("Namespace", "t", None), definition("Secret"), definition()
-    assert batches([rest, secret, space]) == [[space], [secret], [rest]]
-    assert batches([rest, space]) == [[rest, space]] and batches([]) == []
 
 
 def test_definitions_are_checked_all_at_once():

@@ -17,7 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.secret_checksu
     with_checksums,
 )
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 
 def secret(value, uid="4f7c1a52-6d0e-4f5b-9b67-0a2f6e2b9d11", **more):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
-from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
 SERVERS = Path(__file__).resolve().parents[5] / "roles/model_service/templates/servers.yml.j2"

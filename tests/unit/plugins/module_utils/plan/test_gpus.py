@@ -7,8 +7,8 @@ import typing as t
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.gpus import compute_slices, memory_slices
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_gpus import compute_slices, memory_slices
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.gpu_nodes import trouble
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gpus import MIG, SLICES
 

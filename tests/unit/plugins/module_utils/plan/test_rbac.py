@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.deployer_roles import roles
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.rbac import deployer_roles
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
-from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
 CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway", "gpu_operator")}
@@ -36,7 +36,7 @@ def test_the_role_in_the_documentation_is_the_one_that_is_asked_for(root: Path) 
     printed = yaml.safe_load(re.search(r"```yaml\n(apiVersion: rbac.*?)```", text, re.DOTALL).group(1))
     user = yaml.safe_load((root / "inventories/local/group_vars/all/llm_d.yml").read_text(encoding="utf-8"))
     known = {name: value for name, value in user.items() if "{{" not in str(value)}
-    assert roles(plan({**known, "llm_d_scope": "namespace"})["preflight"]["rights"]) == [printed]
+    assert deployer_roles(plan({**known, "llm_d_scope": "namespace"})["preflight"]["rights"]) == [printed]
 
 
 @pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
@@ -138,14 +138,14 @@ def test_a_project_is_requested_by_who_works_in_it() -> None:
 
 def test_kinds_elsewhere_are_granted_elsewhere() -> None:
     gateway = {"provider": "istio", "namespace": "edge", "routes_namespace": "routes", "connection": "ext_proc"}
-    found = roles(rights("istio", "namespace", llm_d_gateway=gateway))
+    found = deployer_roles(rights("istio", "namespace", llm_d_gateway=gateway))
     places = {role["metadata"]["namespace"]: {name for rule in role["rules"] for name in rule["resources"]} for role in found}
     assert "httproutes" in places["routes"] and {"gateways", "envoyfilters"} <= places["edge"] and "referencegrants" in places["llm-d"]
     assert "deployments" not in places["edge"] | places["routes"]
 
 
 def test_only_our_own_secrets_are_opened() -> None:
-    found = roles(rights("standalone", "namespace", llm_d_model_token="hf_x"))[0]["rules"]
+    found = deployer_roles(rights("standalone", "namespace", llm_d_model_token="hf_x"))[0]["rules"]
     assert [rule for rule in found if "secrets" in rule["resources"]] == [
         {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["llm-d-model-token"], "verbs": ["get", "patch", "delete"]},
         {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},

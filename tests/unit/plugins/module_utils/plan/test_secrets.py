@@ -71,7 +71,7 @@ def test_an_administrator_makes_none() -> None:
 
 @pytest.mark.parametrize(("provider", "room"), [("envoy_gateway", "envoy-gateway-system"), ("istio", "istio-system"), ("agentgateway", "agentgateway-system")])
 def test_a_controller_opens_the_registry_where_it_is(provider: str, room: str) -> None:
-    charts = {key: "/c" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway")}
+    charts = dict.fromkeys(("envoy_gateway", "istio", "istio_base", "agentgateway"), "/c")
     user = {**FILE, "llm_d_gateway": {"provider": provider}, "llm_d_charts": charts}
     made = {
         scope: [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in plan({**user, "llm_d_scope": scope})["secrets"]["present"]]

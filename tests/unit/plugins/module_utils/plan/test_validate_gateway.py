@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.gateway_policies import seconds
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_gateway import parts
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_gateway import version_parts
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
 
 Facts = dict[str, t.Any]
@@ -223,7 +223,7 @@ def test_durations(text: str, whole: int) -> None:
 
 
 def test_versions_are_compared_as_numbers() -> None:
-    assert parts("v1.28.6") < parts("1.29.0-rc.1") < parts("1.29.2+x") < parts("1.30")
+    assert version_parts("v1.28.6") < version_parts("1.29.0-rc.1") < version_parts("1.29.2+x") < version_parts("1.30")
 
 
 @pytest.mark.parametrize(

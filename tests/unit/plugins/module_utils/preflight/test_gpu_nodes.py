@@ -105,7 +105,7 @@ def device_config(plugin=(2, 2), driver=(2, 2), seen=3, error=None, ready=True, 
     """As release 1.5 writes it: what is nought is left out, and Ready is set once the DeviceConfig has been read."""
 
     def numbers(pair):
-        return {key: value for key, value in zip(("desiredNumber", "availableNumber"), pair) if value}
+        return {key: value for key, value in zip(("desiredNumber", "availableNumber"), pair, strict=True) if value}
 
     conditions = [{"type": "Ready", "status": "True" if ready else "False", "reason": "OperatorReady", "message": ""}]
     conditions += [{"type": "Error", "status": "True", "reason": error, "message": "no nodes found matching selector"}] if error else []
@@ -262,7 +262,7 @@ def ended(**terminated):
     ("status", "words"),
     [
         ({"phase": "Succeeded"}, ""),
-        (ended(exitCode=1, reason="Error", message="no CUDA-capable device"), "failed (exit code 1): Error no CUDA-capable device; look at driver"),
+        (ended(exitCode=1, reason="Error", message="no CUDA-capable device"), "failed (exit code 1): Error no CUDA-capable device; check driver"),
         ({"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "request for 2 devices"}, "failed: UnexpectedAdmissionError request for 2"),
         ({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes"}]}, "finds no node: 0/4 nodes; check the pool"),
         ({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}, "(Pending, ImagePullBackOff); check that nodes"),

@@ -11,7 +11,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.preset
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.plugin_utils.definitions import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
 TEMPLATE = Path(__file__).resolve().parents[6] / "roles/gaie_scheduler/templates/scheduler.yml.j2"

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parts of a pod that model servers, endpoint pickers, sidecars and gateways share: labels, images, security contexts, environment. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+Facts = dict[str, t.Any]
+
+SERVICE_LABEL = "llm-d.ai/model-service"
+SERVING_LABEL = "llm-d.ai/inference-serving"
+ROLE_LABEL = "llm-d.ai/role"
+# The container port that receives requests: the model server's, or the routing sidecar's where there is one.
+PORT_NAME = "http"
+
+
+def image(user: Facts, component: str, default: str) -> str:
+    """The image of a component: the one in llm_d_images, else the tested one, behind llm_d_image_registry where that is set."""
+    own, prefix = user["llm_d_images"].get(component), user["llm_d_image_registry"]
+    return str(own or (f"{prefix}/{default}" if prefix else default))
+
+
+def pod_security(user: Facts) -> Facts:
+    """The pod's security context for the restricted profile; no user id where the cluster assigns one (OpenShift)."""
+    context: Facts = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    if user["llm_d_run_as_user"]:
+        context.update(runAsUser=user["llm_d_run_as_user"], runAsGroup=user["llm_d_run_as_user"], fsGroup=user["llm_d_run_as_user"])
+    return context
+
+
+def container_security(read_only: bool) -> Facts:
+    """A container's security context for the restricted profile."""
+    return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": read_only}
+
+
+def pool_selector(service: Facts) -> Facts:
+    """Labels of all servers of a service, whatever their role."""
+    return {SERVING_LABEL: "true", SERVICE_LABEL: service["name"]}
+
+
+def later_wins(env: list[Facts]) -> list[Facts]:
+    """Each variable once, at its last position: a value may refer to variables that come before it."""
+    last = {item["name"]: index for index, item in enumerate(env)}
+    return [item for index, item in enumerate(env) if last[item["name"]] == index]

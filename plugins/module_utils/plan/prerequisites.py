@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the cluster needs before anything else is applied: namespaces, OpenShift projects, CRDs. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..releases.gateways import GATEWAY_API, PLATFORMS
+from .cleanup import own_namespaces
+from .leader_workers import controllers_to_prune, trial_permissions
+
+Facts = dict[str, t.Any]
+
+
+def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | None) -> Facts:
+    """Namespaces, OpenShift projects and CRD bundles to apply first, in this order; what to prune when the deployment is removed.
+
+    groups: the planned LeaderWorkerSet controller; None where none is needed.
+    """
+    requested = [user["llm_d_namespace"]] if user["llm_d_request_project"] else []
+    # Whoever requests a project becomes its administrator: the account that deploys has to request it.
+    projects = requested if user["llm_d_scope"] != "prerequisites" else []
+    if user["llm_d_scope"] == "namespace":
+        return {"namespaces": [], "projects": projects, "crds": [], "rights": [], "leader_worker_set": groups, "retired": [], "own_namespaces": []}
+    crds = []
+    if gateway["gateway_api"] and not platform_owns(user, "gateway-api"):
+        annotation, probe = "gateway.networking.k8s.io/bundle-version", "gateways.gateway.networking.k8s.io"
+        crds.append(_crd_bundle(user, "gateway-api", GATEWAY_API["version"], annotation, probe, GATEWAY_API["sources"]))
+    if gateway["pool"]:
+        annotation, probe = "inference.networking.k8s.io/bundle-version", f"inferencepools.{gateway['pool_group']}"
+        crds.append(_crd_bundle(user, "inference-extension", release["crds_version"], annotation, probe, release["crds_sources"]))
+    if gateway["install"] and gateway["crds"]["name"]:
+        crds.append(_crd_bundle(user, gateway["crds"]["name"], gateway["version"], None, gateway["crds"]["probe"], gateway["crds"]["sources"]))
+    charts = list(gateway["charts"])
+    if groups and groups["install"]:
+        crds.append(_crd_bundle(user, "leader-worker-set", groups["version"], None, groups["crd"], groups["sources"]))
+        charts.append(groups["chart"])
+    # The namespace of a Gateway elsewhere is not ours to create.
+    names = [user["llm_d_namespace"], *(chart["namespace"] for chart in charts)]
+    return {
+        "namespaces": [{"name": name} for name in dict.fromkeys(names) if name not in requested],
+        "projects": projects,
+        "crds": crds,
+        "rights": _permissions(crds) + trial_permissions(groups),
+        "leader_worker_set": groups,
+        # On removal, controllers that the file no longer asks for go too, if their namespace is ours.
+        "retired": controllers_to_prune(user, None),
+        "own_namespaces": own_namespaces(user),
+    }
+
+
+def _crd_bundle(user: Facts, name: str, version: str, annotation: str | None, probe: str, default: list[str]) -> Facts:
+    """A bundle of CRDs. annotation: where its CRDs say their version, one of ours where None; probe: a CRD that shows whether it is installed."""
+    own = user["llm_d_crd_sources"][name.replace("-", "_")]
+    return {"name": name, "version": version, "annotation": annotation, "probe": probe, "sources": default if own is None else own}
+
+
+def _permissions(crds: list[Facts]) -> list[Facts]:
+    """Permissions that the first task of a run checks."""
+    verbs = ("get", "patch", "create") if any(bundle["sources"] for bundle in crds) else ("get",) if crds else ()
+    found: list[Facts] = [{"verb": verb, "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions"} for verb in verbs]
+    return found + [{"verb": verb, "resource": "namespaces"} for verb in ("list", "create", "delete")]
+
+
+def platform_owns(user: Facts, bundle: str) -> bool:
+    """Whether the platform owns this bundle of CRDs, so that we must not apply it."""
+    return bundle in PLATFORMS[user["llm_d_platform"]]["owns"]

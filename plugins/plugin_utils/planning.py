@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a host's llm_d_* variables to object definitions: read the variables, plan the deployment, render templates from the plan.
+
+Templates are rendered with plain Jinja: a template has the plan and the filter to_json, and nothing else. Ansible's own templating checks every
+value for templates and tags, and its YAML reader marks every scalar, which takes a minute for a thousand services.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as t
+from pathlib import Path
+
+import yaml
+from ansible.errors import AnsibleLookupError
+from jinja2 import FileSystemLoader, StrictUndefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from ..module_utils.plan.build import PREFIX, Mistakes, explain, plan
+from ..module_utils.schema.fields import Problem
+from ..module_utils.schema.variables import VARIABLES
+
+Facts = dict[str, t.Any]
+Template = t.Callable[[t.Any], t.Any]
+_PATHS = ("llm_d_artifacts_dir", "llm_d_kubeconfig")
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MARK = "\u2063value "
+
+
+def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, list[Problem]]:
+    """(the templated llm_d_* variables as plain data, a problem for each value whose template fails)."""
+    user: Facts = {}
+    found: list[Problem] = []
+    for name in sorted(variables):
+        if str(name).startswith(PREFIX):
+            value, wrong = _templated(variables[name], template, str(name))
+            user[str(name)] = value
+            found += wrong
+    user.setdefault("llm_d_artifacts_dir", VARIABLES["llm_d_artifacts_dir"].default)
+    return {name: _absolute(name, value) for name, value in user.items()}, found
+
+
+def planned(variables: t.Mapping[str, t.Any], template: Template) -> Facts:
+    """The plan of the host's variables; raises AnsibleLookupError with every problem of the user's file."""
+    user, found = read(variables, template)
+    if found:
+        raise AnsibleLookupError(explain(found))
+    try:
+        return plan(user)
+    except Mistakes as mistakes:
+        raise AnsibleLookupError(str(mistakes)) from None
+
+
+def render(template: str | Path, plan: t.Mapping[str, t.Any]) -> list[Facts]:
+    """The object definitions that a template file makes of a plan, in order. Raises jinja2.TemplateError, yaml.YAMLError or ValueError."""
+    path, values = Path(template), _Values()
+    environment = ImmutableSandboxedEnvironment(
+        loader=FileSystemLoader(path.parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters = {"to_json": values.keep}
+    text = environment.get_template(path.name).render(plan=plan)
+    found = [values.place(document) for document in yaml.load_all(text, Loader=_Loader) if document]
+    if values.placed != len(values.kept):
+        raise ValueError(f"{path.name}: to_json has to be the whole value of a key or list item; {len(values.kept) - values.placed} of its uses are not.")
+    return found
+
+
+def plain(value: t.Any) -> t.Any:
+    """The value without Ansible's tags, so that nothing in it is templated again."""
+    if isinstance(value, dict):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    for kind in (str, float):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value)
+    return value
+
+
+class _Values:
+    """Values that a template prints with to_json bypass the text: writing them as YAML and reading them again would be most of the work."""
+
+    def __init__(self) -> None:
+        self.kept: list[t.Any] = []
+        self.placed = 0
+
+    def keep(self, value: t.Any) -> str:
+        """A short placeholder for the value."""
+        self.kept.append(value)
+        return f'"{_MARK}{len(self.kept) - 1}"'
+
+    def place(self, node: t.Any) -> t.Any:
+        """The structure with each placeholder replaced by its value."""
+        if isinstance(node, dict):
+            return {key: self.place(item) for key, item in node.items()}
+        if isinstance(node, list):
+            return [self.place(item) for item in node]
+        if isinstance(node, str) and node.startswith(_MARK):
+            self.placed += 1
+            return self.kept[int(node[len(_MARK) :])]
+        return node
+
+
+def _templated(value: t.Any, template: Template, path: str) -> tuple[t.Any, list[Problem]]:
+    """(the value with its templates resolved, problems). What fails becomes None and a problem; the rest of a structure is kept."""
+    try:
+        return plain(template(value)), []
+    except Exception as error:  # a template of the user can raise anything
+        failed = [_failed(value, path, error)]
+    if isinstance(value, dict):
+        parts = {key: _templated(item, template, f"{path}.{key}") for key, item in value.items()}
+        found = [problem for part, wrong in parts.values() for problem in wrong]
+        return {plain(key): part for key, (part, wrong) in parts.items()}, found or failed
+    if isinstance(value, (list, tuple)):
+        items = [_templated(item, template, f"{path}[{index}]") for index, item in enumerate(value)]
+        return [item for item, wrong in items], [problem for item, wrong in items for problem in wrong] or failed
+    return None, failed
+
+
+def _failed(value: t.Any, path: str, error: Exception) -> Problem:
+    # Only the expression is shown: the text around it may contain a secret.
+    shown = " ".join(re.findall(r"{{.*?}}|{%.*?%}", str(value), re.DOTALL)) or "its template"
+    reason = " ".join(str(error).split()).rstrip(".")
+    return Problem(path, shown, f"'{shown}' cannot be worked out: {reason}.", "Define the variable, or write the value itself.")
+
+
+def _absolute(name: str, value: t.Any) -> t.Any:
+    """Paths of the user's file are relative to the working directory of ansible-playbook."""
+    if name in _PATHS and isinstance(value, str) and value:
+        return os.path.abspath(os.path.expanduser(value))
+    if name == "llm_d_benchmark" and isinstance(value, dict) and isinstance(value.get("baseline"), str):
+        return {**value, "baseline": _absolute(_PATHS[0], value["baseline"])}
+    return value
