@@ -325,7 +325,6 @@ attributes:
     description: Checks the options, sends nothing and measures nothing.
 seealso:
   - module: llm_d.inference.vllm_health
-  - module: llm_d.inference.workload_run
 requirements:
   - kubernetes >= 24.2.0, for O(gateway), O(service) and O(job)
 extends_documentation_fragment:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The same workload under several scheduling policies, side by side: results, table and headline. Pure.
 
-A run is {preset, stages, total} with stages as stats.stage_summary makes them. The first run is the baseline.
+A run is {preset, stages, total} as comparison_run.run makes it. The first run is the baseline.
 """
 
 from __future__ import annotations
