@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import collections.abc as c
-import contextlib
-import time
 import typing as t
 
-from .client import Client, Limits, Target
+from .client import Client
 from .record import Record
-from .request import Call, Shape
-from .shared_prefix import Planned, Workload
+from .request import Call
 
 TICK = 0.02  # seconds between two looks at the client's own clock
 
@@ -153,63 +150,3 @@ class Stage:
     async def _rest(self) -> None:
         if self._open or self._sending:
             await self._ended
-
-
-class PrefixSource:
-    """A workload of shared prefixes as a source of requests."""
-
-    def __init__(self, workload: Workload, model: str, shape: Shape) -> None:
-        self._workload, self._model, self._shape = workload, model, shape
-
-    def call(self, number: int) -> Call:
-        """The request with this number."""
-        prompt = self._workload.prompt(number)
-        length = self._workload.output_len
-        body = self._shape.body(self._model, prompt.messages, length)
-        return Call(number, prompt.group, self._model, self._shape.path, body, length if self._shape.ignore_eos else 0, self._shape.stream)
-
-    def follow(self, call: Call, record: Record) -> None:
-        """Each stands for itself."""
-
-
-class Run(t.NamedTuple):
-    """What one stage gave: its records and the processor time the client took, in seconds."""
-
-    records: list[Record]
-    cpu_seconds: float
-
-
-def run(
-    target: Target,
-    workload: Workload,
-    plans: c.Sequence[c.Sequence[Planned]],
-    limits: Limits = Limits(),
-    pause: float = 1.0,
-    after: c.Callable[[int, Run], None] | None = None,
-) -> list[Run]:
-    """Every schedule in turn, `pause` seconds between them. `after` hears of each stage as it ends."""
-    return asyncio.run(_run(target, workload, plans, limits, pause, after))
-
-
-async def _run(
-    target: Target, workload: Workload, plans: c.Sequence[c.Sequence[Planned]], limits: Limits, pause: float, after: c.Callable[[int, Run], None] | None
-) -> list[Run]:
-    runs: list[Run] = []
-    current: list[Stage] = []
-    source = PrefixSource(workload, target.model, Shape(target.api))
-
-    def seen(record: Record, call: Call) -> None:
-        current[-1].seen(record, call)
-
-    with contextlib.closing(Client(target, limits, seen)) as client:
-        for index, planned in enumerate(plans):
-            if index:
-                await asyncio.sleep(pause)
-            before, records = time.process_time(), []
-            client.begin()
-            current.append(Stage(client, source, planned[0].number if planned else 0, records.append))
-            await current[-1].at([entry.at for entry in planned])
-            runs.append(Run(sorted(records, key=lambda record: record.number), time.process_time() - before))
-            if after is not None:
-                after(index, runs[-1])
-    return runs
