@@ -102,7 +102,7 @@ def line_chart(title: str, series: c.Sequence[tuple[str, c.Sequence[Point]]], x:
     up = scale(y, (point[1] for points in drawn for point in points), HEIGHT - BOTTOM, TOP)
     parts = [_frame(across, up, x.label, y.label)]
     # the first series on top, and its dots the smallest, so that lines that coincide are all seen
-    for index, ((name, _points), points) in reversed(list(enumerate(zip(series, drawn)))):
+    for index, ((name, _points), points) in reversed(list(enumerate(zip(series, drawn, strict=True)))):
         places = [(across(left), up(height)) for left, height in points]
         path = "M" + (_steps(places) if steps else " L".join(f"{left} {top}" for left, top in places)) if places else ""
         parts.append(f'<path class="line s{index}" d="{path}"><title>{html.escape(name)}</title></path>' if path else "")
@@ -110,7 +110,7 @@ def line_chart(title: str, series: c.Sequence[tuple[str, c.Sequence[Point]]], x:
             said = (html.escape(f"{name}: {number(left)}, {number(height)}") for left, height in points)
             parts += [
                 f'<circle class="dot s{index}" cx="{left}" cy="{top}" r="{3 + index}"><title>{words}</title></circle>'
-                for (left, top), words in zip(places, said)
+                for (left, top), words in zip(places, said, strict=True)
             ]
     return _svg(title, parts)
 

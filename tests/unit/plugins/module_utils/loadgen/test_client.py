@@ -71,12 +71,7 @@ def test_what_the_server_is_asked():
     method, path, host, key, body = heard[0]
     prompt = Workload(**{name: TINY[name] for name in TINY if name != "kind"}, seed=42, nonce="n").prompt(3)
     assert (method, path, host, key) == ("POST", "/llama/v1/chat/completions", "llama.example.com", "Bearer sk-secret")
-    assert (
-        body["messages"] == json.loads(source(target.api).call(3).body)["messages"]
-        and body["stream"]
-        and body["max_tokens"] == 2
-        and "sk-secret" not in repr(target)
-    )
+    assert body["messages"][0]["content"] == prompt.system and body["stream"] and body["max_tokens"] == 2 and "sk-secret" not in repr(target)
 
 
 def test_stamps_are_those_of_the_chunks():
