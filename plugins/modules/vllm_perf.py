@@ -644,7 +644,7 @@ def measure(params: dict[str, t.Any], files: execute.Files, nonce: str) -> tuple
     url = target.address(params, cluster)
     if params["job"]:
         return by_job({**params, "nonce": nonce}, url, files, cluster())
-    plan = options.plan({**params, "url": url}, files.workload, tls.context(params), nonce)
+    plan = options.plan({**params, "url": url}, files.workload, nonce)
     return execute.brief(execute.perform(plan, params, files, nonce))
 
 
@@ -668,7 +668,8 @@ def main() -> None:
     nonce = module.params["nonce"] or secrets.token_hex(4)
     try:
         files = execute.read(module.params)
-        options.plan({**module.params, "url": (module.params["url"] or NOWHERE) + module.params["path"]}, files.workload, tls.context(module.params), nonce)
+        tls.context(module.params)  # refuses files of certificates before anything is sent
+        options.plan({**module.params, "url": (module.params["url"] or NOWHERE) + module.params["path"]}, files.workload, nonce)
         if module.check_mode:
             module.exit_json(changed=False, msg="check mode: nothing was sent, nothing was measured")
         result, warnings = measure(module.params, files, nonce)

@@ -16,7 +16,6 @@ import signal
 import sys
 import typing as t
 
-from ..http import tls
 from . import execute, options, output
 
 
@@ -33,8 +32,8 @@ def main(arguments: list[str]) -> int:
         params["progress_path"] = params.get("progress_path") or "-"
         nonce = params.get("nonce") or secrets.token_hex(4)
         files = execute.read(params)
-        plan = options.plan(params, files.workload, tls.context(params), nonce)
-        rows = output.Rows() if "--rows" in arguments[1:] else None
+        plan = options.plan(params, files.workload, nonce)
+        rows = output.OutputRows() if "--rows" in arguments[1:] else None
         result = execute.measure(plan, params, nonce, rows) if rows else execute.perform(plan, params, files, nonce)
     except (ValueError, OSError, IndexError, execute.Unusable) as error:
         sys.stderr.write(f"{error}\n")

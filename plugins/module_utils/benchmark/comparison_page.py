@@ -46,7 +46,9 @@ def _ladder(found: Facts) -> str:
 
 
 def _distribution(found: Facts, rate: float) -> str:
-    series = [(run["preset"], next((stage["ttft_cdf"] for stage in run["stages"] if stage["rate"] == rate), [])) for run in found["runs"]]
+    series: list[tuple[str, list[svg.Point]]] = [
+        (run["preset"], next((stage["ttft_cdf"] for stage in run["stages"] if stage["rate"] == rate), [])) for run in found["runs"]
+    ]
     title = f"Time to first token at {rate:g} requests/s"
     across, up = svg.Axis("milliseconds (log)", log=True), svg.Axis("share of requests", low=0.0, high=1.0)
     chart = svg.line_chart(title, series, across, up, dots=False, steps=True)

@@ -16,11 +16,13 @@ import sys
 import time
 import typing as t
 
+from ..http import tls
 from . import llmd_report, page, result, worker
-from .csv import Rows
 from .input_files import Files, read
-from .runner import Plan, Unusable
-from .worker_pool import Fleet
+from .output import CsvRows
+from .plan import Plan
+from .runner import Unusable
+from .worker_pool import WorkerPool
 
 Facts = dict[str, t.Any]
 PROGRESS = 2.0  # seconds between two lines
@@ -40,8 +42,8 @@ def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str)
 def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextIO | None = None) -> Facts:
     """Send everything; the whole result, with what plots and reports need. `rows` gets a line of CSV for each request. Raises Unusable."""
     started, begin, cpu = datetime.datetime.now(datetime.timezone.utc), time.monotonic(), time.process_time()
-    row, say = Rows(rows) if rows else None, teller(params.get("progress_path"))
-    runner = Fleet(plan, params, nonce, row, say, PROGRESS)
+    row, say = CsvRows(rows) if rows else None, teller(params.get("progress_path"))
+    runner = WorkerPool(plan, params, nonce, tls.context(params), row, say, PROGRESS)
     asyncio.run(runner.run())
     seconds = time.monotonic() - begin
     stages = [result.stage(measured, plan) for measured in runner.measured]
@@ -51,7 +53,7 @@ def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextI
         "why": why,
         "best_rate": result.best(stages),
         "limited": runner.limited,
-        "url": plan.target.url,
+        "url": plan.destination.url,
         "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "seconds": round(seconds, 3),
         "nonce": nonce,
@@ -107,7 +109,7 @@ def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
     """What was measured, for people, without any secret."""
     kept = ("api", "stream", "ignore_eos", "arrivals", "seed", "request_timeout", "max_lag", "max_lag_share", "slo", "goodput")
     used = {name: value for name, value in params["workload"].items() if value is not None}
-    return {"url": plan.target.url, "models": list(plan.models), "workload": used, **{name: params[name] for name in kept}}
+    return {"url": plan.destination.url, "models": list(plan.models), "workload": used, **{name: params[name] for name in kept}}
 
 
 def contents(everything: Facts) -> dict[str, str]:

@@ -10,8 +10,6 @@ import collections.abc as c
 import json
 import typing as t
 
-from ..http import tls
-
 Facts = dict[str, t.Any]
 MAX_DATA = 900_000  # bytes of a ConfigMap or Secret, with room for the rest
 LABEL = "llm-d.ai/perf"
@@ -24,7 +22,7 @@ def definitions(params: c.Mapping[str, t.Any], url: str, name: str, program: byt
     """A Job that is suspended, and the ConfigMap and Secret that it needs and that shall go with it.
 
     `params`: the module's, complete; `url`: where to send; `texts`: those of the files that `workload` and
-    the options in tls_options.FILES name. Raises ValueError.
+    the options `ca_path`, `client_cert` and `client_key` name. Raises ValueError.
     """
     where = params["job"]
     # without resources of its own the container asks for a core for each process, so that their number must be known here
@@ -32,7 +30,7 @@ def definitions(params: c.Mapping[str, t.Any], url: str, name: str, program: byt
     options = {**{key: value for key, value in params.items() if key not in _HERE}, "url": url, "processes": processes}
     if "workload" in texts:
         options["workload"] = {**options["workload"], "path": f"{_FOLDER}/workload"}
-    options |= {name: f"{_FOLDER}/{name}" for name in tls.FILES if name in texts}
+    options |= {name: f"{_FOLDER}/{name}" for name in texts if name != "workload"}
     files = {OPTIONS: json.dumps(options, sort_keys=True), **texts}
     if max(sum(len(text.encode()) for text in files.values()), len(program)) > MAX_DATA:
         raise ValueError(f"workload.path: more than {MAX_DATA} bytes do not fit into a Secret; cut the file, or measure without job")

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import collections.abc as c
 import json
-import ssl
 import typing as t
 
 from ..http.urls import base_url
 from ..loadgen import schedule, workloads
-from ..loadgen.client import Limits, Target
+from ..loadgen.destination import Destination, LoadLimits
 from ..loadgen.http11 import head
 from ..loadgen.request import Shape
 from ..loadgen.schedule import Step
 from . import slo
-from .runner import Ladder, Plan
+from .plan import Ladder, Plan
 from .totals import GOOD, TIMED, Allowed
 
 Options = c.Mapping[str, t.Any]
@@ -38,7 +37,7 @@ def models(params: Options) -> list[dict[str, t.Any]]:
     return [{"name": params["model"], "weight": 1.0}] if params["model"] else [dict(entry) for entry in params["models"] or ()]
 
 
-def plan(params: Options, text: str | None = None, tls: ssl.SSLContext | None = None, nonce: str = "") -> Plan:
+def plan(params: Options, text: str | None = None, nonce: str = "") -> Plan:
     """The plan of these options; `text` is that of the workload's file. Raises ValueError with all problems."""
     found = problems(params)
     try:
@@ -62,12 +61,10 @@ def plan(params: Options, text: str | None = None, tls: ssl.SSLContext | None = 
     steps = steps or ()
     if params["workload"]["kind"] == "trace" and not params["sweep"] and not params["search"] and all(step.warmup for step in steps):
         steps += (Step(trace=True, requests=params["workload"].get("requests")),)
-    target = Target(
-        base_url(params["url"]), mix[0]["name"], params["api"], params["host_header"], params["api_key"], tls, tuple((params["headers"] or {}).items())
-    )
+    destination = Destination(base_url(params["url"]), params["host_header"], params["api_key"], tuple((params["headers"] or {}).items()))
     return Plan(
-        target,
-        Limits(params["request_timeout"], params["in_flight"]),
+        destination,
+        LoadLimits(params["request_timeout"], params["in_flight"]),
         shape,
         tuple(dict.fromkeys(entry["name"] for entry in mix)),
         source,

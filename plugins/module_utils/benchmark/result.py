@@ -11,7 +11,7 @@ import typing as t
 
 from . import slo
 from .histogram import Z95
-from .runner import Measured, Plan
+from .plan import Measured, Plan
 from .totals import Totals
 
 Facts = dict[str, t.Any]

@@ -36,7 +36,7 @@ class Totals:
 
     def __init__(self, good: c.Mapping[str, float] | None = None) -> None:
         self.hist = {name: Hist() for name in LATENCIES}
-        self.pulse = Hist()  # how late the client's own loop ran
+        self.client_lag = Hist()  # how late the client's own loop ran
         self.input_len, self.output_len = Hist(), Hist()
         self.series = Series()
         self.errors: collections.Counter[str] = collections.Counter()
@@ -117,7 +117,7 @@ class Totals:
         """What another client saw of the same stage at the same time."""
         for name, hist in self.hist.items():
             hist.merge(other.hist[name])
-        for mine, theirs in ((self.pulse, other.pulse), (self.input_len, other.input_len), (self.output_len, other.output_len)):
+        for mine, theirs in ((self.client_lag, other.client_lag), (self.input_len, other.input_len), (self.output_len, other.output_len)):
             mine.merge(theirs)
         self.series.merge(other.series)
         for name in ("errors", "servers", "models", "sources"):
@@ -140,11 +140,13 @@ class Totals:
     def stalled(self, allowed: Allowed) -> str | None:
         """Why it was too late, whatever was measured; None when it was not."""
         bound = allowed.lag * 1000
-        lag, pulse = self.hist["send_lag"].percentile(99), self.pulse.percentile(99)
+        lag, own = self.hist["send_lag"].percentile(99), self.client_lag.percentile(99)
         if lag is not None and lag > bound:
             return f"the client sent late: 99 % of requests within {lag:.1f} ms of their time, {bound:g} ms allowed"
-        if pulse is not None and pulse > bound:
-            return f"the client itself stalled: its clock ran up to {self.pulse.high:.0f} ms late, 99 % of the time within {pulse:.1f} ms, {bound:g} ms allowed"
+        if own is not None and own > bound:
+            return (
+                f"the client itself stalled: its clock ran up to {self.client_lag.high:.0f} ms late, 99 % of the time within {own:.1f} ms, {bound:g} ms allowed"
+            )
         return None
 
     def blurred(self, allowed: Allowed) -> str | None:
@@ -173,7 +175,7 @@ class Totals:
 
     def late(self, metric: str, percent: float) -> float:
         """Milliseconds by which the client was late at this percentile: at reading, and for a time from the schedule at sending."""
-        of = (self.pulse, self.hist["send_lag"]) if metric.endswith("_from_schedule") else (self.pulse,)
+        of = (self.client_lag, self.hist["send_lag"]) if metric.endswith("_from_schedule") else (self.client_lag,)
         return max(hist.percentile(percent) or 0.0 for hist in of)
 
     def summary(self, allowed: Allowed) -> dict[str, t.Any]:
@@ -196,7 +198,7 @@ class Totals:
             "goodput_share": _share(self.good, self.requests),
             "goodput_tokens_per_s": self.per_second(self.good_tokens),
             **{f"{name}_ms": hist.summary() for name, hist in self.hist.items()},
-            "client_lag_ms": self.pulse.summary(),
+            "client_lag_ms": self.client_lag.summary(),
             "client_share": round(self._own("ttft_from_schedule")[0], 4),
             "client_cpu": round(self.cpu / self.wall, 3) if self.wall else 0.0,
             "prompt_tokens": self.prompt_tokens,

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import collections
 import collections.abc as c
-import dataclasses
 import socket
 import ssl
 import time
@@ -23,6 +22,7 @@ from ..http.tls import refusal
 from ..http.urls import AGENT, base_url
 from . import http11
 from .connection import Connection, Exchange
+from .destination import Destination, LoadLimits
 from .record import Record
 from .request import Call
 from .socket_stamps import Place, connect, resolve
@@ -31,45 +31,24 @@ _PORTS = {"http": 80, "https": 443}
 Seen = c.Callable[[Record, Call], None]
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
-    """Where requests go. `url` as base_url accepts it; a `host_header` where the gateway routes by host name."""
-
-    url: str
-    model: str
-    api: str = "completions"
-    host_header: str | None = None
-    api_key: str | None = dataclasses.field(default=None, repr=False)
-    tls: ssl.SSLContext | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """Bounds of one stage: seconds for one request, requests in flight."""
-
-    request_timeout: float = 60.0
-    in_flight: int = 1000
-
-
-class Client:
+class LoadClient:
     """Sends calls. Connections are kept; leave it with `close`. `seen` hears of each record once, when it is complete."""
 
-    def __init__(self, target: Target, limits: Limits, seen: Seen) -> None:
-        parts = urllib.parse.urlsplit(base_url(target.url))
+    def __init__(self, destination: Destination, limits: LoadLimits, seen: Seen, tls: ssl.SSLContext | None = None) -> None:
+        parts = urllib.parse.urlsplit(base_url(destination.url))
         self._limits, self._seen = limits, seen
         self._where = (parts.hostname or "", parts.port or _PORTS[parts.scheme])
-        self._tls = (target.tls or ssl.create_default_context()) if parts.scheme == "https" else None
+        self._tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
         self._prefix = parts.path
         headers = {
-            "Host": target.host_header or parts.netloc,
+            "Host": destination.host_header or parts.netloc,
             "User-Agent": AGENT,
             "Content-Type": "application/json",
             "Accept": "text/event-stream, application/json",
-            **dict(target.headers),
+            **dict(destination.headers),
         }
-        if target.api_key:
-            headers["Authorization"] = f"Bearer {target.api_key}"
+        if destination.api_key:
+            headers["Authorization"] = f"Bearer {destination.api_key}"
         self._head = http11.head(headers)
         self._idle: list[Connection] = []
         self._under_way: collections.deque[Exchange] = collections.deque()  # in the order of their deadlines

@@ -9,24 +9,15 @@ import asyncio
 import collections.abc as c
 import typing as t
 
-from .client import Client
+from .client import LoadClient
 from .record import Record
 from .request import Call
+from .workloads import RequestSource
 
 TICK = 0.02  # seconds between two looks at the client's own clock
 
 
-class Source(t.Protocol):
-    """Where requests come from."""
-
-    def call(self, number: int) -> Call | None:
-        """The request with this number, counted from 0; None when there is no more."""
-
-    def follow(self, call: Call, record: Record) -> tuple[float, Call] | None:
-        """What its sender sends next, and after how many seconds; None when that was all."""
-
-
-class Pulse:
+class LoopLagMonitor:
     """How late the client's own loop runs. A stall counts as often as looks were missed in it, or it would hide itself."""
 
     def __init__(self, heard: c.Callable[[float], None]) -> None:
@@ -59,7 +50,7 @@ class Pulse:
 class Stage:
     """One stage under way: hands out requests, and knows when all have ended. `seen` hears of each record."""
 
-    def __init__(self, client: Client, source: Source, first: int, seen: c.Callable[[Record], None]) -> None:
+    def __init__(self, client: LoadClient, source: RequestSource, first: int, seen: c.Callable[[Record], None]) -> None:
         self._client, self._source, self._seen = client, source, seen
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()

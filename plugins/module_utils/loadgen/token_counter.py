@@ -9,22 +9,23 @@ import asyncio
 import collections.abc as c
 import http.client
 import json
+import ssl
 import typing as t
 import urllib.parse
 
 from ..http.urls import AGENT, base_url
-from .client import Target
+from .destination import Destination
 from .record import MOST, Record
 from .request import Call
 
 WAITING = 2000  # answers that may wait for their tokens to be counted; one more is counted in chunks
 
 
-class Counter:
+class TokenCounter:
     """Counts one answer after the other, beside the load, and hands each record on when it is done."""
 
-    def __init__(self, target: Target, done: c.Callable[[Record, Call], None], timeout: float = 10.0) -> None:
-        self._target, self._done, self._timeout = target, done, timeout
+    def __init__(self, destination: Destination, done: c.Callable[[Record, Call], None], tls: ssl.SSLContext | None = None, timeout: float = 10.0) -> None:
+        self._destination, self._done, self._tls, self._timeout = destination, done, tls, timeout
         self._queue: asyncio.Queue[tuple[Record, Call]] = asyncio.Queue()
         self._connection: http.client.HTTPConnection | None = None
         self._task = asyncio.get_running_loop().create_task(self._work())
@@ -75,17 +76,17 @@ class Counter:
             in_chunks(record)
 
     def _count(self, asked: dict[str, t.Any]) -> int:
-        parts = urllib.parse.urlsplit(base_url(self._target.url))
+        parts = urllib.parse.urlsplit(base_url(self._destination.url))
         if self._connection is None:
             if parts.scheme == "https":
-                self._connection = http.client.HTTPSConnection(parts.netloc, timeout=self._timeout, context=self._target.tls)
+                self._connection = http.client.HTTPSConnection(parts.netloc, timeout=self._timeout, context=self._tls)
             else:
                 self._connection = http.client.HTTPConnection(parts.netloc, timeout=self._timeout)
-        headers = {"Content-Type": "application/json", "User-Agent": AGENT, **dict(self._target.headers)}
-        if self._target.host_header:
-            headers["Host"] = self._target.host_header
-        if self._target.api_key:
-            headers["Authorization"] = f"Bearer {self._target.api_key}"
+        headers = {"Content-Type": "application/json", "User-Agent": AGENT, **dict(self._destination.headers)}
+        if self._destination.host_header:
+            headers["Host"] = self._destination.host_header
+        if self._destination.api_key:
+            headers["Authorization"] = f"Bearer {self._destination.api_key}"
         self._connection.request("POST", f"{parts.path}/tokenize", json.dumps(asked), headers)
         answer = self._connection.getresponse()
         found = json.loads(answer.read(32 << 20))

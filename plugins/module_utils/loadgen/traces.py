@@ -15,7 +15,7 @@ MAX_LEN = 10_000_000  # tokens of one prompt or answer
 FORMATS = ("mooncake", "burstgpt")
 
 
-class Entry(t.NamedTuple):
+class TraceEntry(t.NamedTuple):
     """One request of a trace: seconds, tokens of prompt and answer, ids of the blocks that the prompt begins with."""
 
     at: float
@@ -55,7 +55,7 @@ def prompts(text: str) -> list[Own]:
     return found
 
 
-def trace(text: str, kind: str) -> list[Entry]:
+def trace(text: str, kind: str) -> list[TraceEntry]:
     """The requests of a trace in the order of their times. Raises ValueError that names the line."""
     try:
         found = sorted(_mooncake(text) if kind == "mooncake" else _burstgpt(text), key=lambda entry: entry.at)
@@ -66,7 +66,7 @@ def trace(text: str, kind: str) -> list[Entry]:
     return found
 
 
-def _mooncake(text: str) -> list[Entry]:
+def _mooncake(text: str) -> list[TraceEntry]:
     found = []
     for number, line in _lines(text):
         data = _object(number, line)
@@ -74,11 +74,11 @@ def _mooncake(text: str) -> list[Entry]:
         if not isinstance(blocks, list) or not all(isinstance(block, int) for block in blocks):
             raise ValueError(f"line {number}: hash_ids is no list of numbers")
         at = _number(number, "timestamp", data.get("timestamp")) / 1000
-        found.append(Entry(at, _length(number, data, "input_length"), _length(number, data, "output_length"), tuple(blocks)))
+        found.append(TraceEntry(at, _length(number, data, "input_length"), _length(number, data, "output_length"), tuple(blocks)))
     return found
 
 
-def _burstgpt(text: str) -> list[Entry]:
+def _burstgpt(text: str) -> list[TraceEntry]:
     rows = csv.DictReader(io.StringIO(text))
     needed = ("Timestamp", "Request tokens", "Response tokens")
     if missing := [name for name in needed if name not in (rows.fieldnames or ())]:
@@ -86,9 +86,9 @@ def _burstgpt(text: str) -> list[Entry]:
     found = []
     for number, row in enumerate(rows, 2):
         at = _number(number, "Timestamp", row["Timestamp"])
-        lengths = [int(_number(number, name, row[name])) for name in needed[1:]]
-        if lengths[0] > 0 and lengths[1] > 0:  # an answer of no tokens was a failure when the trace was recorded
-            found.append(Entry(at, *lengths))
+        prompt, answer = (int(_number(number, name, row[name])) for name in needed[1:])
+        if prompt > 0 and answer > 0:  # an answer without tokens was a failure when the trace was recorded
+            found.append(TraceEntry(at, prompt, answer))
         if len(found) > MAX_ENTRIES:
             raise ValueError(f"more than {MAX_ENTRIES} requests; cut the trace")
     return found

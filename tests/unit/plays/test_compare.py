@@ -19,7 +19,8 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import comparison_run
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule, shared_prefix
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import PrefixedPrompts
 from local_servers import SSE, chunk, serve, stream
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 5}}}
@@ -45,7 +46,7 @@ def role_defaults(root):
 
 @pytest.fixture(name="sent")
 def default_workload(defaults):
-    return shared_prefix.Workload(**defaults["compare_workload"])
+    return PrefixedPrompts(**defaults["compare_workload"])
 
 
 def test_the_presets_are_there(defaults):

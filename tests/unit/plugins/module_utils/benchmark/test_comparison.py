@@ -18,8 +18,8 @@ from ansible_collections.llm_d.inference.plugins.filter.comparison import compar
 from ansible_collections.llm_d.inference.plugins.filter.comparison_load import comparison_load as comparison_load_filter
 from ansible_collections.llm_d.inference.plugins.filter.comparison_run import comparison_run as comparison_run_filter
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import comparison, comparison_page, comparison_run, result
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.csv import Rows
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.runner import Measured
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.output import CsvRows
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Allowed, Totals
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule import Step, steps
@@ -33,7 +33,7 @@ POSITIVE = st.floats(1e-3, 1e7)
 def result_of(stages, lag=0.1):
     """What vllm_perf writes of (rate, records): result.json and requests.csv."""
     rows, found = io.StringIO(), []
-    write = Rows(rows)
+    write = CsvRows(rows)
     for rate, records in stages:
         step, totals = Step(rate=float(rate), requests=len(records)), Totals()
         totals.cpu = 0.5

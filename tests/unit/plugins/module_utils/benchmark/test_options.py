@@ -12,11 +12,12 @@ import random
 import statistics
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, csv, result
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, result
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import options as perf_options
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import slo as perf_slo
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.histogram import Coarse, Hist
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.runner import Measured, Plan
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.output import COLUMNS, row
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured, Plan
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.series import SLICES, Series
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Allowed, Totals
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule, traces, workloads
@@ -127,7 +128,7 @@ def test_a_late_client_makes_a_run_invalid_and_not_slow():
     assert not late["valid"] and "sent late" in late["why_invalid"] and late["ttft_ms"]["p50"] == pytest.approx(100, rel=0.001)
     stalled = totals(record())
     for lag in (0.5, 2000.0, 1980.0):
-        stalled.pulse.add(lag)
+        stalled.client_lag.add(lag)
     assert "stalled" in stalled.invalid(Allowed(0.1)) and stalled.invalid(Allowed(3, 0)) is None
 
 
@@ -135,7 +136,7 @@ def lagged(lag, ttft=0.2, first=300, gap=0.01):
     """A stage of requests with this time to first token, in seconds, whose client was late by `lag` milliseconds in each thirtieth look."""
     made = totals(*(record(number, first=ttft, last=ttft + 3 * gap, gaps=[gap] * 3) for number in range(first)))
     for number in range(900):
-        made.pulse.add(0.0 if number % 30 else lag)
+        made.client_lag.add(0.0 if number % 30 else lag)
     return made
 
 
@@ -283,7 +284,7 @@ def test_a_trace_of_mooncake_shares_blocks_and_keeps_times():
 
 
 def test_a_trace_of_burstgpt_leaves_failed_requests_out():
-    assert traces.trace(BURST, "burstgpt") == [traces.Entry(5, 472, 18), traces.Entry(45, 1087, 230)]
+    assert traces.trace(BURST, "burstgpt") == [traces.TraceEntry(5, 472, 18), traces.TraceEntry(45, 1087, 230)]
 
 
 @pytest.mark.parametrize(
@@ -379,5 +380,6 @@ def test_a_comparison_tells_chance_from_change():
 
 
 def test_a_row_of_the_file_of_requests_holds_no_formula():
-    row = dict(zip(csv.COLUMNS, csv.row(record(server="=cmd()", gaps=[0.1, 0.25]), Step(rate=2, seconds=1))))
-    assert len(csv.COLUMNS) == len(row) and row["server"] == "'=cmd()" and row["ttft_ms"] == 100.0 and row["itl_max_ms"] == 250.0 and row["error"] is None
+    cells = row(record(server="=cmd()", gaps=[0.1, 0.25]), Step(rate=2, seconds=1))
+    found = dict(zip(COLUMNS, cells, strict=True))
+    assert found["server"] == "'=cmd()" and found["ttft_ms"] == 100.0 and found["itl_max_ms"] == 250.0 and found["error"] is None

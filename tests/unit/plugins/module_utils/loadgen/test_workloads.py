@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import request, shared_prefix
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.shared_prefix import Workload
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import request
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import WORDS, PrefixedPrompts
 
-SMALL = Workload(groups=3, prompts_per_group=2, system_prompt_len=20, question_len=5, nonce="n1")
+SMALL = PrefixedPrompts(groups=3, prompts_per_group=2, system_prompt_len=20, question_len=5, nonce="n1")
 
 
 def test_every_prompt_comes_once_before_any_comes_again():
@@ -21,8 +21,8 @@ def test_every_prompt_comes_once_before_any_comes_again():
 
 
 def test_the_order_is_shuffled_and_the_seed_decides():
-    big = Workload(groups=10, prompts_per_group=10)
-    assert big.order() != sorted(big.order()) and big.order() == Workload(groups=10, prompts_per_group=10).order()
+    big = PrefixedPrompts(groups=10, prompts_per_group=10)
+    assert big.order() != sorted(big.order()) and big.order() == PrefixedPrompts(groups=10, prompts_per_group=10).order()
     assert big.order() != dataclasses.replace(big, seed=7).order()
 
 
@@ -45,7 +45,7 @@ def test_another_nonce_changes_the_first_word_and_nothing_else():
 def test_lengths_are_words():
     prompt = SMALL.prompt(0)
     assert len(prompt.system.split()) == 20 + len("n1 group 0".split()) and len(prompt.user.split()) == 5 + len("question 0".split())
-    assert len(shared_prefix.WORDS) == len(set(shared_prefix.WORDS))
+    assert len(WORDS) == len(set(WORDS))
 
 
 def test_bodies_of_both_apis():
