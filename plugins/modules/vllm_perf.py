@@ -626,14 +626,15 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.benchmark import bundle, execute, input_files, k8s_job, k8s_job_objects, options, target
 from ..module_utils.benchmark.argument_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
+from ..module_utils.benchmark.runner import Unusable
 from ..module_utils.http import tls
 from ..module_utils.k8s.errors import ClusterError
 
 NOWHERE = "http://address-that-the-cluster-knows.invalid"
 
 
-def measure(params: dict[str, t.Any], files: execute.Files, nonce: str) -> tuple[dict[str, t.Any], list[str]]:
-    """The result and warnings; from here, or by a Job. Raises ValueError, ClusterError and perf_job.Unusable."""
+def measure(params: dict[str, t.Any], files: input_files.Files, nonce: str) -> tuple[dict[str, t.Any], list[str]]:
+    """(result, warnings), measured from here or by a Job. Raises ValueError, ClusterError and Unusable."""
     made: list[t.Any] = []
 
     def cluster() -> t.Any:
@@ -648,8 +649,8 @@ def measure(params: dict[str, t.Any], files: execute.Files, nonce: str) -> tuple
     return execute.brief(execute.perform(plan, params, files, nonce))
 
 
-def by_job(params: dict[str, t.Any], url: str, files: execute.Files, cluster: t.Any) -> tuple[dict[str, t.Any], list[str]]:
-    """By a Job of the cluster. The same errors."""
+def by_job(params: dict[str, t.Any], url: str, files: input_files.Files, cluster: t.Any) -> tuple[dict[str, t.Any], list[str]]:
+    """(result, warnings), measured by a Job of the cluster. Raises the same errors."""
     texts = {"workload": files.workload} if files.workload is not None else {}
     texts |= {name: input_files.text(name, params[name]) for name in tls.FILES if params[name]}
     name = f"{params['job']['name']}-{secrets.token_hex(4)}"
@@ -667,13 +668,13 @@ def main() -> None:
     numbers(module.params)
     nonce = module.params["nonce"] or secrets.token_hex(4)
     try:
-        files = execute.read(module.params)
+        files = input_files.read(module.params)
         tls.context(module.params)  # refuses files of certificates before anything is sent
         options.plan({**module.params, "url": (module.params["url"] or NOWHERE) + module.params["path"]}, files.workload, nonce)
         if module.check_mode:
             module.exit_json(changed=False, msg="check mode: nothing was sent, nothing was measured")
         result, warnings = measure(module.params, files, nonce)
-    except (ValueError, ClusterError, execute.Unusable) as error:
+    except (ValueError, ClusterError, Unusable) as error:
         module.fail_json(msg=str(error))
     for line in warnings:
         module.warn(line)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A comparison as one HTML page that needs no network and no script. Pure."""
+"""The HTML page of a comparison. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Facts = dict[str, t.Any]
 
 
 def page(found: Facts) -> str:
-    """The whole page of a comparison, as comparison.results makes it."""
+    """The page of a comparison, as comparison.results returns it."""
     names = [run["preset"] for run in found["runs"]]
     rates = _rates(found)
     charts = [*([_ladder(found)] if len(rates) > 1 else []), *(_distribution(found, rate) for rate in rates), _hits(found), _servers(found)]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A measurement as one HTML page that needs no network and no script. Pure."""
+"""The HTML page of a measurement. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import slo
 from .comparison import milliseconds, percent
 
 Facts = dict[str, t.Any]
-SHOWN = 7  # stages that one chart shows: as many as there are colours
+SHOWN = 7  # stages in one chart, as many as there are colors
 BARS = 16  # servers
 CDFS = (
     ("ttft_from_schedule", "Time to first token", "from when the request was due"),
@@ -28,7 +28,7 @@ ul.why{margin:.4em 0 1em;padding-left:1.2em}td:first-child,th:first-child{text-a
 
 
 def page(found: c.Mapping[str, t.Any]) -> str:
-    """The whole page of a result, as it stands in result.json."""
+    """The page of a result, as result.json holds it."""
     return html.document(f"Performance of {', '.join(found['about']['models'])}", _body(found), style=STYLE)
 
 
@@ -61,7 +61,7 @@ def _body(found: c.Mapping[str, t.Any]) -> str:
 
 
 def spread(stages: c.Sequence[Facts]) -> list[Facts]:
-    """As many stages as a chart can show, the first and the last among them."""
+    """The stages that a chart shows, the first and the last among them."""
     if len(stages) <= SHOWN:
         return list(stages)
     return [stages[round(index * (len(stages) - 1) / (SHOWN - 1))] for index in range(SHOWN)]
@@ -84,7 +84,7 @@ def _left_out(stages: c.Sequence[Facts], shown: c.Sequence[Facts]) -> str:
 
 
 def _ladder(stages: c.Sequence[Facts]) -> list[str]:
-    """Throughput and latency against the load, where there are several loads of one kind."""
+    """Throughput and latency by load, where several stages have the same kind of load."""
     for name, label in (("rate", "requests per second, sent"), ("concurrency", "requests in flight")):
         loads = sorted((stage for stage in stages if stage[name] is not None and stage["to_rate"] is None), key=lambda stage: stage[name])
         if len({stage[name] for stage in loads}) > 1:
@@ -142,7 +142,7 @@ def _over_time(stages: c.Sequence[Facts]) -> list[str]:
 
 
 def _whole(rows: c.Sequence[Facts]) -> c.Sequence[Facts]:
-    """Without the last slice of time, which is not whole."""
+    """The rows without the last slice of time, which is not whole."""
     return rows[:-1] if len(rows) > 3 else rows
 
 
@@ -192,7 +192,7 @@ def _rows(stages: c.Sequence[Facts]) -> list[list[str]]:
 
 
 def shown_time(value: float | None) -> str:
-    """A latency in milliseconds for people."""
+    """A latency in milliseconds as text."""
     return f"{value:.1f} ms" if value is not None and value < 100 else milliseconds(value)
 
 

@@ -172,7 +172,7 @@ class Runner:
     async def _sweep(self, client: LoadClient, ladder: Ladder) -> None:
         """Rate after rate until the server is saturated."""
         rate = ladder.start
-        for dummy in range(ladder.most):
+        for _dummy in range(ladder.most):
             found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
             if (why := found.totals.invalid(self._plan.allowed)) is not None:
                 self.limited = why
@@ -187,7 +187,7 @@ class Runner:
     async def _search(self, client: LoadClient, ladder: Ladder) -> None:
         """Up until a rate misses the SLO, then between the highest that meets it and the lowest that misses it, until they are close."""
         best, worst, rate = 0.0, float("inf"), min(ladder.start, ladder.highest)
-        for dummy in range(ladder.most):
+        for _dummy in range(ladder.most):
             found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
             if (why := found.totals.invalid(self._plan.allowed)) is not None:
                 self.limited = why

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When requests leave: open loop at given times, whatever the others do, or closed loop, where so many are in flight at once."""
+"""Sends the requests of one stage: in an open loop at given times, or in a closed loop with a constant number in flight."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from .record import Record
 from .request import Call
 from .workloads import RequestSource
 
-TICK = 0.02  # seconds between two looks at the client's own clock
+TICK = 0.02  # seconds between two checks of the loop
 
 
 class LoopLagMonitor:
-    """How late the client's own loop runs. A stall counts as often as looks were missed in it, or it would hide itself."""
+    """Reports by how many seconds the event loop runs late, TICK seconds apart. A stall is reported once for each check that it made impossible."""
 
-    def __init__(self, heard: c.Callable[[float], None]) -> None:
-        self._heard = heard
+    def __init__(self, report: c.Callable[[float], None]) -> None:
+        self._report = report
         self._due = 0.0
         self._handle: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """From now on."""
+        """Start measuring the lag of the event loop."""
         loop = asyncio.get_running_loop()
         self._due = loop.time() + TICK
         self._handle = loop.call_at(self._due, self._beat)
 
     def stop(self) -> None:
-        """The end."""
+        """Stop measuring."""
         if self._handle is not None:
             self._handle.cancel()
 
@@ -41,28 +41,28 @@ class LoopLagMonitor:
         now = loop.time()
         late = max(0.0, now - self._due)
         while late >= 0:
-            self._heard(late)
+            self._report(late)
             late -= TICK
         self._due = now + TICK
         self._handle = loop.call_at(self._due, self._beat)
 
 
 class Stage:
-    """One stage under way: hands out requests, and knows when all have ended. `seen` hears of each record."""
+    """One stage. It takes requests from `source`, beginning with number `first`, and ends when all have ended. `seen` is called with each record."""
 
     def __init__(self, client: LoadClient, source: RequestSource, first: int, seen: c.Callable[[Record], None]) -> None:
         self._client, self._source, self._seen = client, source, seen
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
         self._sending = True
-        self._open = 0  # requests sent or to follow, not ended
+        self._open = 0  # requests in flight, and those that follow one that has ended
         self._sleeping: set[asyncio.TimerHandle] = set()
-        self._left: int | None = None  # in a closed loop: requests still to be sent
-        self._until = float("inf")  # from then on nothing more is sent, not even what follows
+        self._left: int | None = None  # requests that a closed loop has still to send
+        self._until = float("inf")  # second from which nothing more is sent, not even what follows
         self.next = first
 
     async def at(self, times: c.Iterable[float]) -> None:
-        """Open loop: request after request at these times, in seconds from now. Ends when the last has ended."""
+        """Send a request at each of these times, in seconds from the client's `begin`, and wait until the last has ended."""
         due = iter(times)
         call = self._source.call(self.next)
         for moment in due:
@@ -72,20 +72,20 @@ class Stage:
                 await asyncio.sleep(wait)
             self.next += 1
             self._send(call, moment)
-            call = self._source.call(self.next)  # made before its time, so that making it does not delay it
+            call = self._source.call(self.next)  # made ahead, so that making it does not delay it
         self._sending = False
         await self._rest()
 
     async def closed(self, concurrency: int, requests: int | None, seconds: float | None) -> None:
-        """Closed loop: each that ends makes room for the next, until so many were sent or so much time is over."""
+        """Keep `concurrency` requests in flight until `requests` were sent or `seconds` are over, and wait until the last has ended."""
         self._left = requests if requests is not None else 1 << 62
         self._until = seconds if seconds is not None else float("inf")
-        for dummy in range(concurrency):
+        for _dummy in range(concurrency):
             self._refill()
         await self._rest()
 
     def seen(self, record: Record, call: Call) -> None:
-        """To be told of each record of the client."""
+        """A request of the client has ended: send what follows it."""
         self._open -= 1
         self._seen(record)
         follow = self._source.follow(call, record) if self._client.now() < self._until else None
@@ -102,7 +102,7 @@ class Stage:
             self._ended.set_result(None)
 
     def stop(self) -> None:
-        """Send no more."""
+        """Send nothing more."""
         self._sending, self._until = False, 0.0
         for handle in self._sleeping:
             handle.cancel()
@@ -128,7 +128,7 @@ class Stage:
         self._client.send(call, planned)
 
     def _refill(self) -> None:
-        """The next of a closed loop, due now."""
+        """Send the next request of a closed loop, due now."""
         left, now = t.cast(int, self._left), self._client.now()
         call = self._source.call(self.next) if left > 0 and now < self._until else None
         if call is None:

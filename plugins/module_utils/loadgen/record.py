@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One request as it was measured, and what its streamed answer says, read as the bytes come. Pure: the clock is the caller's.
+"""One request as it was measured, and the reader of its answer, which takes the bytes as they arrive. Pure: the clock is the caller's.
 
 Failures are HTTP errors, time-outs, broken answers, errors inside a stream that began with 200, empty answers, and answers shorter than asked.
 """
@@ -18,17 +18,18 @@ from ..http.urls import excerpt
 from .http11 import ResponseParser
 
 SERVER_HEADER = "x-inference-pod"
-KEPT = 2000  # bytes of an error's body that are kept
-MAX_WHOLE = 32 << 20  # bytes of an answer that is not streamed
-MOST = 10**12  # tokens or milliseconds that a server may tell of one request; more is nonsense, and may be more than a float holds
+KEPT = 2000  # bytes that are kept of the body of an error
+MAX_WHOLE = 32 << 20  # bytes that an answer may have that is not streamed
+MOST = 10**12  # tokens or milliseconds that a server may report of one request; a larger number is wrong, and may not fit a float
 CONTENT = ("content", "text", "reasoning_content", "reasoning", "tool_calls")
-SIMPLE = re.compile(rb"[ !#-\[\]-~]+").fullmatch  # a text that JSON writes as it is
-SCAN = json.JSONDecoder().scan_once  # json.loads without what it does around it, which takes as long again
+SIMPLE = re.compile(rb"[ !#-\[\]-~]+").fullmatch  # a text that JSON does not escape
+# The scanner that json.loads runs, without the checks around it, which take as long again. typeshed does not know it.
+SCAN: t.Callable[[str, int], tuple[t.Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 @dataclasses.dataclass(slots=True)
 class Record:
-    """Four stamps and the counts of one request. Times are seconds from the start of its stage."""
+    """The times and counts of one request. Times are seconds from the start of its stage."""
 
     number: int
     group: int
@@ -43,7 +44,7 @@ class Record:
     cached_tokens: int | None = None
     server: str | None = None
     gaps: list[float] = dataclasses.field(default_factory=list)  # between chunks with content
-    queue_ms: float | None = None  # in the server's queue, where it says so
+    queue_ms: float | None = None  # in the server's queue, where it reports that
     chunks: int = 0  # events with content
     model: str = ""
     turn: int = 0  # of a conversation
@@ -54,7 +55,7 @@ class Record:
 
     @property
     def lag(self) -> float | None:
-        """How late the client itself was."""
+        """Seconds by which the client sent late."""
         return None if self.sent is None else self.sent - self.planned
 
     @property
@@ -64,7 +65,7 @@ class Record:
 
     @property
     def ttft_from_schedule(self) -> float | None:
-        """Time to first token from the planned send: what a user waited who came at that moment."""
+        """Time to first token from the planned send: how long a user waited who came at that moment."""
         return None if self.first is None else self.first - self.planned
 
     @property
@@ -90,15 +91,15 @@ class Record:
         return self.e2e / self.output_tokens if self.e2e is not None and self.output_tokens else None
 
     def fail(self, kind: str, detail: str) -> None:
-        """Only the first failure counts: what follows it follows from it."""
+        """Note a failure. Only the first counts, since later ones follow from it."""
         if not self.error:
             self.error, self.detail = kind, detail
 
 
 class AnswerReader:
-    """Feeds the bytes of one connection into a record. `done` is true once the answer has ended, well or not.
+    """Fills a record from the bytes of one answer. `done` is true once the answer has ended or failed.
 
-    `output_len` is the number of tokens that must come, 0 for any. An answer that is not streamed has its first content when it has ended.
+    `output_len`: tokens that the answer must have, 0 for any number. An answer that is not streamed has its first content when it has ended.
     """
 
     def __init__(self, record: Record, output_len: int, method: str = "POST", stream: bool = True, keep_text: bool = False) -> None:
@@ -112,15 +113,15 @@ class AnswerReader:
         self._whole: list[bytes] = []
         self._size = 0
         self._events = 0
-        self._like: tuple[bytes, bytes] | None = None  # what stood before and behind the text of an event with content
+        self._like: tuple[bytes, bytes] | None = None  # the bytes before and behind the text of an event with content
         self._finished = False
         self._text = False  # whether any token was text
-        self._closes = False  # whether the event that says why it ended may have been a token without text
-        self._closing: float | None = None  # and when that came
+        self._closes = False  # whether the event with the finish reason may have been a token without text
+        self._closing: float | None = None  # when that event came
         self.done = False
 
     def feed(self, data: bytes, now: float) -> None:
-        """Bytes that came at `now`. Raises WireError for what is not HTTP."""
+        """Take bytes that arrived at `now`. Raises WireError where they are not HTTP."""
         pieces = self.http.feed(data)
         if self.http.status and self.record.status is None:
             self._begin()
@@ -218,7 +219,7 @@ class AnswerReader:
                     self._texts.append(middle.decode())
                 return
         if self.record.error:
-            return  # what comes after counts no more, in this piece as in the next
+            return  # nothing after an error counts
         if data == b"[DONE]":
             self._finished = True
             return
@@ -240,8 +241,8 @@ class AnswerReader:
             self._learn(data, value)
 
     def _learn(self, data: bytes, value: dict[str, t.Any]) -> None:
-        """The events of a stream differ in their text alone, nearly always. What is around it is remembered: another plain text in the same
-        surroundings is the same JSON with another text, and need not be parsed to know that it is content and says nothing else."""
+        """Remember the bytes around the text of an event: nearly all events of a stream differ in their text alone. A plain text between the same
+        bytes is the same JSON with another text, and counts as content without being parsed."""
         choices = value.get("choices")
         if value.get("usage") is not None or not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
             return
@@ -267,7 +268,7 @@ class AnswerReader:
         choices = value.get("choices")
         content = False
         for choice in choices if isinstance(choices, list) else ():
-            # each is looked at: the last one may say that it is the end
+            # all of them: the last one may hold the finish reason
             content = (isinstance(choice, dict) and self._choice(choice)) or content
         if content:
             self.record.chunks += 1
@@ -275,9 +276,7 @@ class AnswerReader:
     def _choice(self, choice: dict[str, t.Any]) -> bool:
         if choice.get("finish_reason"):
             self._finished = True
-        part = choice.get("delta")
-        if not isinstance(part, dict):
-            part = choice.get("message") if isinstance(choice.get("message"), dict) else choice
+        part: dict[str, t.Any] = next((choice[name] for name in ("delta", "message") if isinstance(choice.get(name), dict)), choice)
         found = False
         for key in CONTENT:
             if said := part.get(key):
@@ -287,14 +286,14 @@ class AnswerReader:
         if found:
             self._text = True
         elif not part.get("role") and any(part.get(key) == "" for key in CONTENT):
-            # A token of which no text is to be seen: one that is special, as come when ignore_eos goes on behind the end, or the first half of a character.
-            # Where it comes with the reason for the end, many servers mean the end alone.
+            # A token without text: a special one, as ignore_eos gives behind the end, or the first half of a character.
+            # With a finish reason, many servers mean no token.
             self._closes = self._closes or bool(choice.get("finish_reason"))
             return not choice.get("finish_reason")
         return found
 
     def _lacks(self, tokens: int) -> bool:
-        """Whether so many tokens, of which no event was seen, are the one that came with the reason for the end; of an answer in one piece, all of it."""
+        """Whether `tokens`, the tokens without an event, are the one that came with the finish reason; of an unstreamed answer, all of it."""
         return tokens == 1 if self._stream else tokens > 0 and not self.record.chunks
 
     def _usage(self, usage: t.Any) -> None:

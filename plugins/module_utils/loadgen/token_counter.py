@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tokens of answers whose server does not say how many they were, counted by the server's own tokenizer, so that none is needed here."""
+"""Counts the tokens of answers without `usage`, by the server's own /tokenize, so that no tokenizer is needed here."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from .destination import Destination
 from .record import MOST, Record
 from .request import Call
 
-WAITING = 2000  # answers that may wait for their tokens to be counted; one more is counted in chunks
+WAITING = 2000  # answers that may wait to be counted; the tokens of one more are its chunks
 
 
 class TokenCounter:
-    """Counts one answer after the other, beside the load, and hands each record on when it is done."""
+    """Counts one answer after the other, beside the load, and calls `done` with each record."""
 
     def __init__(self, destination: Destination, done: c.Callable[[Record, Call], None], tls: ssl.SSLContext | None = None, timeout: float = 10.0) -> None:
         self._destination, self._done, self._tls, self._timeout = destination, done, tls, timeout
         self._queue: asyncio.Queue[tuple[Record, Call]] = asyncio.Queue()
         self._connection: http.client.HTTPConnection | None = None
         self._task = asyncio.get_running_loop().create_task(self._work())
-        self._works = True  # until the endpoint turns out not to be there
+        self._works = True  # until the endpoint fails
 
     def put(self, record: Record, call: Call) -> None:
-        """An answer to be counted."""
+        """Count an answer."""
         if not self._works or record.text is None or self._queue.qsize() >= WAITING:
             in_chunks(record)
             self._done(record, call)
@@ -40,7 +40,7 @@ class TokenCounter:
             self._queue.put_nowait((record, call))
 
     async def drain(self) -> None:
-        """Until all are counted. Raises what stopped the counting, rather than wait for ever."""
+        """Wait until all are counted. Raises the error that stopped the counting."""
         counted = asyncio.ensure_future(self._queue.join())
         await asyncio.wait([counted, self._task], return_when=asyncio.FIRST_COMPLETED)
         counted.cancel()
@@ -48,7 +48,7 @@ class TokenCounter:
             self._task.result()
 
     async def close(self) -> None:
-        """The end."""
+        """Stop counting and close the connection."""
         self._task.cancel()
         if self._connection is not None:
             self._connection.close()
@@ -97,5 +97,5 @@ class TokenCounter:
 
 
 def in_chunks(record: Record) -> None:
-    """The best that is left: servers send a token in each event, more or less."""
+    """Take the events with content as tokens: servers send about one token in each."""
     record.output_tokens, record.token_source = record.chunks, "chunks"

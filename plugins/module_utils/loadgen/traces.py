@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that say what to send: prompts of one's own, and recorded traces in the formats of Mooncake and BurstGPT. Pure."""
+"""Files that name the requests to send: the user's own prompts, and recorded traces in the formats of Mooncake and BurstGPT. Pure."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class TraceEntry(t.NamedTuple):
     blocks: tuple[int, ...] = ()
 
 
-class Own(t.NamedTuple):
-    """One prompt of the user's."""
+class OwnPrompt(t.NamedTuple):
+    """One prompt of the user's file."""
 
     prompt: str | list[dict[str, str]]
     output_len: int | None = None
     model: str | None = None
 
 
-def prompts(text: str) -> list[Own]:
+def prompts(text: str) -> list[OwnPrompt]:
     """Prompts from lines: JSON objects with `prompt` or `messages` (and, if wanted, `output_len` and `model`), else each line is one prompt.
 
     Raises ValueError that names the line.
@@ -40,7 +40,7 @@ def prompts(text: str) -> list[Own]:
     found = []
     for number, line in _lines(text):
         if not line.startswith("{"):
-            found.append(Own(line))
+            found.append(OwnPrompt(line))
             continue
         data = _object(number, line)
         prompt = data.get("messages", data.get("prompt"))
@@ -49,7 +49,7 @@ def prompts(text: str) -> list[Own]:
         model = data.get("model")
         if model is not None and not isinstance(model, str):
             raise ValueError(f"line {number}: model {model!r} is no name")
-        found.append(Own(t.cast(t.Any, prompt), _length(number, data, "output_len") if "output_len" in data else None, model))
+        found.append(OwnPrompt(t.cast(t.Any, prompt), _length(number, data, "output_len") if "output_len" in data else None, model))
     if not found:
         raise ValueError("the file holds no prompt")
     return found
