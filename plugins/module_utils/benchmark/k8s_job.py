@@ -138,7 +138,7 @@ class JobRun:
         late = time.monotonic() + GONE
         while self._pod() is not None:
             if time.monotonic() > late:
-                raise ClusterError(f"the pod of Job {self._namespace}/{self._name} is still there {GONE:g} s after the Job was deleted: look at its node")
+                raise ClusterError(f"the pod of Job {self._namespace}/{self._name} is still there {GONE:g} s after the Job was deleted: check its node")
             time.sleep(POLL / 2)
 
     def _path(self, kind: str, name: str | None = None) -> str:

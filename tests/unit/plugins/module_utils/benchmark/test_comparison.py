@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import random
 import re
@@ -158,7 +159,7 @@ def test_a_summary_by_hand():
 def test_percentiles_are_ordered_and_within_the_values(values):
     found = comparison_run.summary(values)
     ordered = [found[name] for name in ("min", "p50", "p90", "p95", "p99", "max")]
-    assert all(low <= high + 1e-3 for low, high in zip(ordered, ordered[1:], strict=False))
+    assert all(low <= high + 1e-3 for low, high in itertools.pairwise(ordered))
 
 
 def test_stages_together():
@@ -309,13 +310,13 @@ def test_names_below_bars_neither_touch_nor_leave_the_picture(count, length):
     drawn = svg.bar_chart("t", [(name, [1234567.0]) for name in names], svg.Axis("requests"))
     words = [(float(x), int(y), said) for x, y, said in re.findall(r'<text class="tick" x="([\d.]+)" y="(\d+)" text-anchor="middle">([^<]+)', drawn)]
     assert len(words) == count and len({said for _x, _y, said in words}) == count
-    assert all(said[-2:] == name[-2:] for (_x, _y, said), name in zip(words, names))
+    assert all(said[-2:] == name[-2:] for (_x, _y, said), name in zip(words, names, strict=True))
     wide = 10  # of a character at 390 px, where letters are 18 units high
     for x, y, said in words:
-        assert 0 <= x - wide * len(said) / 2 and x + wide * len(said) / 2 <= svg.WIDTH and y <= svg.HEIGHT - 4
+        assert x - wide * len(said) / 2 >= 0 and x + wide * len(said) / 2 <= svg.WIDTH and y <= svg.HEIGHT - 4
         assert all(abs(x - other) >= wide * (len(said) + len(beside)) / 2 for other, row, beside in words if row == y and other != x)
     values = [float(x) for x in re.findall(r'<text class="value" x="([\d.]+)"', drawn)]
-    assert all(second - first > wide * len("1,234,567") for first, second in zip(values, values[1:]))
+    assert all(second - first > wide * len("1,234,567") for first, second in itertools.pairwise(values))
 
 
 def test_numbers_beside_an_axis_have_room():

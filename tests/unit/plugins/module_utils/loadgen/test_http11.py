@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 
 import pytest
@@ -22,7 +23,7 @@ CUTS = st.lists(st.integers(0, 400), max_size=8)
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     edges = [0, *sorted(place for place in places if place < len(data)), len(data)]
-    return [data[start:end] for start, end in zip(edges, edges[1:])]
+    return [data[start:end] for start, end in itertools.pairwise(edges)]
 
 
 def chunked(parts: list[bytes]) -> bytes:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -40,7 +41,7 @@ def read(data: bytes, cuts: list[int], learn: bool = True) -> AnswerReader:
     if not learn:
         reader._learn = lambda *_args: None
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
-    for now, (start, end) in enumerate(zip(places, places[1:]), 1):
+    for now, (start, end) in enumerate(itertools.pairwise(places), 1):
         if not reader.done:
             reader.feed(data[start:end], float(now))
     reader.eof(99.0)

@@ -56,14 +56,13 @@ def late(*_request):
 
 def stamps() -> bool:
     """Whether this kernel stamps what comes over loopback (SO_TIMESTAMPNS is 35), asked without the product."""
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as sender:
-        with listener.accept()[0] as receiver:
-            try:
-                receiver.setsockopt(socket.SOL_SOCKET, 35, 1)
-            except OSError:
-                return False
-            sender.sendall(b"x")
-            return any(kind == 35 for _level, kind, _data in receiver.recvmsg(1, 64)[1])
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as sender, listener.accept()[0] as receiver:
+        try:
+            receiver.setsockopt(socket.SOL_SOCKET, 35, 1)
+        except OSError:
+            return False
+        sender.sendall(b"x")
+        return any(kind == 35 for _level, kind, _data in receiver.recvmsg(1, 64)[1])
 
 
 @pytest.mark.skipif(not stamps(), reason="this kernel stamps no packets")

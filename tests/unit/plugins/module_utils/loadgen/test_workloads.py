@@ -44,7 +44,7 @@ def test_another_nonce_changes_the_first_word_and_nothing_else():
 
 def test_lengths_are_words():
     prompt = SMALL.prompt(0)
-    assert len(prompt.system.split()) == 20 + len("n1 group 0".split()) and len(prompt.user.split()) == 5 + len("question 0".split())
+    assert len(prompt.system.split()) == 20 + len(["n1", "group", "0"]) and len(prompt.user.split()) == 5 + len(["question", "0"])
     assert len(WORDS) == len(set(WORDS))
 
 
