@@ -8,9 +8,7 @@ Each bucket is 0.1 % wider than the one before it, so a percentile is within 0.0
 
 from __future__ import annotations
 
-import collections.abc as c
 import math
-import typing as t
 
 SMALLEST = 1e-3  # smaller values share one bucket: a microsecond where values are milliseconds
 PERCENTILES = (50, 90, 95, 99)
@@ -109,27 +107,6 @@ class Hist:
                 found.append([round(min(max(value, self.low), self.high), 3), round((ranks[place] + 1) / self.n, 5)])
                 place += 1
         return found
-
-    def to_data(self) -> dict[str, t.Any]:
-        """The histogram as JSON data."""
-        return {
-            "counts": sorted(self.counts.items()),
-            "total": self.total,
-            "squares": self.squares,
-            "low": self.low if self.n else None,
-            "high": self.high if self.n else None,
-        }
-
-    @classmethod
-    def from_data(cls, data: c.Mapping[str, t.Any]) -> Hist:
-        """The histogram from the data of `to_data`."""
-        made = cls()
-        made.counts = {int(index): int(count) for index, count in data["counts"]}
-        made.n = sum(made.counts.values())
-        made.total, made.squares = float(data["total"]), float(data["squares"])
-        if made.n:
-            made.low, made.high = float(data["low"]), float(data["high"])
-        return made
 
 
 class Coarse(Hist):

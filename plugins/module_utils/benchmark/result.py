@@ -20,7 +20,6 @@ DISTRIBUTIONS = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
 HIGHER = ("requests_per_s", "output_tokens_per_s")  # figures of which more is better
 REPORTED = (0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
 LARGE = ("deviations", "percentiles", "intervals", "series", "cdf", "input_len", "output_len")
-VERDICTS = ("passed", "failed", "invalid", "inconclusive")
 
 
 def stage(measured: Measured, plan: Plan) -> Facts:

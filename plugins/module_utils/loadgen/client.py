@@ -89,12 +89,6 @@ class LoadClient:
             self._watch = asyncio.get_running_loop().call_later(self._limits.request_timeout, self._expire)
         self._carry(exchange)
 
-    def stop(self) -> None:
-        """Cancel what is in flight; it counts as failed."""
-        for exchange in list(self._in_flight):
-            if not exchange.done:
-                self._give_up(exchange, "cancelled", "the run was stopped before it ended")
-
     def close(self) -> None:
         """Close all connections."""
         for exchange in list(self._in_flight):

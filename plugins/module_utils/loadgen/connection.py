@@ -13,7 +13,8 @@ import typing as t
 
 from ..http.tls import refusal
 from . import http11
-from .record import AnswerReader, Record
+from .answer_reader import AnswerReader
+from .record import Record
 from .request import Call
 from .socket_stamps import StampedSocket
 

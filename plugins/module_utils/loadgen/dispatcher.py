@@ -56,7 +56,6 @@ class Stage:
         self._ended = self._loop.create_future()
         self._sending = True
         self._open = 0  # requests in flight, and those that follow one that has ended
-        self._sleeping: set[asyncio.TimerHandle] = set()
         self._left: int | None = None  # requests that a closed loop has still to send
         self._until = float("inf")  # second from which nothing more is sent, not even what follows
         self.next = first
@@ -66,7 +65,7 @@ class Stage:
         due = iter(times)
         call = self._source.call(self.next)
         for moment in due:
-            if call is None or not self._sending:
+            if call is None:
                 break
             if (wait := moment - self._client.now()) > 0:
                 await asyncio.sleep(wait)
@@ -101,24 +100,8 @@ class Stage:
         if not self._open and not self._sending and not self._ended.done():
             self._ended.set_result(None)
 
-    def stop(self) -> None:
-        """Send nothing more."""
-        self._sending, self._until = False, 0.0
-        for handle in self._sleeping:
-            handle.cancel()
-            self._open -= 1
-        self._sleeping.clear()
-        if not self._open and not self._ended.done():
-            self._ended.set_result(None)
-
     def _later(self, wait: float, call: Call) -> None:
-        def wake() -> None:
-            self._sleeping.discard(handle)
-            self._resend(call, due)
-
-        due = self._client.now() + wait
-        handle = self._loop.call_later(wait, wake)
-        self._sleeping.add(handle)
+        self._loop.call_later(wait, self._resend, call, self._client.now() + wait)
 
     def _resend(self, call: Call, due: float | None = None) -> None:
         self._client.send(call, self._client.now() if due is None else due)

@@ -11,7 +11,6 @@ import math
 import random
 import typing as t
 
-ARRIVALS = ("poisson", "constant")
 MAX_REQUESTS = 100_000_000
 
 

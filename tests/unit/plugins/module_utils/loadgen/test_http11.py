@@ -11,8 +11,9 @@ import json
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import http11
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.answer_reader import AnswerReader
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.http11 import ResponseParser, WireError
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import AnswerReader, Record
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
 from hypothesis import given
 from hypothesis import strategies as st
 

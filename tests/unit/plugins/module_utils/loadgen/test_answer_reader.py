@@ -9,8 +9,9 @@ import itertools
 import json
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.answer_reader import AnswerReader
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.http11 import WireError
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import AnswerReader, Record
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from local_servers import chunk, stream
