@@ -107,7 +107,11 @@ class ActionModule(InProcess):
             raise AnsibleActionFail(self._why(answer, task_vars))
         refused = [change for change in changes(parts, answer, "present", False) if change.action == "refused"]
         # A conflict means that someone scaled it in the meantime, and owns the number now.
-        wrong = [f"{change.title}: another field manager could not take over its replicas: {change.problem}" for change in refused if FIELDS_TAKEN not in change.problem]
+        wrong = [
+            f"{change.title}: another field manager could not take over its replicas: {change.problem}"
+            for change in refused
+            if FIELDS_TAKEN not in change.problem
+        ]
         if wrong:
             raise AnsibleActionFail("\n".join(wrong))
         return definitions

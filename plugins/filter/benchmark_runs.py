@@ -18,7 +18,7 @@ options:
     type: dict
     required: true
   seconds:
-    description: Send only the first stage, for so many seconds, without warm-up and baseline. Without objectives no request of it may fail.
+    description: Send only the first stage, for this number of seconds, without warm-up and baseline. Without objectives no request of it may fail.
     type: float
 """
 

@@ -11,8 +11,8 @@ author:
 short_description: Set the same workload under several scheduling policies side by side
 version_added: 0.1.0
 description:
-  - Takes what M(llm_d.inference.workload_run) returned under each policy and returns the comparison, as data, as a table for a terminal,
-    as Markdown, and as an HTML page that needs no network.
+  - Takes what P(llm_d.inference.comparison_run#filter) made of the measurement under each policy and returns the comparison, as data, as a table for a
+    terminal, as Markdown, and as an HTML page that needs no network.
   - The first run is the baseline.
 options:
   _input:
@@ -29,10 +29,10 @@ options:
 EXAMPLES = r"""
 - name: Show which policy was sooner
   ansible.builtin.debug:
-    msg: "{{ ([first, second] | llm_d.inference.comparison({'model': 'llm-d/simulated-8b'})).results.headline }}"
+    msg: "{{ (runs | llm_d.inference.comparison({'model': 'llm-d/simulated-8b'})).results.headline }}"
   vars:
-    first: "{{ {'preset': 'round_robin', 'stages': measured_before.stages, 'total': measured_before.total} }}"
-    second: "{{ {'preset': 'prefix_aware', 'stages': measured_after.stages, 'total': measured_after.total} }}"
+    files: [artifacts/compare/runs/round_robin.json, artifacts/compare/runs/prefix_aware.json]
+    runs: "{{ query('ansible.builtin.file', *files) | map('from_json') }}"
 """
 
 RETURN = r"""

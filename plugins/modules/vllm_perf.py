@@ -13,13 +13,13 @@ author:
 description:
   - Sends a workload to an OpenAI-compatible server (vLLM, SGLang, TensorRT-LLM, the llm-d simulator, or a gateway in front of them) and measures
     time to first token, time per output token, throughput and goodput. C(docs/performance.md) defines every number.
-  - Load is closed (so many requests in flight) or open (so many per second, whatever the server does), in one stage or several, as a ramp, as a
-    sweep up to saturation, or as a search for the highest rate that keeps the objectives.
+  - Load is closed (a number of requests in flight) or open (a number of requests per second, whatever the server does), in one stage or several, as a
+    ramp, as a sweep up to saturation, or as a search for the highest rate that meets the objectives.
   - Latencies count from the moment a request was due as well as from when it was sent. A run in which this client itself was late is C(invalid),
-    which is not slow.
+    which says nothing about the server.
   - Every failed request counts, and so does an error inside a stream that began with status 200, an empty answer, and one shorter than asked.
-    Failed requests count against O(slo) as if they had taken for ever.
-  - Needs no tokenizer, since tokens are those that the server counts. Memory does not grow with the number of requests.
+    Failed requests count against O(slo) with an infinite latency.
+  - Needs no tokenizer, since the server counts the tokens. Memory does not grow with the number of requests.
 options:
   url:
     description:
@@ -29,8 +29,8 @@ options:
     type: str
   service:
     description:
-      - Instead of O(url), a Service of the cluster. Requests go to its address outside of the cluster where it has one, else to its cluster IP, which
-        only nodes and pods reach; see O(job).
+      - Instead of O(url), a Service of the cluster. Requests go to its external address where it has one, else to its cluster IP, which only nodes and
+        pods reach; see O(job).
     type: dict
     suboptions:
       namespace:
@@ -45,23 +45,46 @@ options:
         description: Its port.
         type: int
         required: true
+  gateway:
+    description: Instead of O(url), a Gateway of the cluster. Requests go to the address in its status.
+    type: dict
+    suboptions:
+      namespace:
+        description: Its namespace.
+        type: str
+        required: true
+      name:
+        description: Its name.
+        type: str
+        required: true
+      listener:
+        description: Which of its listeners. The first one by default.
+        type: str
+  path:
+    description: Prefix of the path, before C(/v1), where a gateway routes by path.
+    type: str
+    default: ''
+  wait:
+    description: Seconds to wait until the Gateway or Service has an address.
+    type: float
+    default: 30
   job:
     description:
-      - Measure from inside of the cluster, by a Job, and not from the host where this runs. Everything else stays as it is.
+      - Measure from inside the cluster, by a Job, instead of from the host where this runs. Everything else stays the same.
       - The Job, its ConfigMap with the load client and its Secret with the options and the files that they name are removed when it has ended,
         and on SIGINT and SIGTERM.
     type: dict
     suboptions:
       namespace:
-        description: Where it runs.
+        description: Namespace of its objects.
         type: str
         required: true
       image:
-        description: Any image with C(python3), from 3.11 on.
+        description: Any image with C(python3), 3.11 or newer.
         type: str
         required: true
       name:
-        description: What the names of its objects begin with.
+        description: Prefix of the names of its objects.
         type: str
         default: perf
       labels:
@@ -69,7 +92,7 @@ options:
         type: dict
         default: {}
       timeout:
-        description: Seconds after which the cluster ends it.
+        description: Seconds after which the cluster ends the Job.
         type: float
         default: 3600
       start_timeout:
@@ -77,7 +100,7 @@ options:
         type: float
         default: 300
       resources:
-        description: Resources of its container. By default a processor core for each of O(processes), then one where that is left out.
+        description: Resources of its container. By default one processor core for each of O(processes), which is then 1 by default.
         type: dict
       image_pull_secrets:
         description: Names of Secrets for the image.
@@ -85,7 +108,7 @@ options:
         elements: str
         default: []
       run_as_user:
-        description: User id. V(0) leaves it to the cluster, as OpenShift wants it.
+        description: User id. V(0) leaves it to the cluster, which OpenShift requires.
         type: int
         default: 65532
   model:
@@ -101,11 +124,16 @@ options:
         type: str
         required: true
       weight:
-        description: Its share of the requests, as against the other weights.
+        description: Its share of the requests, relative to the other weights.
         type: float
         default: 1
+  api:
+    description: Which completions to ask for.
+    type: str
+    choices: [completions, chat_completions]
+    default: completions
   stream:
-    description: Whether answers are streamed. Of one that is not, the first token comes with the last.
+    description: Whether answers are streamed. Without it the first token of an answer comes with the last.
     type: bool
     default: true
   ignore_eos:
@@ -132,7 +160,7 @@ options:
       kind:
         description:
           - V(random) for prompts that share nothing; V(shared_prefix) for groups of prompts behind a long common prefix; V(chats) for conversations
-            in which each turn carries what was said before; V(trace) for a recorded trace; V(prompts) for a file of one's own.
+            in which each turn carries all earlier ones; V(trace) for a recorded trace; V(prompts) for a file of your own.
         type: str
         choices: [random, shared_prefix, chats, trace, prompts]
         default: random
@@ -196,12 +224,12 @@ options:
         type: float
         default: 1
       requests:
-        description: Send only so many requests of a trace.
+        description: Send only this number of requests of a trace.
         type: int
   stages:
     description:
       - Loads, one after the other. A trace needs none and is then sent at its own times.
-      - Of conversations, the first turns are what is counted and sent at the rate; the others follow.
+      - In conversations, only the first turns are counted and sent at the rate; the others follow.
     type: list
     elements: dict
     default: []
@@ -222,11 +250,11 @@ options:
         description: Number of requests.
         type: int
   warmup:
-    description: A stage before the others that is sent and not measured, so that caches are as full as they stay.
+    description: A stage before the others that is sent and not measured, to fill the caches.
     type: dict
     suboptions: *stage
   sweep:
-    description: Instead of O(stages), rate after rate until the server is saturated, that is, until it answers less than 85 % of them in the time.
+    description: Instead of O(stages), rate after rate until the server is saturated, which is when less than 85 % of a stage's requests end in its time.
     type: dict
     suboptions: &ladder
       rate:
@@ -234,14 +262,14 @@ options:
         type: float
         default: 1
       factor:
-        description: Each rate is the last one times this. A search does so until the objectives are missed.
+        description: Each rate is the one before times this. A search multiplies until the objectives are missed.
         type: float
         default: 2
       rate_max:
         description: No rate above this is tried.
         type: float
       seconds:
-        description: How long each rate is sent. It should be much longer than a request takes.
+        description: How long each rate is sent. Give much longer than one request takes.
         type: float
         default: 30
       most:
@@ -254,15 +282,20 @@ options:
     suboptions:
       <<: *ladder
       tolerance:
-        description: How close the answer must be, as a share of it.
+        description: How close to the highest rate the result must be, as a share of it.
         type: float
         default: 0.05
+  arrivals:
+    description: In open loops, V(poisson) for independent arrivals, V(constant) for equal gaps.
+    type: str
+    choices: [poisson, constant]
+    default: poisson
   seed:
     description: Equal seeds give equal lengths, orders and times.
     type: int
     default: 42
   nonce:
-    description: Goes into every prompt, so that no cache knows them. Left out, it is new in each run.
+    description: Part of every prompt, so that no cache holds them. By default it is new in each run.
     type: str
   request_timeout:
     description: Seconds that one request may take. One that takes longer has failed.
@@ -278,20 +311,20 @@ options:
     default: 1
   processes:
     description:
-      - Processes that send together, where one core is not enough for the load. Each takes every so-manieth request.
-      - Left out, it is one, and more for a stage that would take more than half of a core, up to the cores that this process may use. What a request takes is
-        guessed from O(workload) for the first stage, which may be O(warmup), and known for the others.
+      - Processes that send together, where one core is not enough for the load. With N processes each sends every Nth request.
+      - By default 1, and more for a stage that takes more than half of a core, up to the cores that this process may use. For the first stage, which may be
+        O(warmup), the cost of a request is estimated from O(workload); for the others it was measured.
     type: int
   max_lag:
-    description: Seconds by which 99 % of the requests may be sent late, and by which the client's own clock may run late, before a stage is invalid.
+    description: Seconds by which 99 % of the requests may be sent late, and by which the client's event loop may run late, before a stage is invalid.
     type: float
     default: 0.1
   max_lag_share:
     description:
-      - How much of what is measured may be this client's own doing before a stage is invalid. What the client was late at p50, p90, p95 and p99, at sending and
-        by its own clock, is compared with those times to first or last token, or between tokens, that O(slo) and O(goodput) name; without these, and with
+      - The share of a measured latency that may come from this client before a stage is invalid. Its lateness at p50, p90, p95 and p99, at sending and of its
+        event loop, is compared with those times to first or last token, or between tokens, that O(slo) and O(goodput) name; without these, and with
         O(baseline), with the time to first token.
-      - Less than 2 ms are never looked at. An objective that is missed by more than the client was late is missed. V(0) is for no such bound.
+      - Lateness below 2 ms never counts. An objective that is missed by more than the client's lateness is missed. V(0) means no such bound.
     type: float
     default: 0.1
   slo:
@@ -310,28 +343,29 @@ options:
     type: dict
     default: {}
   baseline:
-    description: A C(result.json) of an earlier run, on the host where this runs, to compare with.
+    description: The C(result.json) of an earlier run to compare with, on the host where this runs.
     type: path
   baseline_max_ratio:
-    description: The task fails when a latency is more than so many times the baseline's, or a rate less than its inverse, beyond what chance explains.
+    description: The task fails when a latency is more than this many times the baseline's, or a rate less than its inverse, beyond what chance explains.
     type: float
   artifacts:
     description:
-      - Folder on the host where this runs. There come C(result.json), C(requests.csv), C(report.html), and for each stage a benchmark report of llm-d
-        (schema 0.2.1), C(benchmark_report_0.json) and so on.
+      - Folder on the host where this runs, for C(result.json), C(requests.csv), C(report.html), and for each stage a benchmark report of llm-d (schema
+        0.2.1), C(benchmark_report_0.json) and so on.
+    type: path
+  progress_path:
+    description: File to which lines about the progress are appended. Set by the action plugin.
     type: path
 attributes:
   check_mode:
     description: Checks the options, sends nothing and measures nothing.
 seealso:
   - module: llm_d.inference.vllm_health
-  - module: llm_d.inference.workload_run
 requirements:
   - kubernetes >= 24.2.0, for O(gateway), O(service) and O(job)
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
-  - llm_d.inference.load
   - llm_d.inference.server
 """
 
@@ -406,12 +440,12 @@ RETURN = r"""
 verdict:
   description:
     - V(passed), V(failed), V(invalid) where this client was late, or V(inconclusive) where there were too few requests for a percentile asked for.
-    - Without O(slo) a run with any success has V(passed) when the client kept to its times.
+    - Without O(slo) a run with any success has V(passed) when the client was not late.
   returned: always, except in check mode
   type: str
   sample: passed
 why:
-  description: What the verdict comes from, line by line; empty for V(verdict=passed).
+  description: Reasons for the verdict, one line each; empty for RV(verdict=passed).
   returned: always, except in check mode
   type: list
   elements: str
@@ -442,7 +476,7 @@ seconds:
   type: float
   sample: 64.1
 nonce:
-  description: What O(nonce) was, given or made.
+  description: O(nonce), given or generated.
   returned: always, except in check mode
   type: str
   sample: 4fd1a0c2
@@ -456,7 +490,7 @@ client:
 comparison:
   description:
     - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(found), C(ratio), C(low), C(high) and C(verdict).
-    - C(low) to C(high) is where the ratio lies in 95 of 100 such comparisons.
+    - C(low) to C(high) is the interval of 95 % confidence of the ratio.
   returned: with O(baseline)
   type: list
   elements: dict
@@ -571,10 +605,10 @@ stages:
       description: How late the client sent.
       type: dict
     client_lag_ms:
-      description: How late the client's own clock ran.
+      description: How late the client's event loop ran.
       type: dict
     client_share:
-      description: How much of the time to first token may be the client's own doing, at the percentile where that is the most.
+      description: The share of the time to first token that may come from the client, at the percentile where it is largest.
       type: float
     client_cpu:
       description: Processor cores that the client took on average.
@@ -595,7 +629,7 @@ stages:
       description: Events with content.
       type: int
     token_source:
-      description: Requests by who counted their tokens, C(usage) (the server in its answer), C(tokenize) (its tokenizer), C(chunks) (nobody; events counted).
+      description: Requests by the source of their token counts, C(usage) (the server's answer), C(tokenize) (its tokenizer), C(chunks) (number of events).
       type: dict
     servers:
       description: Requests per server, where the answers name it in the header C(x-inference-pod).
@@ -610,13 +644,13 @@ stages:
       type: list
       elements: dict
     valid:
-      description: Whether the client kept to its times.
+      description: Whether the client was in time.
       type: bool
     why_invalid:
       description: Why not.
       type: str
     blurred:
-      description: Whether that is because of O(max_lag_share) alone.
+      description: Whether the stage is invalid because of O(max_lag_share) alone.
       type: bool
 """
 
@@ -627,14 +661,15 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.benchmark import bundle, execute, input_files, k8s_job, k8s_job_objects, options, target
 from ..module_utils.benchmark.argument_spec import EXCLUSIVE, ONE_OF, REQUIRED_BY, SPEC, numbers
+from ..module_utils.benchmark.runner import Unusable
 from ..module_utils.http import tls
 from ..module_utils.k8s.errors import ClusterError
 
 NOWHERE = "http://address-that-the-cluster-knows.invalid"
 
 
-def measure(params: dict[str, t.Any], files: execute.Files, nonce: str) -> tuple[dict[str, t.Any], list[str]]:
-    """The result and warnings; from here, or by a Job. Raises ValueError, ClusterError and perf_job.Unusable."""
+def measure(params: dict[str, t.Any], files: input_files.Files, nonce: str) -> tuple[dict[str, t.Any], list[str]]:
+    """(result, warnings), measured from here or by a Job. Raises ValueError, ClusterError and Unusable."""
     made: list[t.Any] = []
 
     def cluster() -> t.Any:
@@ -645,12 +680,12 @@ def measure(params: dict[str, t.Any], files: execute.Files, nonce: str) -> tuple
     url = target.address(params, cluster)
     if params["job"]:
         return by_job({**params, "nonce": nonce}, url, files, cluster())
-    plan = options.plan({**params, "url": url}, files.workload, tls.context(params), nonce)
+    plan = options.plan({**params, "url": url}, files.workload, nonce)
     return execute.brief(execute.perform(plan, params, files, nonce))
 
 
-def by_job(params: dict[str, t.Any], url: str, files: execute.Files, cluster: t.Any) -> tuple[dict[str, t.Any], list[str]]:
-    """By a Job of the cluster. The same errors."""
+def by_job(params: dict[str, t.Any], url: str, files: input_files.Files, cluster: t.Any) -> tuple[dict[str, t.Any], list[str]]:
+    """(result, warnings), measured by a Job of the cluster. Raises the same errors."""
     texts = {"workload": files.workload} if files.workload is not None else {}
     texts |= {name: input_files.text(name, params[name]) for name in tls.FILES if params[name]}
     name = f"{params['job']['name']}-{secrets.token_hex(4)}"
@@ -668,12 +703,13 @@ def main() -> None:
     numbers(module.params)
     nonce = module.params["nonce"] or secrets.token_hex(4)
     try:
-        files = execute.read(module.params)
-        options.plan({**module.params, "url": (module.params["url"] or NOWHERE) + module.params["path"]}, files.workload, tls.context(module.params), nonce)
+        files = input_files.read(module.params)
+        tls.context(module.params)  # refuses files of certificates before anything is sent
+        options.plan({**module.params, "url": (module.params["url"] or NOWHERE) + module.params["path"]}, files.workload, nonce)
         if module.check_mode:
             module.exit_json(changed=False, msg="check mode: nothing was sent, nothing was measured")
         result, warnings = measure(module.params, files, nonce)
-    except (ValueError, ClusterError, execute.Unusable) as error:
+    except (ValueError, ClusterError, Unusable) as error:
         module.fail_json(msg=str(error))
     for line in warnings:
         module.warn(line)

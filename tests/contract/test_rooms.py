@@ -34,7 +34,7 @@ STEPS = {
     "model_service": {f"{OURS}vllm_warmup"},
     "validation": {f"{OURS}vllm_warmup"},
     "benchmark": {f"{OURS}vllm_perf"},
-    "compare": {f"{OURS}workload_run"},
+    "compare": {f"{OURS}vllm_perf"},
 }
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 

@@ -13,7 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 with atheris.instrument_imports(include=["ansible_collections"]):
     from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text, sse
     from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import http11
-    from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import record as load_record
+    from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.answer_reader import AnswerReader
+    from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 SEEDS = {
@@ -79,7 +80,7 @@ def check_answer(data: bytes) -> None:
     """Any answer, however it is cut, ends in a failure or in stamps in their order, with the same tokens; so does an answer in one piece."""
     pieces, counts = cut(data), []
     for parts in (pieces, [b"".join(pieces)]):
-        reader = load_record.AnswerReader(load_record.Record(0, 0, 0.0, 0.0), 0, stream=data[:1] != b"\x01", keep_text=True)
+        reader = AnswerReader(Record(0, 0, 0.0, 0.0), 0, stream=data[:1] != b"\x01", keep_text=True)
         try:
             for now, piece in enumerate(parts, 1):
                 if not reader.done:

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of vllm_perf, for the module and for whatever else takes them."""
+"""The argument spec of `vllm_perf`, and the same for options that come from elsewhere, such as the user's file."""
 
 from __future__ import annotations
 
 import collections.abc as c
+import contextlib
 import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -103,19 +104,18 @@ REQUIRED_BY = {"baseline_max_ratio": ["baseline"], **tls.REQUIRED_BY}
 
 
 def complete(options: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The options with every default, as the module would have them. Raises ValueError with all problems."""
+    """The options with every default, as the module gets them. Raises ValueError with all problems."""
     found = ArgumentSpecValidator(SPEC, mutually_exclusive=EXCLUSIVE, required_one_of=ONE_OF, required_by=REQUIRED_BY).validate(dict(options))
     if found.error_messages:
         raise ValueError("; ".join(found.error_messages))
-    numbers(found.validated_parameters)
-    return found.validated_parameters
+    params: dict[str, t.Any] = found.validated_parameters
+    numbers(params)
+    return params
 
 
 def numbers(params: dict[str, t.Any]) -> None:
-    """Values of free dictionaries come as texts from templates: numbers are made of them where they are numbers."""
+    """Make numbers of the values of `slo` and `goodput` in place where they are texts, as values from templates are. Other texts stay."""
     for name in ("slo", "goodput"):
         for key, value in params[name].items():
-            try:
+            with contextlib.suppress(TypeError, ValueError):
                 params[name][key] = float(value)
-            except (TypeError, ValueError):
-                pass

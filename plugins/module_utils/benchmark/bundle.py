@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The load client as one file that any Python from 3.11 on can run: `python perf.pyz OPTIONS.json`. Needs nothing else, Ansible included."""
+"""Packs the load client into one file, which Python 3.11 or newer runs without Ansible: `python perf.pyz OPTIONS.json`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAIN = f"import sys\nfrom {f'{PACKAGE}/{FIRST}'.replace('/', '.')} import main\
 
 
 def names(folder: pathlib.Path) -> list[str]:
-    """The modules that the program needs, such as `benchmark/cli`, itself first, found by what each imports. `folder` holds the packages."""
+    """The modules of the program, such as `benchmark/cli`, the main module first, found by their relative imports. `folder` holds the packages."""
     found, waiting = [], [FIRST]
     while waiting:
         name = waiting.pop()
@@ -32,7 +32,7 @@ def names(folder: pathlib.Path) -> list[str]:
 
 
 def bundle(folder: pathlib.Path | None = None) -> bytes:
-    """The file. The same sources give the same bytes."""
+    """The content of the file. The same sources give the same bytes."""
     where = folder or pathlib.Path(__file__).parent.parent
     content = {f"{PACKAGE}/{name}.py": (where / f"{name}.py").read_text(encoding="utf-8") for name in sorted(names(where))}
     packages = {str(parent) for name in content for parent in pathlib.PurePosixPath(name).parents if parent.name}

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A measurement as a program of its own, for where Ansible is not: `python -m ...perf_main OPTIONS.json`, or the file that perf_bundle makes.
+"""A measurement as a program that needs no Ansible: `python perf.pyz OPTIONS.json [--rows]`, with the file that `bundle` makes.
 
-Reads the options of the module, complete, as JSON; tells its progress on standard error and the result, as JSON, on standard output. Exit status 0
-for a result whose verdict is passed or inconclusive, 1 for any other, 2 where nothing could be measured. SIGTERM and Ctrl-C end it at once.
-With `--rows` the lines of requests.csv come before the result, as perf_told reads them.
+OPTIONS.json holds the complete options of `vllm_perf`. Progress goes to standard error, the result as JSON to standard output. The exit status is 0
+when the verdict is passed or inconclusive, 1 when it is another, and 2 when nothing was measured. SIGTERM and Ctrl-C end it at once.
+With `--rows` the requests come before the result, as `output.read` reads them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import signal
 import sys
 import typing as t
 
-from ..http import tls
-from . import execute, options, output
+from . import execute, input_files, options, output
+from .runner import Unusable
 
 
 def _stop(*_args: t.Any) -> None:
@@ -32,11 +32,11 @@ def main(arguments: list[str]) -> int:
             params = json.load(file)
         params["progress_path"] = params.get("progress_path") or "-"
         nonce = params.get("nonce") or secrets.token_hex(4)
-        files = execute.read(params)
-        plan = options.plan(params, files.workload, tls.context(params), nonce)
-        rows = output.Rows() if "--rows" in arguments[1:] else None
-        result = execute.measure(plan, params, nonce, rows) if rows else execute.perform(plan, params, files, nonce)
-    except (ValueError, OSError, IndexError, execute.Unusable) as error:
+        files = input_files.read(params)
+        plan = options.plan(params, files.workload, nonce)
+        rows = output.OutputRows() if "--rows" in arguments[1:] else None
+        result = execute.measure(plan, params, nonce, t.cast(t.TextIO, rows)) if rows else execute.perform(plan, params, files, nonce)
+    except (ValueError, OSError, IndexError, Unusable) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except KeyboardInterrupt:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The same workload under several scheduling policies, side by side: results, table and headline. Pure.
 
-A run is {preset, stages, total} with stages as stats.stage_summary makes them. The first run is the baseline.
+A run is {preset, stages, total} as comparison_run.run makes it. The first run is the baseline.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LATENCY = "ttft_from_schedule_ms"
 
 
 def results(runs: c.Sequence[Facts], about: Facts) -> Facts:
-    """All that was measured: {about, baseline, runs: [{preset, stages, total, ttft_p90_ratio}], best, headline, valid}."""
+    """The comparison: {about, baseline, runs: [{preset, stages, total, ttft_p90_ratio}], best, headline, valid}."""
     baseline = runs[0]
     compared = [{**run, "ttft_p90_ratio": ratios(baseline, run)} for run in runs]
     found = {"about": about, "baseline": baseline["preset"], "runs": compared, "valid": all(stage["valid"] for run in runs for stage in run["stages"])}
@@ -31,7 +31,7 @@ def ratios(baseline: Facts, run: Facts) -> dict[str, float | None]:
 
 def p90(stage: Facts) -> float | None:
     """The 90th percentile of time to first token from the planned send, in milliseconds; None when a tenth or more of the requests failed,
-    for then it is not known what those would have waited."""
+    since nobody knows how long those would have waited."""
     return None if stage["failed"] * 10 >= stage["requests"] else stage[LATENCY]["p90"]
 
 
@@ -84,10 +84,8 @@ def lines(found: Facts) -> list[str]:
     """The table for a terminal."""
     body = rows(found)
     widths = [max(len(row[column]) for row in body) for column in range(len(body[0]))]
-    return ["  ".join(cell.ljust(width) if column == 1 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths))) for row in body] + [
-        "",
-        found["headline"],
-    ]
+    lines = [[cell.ljust(width) if column == 1 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths, strict=True))] for row in body]
+    return [*("  ".join(line) for line in lines), "", found["headline"]]
 
 
 def _row(rate: float, run: Facts) -> list[str]:
@@ -110,14 +108,14 @@ def _row(rate: float, run: Facts) -> list[str]:
 
 
 def milliseconds(value: float | None) -> str:
-    """A time for people."""
+    """A time in milliseconds as text."""
     if value is None:
         return "-"
     return f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
 
 
 def percent(value: float | None) -> str:
-    """A share for people."""
+    """A share from 0 to 1 as text in percent."""
     return "-" if value is None else f"{value * 100:.0f} %"
 
 

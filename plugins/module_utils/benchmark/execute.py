@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Performs a planned measurement: reads and writes the files around it."""
+"""Performs a plan and writes the files of its result."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ import sys
 import time
 import typing as t
 
+from ..http import tls
 from . import llmd_report, page, result, worker
-from .csv import Rows
-from .input_files import Files, read
-from .runner import Plan, Unusable
-from .worker_pool import Fleet
+from .input_files import Files
+from .output import CsvRows
+from .plan import Plan
+from .worker_pool import WorkerPool
 
 Facts = dict[str, t.Any]
 PROGRESS = 2.0  # seconds between two lines
 ROWS = "requests.csv"
 
-__all__ = ["Files", "Unusable", "read"]
-
 
 def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str) -> Facts:
-    """Send everything, write what is to be written, and return the whole result. Raises Unusable."""
+    """Send everything, write the files, and return the whole result. Raises Unusable."""
     with contextlib.ExitStack() as stack:
         rows = _rows(stack, params["artifacts"]) if params.get("artifacts") else None
         found = measure(plan, params, nonce, rows)
@@ -38,10 +37,10 @@ def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str)
 
 
 def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextIO | None = None) -> Facts:
-    """Send everything; the whole result, with what plots and reports need. `rows` gets a line of CSV for each request. Raises Unusable."""
-    started, begin, cpu = datetime.datetime.now(datetime.timezone.utc), time.monotonic(), time.process_time()
-    row, say = Rows(rows) if rows else None, teller(params.get("progress_path"))
-    runner = Fleet(plan, params, nonce, row, say, PROGRESS)
+    """Send everything and return the whole result. `rows` gets a line of CSV for each request. Raises Unusable, and ValueError for TLS files."""
+    started, begin, cpu = datetime.datetime.now(datetime.UTC), time.monotonic(), time.process_time()
+    row, say = CsvRows(rows) if rows else None, teller(params.get("progress_path"))
+    runner = WorkerPool(plan, params, nonce, tls.context(params), row, say, PROGRESS)
     asyncio.run(runner.run())
     seconds = time.monotonic() - begin
     stages = [result.stage(measured, plan) for measured in runner.measured]
@@ -51,7 +50,7 @@ def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextI
         "why": why,
         "best_rate": result.best(stages),
         "limited": runner.limited,
-        "url": plan.target.url,
+        "url": plan.destination.url,
         "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "seconds": round(seconds, 3),
         "nonce": nonce,
@@ -68,7 +67,7 @@ def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextI
 
 
 def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str | None = None) -> Facts:
-    """The whole result, compared with the baseline and written. `rows`: the CSV of requests, where it is not written yet."""
+    """Compare a whole result with the baseline, write the files, and return it. `rows`: the CSV of requests where it is not written yet."""
     found, stages = dict(whole), whole["stages"]
     if files.baseline is not None:
         found["comparison"] = result.compare(files.baseline["stages"], stages)
@@ -92,7 +91,7 @@ def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str 
 
 
 def brief(found: Facts) -> tuple[Facts, list[str]]:
-    """What the module returns of a whole result, and its warnings."""
+    """(result, warnings) of the module, from a whole result."""
     warnings = [f"{stage['label']}: {stage['why_invalid']}" for stage in found["stages"] if not stage["valid"]]
     warnings += [
         f"{stage['label']}: up to {stage['client_share']:.0%} of the time to first token may be this client's own doing"
@@ -104,14 +103,14 @@ def brief(found: Facts) -> tuple[Facts, list[str]]:
 
 
 def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:
-    """What was measured, for people, without any secret."""
+    """What was measured, without secrets."""
     kept = ("api", "stream", "ignore_eos", "arrivals", "seed", "request_timeout", "max_lag", "max_lag_share", "slo", "goodput")
     used = {name: value for name, value in params["workload"].items() if value is not None}
-    return {"url": plan.target.url, "models": list(plan.models), "workload": used, **{name: params[name] for name in kept}}
+    return {"url": plan.destination.url, "models": list(plan.models), "workload": used, **{name: params[name] for name in kept}}
 
 
 def contents(everything: Facts) -> dict[str, str]:
-    """The files of a whole result by name, but for the one of requests."""
+    """The files of a whole result by name, but for requests.csv."""
     reports = {f"benchmark_report_{index}.json": _json(llmd_report.report(everything, index)) for index in range(len(everything["stages"]))}
     return {"result.json": _json(everything), "report.html": page.page(everything), **reports}
 
@@ -132,7 +131,7 @@ def _json(value: t.Any) -> str:
 
 
 def teller(path: str | None) -> c.Callable[[str], None] | None:
-    """Appends lines to a file, or to standard error for `-`; None where there is none."""
+    """A function that appends lines to a file, or to standard error for `-`; None without a path."""
     if not path:
         return None
 

@@ -1,29 +1,27 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Distributions of measured values in a fixed amount of memory. Pure.
+"""Distributions of measured values in bounded memory. Pure.
 
-Buckets grow by a thousandth, so a percentile is within 0.05 % of the value at its rank; mean, smallest and largest are exact.
+Each bucket is 0.1 % wider than the one before it, so a percentile is within 0.05 % of the value at its rank. Mean, minimum and maximum are exact.
 """
 
 from __future__ import annotations
 
-import collections.abc as c
 import math
-import typing as t
 
-SMALLEST = 1e-3  # below it, all are one: a microsecond where values are milliseconds
+SMALLEST = 1e-3  # smaller values share one bucket: a microsecond where values are milliseconds
 PERCENTILES = (50, 90, 95, 99)
-Z95 = 1.959964  # of the normal distribution, for an interval of 95 %
+Z95 = 1.959964  # standard deviations of a normal distribution around an interval of 95 %
 
 _log = math.log
 
 
 class Hist:
-    """Values, counted. At most 30,000 buckets, of which only those that hold something take room."""
+    """Values by bucket. At most 30,000 buckets, of which only those with values take memory."""
 
     __slots__ = ("counts", "n", "total", "squares", "low", "high")
-    growth = 1.001  # a bucket's upper end by its lower one
+    growth = 1.001  # the upper end of a bucket divided by its lower end
     per_log = 1 / math.log(growth)
 
     def __init__(self) -> None:
@@ -33,7 +31,7 @@ class Hist:
         self.low, self.high = math.inf, -math.inf
 
     def add(self, value: float) -> None:
-        """One more value; below zero it is zero, since a difference of two stamps of one clock may round to less."""
+        """Add a value. A value below 0 counts as 0: a difference of two times of one clock may round to less."""
         index = int(_log(value / SMALLEST) * self.per_log) + 1 if value > SMALLEST else 0
         self.counts[index] = self.counts.get(index, 0) + 1
         self.n += 1
@@ -45,7 +43,7 @@ class Hist:
             self.high = value
 
     def merge(self, other: Hist) -> None:
-        """All values of another one too."""
+        """Add all values of another histogram."""
         for index, count in other.counts.items():
             self.counts[index] = self.counts.get(index, 0) + count
         self.n += other.n
@@ -74,7 +72,7 @@ class Hist:
         return min(max(value, self.low), self.high)
 
     def percentile(self, percent: float, lost: int = 0) -> float | None:
-        """The value below which `percent` of the values lie, where `lost` more are larger than any; infinite among those, None without any."""
+        """The value below which `percent` of the values lie. `lost` more values count as infinite. None without values."""
         count = self.n + lost
         if not count:
             return None
@@ -82,7 +80,7 @@ class Hist:
         return self.at_rank(max(0, rank)) if rank < self.n else math.inf
 
     def interval(self, percent: float) -> tuple[float, float] | None:
-        """Between which the percentile lies in 95 of 100 such samples, from the ranks of independent values."""
+        """The interval of 95 % confidence of a percentile, from the ranks of independent values; None with fewer than 2."""
         if self.n < 2:
             return None
         share = percent / 100
@@ -110,30 +108,9 @@ class Hist:
                 place += 1
         return found
 
-    def to_data(self) -> dict[str, t.Any]:
-        """As JSON can carry it."""
-        return {
-            "counts": sorted(self.counts.items()),
-            "total": self.total,
-            "squares": self.squares,
-            "low": self.low if self.n else None,
-            "high": self.high if self.n else None,
-        }
-
-    @classmethod
-    def from_data(cls, data: c.Mapping[str, t.Any]) -> Hist:
-        """What to_data made."""
-        made = cls()
-        made.counts = {int(index): int(count) for index, count in data["counts"]}
-        made.n = sum(made.counts.values())
-        made.total, made.squares = float(data["total"]), float(data["squares"])
-        if made.n:
-            made.low, made.high = float(data["low"]), float(data["high"])
-        return made
-
 
 class Coarse(Hist):
-    """Ten times fewer buckets, for where there are many of these and nobody looks closer than at a plot: percentiles are within 0.5 %."""
+    """A tenth of the buckets, for plots, which need many histograms: percentiles are within 0.5 %."""
 
     __slots__ = ()
     growth = 1.01

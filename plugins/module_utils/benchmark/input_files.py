@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files that options of a measurement name, read before anything is sent."""
+"""Reads the files that options of a measurement name, before anything is sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_FILE = 1 << 30
 
 
 class Files(t.NamedTuple):
-    """What is read before anything is sent."""
+    """The text of the workload's file and the baseline; None for those that are not given."""
 
     workload: str | None = None
     baseline: Facts | None = None
@@ -36,7 +36,7 @@ def read(params: c.Mapping[str, t.Any]) -> Files:
 
 
 def workload(params: c.Mapping[str, t.Any]) -> str | None:
-    """The text of the workload's file; None where there is none. Raises ValueError."""
+    """The text of the workload's file; None without one. Raises ValueError."""
     path = params["workload"].get("path")
     return text("workload.path", path) if path else None
 

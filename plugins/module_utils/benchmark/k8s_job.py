@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A measurement by a Job of the cluster: made, followed, read and taken away again, whatever happens."""
+"""A measurement by a Job of the cluster: creates the Job, follows it, reads its result and removes it in every case."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from .runner import Say, Unusable
 
 Facts = dict[str, t.Any]
 POLL = 1.0
-SILENCE = 60.0  # seconds for which the API server may be away
-GONE = 60.0  # seconds that the pod may take to go
+SILENCE = 60.0  # seconds for which the API server may be unreachable
+GONE = 60.0  # seconds that the pod may take to terminate
 SEEN_LINES, SEEN_BYTES = 5, 1 << 16
 
 
 class JobRun:
-    """One Job, with what it needs. `cluster`: cluster.Cluster. `start_timeout`: seconds until its pod must run. `say` hears of the progress."""
+    """One Job, with the objects that it needs. `cluster`: a k8s Cluster; `start_timeout`: seconds until its pod must run; `say` is called with lines of
+    progress."""
 
     def __init__(self, cluster: t.Any, job: Facts, others: list[Facts], start_timeout: float, say: Say | None = None) -> None:
         self._cluster, self._job, self._others, self._start_timeout, self._say = cluster, job, others, start_timeout, say
@@ -35,7 +36,7 @@ class JobRun:
         self._told: list[str] = []
 
     def run(self) -> output.Told:
-        """What it told. Nothing of it is left afterwards, also where SIGINT or SIGTERM comes. Raises Unusable and ClusterError."""
+        """The result and the requests. No object is left afterwards, also on SIGINT and SIGTERM. Raises Unusable and ClusterError."""
         with _signals() as guard:
             try:
                 self._make()
@@ -46,14 +47,14 @@ class JobRun:
                 self._remove()
 
     def _make(self) -> None:
-        # The Job is first and suspended, so that what it needs is its own from the start: where this process is killed, all of it goes with the Job.
+        # The Job comes first, suspended, and owns the others from the start: where this process is killed, they are deleted with the Job.
         made = self._cluster.request("POST", self._path("Job"), body=self._job)
         for each in self._others:
             self._cluster.request("POST", self._path(each["kind"]), body=owned(each, made))
         self._cluster.request("PATCH", self._path("Job", self._name), body={"spec": {"suspend": False}}, content_type="application/merge-patch+json")
 
     def _wait(self) -> Facts:
-        """Until its pod has ended; the pod."""
+        """Wait until the pod has ended; return it."""
         late, heard = time.monotonic() + self._start_timeout, time.monotonic()
         while True:
             try:
@@ -61,7 +62,7 @@ class JobRun:
                 phase = text(dig(pod, "status", "phase")) if pod else ""
                 if pod and phase in ("Succeeded", "Failed"):
                     return pod
-                self._look_at_job()
+                self._check_job()
                 if pod and phase == "Running":
                     self._follow(pod)
                     late = time.monotonic() + self._start_timeout
@@ -69,20 +70,21 @@ class JobRun:
                     self._complain(pod, phase, time.monotonic() > late)
                 heard = time.monotonic()
             except ClusterError:
-                # the measurement goes on without the API server, so that a short silence of it is no reason to throw it away
+                # the measurement goes on while the API server is unreachable
                 if time.monotonic() - heard > SILENCE:
                     raise
             time.sleep(POLL)
 
     def _complain(self, pod: Facts | None, phase: str, late: bool) -> None:
-        """Raise Unusable about a pod that is late, or will never run."""
+        """Raise Unusable where the pod is late or will never run."""
         trouble = pod_failure(pod) if pod else None
         if trouble and (trouble.terminal or late):
             raise Unusable(f"the Job's pod does not run: {trouble.what}; {trouble.remedy}")
         if late:
             raise Unusable(f"the Job's pod did not run within {self._start_timeout:g} s: {self._why_no_pod() if not pod else 'it is ' + phase}")
 
-    def _look_at_job(self) -> None:
+    def _check_job(self) -> None:
+        """Raise Unusable where the Job was deleted or has failed."""
         job = self._cluster.find(self._path("Job", self._name))
         if job is None:
             raise Unusable("the Job was deleted while it ran")
@@ -101,7 +103,7 @@ class JobRun:
             self._tell(self._log(pod, {"tailLines": SEEN_LINES, "limitBytes": SEEN_BYTES}))
 
     def _tell(self, log: str) -> None:
-        """Say the last lines for people, those that are new."""
+        """Pass on the new ones of the last lines that are not JSON."""
         lines = [line for line in log.splitlines() if line and not line.startswith("{")][-SEEN_LINES:]
         for line in lines:
             if self._say is not None and line not in self._told:
@@ -116,26 +118,27 @@ class JobRun:
         except ValueError as error:
             trouble = pod_failure(pod)
             ended = next((mapping(dig(entry, "state", "terminated")) for entry in dicts(dig(pod, "status", "containerStatuses"))), {})
-            if ended.get("exitCode") == 2:  # its own words
+            if ended.get("exitCode") == 2:  # the program says itself why it measured nothing
                 raise Unusable(str(error)) from None
             raise Unusable(f"the Job told no result ({trouble.what if trouble else text(ended.get('reason'))}); it said last: {error}") from None
 
     def _log(self, pod: Facts, query: Facts) -> str:
-        return self._cluster.read_text(f"{self._path('Pod', text(dig(pod, 'metadata', 'name')))}/log", query)
+        log: str = self._cluster.read_text(f"{self._path('Pod', text(dig(pod, 'metadata', 'name')))}/log", query)
+        return log
 
     def _pod(self) -> Facts | None:
         found = self._cluster.get(self._path("Pod"), {"labelSelector": f"{LABEL}={self._name}"})
         return next(iter(dicts(found.get("items"))), None)
 
     def _remove(self) -> None:
-        """The Job and its pod, and what it needed, until they are gone."""
+        """Delete the Job, its pod and the objects that it needed, and wait until the pod is gone."""
         for kind in ("Job", *(each["kind"] for each in self._others)):
             with contextlib.suppress(ClusterError):
                 self._cluster.request("DELETE", self._path(kind, self._name), {"propagationPolicy": "Background"})
         late = time.monotonic() + GONE
         while self._pod() is not None:
             if time.monotonic() > late:
-                raise ClusterError(f"the pod of Job {self._namespace}/{self._name} is still there {GONE:g} s after the Job was deleted: look at its node")
+                raise ClusterError(f"the pod of Job {self._namespace}/{self._name} is still there {GONE:g} s after the Job was deleted: check its node")
             time.sleep(POLL / 2)
 
     def _path(self, kind: str, name: str | None = None) -> str:
@@ -149,7 +152,7 @@ class Interrupted(BaseException):
 
 @contextlib.contextmanager
 def _signals() -> c.Iterator[dict[str, bool]]:
-    """SIGINT and SIGTERM become an exception, and have their usual effect afterwards. None is raised any more once `closing` is set."""
+    """Turn SIGINT and SIGTERM into an exception, and give them their usual effect afterwards. Once `closing` is set, none is raised."""
     guard, came = {"closing": False}, []
 
     def hear(number: int, _frame: t.Any) -> None:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A measurement as a Job in the cluster, for servers and gateways that only the cluster reaches. Pure."""
+"""The objects of a measurement inside the cluster: a Job, the ConfigMap with its program and the Secret with its options. Pure."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ import collections.abc as c
 import json
 import typing as t
 
-from ..http import tls
-
 Facts = dict[str, t.Any]
-MAX_DATA = 900_000  # bytes of a ConfigMap or Secret, with room for the rest
+MAX_DATA = 900_000  # bytes of a ConfigMap or Secret; Kubernetes allows 1 MiB with its metadata
 LABEL = "llm-d.ai/perf"
 PROGRAM, OPTIONS = "perf.pyz", "options.json"
 _FOLDER = "/perf"
+# Options that the program in the Job does not get.
 _HERE = ("url", "gateway", "service", "path", "kubeconfig", "context", "job", "baseline", "baseline_max_ratio", "artifacts", "progress_path")
 
 
 def definitions(params: c.Mapping[str, t.Any], url: str, name: str, program: bytes, texts: c.Mapping[str, str]) -> tuple[Facts, list[Facts]]:
-    """A Job that is suspended, and the ConfigMap and Secret that it needs and that shall go with it.
+    """(job, others): a suspended Job, and the ConfigMap and Secret that it needs.
 
-    `params`: the module's, complete; `url`: where to send; `texts`: those of the files that `workload` and
-    the options in tls_options.FILES name. Raises ValueError.
+    `params`: the complete options of the module; `url`: where to send; `program`: the file of `bundle`; `texts`: the content of the files that
+    `workload.path`, `ca_path`, `client_cert` and `client_key` name, the first as `workload`. Raises ValueError for files that are too large.
     """
     where = params["job"]
-    # without resources of its own the container asks for a core for each process, so that their number must be known here
+    # the requests of the container follow from the number of processes, which the program chooses only where the user gives resources
     processes = params["processes"] or (None if where["resources"] else 1)
     options = {**{key: value for key, value in params.items() if key not in _HERE}, "url": url, "processes": processes}
     if "workload" in texts:
         options["workload"] = {**options["workload"], "path": f"{_FOLDER}/workload"}
-    options |= {name: f"{_FOLDER}/{name}" for name in tls.FILES if name in texts}
+    options |= {name: f"{_FOLDER}/{name}" for name in texts if name != "workload"}
     files = {OPTIONS: json.dumps(options, sort_keys=True), **texts}
     if max(sum(len(text.encode()) for text in files.values()), len(program)) > MAX_DATA:
         raise ValueError(f"workload.path: more than {MAX_DATA} bytes do not fit into a Secret; cut the file, or measure without job")
@@ -52,14 +51,14 @@ def definitions(params: c.Mapping[str, t.Any], url: str, name: str, program: byt
 
 
 def owned(definition: Facts, job: c.Mapping[str, t.Any]) -> Facts:
-    """The definition as one that is deleted with a Job of the cluster."""
+    """The definition, owned by an existing Job: it is deleted with the Job."""
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
     return {**definition, "metadata": {**definition["metadata"], "ownerReferences": [owner]}}
 
 
 def _job(about: Facts, processes: int | None, where: c.Mapping[str, t.Any]) -> Facts:
     return {
-        # ttl: where its maker is killed and cannot remove it
+        # the TTL removes the Job where the process that made it was killed
         "suspend": True,
         "backoffLimit": 0,
         "completions": 1,
@@ -71,6 +70,7 @@ def _job(about: Facts, processes: int | None, where: c.Mapping[str, t.Any]) -> F
 
 
 def _pod(name: str, processes: int | None, where: c.Mapping[str, t.Any]) -> Facts:
+    count = processes or 1
     user = {"runAsUser": where["run_as_user"], "runAsGroup": where["run_as_user"]} if where["run_as_user"] else {}
     return {
         "restartPolicy": "Never",
@@ -84,7 +84,7 @@ def _pod(name: str, processes: int | None, where: c.Mapping[str, t.Any]) -> Fact
                 "name": "perf",
                 "image": where["image"],
                 "command": ["python3", "-I", f"{_FOLDER}/{PROGRAM}", f"{_FOLDER}/{OPTIONS}", "--rows"],
-                "resources": where["resources"] or {"requests": {"cpu": str(processes), "memory": "128Mi"}, "limits": {"memory": f"{512 * processes}Mi"}},
+                "resources": where["resources"] or {"requests": {"cpu": str(count), "memory": "128Mi"}, "limits": {"memory": f"{512 * count}Mi"}},
                 "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
                 "volumeMounts": [{"name": "perf", "mountPath": _FOLDER, "readOnly": True}],
             }

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A stage as a benchmark report of llm-d, schema 0.2.1. Pure.
 
-The schema has no place for objectives, goodput, send lag and a verdict: these stand under `results.observability.llm_d_inference`, where it
-allows keys of one's own. Its latencies are those from the actual send, as of the other tools that write it.
+The schema has no keys for objectives, goodput, send lag and a verdict: they are under `results.observability.llm_d_inference`, where it allows other
+keys. Latencies count from the actual send, as those of other tools that write the schema.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _load(about: Facts, stage: Facts, index: int) -> Facts:
 
 
 def _length(measured: Facts, wanted: int) -> Facts:
-    """The lengths that servers counted; those that were wanted where none did."""
+    """The lengths that servers counted; the configured length where none counted."""
     if not measured["n"]:
         return {"distribution": "other", "value": wanted}
     if measured["min"] == measured["max"]:

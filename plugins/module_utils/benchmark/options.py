@@ -1,28 +1,27 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of a measurement, checked and made into a plan. Pure; the texts of files are the caller's to read."""
+"""Checks the options of a measurement and makes a plan of them. Pure: the caller reads the files that options name."""
 
 from __future__ import annotations
 
 import collections.abc as c
 import json
-import ssl
 import typing as t
 
 from ..http.urls import base_url
 from ..loadgen import schedule, workloads
-from ..loadgen.client import Limits, Target
+from ..loadgen.destination import Destination, LoadLimits
 from ..loadgen.http11 import head
 from ..loadgen.request import Shape
 from ..loadgen.schedule import Step
 from . import slo
-from .runner import Ladder, Plan
+from .plan import Ladder, Plan
 from .totals import GOOD, TIMED, Allowed
 
 Options = c.Mapping[str, t.Any]
 WAYS = ("stages", "sweep", "search")
-# Of each kind of workload, the lengths and counts that must be 1 or more.
+# The lengths and counts of each kind of workload that must be 1 or more.
 COUNTS = {
     "random": ("input_len", "output_len"),
     "shared_prefix": ("groups", "prompts_per_group", "system_prompt_len", "question_len", "output_len"),
@@ -34,12 +33,12 @@ RANGES = ("input_len", "output_len", "turns")
 
 
 def models(params: Options) -> list[dict[str, t.Any]]:
-    """The models of the mix, one where one name was given."""
+    """The models among which requests are drawn, with their weights."""
     return [{"name": params["model"], "weight": 1.0}] if params["model"] else [dict(entry) for entry in params["models"] or ()]
 
 
-def plan(params: Options, text: str | None = None, tls: ssl.SSLContext | None = None, nonce: str = "") -> Plan:
-    """The plan of these options; `text` is that of the workload's file. Raises ValueError with all problems."""
+def plan(params: Options, text: str | None = None, nonce: str = "") -> Plan:
+    """The plan of these options. `text`: the content of the workload's file. Raises ValueError with all problems."""
     found = problems(params)
     try:
         steps = tuple(schedule.steps(params["stages"] or (), params["warmup"]))
@@ -62,12 +61,10 @@ def plan(params: Options, text: str | None = None, tls: ssl.SSLContext | None = 
     steps = steps or ()
     if params["workload"]["kind"] == "trace" and not params["sweep"] and not params["search"] and all(step.warmup for step in steps):
         steps += (Step(trace=True, requests=params["workload"].get("requests")),)
-    target = Target(
-        base_url(params["url"]), mix[0]["name"], params["api"], params["host_header"], params["api_key"], tls, tuple((params["headers"] or {}).items())
-    )
+    destination = Destination(base_url(params["url"]), params["host_header"], params["api_key"], tuple((params["headers"] or {}).items()))
     return Plan(
-        target,
-        Limits(params["request_timeout"], params["in_flight"]),
+        destination,
+        LoadLimits(params["request_timeout"], params["in_flight"]),
         shape,
         tuple(dict.fromkeys(entry["name"] for entry in mix)),
         source,
@@ -84,14 +81,14 @@ def plan(params: Options, text: str | None = None, tls: ssl.SSLContext | None = 
 
 
 def allowed(params: Options, rules: c.Iterable[slo.Rule]) -> Allowed:
-    """How late this client may be for what is asked: times that objectives name, and without any objective the time to first token."""
+    """How late this client may be: for the times that objectives name, and without objectives or with a baseline for the time to first token."""
     named = {rule.metric for rule in rules} | {GOOD[name] for name in params["goodput"]}
     alone = not named or params.get("baseline")
     return Allowed(params["max_lag"], params["max_lag_share"], tuple(name for name in TIMED if name in named or (alone and name == "ttft_from_schedule")))
 
 
 def ladder(params: Options) -> Ladder | None:
-    """The sweep or the search, where there is one."""
+    """The sweep or the search; None without either."""
     kind = next((name for name in ("sweep", "search") if params[name]), None)
     if kind is None:
         return None
@@ -100,7 +97,7 @@ def ladder(params: Options) -> Ladder | None:
 
 
 def problems(params: Options) -> list[str]:
-    """What is wrong with the options, all at once, but for the stages and the objectives."""
+    """All mistakes in the options, but for those in stages and objectives."""
     found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "in_flight", "max_lag") if params[name] <= 0]
     found += [f"processes: {params['processes']} must be more than 0"] if params["processes"] is not None and params["processes"] <= 0 else []
     found += [f"{name}: {params[name]} must not be negative" for name in ("pause", "max_lag_share") if params[name] < 0]

@@ -1,25 +1,69 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a measurement that runs elsewhere tells what it found: in its log, the requests first, the result last. Pure."""
+"""The requests of a measurement as CSV, and the log of a measurement that runs elsewhere: the requests first, the result last. Pure."""
 
 from __future__ import annotations
 
 import base64
 import collections.abc as c
+import csv
 import gzip
 import io
 import json
 import typing as t
 
+from ..loadgen.record import Record
+from ..loadgen.schedule import Step
+
 Facts = dict[str, t.Any]
-# A node keeps 10 MiB of a log by default: so many bytes of compressed requests (a hundred thousand or more) leave room for the rest.
+# A node keeps 10 MiB of a log by default: this many bytes of compressed requests, a hundred thousand or more, leave room for the rest.
 MOST = 4 << 20
 _LINE = 48 << 10
+COLUMNS = (
+    "stage", "number", "turn", "group", "model", "server",
+    "planned_s", "sent_s", "first_s", "last_s", "end_s", "status", "error",
+    "prompt_tokens", "output_tokens", "cached_tokens", "token_source", "chunks",
+    "ttft_ms", "ttft_from_schedule_ms", "tpot_ms", "ntpot_ms", "e2e_ms", "e2e_from_schedule_ms", "itl_max_ms", "queue_ms", "send_lag_ms", "detail",
+)  # fmt: skip
 
 
-class Rows:
-    """A text file in memory, compressed, up to MOST bytes; lines that come later are counted and left out."""
+class CsvRows:
+    """A CSV file of requests. Each is written as it ends, so that memory does not grow with their number."""
+
+    def __init__(self, file: t.TextIO) -> None:
+        self._writer = csv.writer(file, lineterminator="\n")
+        self._writer.writerow(COLUMNS)
+
+    def __call__(self, record: Record, step: Step) -> None:
+        self._writer.writerow(row(record, step))
+
+
+def row(record: Record, step: Step) -> list[t.Any]:
+    """The cells of one request, None where there is no value. Times are seconds from the start of its stage, latencies milliseconds."""
+    stamps = [None if stamp is None else round(stamp, 6) for stamp in (record.planned, record.sent, record.first, record.last, record.end)]
+    latencies = [record.ttft, record.ttft_from_schedule, record.tpot, record.ntpot, record.e2e, record.e2e_from_schedule]
+    return [
+        *(step.label, record.number, record.turn, record.group, record.model, _text(record.server)),
+        *stamps,
+        *(record.status, record.error),
+        *(record.prompt_tokens, record.output_tokens, record.cached_tokens, record.token_source, record.chunks),
+        *map(_ms, latencies),
+        *(_ms(max(record.gaps, default=None)), record.queue_ms, _ms(record.lag), _text(record.detail)),
+    ]
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1000, 3)
+
+
+def _text(said: str | None) -> str | None:
+    """A text of a server, which must not become a formula where the file is opened."""
+    return "'" + said if said and said[0] in "=+-@\t\r" else said
+
+
+class OutputRows:
+    """A text file in memory, compressed, up to MOST bytes; later lines are counted and left out."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most, self._left_out = most, 0
@@ -27,7 +71,7 @@ class Rows:
         self._file = gzip.GzipFile(fileobj=self._buffer, mode="wb", mtime=0)
 
     def write(self, text: str) -> int:
-        """As a text file's."""
+        """As the `write` of a text file."""
         if self._buffer.tell() >= self._most:
             self._left_out += 1
         else:
@@ -35,7 +79,7 @@ class Rows:
         return len(text)
 
     def lines(self) -> c.Iterator[str]:
-        """What to tell, once all is written."""
+        """The lines of the log, once everything is written."""
         self._file.close()
         data = self._buffer.getvalue()
         for start in range(0, len(data), _LINE):
@@ -45,7 +89,7 @@ class Rows:
 
 
 class Told(t.NamedTuple):
-    """The result, the text of requests.csv, and how many of its lines are left out."""
+    """The result, the text of requests.csv, and the number of its lines that are left out."""
 
     whole: Facts
     rows: str
@@ -53,19 +97,19 @@ class Told(t.NamedTuple):
 
 
 def read(log: str) -> Told:
-    """What a whole log tells. Raises ValueError with the last words of one that tells no result."""
+    """The result and the requests in a whole log. Raises ValueError with the log's last words where it ends without a result."""
     lines = [line for line in log.splitlines() if line.strip()]
     try:
         whole = json.loads(lines[-1])
         if not isinstance(whole, dict) or not {"about", "stages", "verdict"} <= set(whole):
             raise ValueError
     except (IndexError, ValueError):
-        raise ValueError(words(lines)) from None
+        raise ValueError(last_words(lines)) from None
     parts = [json.loads(line) for line in lines if line.startswith('{"rows":')]
     data = b"".join(base64.b64decode(part["rows"]) for part in parts)
     return Told(whole, gzip.decompress(data).decode(), sum(part.get("left_out", 0) for part in parts))
 
 
-def words(lines: c.Iterable[str]) -> str:
-    """The last line that is meant for people."""
+def last_words(lines: c.Iterable[str]) -> str:
+    """The last line that is not JSON."""
     return next((line for line in reversed(list(lines)) if not line.startswith("{")), "its log is empty")

@@ -1,21 +1,19 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A measurement as one HTML page that needs no network and no script. Pure."""
+"""The HTML page of a measurement. Pure."""
 
 from __future__ import annotations
 
 import collections.abc as c
-import html
 import typing as t
 
-from ..report import svg
+from ..report import html, svg
 from . import slo
 from .comparison import milliseconds, percent
-from .comparison_page import STYLE, definitions, figure, legend, series_style
 
 Facts = dict[str, t.Any]
-SHOWN = 7  # stages that one chart shows: as many as there are colours
+SHOWN = 7  # stages in one chart, as many as there are colors
 BARS = 16  # servers
 CDFS = (
     ("ttft_from_schedule", "Time to first token", "from when the request was due"),
@@ -23,32 +21,20 @@ CDFS = (
     ("itl", "Time between tokens", "between pieces of an answer, over all requests"),
     ("e2e_from_schedule", "Time to last token", "from when the request was due"),
 )
-MORE = """
-.verdict{display:inline-block;border-radius:6px;padding:2px 12px;font-weight:600;color:#fff;background:#59636e}
-.verdict.passed{background:#1a7f37}.verdict.failed{background:#b3261e}.verdict.invalid,.verdict.inconclusive{background:#9a6700}
+STYLE = """
 h2.part{font-size:1.3rem;margin:1.6em 0 .3em;padding-top:.6em;border-top:2px solid var(--rule)}
-ul.why{margin:.4em 0 1em;padding-left:1.2em}td:first-child,th:first-child{text-align:left}.left td:nth-child(2),.left th:nth-child(2){text-align:left}
+ul.why{margin:.4em 0 1em;padding-left:1.2em}td:first-child,th:first-child{text-align:left}
 """
 
 
 def page(found: c.Mapping[str, t.Any]) -> str:
-    """The whole page of a result, as it stands in result.json."""
-    return _document(f"Performance of {', '.join(found['about']['models'])}", _body(found))
+    """The page of a result, as result.json holds it."""
+    return html.document(f"Performance of {', '.join(found['about']['models'])}", _body(found), style=STYLE)
 
 
 def together(title: str, each: c.Sequence[tuple[str, c.Mapping[str, t.Any]]]) -> str:
     """One page of several results, each with its name."""
-    return _document(title, "".join(f'<h2 class="part">{html.escape(name)}</h2>{_body(found)}' for name, found in each))
-
-
-def _document(title: str, body: str) -> str:
-    return "".join(
-        [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">',
-            f"<title>{html.escape(title)}</title><style>{STYLE}{series_style()}{MORE}</style></head><body>",
-            f"<h1>{html.escape(title)}</h1>{body}</body></html>\n",
-        ]
-    )
+    return html.document(title, "".join(f'<h2 class="part">{html.escape(name)}</h2>{_body(found)}' for name, found in each), style=STYLE)
 
 
 def _body(found: c.Mapping[str, t.Any]) -> str:
@@ -59,23 +45,23 @@ def _body(found: c.Mapping[str, t.Any]) -> str:
     return "".join(
         [
             _head(found),
-            legend(labels),
+            html.legend(labels),
             f'<div class="charts">{"".join(charts)}</div>',
             _left_out(stages, shown),
             "<h2>All numbers</h2>",
-            _table(_rows(stages)),
+            _numbers(stages),
             _objectives(stages),
             _comparison(found.get("comparison")),
             '<p class="soft">Latencies are those of requests that succeeded. TTFT and end to end count from when a request was due, so that waiting for a slow '
             "server is seen. Percentiles are within 0.05 %. Objectives count a failed request as one that takes for ever.</p>",
             "<h2>What was measured</h2>",
-            definitions({"started": found["started"], "seconds": found["seconds"], "client": found["client"], **found["about"]}),
+            html.definitions({"started": found["started"], "seconds": found["seconds"], "client": found["client"], **found["about"]}),
         ]
     )
 
 
 def spread(stages: c.Sequence[Facts]) -> list[Facts]:
-    """As many stages as a chart can show, the first and the last among them."""
+    """The stages that a chart shows, the first and the last among them."""
     if len(stages) <= SHOWN:
         return list(stages)
     return [stages[round(index * (len(stages) - 1) / (SHOWN - 1))] for index in range(SHOWN)]
@@ -98,7 +84,7 @@ def _left_out(stages: c.Sequence[Facts], shown: c.Sequence[Facts]) -> str:
 
 
 def _ladder(stages: c.Sequence[Facts]) -> list[str]:
-    """Throughput and latency against the load, where there are several loads of one kind."""
+    """Throughput and latency by load, where several stages have the same kind of load."""
     for name, label in (("rate", "requests per second, sent"), ("concurrency", "requests in flight")):
         loads = sorted((stage for stage in stages if stage[name] is not None and stage["to_rate"] is None), key=lambda stage: stage[name])
         if len({stage[name] for stage in loads}) > 1:
@@ -130,7 +116,7 @@ def _ladder(stages: c.Sequence[Facts]) -> list[str]:
 def _against(loads: c.Sequence[Facts], name: str, across: str, title: str, note: str, up: str, of: c.Callable[[Facts], float | None], log: bool = False) -> str:
     series = [(title, [(stage[name], of(stage)) for stage in loads])]
     axis = svg.Axis(up, log=True) if log else svg.Axis(up, low=0.0)
-    return figure(title, note, svg.line_chart(title, t.cast(t.Any, series), svg.Axis(across, low=0.0), axis))
+    return html.figure(title, note, svg.line_chart(title, t.cast(t.Any, series), svg.Axis(across, low=0.0), axis))
 
 
 def _cdf(stages: c.Sequence[Facts], name: str, title: str, note: str) -> str:
@@ -138,7 +124,7 @@ def _cdf(stages: c.Sequence[Facts], name: str, title: str, note: str) -> str:
     if not any(value > 0 for _label, points in series for value, _share in points):
         return ""
     chart = svg.line_chart(title, t.cast(t.Any, series), svg.Axis("milliseconds (log)", log=True), svg.Axis("share", low=0.0, high=1.0), dots=False, steps=True)
-    return figure(title, f"Share that took no longer, {note}.", chart)
+    return html.figure(title, f"Share that took no longer, {note}.", chart)
 
 
 def _over_time(stages: c.Sequence[Facts]) -> list[str]:
@@ -147,7 +133,7 @@ def _over_time(stages: c.Sequence[Facts]) -> list[str]:
 
     def chart(title: str, note: str, up: svg.Axis, name: str) -> str:
         series = [(stage["label"], [(row["second"], row[name]) for row in _whole(stage["series"])]) for stage in stages]
-        return figure(title, note, svg.line_chart(title, t.cast(t.Any, series), svg.Axis("seconds since the start of the stage", low=0.0), up, dots=False))
+        return html.figure(title, note, svg.line_chart(title, t.cast(t.Any, series), svg.Axis("seconds since the start of the stage", low=0.0), up, dots=False))
 
     return [
         chart("Time to first token over time", "90th percentile of the requests that were due then.", svg.Axis("milliseconds (log)", log=True), "ttft_p90_ms"),
@@ -156,7 +142,7 @@ def _over_time(stages: c.Sequence[Facts]) -> list[str]:
 
 
 def _whole(rows: c.Sequence[Facts]) -> c.Sequence[Facts]:
-    """Without the last slice of time, which is not whole."""
+    """The rows without the last slice of time, which is not whole."""
     return rows[:-1] if len(rows) > 3 else rows
 
 
@@ -166,10 +152,10 @@ def _servers(stages: c.Sequence[Facts]) -> list[str]:
     title = "Requests per server"
     if len(stages) > 1:
         bars = [(stage["label"], sorted(stage["servers"].values(), reverse=True)[:BARS]) for stage in stages]
-        return [figure(title, "Each bar is a server, the busiest first.", svg.bar_chart(title, bars, svg.Axis("requests"), "", "group"))]
+        return [html.figure(title, "Each bar is a server, the busiest first.", svg.bar_chart(title, bars, svg.Axis("requests"), "", "group"))]
     counts = sorted(stages[0]["servers"].items(), key=lambda each: -each[1])[:BARS]
     bars = [(name, [float(count)]) for name, count in counts]
-    return [figure(title, "By the name that servers give in their answers.", svg.bar_chart(title, bars, svg.Axis("requests")))]
+    return [html.figure(title, "By the name that servers give in their answers.", svg.bar_chart(title, bars, svg.Axis("requests")))]
 
 
 def _rows(stages: c.Sequence[Facts]) -> list[list[str]]:
@@ -206,13 +192,13 @@ def _rows(stages: c.Sequence[Facts]) -> list[list[str]]:
 
 
 def shown_time(value: float | None) -> str:
-    """A latency in milliseconds for people."""
+    """A latency in milliseconds as text."""
     return f"{value:.1f} ms" if value is not None and value < 100 else milliseconds(value)
 
 
 def _objectives(stages: c.Sequence[Facts]) -> str:
     rows = [[stage["label"], slo.said(judged)] for stage in stages for judged in stage["slo"]]
-    return "" if not rows else "<h2>Objectives</h2>" + _table([["load", "objective"], *rows], "left")
+    return "" if not rows else "<h2>Objectives</h2>" + html.table([["load", "objective"], *rows])
 
 
 def _comparison(rows: c.Sequence[Facts] | None) -> str:
@@ -231,11 +217,11 @@ def _comparison(rows: c.Sequence[Facts] | None) -> str:
         ]
         for row in rows
     ]
-    return "<h2>Compared with the baseline</h2>" + _table([head, *body], "left")
+    return "<h2>Compared with the baseline</h2>" + html.table([head, *body])
 
 
-def _table(rows: c.Sequence[c.Sequence[str]], kind: str = "") -> str:
-    names = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
-    note = "" if not any("†" in row[0] for row in rows) else '<p class="soft">† The client itself was late: these numbers say nothing about the server.</p>'
-    return f'<div class="scroll"><table class="{kind}"><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>{note}'
+def _numbers(stages: c.Sequence[Facts]) -> str:
+    """The table of stages, with a note where the client was late in one."""
+    late = any(not stage["valid"] for stage in stages)
+    note = '<p class="soft">† The client itself was late: these numbers say nothing about the server.</p>' if late else ""
+    return html.table(_rows(stages)) + note

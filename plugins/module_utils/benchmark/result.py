@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a measurement has found: its stages, its verdict, and how it compares with an earlier one. Pure."""
+"""The result of a measurement: its stages, its verdict, and how it compares with an earlier one. Pure."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ import typing as t
 
 from . import slo
 from .histogram import Z95
-from .runner import Measured, Plan
+from .plan import Measured, Plan
 from .totals import Totals
 
 Facts = dict[str, t.Any]
 COMPARED = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
 DISTRIBUTIONS = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
-HIGHER = ("requests_per_s", "output_tokens_per_s")  # of these, more is better
+HIGHER = ("requests_per_s", "output_tokens_per_s")  # figures of which more is better
 REPORTED = (0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
 LARGE = ("deviations", "percentiles", "intervals", "series", "cdf", "input_len", "output_len")
-VERDICTS = ("passed", "failed", "invalid", "inconclusive")
 
 
 def stage(measured: Measured, plan: Plan) -> Facts:
-    """One stage with all that reports are made of."""
+    """One stage with everything that reports show."""
     step, totals = measured
     return {
         "label": step.label,
@@ -44,12 +43,12 @@ def stage(measured: Measured, plan: Plan) -> Facts:
 
 
 def brief(found: c.Mapping[str, t.Any]) -> Facts:
-    """A stage without what only plots and reports need."""
+    """A stage without the data that only plots and reports need."""
     return {name: value for name, value in found.items() if name not in LARGE}
 
 
 def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, list[str]]:
-    """passed, failed, invalid or inconclusive, and why. Of a sweep or search it is enough that one rate met the objectives."""
+    """(verdict, reasons): passed, failed, invalid or inconclusive. A sweep or search (`ladder`) passes when one rate meets the objectives."""
     if not any(found["ok"] for found in stages):
         example = next((found["error_example"] for found in stages if found["error_example"]), "nothing was sent")
         return "failed", [f"none of {sum(found['requests'] for found in stages)} requests succeeded: {example}"]
@@ -68,7 +67,7 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
 
 
 def _missed(stages: c.Iterable[Facts], clear: bool = False) -> list[str]:
-    """The objectives that were missed; where they have to be `clear`, by more than the client was late."""
+    """The objectives that were missed; with `clear` only those that were missed by more than the client was late."""
     return [f"{found['label']}: {slo.said(judged)}" for found in stages for judged in found["slo"] if not judged["met"] and (judged["clear"] or not clear)]
 
 
@@ -79,7 +78,7 @@ def best(stages: c.Sequence[Facts]) -> float | None:
 
 
 def intervals(totals: Totals) -> Facts:
-    """{name: [value, low, high]}: what was found and where it lies in 95 of 100 such runs, if requests are independent."""
+    """{name: [value, low, high]}: a figure and its interval of 95 % confidence, for independent requests."""
     found: Facts = {}
     for name in COMPARED:
         hist = totals.hist[name]
@@ -100,8 +99,8 @@ def intervals(totals: Totals) -> Facts:
 
 
 def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Facts]) -> list[Facts]:
-    """The same stages of two runs: [{label, name, baseline, found, ratio, low, high, verdict}] with the interval of the ratio in which it lies in 95
-    of 100 such comparisons. verdict: better, worse, or same where the interval holds 1."""
+    """[{label, name, baseline, found, ratio, low, high, verdict}] for the stages that both runs have. `low` to `high`: the interval of 95 %
+    confidence of the ratio; verdict: better, worse, or same where the interval holds 1."""
     before = {entry["label"]: entry for entry in baseline}
     rows = []
     for found in stages:
@@ -113,7 +112,7 @@ def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Fact
 
 
 def worse_than(rows: c.Iterable[Facts], allowed: float) -> list[str]:
-    """What has clearly become worse by more than the allowed ratio: the whole interval lies beyond it."""
+    """The figures that are worse by more than the allowed ratio, as lines of text: the whole interval lies beyond it."""
     found = []
     for row in rows:
         beyond = row["high"] < 1 / allowed if row["name"] in HIGHER else row["low"] > allowed
@@ -126,7 +125,7 @@ def worse_than(rows: c.Iterable[Facts], allowed: float) -> list[str]:
 
 
 def _ratio(name: str, theirs: c.Sequence[float], mine: c.Sequence[float]) -> Facts:
-    """The interval of a ratio from those of its parts, on the scale of logarithms (MOVER)."""
+    """A ratio and its interval, from the intervals of its parts on the scale of logarithms (MOVER)."""
     (base, base_low, base_high), (value, low, high) = ([math.log(each) for each in part] for part in (theirs, mine))
     middle = value - base
     least = math.exp(middle - math.hypot(value - low, base_high - base))

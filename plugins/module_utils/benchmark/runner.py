@@ -1,107 +1,72 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a measurement: a first look, the warm-up, then stage after stage, a sweep or a search. Everything comes as a specification of plain data."""
+"""Performs a plan: one request to each model beforehand, the warm-up, then stage after stage, a sweep or a search."""
 
 from __future__ import annotations
 
 import asyncio
 import collections.abc as c
 import contextlib
-import dataclasses
 import gc
 import itertools
+import ssl
 import time
 import typing as t
 
 from ..loadgen import schedule
-from ..loadgen.client import Client, Limits, Target
-from ..loadgen.dispatcher import Pulse, Source, Stage
+from ..loadgen.client import LoadClient
+from ..loadgen.dispatcher import LoopLagMonitor, Stage
 from ..loadgen.record import Record
-from ..loadgen.request import Call, Shape
+from ..loadgen.request import Call
 from ..loadgen.schedule import Step
-from ..loadgen.token_counter import Counter
+from ..loadgen.token_counter import TokenCounter
+from ..loadgen.workloads import RequestSource
 from . import slo
-from .slo import Rule
-from .totals import Allowed, Totals
+from .plan import Ladder, Measured, Plan
+from .totals import Totals
 
-# A first answer like this will not become better by asking for more.
+# Failures of the first request that a second one would meet too.
 HOPELESS = ("refused", "dns", "tls", "network", "not_http", "not_streamed", "not_json", "http_400", "http_401", "http_403", "http_404", "http_405", "http_422")
-SATURATED = 0.85  # of the requests that were due, so many have ended in the time of a stage that is not saturated
-LOST = 0.05  # share of failed requests from which on a stage is saturated
+SATURATED = 0.85  # a stage is saturated when a smaller share of its requests succeeded within its time
+LOST = 0.05  # a stage is saturated when a larger share of its requests failed
+
+Row = c.Callable[[Record, Step], None]
+Say = c.Callable[[str], None]
 
 
 class Unusable(Exception):
     """Nothing can be measured there; the text says why."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Ladder:
-    """Rates that are not known beforehand. A sweep multiplies the rate until the server is saturated; a search looks for the highest that meets the SLO."""
-
-    kind: str
-    start: float
-    factor: float = 2.0
-    highest: float = float("inf")
-    seconds: float = 30.0
-    most: int = 12
-    tolerance: float = 0.05
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """All of one measurement."""
-
-    target: Target
-    limits: Limits
-    shape: Shape
-    models: tuple[str, ...]
-    source: Source
-    steps: tuple[Step, ...] = ()
-    ladder: Ladder | None = None
-    rules: tuple[Rule, ...] = ()
-    good: tuple[tuple[str, float], ...] = ()
-    seed: int = 42
-    arrivals: str = "poisson"
-    allowed: Allowed = Allowed()
-    pause: float = 1.0
-    warmup: Step | None = None
-
-
-class Measured(t.NamedTuple):
-    """One stage and what it gave."""
-
-    step: Step
-    totals: Totals
-
-
-Row = c.Callable[[Record, Step], None]
-Say = c.Callable[[str], None]
-
-
 class Runner:
-    """One measurement under way. `row` hears of each measured request, `say` of the progress."""
+    """One measurement. `row` is called with each measured request, `say` with lines about the progress, `every` seconds apart."""
 
-    def __init__(self, plan: Plan, row: Row | None = None, say: Say | None = None, every: float = 2.0) -> None:
-        self._plan, self._row, self._say, self._every = plan, row, say, every
-        self._stage: Stage | None = None
-        self._next = 0
-        self._keep_text = False
+    _counter: TokenCounter
+    _totals: Totals
+    _step: Step
+    _stage: Stage
+
+    def __init__(self, plan: Plan, tls: ssl.SSLContext | None = None, row: Row | None = None, say: Say | None = None, every: float = 2.0) -> None:
+        self._plan, self._tls, self._row, self._say, self._every = plan, tls, row, say, every
         self._source = plan.source
+        self._next = 0  # the number of the next request
+        self._keep_text = False  # whether answers are kept until their tokens are counted
+        self._begun = False
+        self._first: asyncio.Future[Record] | None = None  # the answer to a request beforehand
         self.measured: list[Measured] = []
         self.memory = self.elsewhere = 0.0  # MiB and processor seconds of other processes
         self.processes = 1  # that sent at once, at most
-        self._begun = False
-        self.limited: str | None = None  # why a search or sweep ended before it was done
+        self.limited: str | None = None  # why a sweep or search ended early
 
     async def run(self) -> list[Measured]:
-        """Everything in turn. Raises Unusable."""
+        """The measured stages, in order. Raises Unusable."""
         plan = self._plan
         gc.collect()
-        gc.freeze()  # what is there stays there: not to be looked through while requests wait
+        gc.freeze()  # a collection does not go through what exists now while requests wait
         try:
-            with contextlib.closing(Client(plan.target, plan.limits, self._seen)) as client:
-                await self._first_look(client)
+            with contextlib.closing(LoadClient(plan.destination, plan.limits, self._seen, self._tls)) as client:
+                await self._try_each_model(client)
                 self._begin_counting()
                 try:
                     if plan.warmup:
@@ -117,71 +82,65 @@ class Runner:
         return self.measured
 
     def _begin_counting(self) -> None:
-        self._counter = Counter(self._plan.target, self._counted)
+        self._counter = TokenCounter(self._plan.destination, self._counted, self._tls)
 
-    async def _first_look(self, client: Client) -> None:
-        """One short request for each model, not measured: a wrong address or model is found out at once, and whether the server counts tokens."""
+    async def _try_each_model(self, client: LoadClient) -> None:
+        """Send one short request to each model, which is not measured: it finds a wrong address or model, and whether the server counts tokens."""
         for model in self._plan.models:
-            found = asyncio.get_running_loop().create_future()
+            self._first = found = asyncio.get_running_loop().create_future()
             body = self._plan.shape.body(model, "Hello", 2)
-            self._look = found
             client.begin()
             client.send(Call(-1, 0, model, self._plan.shape.path, body, stream=self._plan.shape.stream), 0.0)
             record = await found
-            self._look = None
+            self._first = None
             if record.error in HOPELESS:
                 raise Unusable(f"{model}: {record.detail}")
             if not record.error and record.output_tokens is None:
                 self._keep_text = True
 
-    _look: asyncio.Future[Record] | None = None
-    _counter: Counter
-
     def _seen(self, record: Record, call: Call) -> None:
-        if self._look is not None:
-            self._look.set_result(record)
+        """A request has ended."""
+        if self._first is not None:
+            self._first.set_result(record)
         elif not record.error and record.output_tokens is None:
             self._counter.put(record, call)
-            t.cast(Stage, self._stage).seen(record, call)
-            return
+            self._stage.seen(record, call)
         else:
-            t.cast(Stage, self._stage).seen(record, call)
+            self._stage.seen(record, call)
             self._counted(record, call)
 
     def _counted(self, record: Record, call: Call) -> None:
+        """The tokens of a request are known."""
         self._totals.add(record)
         if self._row is not None and not self._step.warmup:
             self._row(record, self._step)
 
-    _totals: Totals
-    _step: Step
-
-    async def _measure(self, client: Client, step: Step) -> Measured:
+    async def _measure(self, client: LoadClient, step: Step) -> Measured:
         """One stage, to the end of its last request."""
         await self._pause()
         self._totals, self._step = Totals(dict(self._plan.good)), step
-        source = _Kept(self._source) if self._keep_text else self._source
-        pulse = Pulse(lambda late: self._totals.pulse.add(late * 1000))
+        source = _KeepText(self._source) if self._keep_text else self._source
+        monitor = LoopLagMonitor(lambda late: self._totals.client_lag.add(late * 1000))
         client.begin()
         self._stage = stage = Stage(client, source, self._next, lambda record: None)
         before = time.process_time()
-        pulse.start()
-        teller = asyncio.get_running_loop().create_task(self._tell(client))
+        monitor.start()
+        progress = asyncio.get_running_loop().create_task(self._report_regularly(client))
         try:
             if step.concurrency is not None:
                 await stage.closed(step.concurrency, step.requests, step.seconds)
             else:
                 await stage.at(self._times(step))
         finally:
-            teller.cancel()
-            pulse.stop()
+            progress.cancel()
+            monitor.stop()
         self._totals.cpu = time.process_time() - before
         await self._counter.drain()
         self._next = stage.next
         measured = Measured(step, self._totals)
         if not step.warmup:
             self.measured.append(measured)
-        self._tell_once(client)
+        self._report_progress(client)
         return measured
 
     async def _pause(self) -> None:
@@ -192,15 +151,15 @@ class Runner:
     def _times(self, step: Step) -> c.Iterable[float]:
         if not step.trace:
             return schedule.times(step, self._plan.seed, self._plan.arrivals)
-        due = t.cast(t.Any, self._plan.source).times(step.requests)
-        return due if step.seconds is None else itertools.takewhile(lambda moment: moment < step.seconds, due)
+        due: list[float] = t.cast(t.Any, self._plan.source).times(step.requests)
+        return due if step.seconds is None else itertools.takewhile(lambda moment: moment < t.cast(float, step.seconds), due)
 
-    async def _tell(self, client: Client) -> None:
+    async def _report_regularly(self, client: LoadClient) -> None:
         while True:
             await asyncio.sleep(self._every)
-            self._tell_once(client)
+            self._report_progress(client)
 
-    def _tell_once(self, client: Client) -> None:
+    def _report_progress(self, client: LoadClient) -> None:
         if self._say is None:
             return
         totals, now = self._totals, max(client.now(), 1e-9)
@@ -210,10 +169,10 @@ class Runner:
             f"{client.running} in flight, {totals.failed} failed" + ("" if p90 is None else f", 90 % of first tokens within {p90:.0f} ms")
         )
 
-    async def _sweep(self, client: Client, ladder: Ladder) -> None:
-        """Rate after rate until the server does not keep up."""
+    async def _sweep(self, client: LoadClient, ladder: Ladder) -> None:
+        """Rate after rate until the server is saturated."""
         rate = ladder.start
-        for dummy in range(ladder.most):
+        for _dummy in range(ladder.most):
             found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
             if (why := found.totals.invalid(self._plan.allowed)) is not None:
                 self.limited = why
@@ -225,10 +184,10 @@ class Runner:
             rate = min(rate * ladder.factor, ladder.highest)
         self.limited = f"the server was not saturated at {rate:g} requests/s, the highest rate that was tried"
 
-    async def _search(self, client: Client, ladder: Ladder) -> None:
-        """Up until the SLO is missed, then between the best and the worst rate, until they are close."""
+    async def _search(self, client: LoadClient, ladder: Ladder) -> None:
+        """Up until a rate misses the SLO, then between the highest that meets it and the lowest that misses it, until they are close."""
         best, worst, rate = 0.0, float("inf"), min(ladder.start, ladder.highest)
-        for dummy in range(ladder.most):
+        for _dummy in range(ladder.most):
             found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
             if (why := found.totals.invalid(self._plan.allowed)) is not None:
                 self.limited = why
@@ -251,26 +210,24 @@ class Runner:
 
 
 def saturated(found: Measured) -> bool:
-    """Whether requests came faster than they could be answered: those that were due in its time have ended much later, or failed."""
+    """Whether requests came faster than the server answers: those that were due within the stage's time ended much later, or failed."""
     totals, seconds = found.totals, found.step.seconds or 0.0
     return totals.failed > LOST * totals.requests or totals.ok / max(totals.wall, 1e-9) < SATURATED * totals.requests / max(seconds, 1e-9)
 
 
-class _Kept:
-    """A source whose answers are kept until their tokens are counted."""
+class _KeepText:
+    """A source whose answers are kept, for their tokens to be counted."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: RequestSource) -> None:
         self._source = source
 
     def call(self, number: int) -> Call | None:
-        """The source's, to be kept."""
         made = self._source.call(number)
         if made is not None:
             made.keep_text = True
         return made
 
     def follow(self, call: Call, record: Record) -> tuple[float, Call] | None:
-        """The source's, to be kept."""
         made = self._source.follow(call, record)
         if made is not None:
             made[1].keep_text = True

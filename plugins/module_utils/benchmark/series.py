@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a stage went over time, in a bounded number of equal slices. Pure."""
+"""A stage over time, in a bounded number of equal slices. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import typing as t
 from ..loadgen.record import Record
 from .histogram import Z95, Coarse
 
-SLICES = 120  # at most; then two become one
+SLICES = 120  # at most; beyond that, pairs of slices are merged
 
 
 class Slice:
-    """What ended in one slice of time."""
+    """The requests that ended in one slice of time."""
 
     __slots__ = ("ok", "failed", "tokens", "ttft")
 
@@ -25,7 +25,7 @@ class Slice:
         self.ttft = Coarse()
 
     def merge(self, other: Slice) -> None:
-        """Both together."""
+        """Add another slice."""
         self.ok += other.ok
         self.failed += other.failed
         self.tokens += other.tokens
@@ -33,14 +33,14 @@ class Slice:
 
 
 class Series:
-    """Slices of equal width, by the moment a request ended; its first token counts in the slice in which it was due."""
+    """Slices of equal width in seconds. A request counts in the slice in which it ended, its time to first token in the one in which it was due."""
 
     def __init__(self, width: float = 1.0) -> None:
         self.width = width
         self.slices: list[Slice] = []
 
     def add(self, record: Record, ttft: float | None) -> None:
-        """One request. `ttft` is None for one that failed."""
+        """Add a request. `ttft`: seconds; None where it failed."""
         ended = self._slice(record.end)
         if record.error:
             ended.failed += 1
@@ -51,7 +51,7 @@ class Series:
             self._slice(record.planned).ttft.add(ttft * 1000)
 
     def merge(self, other: Series) -> None:
-        """Another client's, at the same time."""
+        """Add the series of another client at the same time."""
         while self.width < other.width:
             self._halve()
         while other.width < self.width:
@@ -74,8 +74,8 @@ class Series:
         ]
 
     def spread(self, of: c.Callable[[Slice], float]) -> tuple[float, float] | None:
-        """Mean per second, and half of the interval that holds it in 95 of 100 runs, from the whole slices; None with too few of them."""
-        # the first and the last are not whole, and the load builds up and drains in them
+        """The mean per second, and half the width of its interval of 95 % confidence; None with fewer than 4 whole slices."""
+        # the load builds up in the first slice and drains in the last
         rates = [of(each) / self.width for each in self.slices[1:-1]]
         if len(rates) < 4:
             return None
@@ -95,7 +95,7 @@ class Series:
     def _halve(self) -> None:
         self.width *= 2
         halved = self.slices[::2]
-        for left, right in zip(halved, self.slices[1::2]):
+        for left, right in zip(halved, self.slices[1::2], strict=False):  # the last may stand alone
             left.merge(right)
         self.slices = halved
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a stage keeps to its service level objectives. Pure.
+"""Service level objectives: reading them, and judging a stage by them. Pure.
 
-A failed request counts as one whose latency is without end, so that no server passes by refusing what it cannot do in time.
+A failed request counts as one with an infinite latency, so that no server passes by refusing requests.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from .totals import GOOD, LATENCIES, TIMED, Allowed, Totals
 
 _LATENCY = re.compile(r"(?P<metric>[a-z0-9_]+?)_(?P<stat>mean|max|p(?P<whole>\d{1,2})(?:_(?P<part>\d{1,2}))?)_ms")
 _RATES = ("requests_per_s", "output_tokens_per_s", "prompt_tokens_per_s", "total_tokens_per_s", "goodput_per_s", "goodput_share")
-# A percentile of fewer requests than this many above it is one request's chance.
-ABOVE = 1
+ABOVE = 1  # requests that must lie above a percentile; with fewer, it depends on a single request
 
 
 class Rule(t.NamedTuple):
-    """One objective: `name` as the user wrote it; `stat` is mean, max or a percentile; `upper` where more is worse."""
+    """One objective. `name`: as the user wrote it; `stat`: mean, max or a percentile; `upper`: whether the bound is an upper one."""
 
     name: str
     metric: str
@@ -64,7 +63,7 @@ def rules(slo: c.Mapping[str, t.Any]) -> list[Rule]:
 
 
 def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
-    """What is wrong with the bounds of a good request."""
+    """Mistakes in the bounds of a good request, one line each."""
     found = [f"goodput.{name}: no such bound; write {', '.join(GOOD)}" for name in good if name not in GOOD]
     return found + [
         f"goodput.{name}: {value!r} is no number above 0"
@@ -74,8 +73,8 @@ def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
 
 
 def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[dict[str, t.Any]]:
-    """[{name, wanted, found, met, enough, clear}]. `found` is None where nothing was measured, or is without end; `enough` tells whether there were
-    enough requests for that percentile; `clear` that what the client was late makes no difference to `met`."""
+    """[{name, wanted, found, met, enough, clear}]. `found` is None without a value and where it is infinite; `enough`: whether there were enough
+    requests for the percentile; `clear`: whether `met` would be the same without the lateness of this client."""
     summary = totals.summary(allowed)
     return [_judge(rule, totals, summary) for rule in wanted]
 
@@ -86,7 +85,7 @@ def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> dict[s
         enough = totals.requests * (1 - rule.percent / 100) >= ABOVE - 1e-9
     met = found is not None and (found <= rule.bound if rule.upper else found >= rule.bound)
     known = None if found is None or math.isinf(found) else round(found, 5)
-    # a late client makes times longer by what it is late, and no more
+    # a late client makes times longer by its own lateness, and no more
     late = totals.late(rule.metric, rule.percent or 99) if rule.metric in TIMED else 0.0
     clear = met or found is None or not rule.upper or found - late > rule.bound
     return {"name": rule.name, "wanted": rule.bound, "found": known, "met": met, "enough": enough, "clear": clear}
@@ -94,9 +93,10 @@ def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> dict[s
 
 def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float | None:
     if rule.metric not in LATENCIES:
-        return summary[rule.metric]
+        value: float | None = summary[rule.metric]
+        return value
     hist = totals.hist[rule.metric]
-    # gaps between tokens and times in a queue are not one for each request, so a failed one adds what a request has on average
+    # a request has several gaps between tokens, and maybe no time in a queue, so a failed one counts as many values as a request has on average
     each = hist.n / totals.ok if totals.ok else 1.0
     lost = 0 if rule.metric == "send_lag" else math.ceil(totals.failed * max(1.0, each))
     if rule.percent is not None:
@@ -107,7 +107,7 @@ def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float 
 
 
 def said(judged: c.Mapping[str, t.Any]) -> str:
-    """One objective for people."""
+    """One judged objective as a line of text."""
     upper = not judged["name"].endswith("_min")
     found = "no value, or failures" if judged["found"] is None else f"{judged['found']:g}"
     few = "" if judged["enough"] else " (too few requests for this percentile)"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One stage of a measurement, in numbers that take the same room after an hour as after a minute. Pure."""
+"""The totals of one stage, in memory that does not grow with the number of requests. Pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..loadgen.record import Record
 from .histogram import PERCENTILES, Hist
 from .series import Series
 
-TIMED = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "itl")  # what a late client makes longer by as much as it is late
+TIMED = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "itl")  # latencies that a late client makes longer by its own lateness
 LATENCIES = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "tpot", "itl", "ntpot", "queue", "send_lag")
-# of what a good request can be asked, and which latency that is
+# bounds of a good request, and the latency that each is compared with
 GOOD = {"ttft_ms": "ttft_from_schedule", "tpot_ms": "tpot", "itl_ms": "itl", "ntpot_ms": "ntpot", "e2e_ms": "e2e_from_schedule"}
-FLOOR = 2.0  # milliseconds by which any host's timers are late now and then: no reason to call a client slow
-NAMES = 1000  # servers, models and kinds of errors that are told apart; the rest are one
+FLOOR = 2.0  # milliseconds by which the timers of any host are late at times; no lateness up to it counts
+NAMES = 1000  # servers, models and kinds of errors that are counted by name; the rest is counted together
 
 
 class Allowed(t.NamedTuple):
-    """How late the client may be: `lag` seconds for 99 % of the time; and at each percentile that is reported, the `share` of what was measured there that
-    may be its own doing, 0 for any. `metrics`: those that the verdict is about."""
+    """How late the client may be: `lag` seconds at the 99th percentile, and at each reported percentile the `share` of the measured value, 0 for any.
+    `metrics`: the latencies whose share counts."""
 
     lag: float = 0.1
     share: float = 0.1
@@ -32,11 +32,11 @@ class Allowed(t.NamedTuple):
 
 
 class Totals:
-    """What the requests of a stage add up to. Latencies are those of successful requests, in milliseconds."""
+    """Counts, sums and distributions of the requests of a stage. Latencies are those of successful requests, in milliseconds."""
 
     def __init__(self, good: c.Mapping[str, float] | None = None) -> None:
         self.hist = {name: Hist() for name in LATENCIES}
-        self.pulse = Hist()  # how late the client's own loop ran
+        self.client_lag = Hist()  # how late the event loop of the client ran
         self.input_len, self.output_len = Hist(), Hist()
         self.series = Series()
         self.errors: collections.Counter[str] = collections.Counter()
@@ -54,11 +54,11 @@ class Totals:
 
     @property
     def failed(self) -> int:
-        """Requests that failed, in whatever way."""
+        """Requests that failed."""
         return self.requests - self.ok
 
     def add(self, record: Record) -> None:
-        """One request that has ended."""
+        """Add a request that has ended."""
         self.requests += 1
         if record.end > self.wall:
             self.wall = record.end
@@ -106,7 +106,7 @@ class Totals:
             self.cacheable_tokens += record.prompt_tokens
 
     def _is_good(self, record: Record) -> bool:
-        """Whether it met every bound. What a request does not have, such as a time per token after its only one, it cannot miss."""
+        """Whether a request met every bound. A value that it lacks, such as the time per token of a single token, is no miss."""
         for name, bound in self._good.items():
             value = _of(record, name)
             if value is not None and value > bound:
@@ -114,10 +114,10 @@ class Totals:
         return True
 
     def merge(self, other: Totals) -> None:
-        """What another client saw of the same stage at the same time."""
+        """Add the totals of another client, of the same stage at the same time."""
         for name, hist in self.hist.items():
             hist.merge(other.hist[name])
-        for mine, theirs in ((self.pulse, other.pulse), (self.input_len, other.input_len), (self.output_len, other.output_len)):
+        for mine, theirs in ((self.client_lag, other.client_lag), (self.input_len, other.input_len), (self.output_len, other.output_len)):
             mine.merge(theirs)
         self.series.merge(other.series)
         for name in ("errors", "servers", "models", "sources"):
@@ -130,25 +130,27 @@ class Totals:
         self.sent = (min(each[0] for each in both), max(each[1] for each in both)) if both else None
 
     def per_second(self, count: float) -> float:
-        """A count by the time of the stage."""
+        """A count per second of the stage."""
         return round(count / self.wall, 3) if self.wall else 0.0
 
     def invalid(self, allowed: Allowed) -> str | None:
-        """Why the client itself was too late for its numbers to say anything about the server; None when it was not."""
+        """Why the client was too late for its figures to say anything about the server; None when it was not."""
         return self.stalled(allowed) or self.blurred(allowed)
 
     def stalled(self, allowed: Allowed) -> str | None:
-        """Why it was too late, whatever was measured; None when it was not."""
+        """Why the client was later than `allowed.lag`; None when it was not."""
         bound = allowed.lag * 1000
-        lag, pulse = self.hist["send_lag"].percentile(99), self.pulse.percentile(99)
+        lag, own = self.hist["send_lag"].percentile(99), self.client_lag.percentile(99)
         if lag is not None and lag > bound:
             return f"the client sent late: 99 % of requests within {lag:.1f} ms of their time, {bound:g} ms allowed"
-        if pulse is not None and pulse > bound:
-            return f"the client itself stalled: its clock ran up to {self.pulse.high:.0f} ms late, 99 % of the time within {pulse:.1f} ms, {bound:g} ms allowed"
+        if own is not None and own > bound:
+            return (
+                f"the client itself stalled: its clock ran up to {self.client_lag.high:.0f} ms late, 99 % of the time within {own:.1f} ms, {bound:g} ms allowed"
+            )
         return None
 
     def blurred(self, allowed: Allowed) -> str | None:
-        """Why it was too late for what was measured, although not too late as such; None when it was not."""
+        """Why the lateness of the client is too large a share of what was measured; None when it is not."""
         for metric in allowed.metrics if allowed.share else ():
             share, percent, late, measured = self._own(metric)
             if share > allowed.share:
@@ -159,10 +161,10 @@ class Totals:
         return None
 
     def _own(self, metric: str) -> tuple[float, int, float, float]:
-        """(share, percentile, client late, measured), in milliseconds, of the reported percentile of a metric that owes the most to the client itself.
+        """(share, percentile, client late, measured) in milliseconds, at the reported percentile where the client's share of a metric is largest.
 
-        What was measured holds what the client was late, at the send as at the reading. Equal percentiles are compared: a stall in a hundredth of the time
-        moves the upmost hundredth, and leaves the median alone.
+        A measured time includes the lateness of the client at sending and at reading. Equal percentiles are compared: a stall in 1 % of the time moves
+        the highest 1 % of the values and leaves the median alone.
         """
         found = [(0.0, 0, 0.0, 0.0)]
         for percent in PERCENTILES:
@@ -172,12 +174,12 @@ class Totals:
         return max(found)
 
     def late(self, metric: str, percent: float) -> float:
-        """Milliseconds by which the client was late at this percentile: at reading, and for a time from the schedule at sending."""
-        of = (self.pulse, self.hist["send_lag"]) if metric.endswith("_from_schedule") else (self.pulse,)
-        return max(hist.percentile(percent) or 0.0 for hist in of)
+        """Milliseconds by which the client was late at this percentile: at reading, and for a time from the schedule also at sending."""
+        lags = (self.client_lag, self.hist["send_lag"]) if metric.endswith("_from_schedule") else (self.client_lag,)
+        return max(hist.percentile(percent) or 0.0 for hist in lags)
 
     def summary(self, allowed: Allowed) -> dict[str, t.Any]:
-        """The stage in numbers: times in milliseconds, rates per second, shares from 0 to 1."""
+        """The figures of the stage: times in milliseconds, rates per second, shares from 0 to 1."""
         why = self.invalid(allowed)
         return {
             "requests": self.requests,
@@ -196,7 +198,7 @@ class Totals:
             "goodput_share": _share(self.good, self.requests),
             "goodput_tokens_per_s": self.per_second(self.good_tokens),
             **{f"{name}_ms": hist.summary() for name, hist in self.hist.items()},
-            "client_lag_ms": self.pulse.summary(),
+            "client_lag_ms": self.client_lag.summary(),
             "client_share": round(self._own("ttft_from_schedule")[0], 4),
             "client_cpu": round(self.cpu / self.wall, 3) if self.wall else 0.0,
             "prompt_tokens": self.prompt_tokens,

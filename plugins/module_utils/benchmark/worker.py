@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One of the clients of perf_fleet: takes its orders as lines of JSON on standard input, and answers with such lines."""
+"""One worker process of `worker_pool`. It reads orders as lines of JSON on standard input, and answers with lines of JSON on standard output."""
 
 from __future__ import annotations
 
@@ -17,72 +17,74 @@ import pickle
 import platform
 import resource
 import signal
+import ssl
 import sys
 import threading
 import typing as t
 
 from ..http.tls import context
-from ..loadgen.client import Client
-from ..loadgen.dispatcher import Source
+from ..loadgen.client import LoadClient
 from ..loadgen.record import Record
 from ..loadgen.request import Call
 from ..loadgen.schedule import Step
+from ..loadgen.workloads import RequestSource
 from . import input_files, options
-from .runner import Plan, Runner
+from .plan import Plan
+from .runner import Runner
 
-ROWS = 500  # records that are told at once
+ROWS = 500  # records that one line carries at most
 
 
-class Every:
-    """Every so-manieth request of a source, from the first that is this client's."""
+class EveryNth:
+    """Every `count`-th request of a source, beginning with request `first`."""
 
-    def __init__(self, source: Source, first: int, count: int) -> None:
+    def __init__(self, source: RequestSource, first: int, count: int) -> None:
         self._source, self._first, self._count = source, first, count
 
     def call(self, number: int) -> Call | None:
-        """Its own number is another."""
+        """The request that is number `number` of this worker."""
         return self._source.call(self._first + number * self._count)
 
     def follow(self, call: Call, record: Record) -> tuple[float, Call] | None:
-        """The source's."""
+        """As the source's."""
         return self._source.follow(call, record)
 
 
-class Member(Runner):
-    """A client that does one stage at a time, when it is told to."""
+class Worker(Runner):
+    """A runner that performs one stage for each order it gets."""
 
-    def __init__(self, plan: Plan, index: int, keep_text: bool, rows: bool, every: float) -> None:
-        # those that begin together must not pause apart
-        super().__init__(dataclasses.replace(plan, pause=0.0), self._keep if rows else None, None, every)
+    def __init__(self, plan: Plan, tls: ssl.SSLContext | None, index: int, keep_text: bool, rows: bool, every: float) -> None:
+        # workers begin a stage together, so none of them pauses on its own
+        super().__init__(dataclasses.replace(plan, pause=0.0), tls, self._keep if rows else None, None, every)
         self._keep_text = keep_text
-        self._whole, self._index, self._crew = plan.source, index, 1
+        self._whole, self._index, self._count = plan.source, index, 1
         self._rows: list[Record] = []
 
     async def serve(self) -> None:
-        """Until standard input ends: who gave the orders is gone then, and nothing more may be sent, not even what is under way."""
-        with contextlib.closing(Client(self._plan.target, self._plan.limits, self._seen)) as client:
+        """Perform orders until standard input ends; then the process ends at once, with its in-flight requests, since nobody reads the result."""
+        with contextlib.closing(LoadClient(self._plan.destination, self._plan.limits, self._seen, self._tls)) as client:
             self._begin_counting()
-            _say({"ready": True})
+            _send({"ready": True})
             orders: asyncio.Queue[str] = asyncio.Queue()
             threading.Thread(target=_listen, args=(asyncio.get_running_loop(), orders), daemon=True).start()
             while True:
                 order = json.loads(await orders.get())
                 step = Step(**order["step"])
-                self._crew, self._next = order["count"], 0
-                self._source = Every(self._whole, order["first"] + self._index, self._crew)
+                self._count, self._next = order["count"], 0
+                self._source = EveryNth(self._whole, order["first"] + self._index, self._count)
                 if step.concurrency is not None:
-                    step = step.share(self._index, self._crew)
+                    step = step.share(self._index, self._count)
                 measured = await self._measure(client, step)
                 self._flush()
-                _say({"totals": base64.b64encode(pickle.dumps(measured.totals)).decode(), "sent": self._next, "memory_mib": memory()})
+                _send({"totals": base64.b64encode(pickle.dumps(measured.totals)).decode(), "sent": self._next, "memory_mib": memory()})
 
     def _times(self, step: Step) -> t.Iterable[float]:
-        return itertools.islice(super()._times(step), self._index, None, self._crew)
+        return itertools.islice(super()._times(step), self._index, None, self._count)
 
-    def _tell_once(self, client: Client) -> None:
+    def _report_progress(self, client: LoadClient) -> None:
         totals = self._totals
         p90 = totals.hist["ttft_from_schedule"].percentile(90)
-        _say({"progress": [client.now(), totals.requests, totals.ok, totals.failed, client.running, p90]})
+        _send({"progress": [client.now(), totals.requests, totals.ok, totals.failed, client.running, p90]})
 
     def _keep(self, record: Record, step: Step) -> None:
         record.text = None
@@ -92,14 +94,14 @@ class Member(Runner):
 
     def _flush(self) -> None:
         if self._rows:
-            _say({"rows": base64.b64encode(pickle.dumps(self._rows)).decode()})
+            _send({"rows": base64.b64encode(pickle.dumps(self._rows)).decode()})
             self._rows = []
 
 
 def memory() -> float:
-    """The most memory this program ever had, in MiB."""
+    """The peak memory of this process, in MiB."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        # getrusage would count the process that started it too, whose memory is that of the process until the program is in it
+        # getrusage begins with the memory of the parent process, of which this one is a copy until its own program is loaded
         status = pathlib.Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         return round(int(status.split("VmHWM:")[1].split()[0]) / 1024, 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -107,21 +109,21 @@ def memory() -> float:
 
 
 def _listen(loop: asyncio.AbstractEventLoop, orders: asyncio.Queue[str]) -> None:
-    """Lines of standard input, as they come."""
+    """Put the lines of standard input into a queue. End the process when standard input ends."""
     for line in sys.stdin:
         loop.call_soon_threadsafe(orders.put_nowait, line)
-    os._exit(0)  # pylint: disable=protected-access  # nobody is there who would want to hear anything
+    os._exit(0)  # pylint: disable=protected-access  # the pool is gone
 
 
 def main() -> None:
-    """Take the options, then orders."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who gives the orders, who ends this one
-    told = json.loads(sys.stdin.readline())
-    params = told["params"]
-    plan = options.plan(params, input_files.workload(params), context(params), told["nonce"])
-    asyncio.run(Member(plan, told["index"], told["keep_text"], told["rows"], told["every"]).serve())
+    """Read the options, then perform orders."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the pool too, which ends its workers
+    given = json.loads(sys.stdin.readline())
+    params = given["params"]
+    plan = options.plan(params, input_files.workload(params), given["nonce"])
+    asyncio.run(Worker(plan, context(params), given["index"], given["keep_text"], given["rows"], given["every"]).serve())
 
 
-def _say(said: dict[str, t.Any]) -> None:
-    sys.stdout.write(json.dumps(said) + "\n")
+def _send(message: dict[str, t.Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()

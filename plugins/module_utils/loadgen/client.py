@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Send requests to one server or gateway, and record what comes of each. The one load client of the collection.
+"""The load client: sends requests to one server or gateway and records each.
 
-One thread, asyncio over plain sockets, connections kept; each piece of an answer bears the kernel's stamp of its coming, where there is one, else
-the loop's time. Bounded in requests in flight and in the time of each request. What is sent when is the caller's: load_drive.
+One thread, asyncio over plain sockets, connections kept. The time of each piece of an answer is the kernel's stamp of its arrival, else the loop's time.
+Requests in flight and the time of each request are bounded. The `dispatcher` says what is sent and when.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import collections
 import collections.abc as c
-import dataclasses
 import socket
 import ssl
 import time
@@ -23,6 +22,7 @@ from ..http.tls import refusal
 from ..http.urls import AGENT, base_url
 from . import http11
 from .connection import Connection, Exchange
+from .destination import Destination, LoadLimits
 from .record import Record
 from .request import Call
 from .socket_stamps import Place, connect, resolve
@@ -31,48 +31,30 @@ _PORTS = {"http": 80, "https": 443}
 Seen = c.Callable[[Record, Call], None]
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
-    """Where requests go. `url` as base_url accepts it; a `host_header` where the gateway routes by host name."""
+class LoadClient:
+    """Sends calls over kept connections. `seen` is called once with each record, when it is complete. End it with `close`.
 
-    url: str
-    model: str
-    api: str = "completions"
-    host_header: str | None = None
-    api_key: str | None = dataclasses.field(default=None, repr=False)
-    tls: ssl.SSLContext | None = None
-    headers: tuple[tuple[str, str], ...] = ()
+    `tls`: the TLS settings; None for the defaults.
+    """
 
-
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """Bounds of one stage: seconds for one request, requests in flight."""
-
-    request_timeout: float = 60.0
-    in_flight: int = 1000
-
-
-class Client:
-    """Sends calls. Connections are kept; leave it with `close`. `seen` hears of each record once, when it is complete."""
-
-    def __init__(self, target: Target, limits: Limits, seen: Seen) -> None:
-        parts = urllib.parse.urlsplit(base_url(target.url))
+    def __init__(self, destination: Destination, limits: LoadLimits, seen: Seen, tls: ssl.SSLContext | None = None) -> None:
+        parts = urllib.parse.urlsplit(base_url(destination.url))
         self._limits, self._seen = limits, seen
         self._where = (parts.hostname or "", parts.port or _PORTS[parts.scheme])
-        self._tls = (target.tls or ssl.create_default_context()) if parts.scheme == "https" else None
+        self._tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
         self._prefix = parts.path
         headers = {
-            "Host": target.host_header or parts.netloc,
+            "Host": destination.host_header or parts.netloc,
             "User-Agent": AGENT,
             "Content-Type": "application/json",
             "Accept": "text/event-stream, application/json",
-            **dict(target.headers),
+            **dict(destination.headers),
         }
-        if target.api_key:
-            headers["Authorization"] = f"Bearer {target.api_key}"
+        if destination.api_key:
+            headers["Authorization"] = f"Bearer {destination.api_key}"
         self._head = http11.head(headers)
         self._idle: list[Connection] = []
-        self._under_way: collections.deque[Exchange] = collections.deque()  # in the order of their deadlines
+        self._in_flight: collections.deque[Exchange] = collections.deque()  # in the order of their deadlines
         self._opening: set[asyncio.Task[None]] = set()
         self._lookup: asyncio.Task[list[Place]] | None = None
         self._watch: asyncio.TimerHandle | None = None
@@ -80,16 +62,16 @@ class Client:
         self.running = 0
 
     def begin(self) -> None:
-        """Count time from now on. Only while nothing is under way."""
+        """Count time from now on. Only while nothing is in flight."""
         self._start = time.monotonic()
-        self._under_way.clear()
+        self._in_flight.clear()
 
     def now(self) -> float:
         """Seconds since `begin`."""
         return time.monotonic() - self._start
 
     def send(self, call: Call, planned: float) -> None:
-        """Send a request that was due at `planned`; one more than may be in flight is not sent, and counts as failed."""
+        """Send a request that was due at second `planned`. Where too many are in flight, it is not sent and counts as failed."""
         record = Record(call.number, call.group, planned, model=call.model, turn=call.turn)
         if self.running >= self._limits.in_flight:
             record.fail("in_flight", f"{self.running} requests were in flight already, so it was not sent")
@@ -100,22 +82,16 @@ class Client:
         request = http11.post(self._prefix + call.path, self._head, call.body)
         record.sent = now = self.now()
         exchange = Exchange(call, record, request, now + self._limits.request_timeout)
-        while self._under_way and self._under_way[0].done:
-            self._under_way.popleft()
-        self._under_way.append(exchange)
+        while self._in_flight and self._in_flight[0].done:
+            self._in_flight.popleft()
+        self._in_flight.append(exchange)
         if self._watch is None:
-            self._watch = asyncio.get_running_loop().call_later(self._limits.request_timeout, self._look)
+            self._watch = asyncio.get_running_loop().call_later(self._limits.request_timeout, self._expire)
         self._carry(exchange)
 
-    def stop(self) -> None:
-        """Give up what is under way; it counts as failed."""
-        for exchange in list(self._under_way):
-            if not exchange.done:
-                self._give_up(exchange, "cancelled", "the run was stopped before it ended")
-
     def close(self) -> None:
-        """Close what is open."""
-        for exchange in list(self._under_way):
+        """Close all connections."""
+        for exchange in list(self._in_flight):
             if exchange.connection is not None and not exchange.done:
                 exchange.connection.close()
         for task in self._opening:
@@ -130,7 +106,7 @@ class Client:
 
     def _carry(self, exchange: Exchange) -> None:
         while self._idle:
-            connection = self._idle.pop()  # the one used last is the likeliest to be open still
+            connection = self._idle.pop()  # the one used last is the most likely to be open still
             if connection.reusable:
                 connection.begin(exchange)
                 return
@@ -139,7 +115,7 @@ class Client:
         task.add_done_callback(self._opening.discard)
 
     async def _open(self, exchange: Exchange) -> None:
-        """A new connection for it. Its time counts: a server that is slow to accept is slow, not the client."""
+        """Send it on a new connection. The time to connect counts: a server that is slow to accept is slow."""
         try:
             loop = asyncio.get_running_loop()
             places = await self._places()
@@ -158,12 +134,12 @@ class Client:
             self._give_up(exchange, "network", getattr(error, "strerror", None) or str(error))
         else:
             if exchange.done:
-                self._idle.append(connection)  # it took too long, but it is open now
+                self._idle.append(connection)  # too late for this request, but open for the next
             else:
                 connection.begin(exchange)
 
     async def _places(self) -> list[Place]:
-        """The server's addresses. Whoever asks while they are looked up waits for the same answer: a resolver that hangs keeps one thread, not a thousand."""
+        """The server's addresses. All callers wait for the same look-up: a resolver that hangs keeps one thread, not a thousand."""
         if self._lookup is None or self._lookup.done():
             self._lookup = asyncio.get_running_loop().create_task(resolve(*self._where))
         return await asyncio.shield(self._lookup)
@@ -175,7 +151,7 @@ class Client:
         else:
             connection.close()
         if not connection.unused and record.error == "closed":
-            # a kept connection turned out to have been closed by the server meanwhile: once more, on another one
+            # the server had closed the kept connection: once more, on another one
             record.error = record.detail = None
             self._carry(exchange)
             return
@@ -195,25 +171,25 @@ class Client:
     def _finish(self, exchange: Exchange) -> None:
         record, call = t.cast(Record, exchange.record), t.cast(Call, exchange.call)
         exchange.done = True
-        # it may stay in the queue of deadlines for a while, and its prompt and answer shall not
+        # it stays in the queue of deadlines for a while, without its prompt and answer
         exchange.call = exchange.record = exchange.reader = exchange.connection = None
         exchange.request = b""
         self.running -= 1
         self._seen(record, call)
 
-    def _look(self) -> None:
-        """Ends what has taken too long."""
+    def _expire(self) -> None:
+        """End requests that have taken too long."""
         self._watch = None
-        now, queue = self.now(), self._under_way
+        now, queue = self.now(), self._in_flight
         while queue and (queue[0].done or queue[0].deadline <= now):
             exchange = queue.popleft()
             if not exchange.done:
                 self._give_up(exchange, *self._unfinished(exchange))
         if queue and self._watch is None:
-            self._watch = asyncio.get_running_loop().call_later(max(0.001, queue[0].deadline - now), self._look)
+            self._watch = asyncio.get_running_loop().call_later(max(0.001, queue[0].deadline - now), self._expire)
 
     def _unfinished(self, exchange: Exchange) -> tuple[str, str]:
-        """Kind and words of a failure: what had not happened when the time of a request was over."""
+        """(kind, text) of the failure of a request that ran out of time."""
         status, within = t.cast(Record, exchange.record).status, f"within {self._limits.request_timeout:g} s"
         if not exchange.resolved:
             return "dns", f"the name {self._where[0]} was not looked up {within}"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One kept connection of the load client, and one exchange on it. Callbacks only: a task for each request would cost more than the request."""
+"""A kept connection of the load client, and an exchange on it. Callbacks only: a task for each request would cost more than the request."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import typing as t
 
 from ..http.tls import refusal
 from . import http11
-from .record import AnswerReader, Record
+from .answer_reader import AnswerReader
+from .record import Record
 from .request import Call
 from .socket_stamps import StampedSocket
 
-READ = 256 << 10  # bytes that are read at once
+READ = 256 << 10  # bytes of one read
 
 
 class Exchange:
-    """One request under way. `done` once its record is complete; then it holds nothing of it any more."""
+    """One request in flight. Once its record is complete it is `done`, and holds neither request nor answer."""
 
     __slots__ = ("call", "record", "request", "reader", "connection", "deadline", "resolved", "done")
 
@@ -37,16 +38,16 @@ class Exchange:
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One connection, used by one exchange at a time. `ended` hears of each exchange whose answer has ended, well or not."""
+    """One connection, used by one exchange at a time. `ended` is called with each exchange whose answer has ended or failed."""
 
-    # One buffer serves them all: what was read is taken out of it before anything else is read.
+    # One buffer for all connections: what was read is taken out before anything else is read.
     _buffer = bytearray(READ)
     _view = memoryview(_buffer)
 
     def __init__(self, clock: c.Callable[[], float], ended: c.Callable[[Connection, Exchange], None], sock: socket.socket) -> None:
         self.transport: asyncio.Transport | None = None
         self.closed = False
-        self.unused = True  # whether it has not carried an answer yet
+        self.unused = True  # whether it has carried no answer yet
         self._clock = clock
         self._ended = ended
         self._stamped = sock if isinstance(sock, StampedSocket) else None
@@ -56,7 +57,7 @@ class Connection(asyncio.BufferedProtocol):
         self.transport = t.cast(asyncio.Transport, transport)
 
     def begin(self, exchange: Exchange) -> None:
-        """Sends a request; `ended` hears of its end."""
+        """Send a request."""
         call, record = t.cast(Call, exchange.call), t.cast(Record, exchange.record)
         exchange.reader = AnswerReader(record, call.output_len, stream=call.stream, keep_text=call.keep_text)
         exchange.connection, exchange.resolved, self._exchange = self, True, exchange
@@ -69,11 +70,11 @@ class Connection(asyncio.BufferedProtocol):
         now = self._clock()
         exchange = self._exchange
         if exchange is None:
-            self.close()  # nobody asked for these bytes
+            self.close()  # bytes without a request
             return
         reader = t.cast(AnswerReader, exchange.reader)
         if self._stamped is not None:
-            # never before what was before it: the clock of the stamps may be set meanwhile
+            # never before the piece before it: the clock of the stamps may be set back
             now = max(now - self._stamped.behind, reader.record.last or reader.record.sent or 0.0)
         try:
             reader.feed(bytes(self._view[:nbytes]), now)
@@ -90,7 +91,7 @@ class Connection(asyncio.BufferedProtocol):
         if exchange is not None:
             reader = t.cast(AnswerReader, exchange.reader)
             if isinstance(exc, ssl.SSLError) and not reader.record.status:
-                # a client certificate that is missing or not trusted is refused behind the handshake
+                # a missing or untrusted client certificate is refused after the handshake
                 reader.record.fail("tls", "; ".join(refusal(exc)))
             else:
                 reader.eof(self._clock())
@@ -102,7 +103,7 @@ class Connection(asyncio.BufferedProtocol):
         return not self.closed and self._exchange is None
 
     def close(self) -> None:
-        """At once, whatever is still on its way."""
+        """Close at once, without waiting for data in flight."""
         self.closed, self._exchange = True, None
         if self.transport is not None:
             self.transport.abort()

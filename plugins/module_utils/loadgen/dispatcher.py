@@ -1,50 +1,38 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When requests leave: open loop at given times, whatever the others do, or closed loop, where so many are in flight at once."""
+"""Sends the requests of one stage: in an open loop at given times, or in a closed loop with a constant number in flight."""
 
 from __future__ import annotations
 
 import asyncio
 import collections.abc as c
-import contextlib
-import time
 import typing as t
 
-from .client import Client, Limits, Target
+from .client import LoadClient
 from .record import Record
-from .request import Call, Shape
-from .shared_prefix import Planned, Workload
+from .request import Call
+from .workloads import RequestSource
 
-TICK = 0.02  # seconds between two looks at the client's own clock
-
-
-class Source(t.Protocol):
-    """Where requests come from."""
-
-    def call(self, number: int) -> Call | None:
-        """The request with this number, counted from 0; None when there is no more."""
-
-    def follow(self, call: Call, record: Record) -> tuple[float, Call] | None:
-        """What its sender sends next, and after how many seconds; None when that was all."""
+TICK = 0.02  # seconds between two checks of the loop
 
 
-class Pulse:
-    """How late the client's own loop runs. A stall counts as often as looks were missed in it, or it would hide itself."""
+class LoopLagMonitor:
+    """Reports by how many seconds the event loop runs late, TICK seconds apart. A stall is reported once for each check that it made impossible."""
 
-    def __init__(self, heard: c.Callable[[float], None]) -> None:
-        self._heard = heard
+    def __init__(self, report: c.Callable[[float], None]) -> None:
+        self._report = report
         self._due = 0.0
         self._handle: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """From now on."""
+        """Start measuring the lag of the event loop."""
         loop = asyncio.get_running_loop()
         self._due = loop.time() + TICK
         self._handle = loop.call_at(self._due, self._beat)
 
     def stop(self) -> None:
-        """The end."""
+        """Stop measuring."""
         if self._handle is not None:
             self._handle.cancel()
 
@@ -53,51 +41,50 @@ class Pulse:
         now = loop.time()
         late = max(0.0, now - self._due)
         while late >= 0:
-            self._heard(late)
+            self._report(late)
             late -= TICK
         self._due = now + TICK
         self._handle = loop.call_at(self._due, self._beat)
 
 
 class Stage:
-    """One stage under way: hands out requests, and knows when all have ended. `seen` hears of each record."""
+    """One stage. It takes requests from `source`, beginning with number `first`, and ends when all have ended. `seen` is called with each record."""
 
-    def __init__(self, client: Client, source: Source, first: int, seen: c.Callable[[Record], None]) -> None:
+    def __init__(self, client: LoadClient, source: RequestSource, first: int, seen: c.Callable[[Record], None]) -> None:
         self._client, self._source, self._seen = client, source, seen
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
         self._sending = True
-        self._open = 0  # requests sent or to follow, not ended
-        self._sleeping: set[asyncio.TimerHandle] = set()
-        self._left: int | None = None  # in a closed loop: requests still to be sent
-        self._until = float("inf")  # from then on nothing more is sent, not even what follows
+        self._open = 0  # requests in flight, and those that follow one that has ended
+        self._left: int | None = None  # requests that a closed loop has still to send
+        self._until = float("inf")  # second from which nothing more is sent, not even what follows
         self.next = first
 
     async def at(self, times: c.Iterable[float]) -> None:
-        """Open loop: request after request at these times, in seconds from now. Ends when the last has ended."""
+        """Send a request at each of these times, in seconds from the client's `begin`, and wait until the last has ended."""
         due = iter(times)
         call = self._source.call(self.next)
         for moment in due:
-            if call is None or not self._sending:
+            if call is None:
                 break
             if (wait := moment - self._client.now()) > 0:
                 await asyncio.sleep(wait)
             self.next += 1
             self._send(call, moment)
-            call = self._source.call(self.next)  # made before its time, so that making it does not delay it
+            call = self._source.call(self.next)  # made ahead, so that making it does not delay it
         self._sending = False
         await self._rest()
 
     async def closed(self, concurrency: int, requests: int | None, seconds: float | None) -> None:
-        """Closed loop: each that ends makes room for the next, until so many were sent or so much time is over."""
+        """Keep `concurrency` requests in flight until `requests` were sent or `seconds` are over, and wait until the last has ended."""
         self._left = requests if requests is not None else 1 << 62
         self._until = seconds if seconds is not None else float("inf")
-        for dummy in range(concurrency):
+        for _dummy in range(concurrency):
             self._refill()
         await self._rest()
 
     def seen(self, record: Record, call: Call) -> None:
-        """To be told of each record of the client."""
+        """A request of the client has ended: send what follows it."""
         self._open -= 1
         self._seen(record)
         follow = self._source.follow(call, record) if self._client.now() < self._until else None
@@ -113,24 +100,8 @@ class Stage:
         if not self._open and not self._sending and not self._ended.done():
             self._ended.set_result(None)
 
-    def stop(self) -> None:
-        """Send no more."""
-        self._sending, self._until = False, 0.0
-        for handle in self._sleeping:
-            handle.cancel()
-            self._open -= 1
-        self._sleeping.clear()
-        if not self._open and not self._ended.done():
-            self._ended.set_result(None)
-
     def _later(self, wait: float, call: Call) -> None:
-        def wake() -> None:
-            self._sleeping.discard(handle)
-            self._resend(call, due)
-
-        due = self._client.now() + wait
-        handle = self._loop.call_later(wait, wake)
-        self._sleeping.add(handle)
+        self._loop.call_later(wait, self._resend, call, self._client.now() + wait)
 
     def _resend(self, call: Call, due: float | None = None) -> None:
         self._client.send(call, self._client.now() if due is None else due)
@@ -140,7 +111,7 @@ class Stage:
         self._client.send(call, planned)
 
     def _refill(self) -> None:
-        """The next of a closed loop, due now."""
+        """Send the next request of a closed loop, due now."""
         left, now = t.cast(int, self._left), self._client.now()
         call = self._source.call(self.next) if left > 0 and now < self._until else None
         if call is None:
@@ -153,63 +124,3 @@ class Stage:
     async def _rest(self) -> None:
         if self._open or self._sending:
             await self._ended
-
-
-class PrefixSource:
-    """A workload of shared prefixes as a source of requests."""
-
-    def __init__(self, workload: Workload, model: str, shape: Shape) -> None:
-        self._workload, self._model, self._shape = workload, model, shape
-
-    def call(self, number: int) -> Call:
-        """The request with this number."""
-        prompt = self._workload.prompt(number)
-        length = self._workload.output_len
-        body = self._shape.body(self._model, prompt.messages, length)
-        return Call(number, prompt.group, self._model, self._shape.path, body, length if self._shape.ignore_eos else 0, self._shape.stream)
-
-    def follow(self, call: Call, record: Record) -> None:
-        """Each stands for itself."""
-
-
-class Run(t.NamedTuple):
-    """What one stage gave: its records and the processor time the client took, in seconds."""
-
-    records: list[Record]
-    cpu_seconds: float
-
-
-def run(
-    target: Target,
-    workload: Workload,
-    plans: c.Sequence[c.Sequence[Planned]],
-    limits: Limits = Limits(),
-    pause: float = 1.0,
-    after: c.Callable[[int, Run], None] | None = None,
-) -> list[Run]:
-    """Every schedule in turn, `pause` seconds between them. `after` hears of each stage as it ends."""
-    return asyncio.run(_run(target, workload, plans, limits, pause, after))
-
-
-async def _run(
-    target: Target, workload: Workload, plans: c.Sequence[c.Sequence[Planned]], limits: Limits, pause: float, after: c.Callable[[int, Run], None] | None
-) -> list[Run]:
-    runs: list[Run] = []
-    current: list[Stage] = []
-    source = PrefixSource(workload, target.model, Shape(target.api))
-
-    def seen(record: Record, call: Call) -> None:
-        current[-1].seen(record, call)
-
-    with contextlib.closing(Client(target, limits, seen)) as client:
-        for index, planned in enumerate(plans):
-            if index:
-                await asyncio.sleep(pause)
-            before, records = time.process_time(), []
-            client.begin()
-            current.append(Stage(client, source, planned[0].number if planned else 0, records.append))
-            await current[-1].at([entry.at for entry in planned])
-            runs.append(Run(sorted(records, key=lambda record: record.number), time.process_time() - before))
-            if after is not None:
-                after(index, runs[-1])
-    return runs

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bytes of HTTP/1.1, for a client that stamps every piece of an answer at the moment it comes. Pure."""
+"""The bytes of HTTP/1.1, for a client that takes the time of every piece of an answer. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ MAX_LINE = 4 << 10  # bytes of the line that tells a chunk's size
 
 
 class WireError(ValueError):
-    """What came is not HTTP/1.1."""
+    """The answer is not HTTP/1.1."""
 
 
 def head(headers: c.Mapping[str, str]) -> bytes:
-    """The headers that all requests share, as bytes. Raises ValueError for one that would not stay one."""
+    """The headers that all requests share, as bytes. Raises ValueError for a header with a character that would end it."""
     for name, value in headers.items():
         if any(ord(char) < 32 or char == "\x7f" for char in name + value) or ":" in name:
             raise ValueError(f"the header {name!r} holds a character that headers cannot hold")
@@ -25,12 +25,12 @@ def head(headers: c.Mapping[str, str]) -> bytes:
 
 
 def post(path: str, shared: bytes, body: bytes) -> bytes:
-    """A POST as bytes, of a connection that is kept open. `shared` as `head` makes it."""
+    """A POST request on a connection that stays open. `shared`: the headers from `head`."""
     return b"POST %b HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n%b" % (path.encode("latin-1"), shared, len(body), body)
 
 
 class ResponseParser:
-    """Bytes in as they come, pieces of the body out. How the bytes are cut makes no difference to the body as a whole."""
+    """Takes bytes as they arrive and returns pieces of the body. The whole body does not depend on how the bytes are cut."""
 
     def __init__(self, method: str = "POST") -> None:
         self.status = 0
@@ -50,7 +50,7 @@ class ResponseParser:
         while not self.done and self._step(pieces):
             pass
         if self.done and self._rest:
-            self.keep_alive = False  # bytes that nobody asked for: this connection cannot be trusted with another request
+            self.keep_alive = False  # bytes behind the answer: no other request may use this connection
         return pieces
 
     def _head(self, pieces: list[bytes]) -> bool:
@@ -66,14 +66,14 @@ class ResponseParser:
             raise WireError(f"the answer is not HTTP/1.1: {first[:80]!r}")
         status = int(after[:3])
         if status < 200:
-            return True  # 100 Continue and its like come before the answer
+            return True  # an informational response, such as 100 Continue, comes before the answer
         self.status = status
         self.headers = {name.strip().lower(): value.strip() for name, _colon, value in (line.partition(":") for line in lines)}
         self._framing(version)
         return True
 
     def _framing(self, version: str) -> None:
-        """How the end of the body is known."""
+        """Choose how the end of the body is found."""
         connection = self.headers.get("connection", "").lower()
         self.keep_alive = connection != "close" and (version != "HTTP/1.0" or connection == "keep-alive")
         length = self.headers.get("content-length", "")
@@ -118,7 +118,7 @@ class ResponseParser:
         return line
 
     def _whole_chunks(self, pieces: list[bytes]) -> None:
-        """Takes the chunks that are there as a whole, which is nearly every one of a stream, without a step for each part of them."""
+        """Take the chunks that arrived whole, as nearly all chunks of a stream do, without a step for each of their parts."""
         data, place = self._rest, 0
         while (end := data.find(b"\r\n", place, place + MAX_SIZE)) > place:
             digits = data[place:end]

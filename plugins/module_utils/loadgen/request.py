@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One request that the load client is to send, and the bytes it is made of. Pure."""
+"""One request of the load client, and the body that it sends. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PATHS = {"completions": "/v1/completions", "chat_completions": "/v1/chat/complet
 
 @dataclasses.dataclass(slots=True)
 class Call:
-    """A request: its number in the run, the prefix group or conversation it belongs to, where it goes and what it says.
+    """A request: its number in the run, the prefix group or conversation it belongs to, its path and body.
 
-    `output_len` is how many tokens must come: fewer are a failure; 0 where any number will do. `follow` is the workload's own, for what comes
-    after the answer, and then `keep_text` makes the answer's text be kept.
+    `output_len`: tokens that the answer must have, fewer are a failure; 0 for any number. `keep_text`: whether the text of the answer is kept.
+    `follow`: what the workload needs to make the request after this one; `turn`: the turn of a conversation.
     """
 
     number: int
@@ -44,11 +44,11 @@ class Shape:
 
     @property
     def path(self) -> str:
-        """Behind the server's address."""
+        """The path below the server's address."""
         return PATHS[self.api]
 
     def body(self, model: str, prompt: str | list[dict[str, str]], output_len: int | None) -> bytes:
-        """The JSON of one request. A prompt of messages goes to chat, and a text becomes the user's one message there."""
+        """The JSON of one request. For chat a text becomes one message of the user; for completions messages become lines of one prompt."""
         asked: dict[str, t.Any] = {"model": model}
         if self.api == "chat_completions":
             asked["messages"] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When requests leave: stages from options. Pure."""
+"""Stages, and when each of their requests is due. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ import math
 import random
 import typing as t
 
-ARRIVALS = ("poisson", "constant")
 MAX_REQUESTS = 100_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One stage: open loop at a rate, from `rate` to `to_rate` where that is given; or closed loop with so many in flight; or a trace's own times.
+    """One stage: an open loop at `rate`, or from `rate` to `to_rate`; a closed loop with `concurrency` requests in flight; or the times of a trace.
 
-    Bounded in seconds or in requests (in conversations, for chats).
+    It ends after `seconds` or `requests`, which are conversations for chats.
     """
 
     rate: float | None = None
@@ -32,7 +31,7 @@ class Step:
 
     @property
     def label(self) -> str:
-        """For people, and to find the same stage in another run."""
+        """Its load in words, by which the same stage of another run is found."""
         if self.trace:
             return "trace"
         if self.concurrency is not None:
@@ -40,7 +39,7 @@ class Step:
         return f"rate {self.rate:g}" + (f" to {self.to_rate:g}" if self.to_rate is not None else "")
 
     def share(self, index: int, count: int) -> Step:
-        """The part of client number `index` of `count` that send this stage together."""
+        """The part of worker `index` of `count` workers that send this stage together."""
 
         def part(whole: int) -> int:
             return whole // count + (index < whole % count)
@@ -62,31 +61,31 @@ def steps(stages: c.Iterable[c.Mapping[str, t.Any]], warmup: c.Mapping[str, t.An
         said = step_problems(given)
         problems += [f"{path}{problem}" for problem in said]
         if not said:
-            found.append(Step(**given, warmup=path == "warmup"))
+            found.append(Step(**t.cast(t.Any, given), warmup=path == "warmup"))
     if problems:
         raise ValueError("; ".join(problems))
     return found
 
 
 def step_problems(given: c.Mapping[str, t.Any]) -> list[str]:
-    """What is wrong with one stage."""
+    """Mistakes in one stage, each to be written behind its path."""
     found = [f".{name}: {value:g} must be more than 0" for name, value in given.items() if value is not None and not (value > 0 and math.isfinite(value))]
     if (given["rate"] is None) == (given["concurrency"] is None):
         found.append(": give either rate or concurrency")
     if (given["seconds"] is None) == (given["requests"] is None):
         found.append(": give either seconds or requests")
     if given["to_rate"] is not None and (given["rate"] is None or given["seconds"] is None):
-        found.append(".to_rate: a ramp goes from rate to to_rate in so many seconds; give rate and seconds")
+        found.append(".to_rate: a ramp goes from rate to to_rate within seconds; give rate and seconds")
     if not found and given["requests"] is not None and given["requests"] > MAX_REQUESTS:
         found.append(f".requests: {given['requests']} is more than {MAX_REQUESTS}")
     return found
 
 
 def times(step: Step, seed: int, arrivals: str) -> c.Iterator[float]:
-    """When each request of an open loop is due, in seconds from the start, made as they are asked for.
+    """When each request of an open loop is due, in seconds from the start of the stage.
 
     poisson: independent exponential gaps, not rescaled, so the sent rate differs a little from the wanted one. constant: equal gaps.
-    In a ramp the rate grows or falls evenly; its times are those of rate 1, bent by the integral of the rate.
+    In a ramp the rate grows or falls linearly: request n is due when the integral of the rate reaches the n-th time of a process of rate 1.
     """
     dice = random.Random(f"{seed} arrivals {step.label}")
     place, count = 0.0, 0
@@ -100,7 +99,7 @@ def times(step: Step, seed: int, arrivals: str) -> c.Iterator[float]:
 
 
 def _bent(step: Step, place: float) -> float | None:
-    """When the integral of the rate has come to `place`; None where it never does."""
+    """The second at which the integral of the rate reaches `place`; None where it never does."""
     rate = t.cast(float, step.rate)
     if step.to_rate is None or step.to_rate == rate:
         return place / rate

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sockets that know when what they read had come to this host, as the kernel stamped it.
+"""Sockets that know when the kernel received what they read, and connecting them.
 
-A loop that is handed thirty sockets at once reads the thirtieth when it is done with the others. Its own clock would call the server late for that.
-Linux stamps each packet as it comes (SO_TIMESTAMPNS, socket(7)); elsewhere, or where it gives none, `behind` is 0 and the loop's clock is what there is.
+A loop with thirty readable sockets reads the last one when it is done with the others; its own clock would call the server late for that.
+Linux stamps each packet on arrival (SO_TIMESTAMPNS, socket(7)). Elsewhere, and without a stamp, `behind` is 0 and the loop's clock counts.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import threading
 import time
 import typing as t
 
-# Python's socket module names neither. The number is that of all but a few machines that nobody measures from.
+# Python's socket module does not name it. This is its number on all machines in MACHINES.
 SO_TIMESTAMPNS = 35
 MACHINES = ("x86_64", "aarch64", "ppc64le", "s390x")
 STAMPED = sys.platform == "linux" and platform.machine() in MACHINES
 TIMESPEC = struct.Struct("@qq")
-Place = tuple[t.Any, ...]  # as getaddrinfo gives it
+Place = tuple[t.Any, ...]  # as getaddrinfo returns it
 ANCILLARY = socket.CMSG_SPACE(TIMESPEC.size) if STAMPED else 0
 
 
@@ -34,12 +34,12 @@ class StampedSocket(socket.socket):
     stamp = 0.0  # seconds since 1970; 0 for none
 
     def begin_stamps(self) -> None:
-        """Ask the kernel for them; without an error where it has none."""
+        """Ask the kernel for stamps. No error where it has none."""
         with contextlib.suppress(OSError):
             self.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
 
     def recv_into(self, buffer: t.Any, nbytes: int = 0, flags: int = 0) -> int:
-        """As socket.socket has it."""
+        """As socket.socket.recv_into."""
         read, said, _flags, _address = self.recvmsg_into([memoryview(buffer)[:nbytes] if nbytes else buffer], ANCILLARY, flags)
         self.stamp = 0.0
         for level, kind, data in said:
@@ -50,7 +50,7 @@ class StampedSocket(socket.socket):
 
     @property
     def behind(self) -> float:
-        """Seconds since the packet came that was read last; 0 where nobody knows."""
+        """Seconds since the arrival of the packet that was read last; 0 without a stamp."""
         return max(0.0, time.time() - self.stamp) if self.stamp else 0.0
 
 
@@ -75,16 +75,16 @@ async def resolve(host: str, port: int) -> list[Place]:
             places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             failed = error
-        with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile
+        with contextlib.suppress(RuntimeError):  # the loop may have ended
             loop.call_soon_threadsafe(settle, places, failed)
 
-    # Not the loop's own threads: it waits for them when it ends, and no time-out ends a look-up.
+    # Not a thread of the loop's executor: the loop waits for those when it ends, and no time-out ends a look-up.
     threading.Thread(target=look, daemon=True).start()
     return await found
 
 
 async def connect(places: list[Place]) -> socket.socket:
-    """A connection to the first of some addresses that takes one. Raises OSError, as connecting does."""
+    """A connection to the first address that accepts one. Raises OSError."""
     loop = asyncio.get_running_loop()
     refused: list[OSError] = []
     for family, kind, protocol, _name, address in places:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tokens of answers whose server does not say how many they were, counted by the server's own tokenizer, so that none is needed here."""
+"""Counts the tokens of answers without `usage`, by the server's own /tokenize, so that no tokenizer is needed here."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ import asyncio
 import collections.abc as c
 import http.client
 import json
+import ssl
 import typing as t
 import urllib.parse
 
 from ..http.urls import AGENT, base_url
-from .client import Target
+from .destination import Destination
 from .record import MOST, Record
 from .request import Call
 
-WAITING = 2000  # answers that may wait for their tokens to be counted; one more is counted in chunks
+WAITING = 2000  # answers that may wait to be counted; the tokens of one more are its chunks
 
 
-class Counter:
-    """Counts one answer after the other, beside the load, and hands each record on when it is done."""
+class TokenCounter:
+    """Counts one answer after the other, beside the load, and calls `done` with each record."""
 
-    def __init__(self, target: Target, done: c.Callable[[Record, Call], None], timeout: float = 10.0) -> None:
-        self._target, self._done, self._timeout = target, done, timeout
+    def __init__(self, destination: Destination, done: c.Callable[[Record, Call], None], tls: ssl.SSLContext | None = None, timeout: float = 10.0) -> None:
+        self._destination, self._done, self._tls, self._timeout = destination, done, tls, timeout
         self._queue: asyncio.Queue[tuple[Record, Call]] = asyncio.Queue()
         self._connection: http.client.HTTPConnection | None = None
         self._task = asyncio.get_running_loop().create_task(self._work())
-        self._works = True  # until the endpoint turns out not to be there
+        self._works = True  # until the endpoint fails
 
     def put(self, record: Record, call: Call) -> None:
-        """An answer to be counted."""
+        """Count an answer."""
         if not self._works or record.text is None or self._queue.qsize() >= WAITING:
             in_chunks(record)
             self._done(record, call)
@@ -39,7 +40,7 @@ class Counter:
             self._queue.put_nowait((record, call))
 
     async def drain(self) -> None:
-        """Until all are counted. Raises what stopped the counting, rather than wait for ever."""
+        """Wait until all are counted. Raises the error that stopped the counting."""
         counted = asyncio.ensure_future(self._queue.join())
         await asyncio.wait([counted, self._task], return_when=asyncio.FIRST_COMPLETED)
         counted.cancel()
@@ -47,7 +48,7 @@ class Counter:
             self._task.result()
 
     async def close(self) -> None:
-        """The end."""
+        """Stop counting and close the connection."""
         self._task.cancel()
         if self._connection is not None:
             self._connection.close()
@@ -75,17 +76,17 @@ class Counter:
             in_chunks(record)
 
     def _count(self, asked: dict[str, t.Any]) -> int:
-        parts = urllib.parse.urlsplit(base_url(self._target.url))
+        parts = urllib.parse.urlsplit(base_url(self._destination.url))
         if self._connection is None:
             if parts.scheme == "https":
-                self._connection = http.client.HTTPSConnection(parts.netloc, timeout=self._timeout, context=self._target.tls)
+                self._connection = http.client.HTTPSConnection(parts.netloc, timeout=self._timeout, context=self._tls)
             else:
                 self._connection = http.client.HTTPConnection(parts.netloc, timeout=self._timeout)
-        headers = {"Content-Type": "application/json", "User-Agent": AGENT, **dict(self._target.headers)}
-        if self._target.host_header:
-            headers["Host"] = self._target.host_header
-        if self._target.api_key:
-            headers["Authorization"] = f"Bearer {self._target.api_key}"
+        headers = {"Content-Type": "application/json", "User-Agent": AGENT, **dict(self._destination.headers)}
+        if self._destination.host_header:
+            headers["Host"] = self._destination.host_header
+        if self._destination.api_key:
+            headers["Authorization"] = f"Bearer {self._destination.api_key}"
         self._connection.request("POST", f"{parts.path}/tokenize", json.dumps(asked), headers)
         answer = self._connection.getresponse()
         found = json.loads(answer.read(32 << 20))
@@ -96,5 +97,5 @@ class Counter:
 
 
 def in_chunks(record: Record) -> None:
-    """The best that is left: servers send a token in each event, more or less."""
+    """Take the events with content as tokens: servers send about one token in each."""
     record.output_tokens, record.token_source = record.chunks, "chunks"

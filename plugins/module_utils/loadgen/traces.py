@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that say what to send: prompts of one's own, and recorded traces in the formats of Mooncake and BurstGPT. Pure."""
+"""Files that name the requests to send: the user's own prompts, and recorded traces in the formats of Mooncake and BurstGPT. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_LEN = 10_000_000  # tokens of one prompt or answer
 FORMATS = ("mooncake", "burstgpt")
 
 
-class Entry(t.NamedTuple):
+class TraceEntry(t.NamedTuple):
     """One request of a trace: seconds, tokens of prompt and answer, ids of the blocks that the prompt begins with."""
 
     at: float
@@ -24,15 +24,15 @@ class Entry(t.NamedTuple):
     blocks: tuple[int, ...] = ()
 
 
-class Own(t.NamedTuple):
-    """One prompt of the user's."""
+class OwnPrompt(t.NamedTuple):
+    """One prompt of the user's file."""
 
     prompt: str | list[dict[str, str]]
     output_len: int | None = None
     model: str | None = None
 
 
-def prompts(text: str) -> list[Own]:
+def prompts(text: str) -> list[OwnPrompt]:
     """Prompts from lines: JSON objects with `prompt` or `messages` (and, if wanted, `output_len` and `model`), else each line is one prompt.
 
     Raises ValueError that names the line.
@@ -40,7 +40,7 @@ def prompts(text: str) -> list[Own]:
     found = []
     for number, line in _lines(text):
         if not line.startswith("{"):
-            found.append(Own(line))
+            found.append(OwnPrompt(line))
             continue
         data = _object(number, line)
         prompt = data.get("messages", data.get("prompt"))
@@ -49,13 +49,13 @@ def prompts(text: str) -> list[Own]:
         model = data.get("model")
         if model is not None and not isinstance(model, str):
             raise ValueError(f"line {number}: model {model!r} is no name")
-        found.append(Own(t.cast(t.Any, prompt), _length(number, data, "output_len") if "output_len" in data else None, model))
+        found.append(OwnPrompt(t.cast(t.Any, prompt), _length(number, data, "output_len") if "output_len" in data else None, model))
     if not found:
         raise ValueError("the file holds no prompt")
     return found
 
 
-def trace(text: str, kind: str) -> list[Entry]:
+def trace(text: str, kind: str) -> list[TraceEntry]:
     """The requests of a trace in the order of their times. Raises ValueError that names the line."""
     try:
         found = sorted(_mooncake(text) if kind == "mooncake" else _burstgpt(text), key=lambda entry: entry.at)
@@ -66,7 +66,7 @@ def trace(text: str, kind: str) -> list[Entry]:
     return found
 
 
-def _mooncake(text: str) -> list[Entry]:
+def _mooncake(text: str) -> list[TraceEntry]:
     found = []
     for number, line in _lines(text):
         data = _object(number, line)
@@ -74,11 +74,11 @@ def _mooncake(text: str) -> list[Entry]:
         if not isinstance(blocks, list) or not all(isinstance(block, int) for block in blocks):
             raise ValueError(f"line {number}: hash_ids is no list of numbers")
         at = _number(number, "timestamp", data.get("timestamp")) / 1000
-        found.append(Entry(at, _length(number, data, "input_length"), _length(number, data, "output_length"), tuple(blocks)))
+        found.append(TraceEntry(at, _length(number, data, "input_length"), _length(number, data, "output_length"), tuple(blocks)))
     return found
 
 
-def _burstgpt(text: str) -> list[Entry]:
+def _burstgpt(text: str) -> list[TraceEntry]:
     rows = csv.DictReader(io.StringIO(text))
     needed = ("Timestamp", "Request tokens", "Response tokens")
     if missing := [name for name in needed if name not in (rows.fieldnames or ())]:
@@ -86,9 +86,9 @@ def _burstgpt(text: str) -> list[Entry]:
     found = []
     for number, row in enumerate(rows, 2):
         at = _number(number, "Timestamp", row["Timestamp"])
-        lengths = [int(_number(number, name, row[name])) for name in needed[1:]]
-        if lengths[0] > 0 and lengths[1] > 0:  # an answer of no tokens was a failure when the trace was recorded
-            found.append(Entry(at, *lengths))
+        prompt, answer = (int(_number(number, name, row[name])) for name in needed[1:])
+        if prompt > 0 and answer > 0:  # an answer without tokens was a failure when the trace was recorded
+            found.append(TraceEntry(at, prompt, answer))
         if len(found) > MAX_ENTRIES:
             raise ValueError(f"more than {MAX_ENTRIES} requests; cut the trace")
     return found

@@ -54,7 +54,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
             jobs["cluster_monitoring"] = lambda: _one(cluster, "/api/v1/namespaces/openshift-monitoring/configmaps/cluster-monitoring-config")
     jobs = {name: job for name, job in jobs.items() if only is None or name in only}
     reviews = [functools.partial(_allowed, cluster, right) for right in needs["rights"]]
-    results = cluster.parallel(_tried, [*jobs.values(), *reviews])
+    asked: list[t.Callable[[], t.Any]] = [*jobs.values(), *reviews]
+    results = cluster.parallel(_tried, asked)
     rights = [{**right, "allowed": found} for right, found in zip(needs["rights"], results[len(jobs) :], strict=True) if found is not _UNREAD]
     return {"version": version, "groups": groups, **{name: found for name, found in zip(jobs, results, strict=False) if found is not _UNREAD}, "rights": rights}
 

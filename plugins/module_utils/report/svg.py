@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Charts as inline SVG without any script: lines and bars. Pure.
+"""Charts as inline SVG without script: lines and bars. Pure.
 
-Colours come from the page's style sheet by class (`s0`, `s1`, ...), so that one page can serve light and dark screens; lines also differ by
-their dashes, for eyes that do not tell the colours apart.
+Colors come from the style sheet of the page by class (`s0`, `s1`, ...), for light and dark themes. Lines also differ by their dashes, for readers
+who cannot tell the colors apart.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Point = tuple[float, float]
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 78, 26, 18, 56
 TICKS = 6
-CHARACTER = 11  # width of one on a telephone, where the letters are larger
-ROOM = 5 * CHARACTER  # between words along the horizontal axis
+CHARACTER = 11  # width of a character on a phone, where letters are larger
+ROOM = 5 * CHARACTER  # between labels of the horizontal axis
 ROWS = 3  # of names below bars
 
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """One axis: what it shows, and how. Values not above zero cannot be on a logarithmic one and are left out."""
+    """One axis. A logarithmic one leaves out values that are not above 0."""
 
     label: str
     log: bool = False
@@ -37,7 +37,7 @@ class Axis:
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """Values to places along one axis."""
+    """Maps values to coordinates along one axis."""
 
     low: float
     high: float
@@ -70,7 +70,7 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def scale(axis: Axis, values: c.Iterable[float], start: float, end: float) -> Scale:
-    """The scale that shows all these values."""
+    """A scale that shows all values."""
     known = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
     low = axis.low if axis.low is not None else min(known, default=1.0)
     high = max(axis.high if axis.high is not None else max(known, default=1.0), low)
@@ -81,14 +81,14 @@ def scale(axis: Axis, values: c.Iterable[float], start: float, end: float) -> Sc
 
 
 def number(value: float) -> str:
-    """A value as people write it."""
+    """A value with thousands separators or 3 significant digits."""
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def tick(value: float) -> str:
-    """A value in at most five characters or so, for which there is room beside an axis."""
+    """A value in about five characters, the room beside an axis."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= size:
             return f"{value / (1000 if letter == 'k' else size):g}{letter}"
@@ -101,8 +101,8 @@ def line_chart(title: str, series: c.Sequence[tuple[str, c.Sequence[Point]]], x:
     across = scale(x, (point[0] for points in drawn for point in points), LEFT, WIDTH - RIGHT)
     up = scale(y, (point[1] for points in drawn for point in points), HEIGHT - BOTTOM, TOP)
     parts = [_frame(across, up, x.label, y.label)]
-    # the first series on top, and its dots the smallest, so that lines that coincide are all seen
-    for index, ((name, _points), points) in reversed(list(enumerate(zip(series, drawn)))):
+    # the first series is on top with the smallest dots, so that lines that coincide are all visible
+    for index, ((name, _points), points) in reversed(list(enumerate(zip(series, drawn, strict=True)))):
         places = [(across(left), up(height)) for left, height in points]
         path = "M" + (_steps(places) if steps else " L".join(f"{left} {top}" for left, top in places)) if places else ""
         parts.append(f'<path class="line s{index}" d="{path}"><title>{html.escape(name)}</title></path>' if path else "")
@@ -110,13 +110,13 @@ def line_chart(title: str, series: c.Sequence[tuple[str, c.Sequence[Point]]], x:
             said = (html.escape(f"{name}: {number(left)}, {number(height)}") for left, height in points)
             parts += [
                 f'<circle class="dot s{index}" cx="{left}" cy="{top}" r="{3 + index}"><title>{words}</title></circle>'
-                for (left, top), words in zip(places, said)
+                for (left, top), words in zip(places, said, strict=True)
             ]
     return _svg(title, parts)
 
 
-def bar_chart(title: str, bars: c.Sequence[tuple[str, c.Sequence[float]]], y: Axis, unit: str = "", colours: str = "bar") -> str:
-    """Groups of bars, one group per name. `colours`: one for each group (`group`) or one for all (`bar`)."""
+def bar_chart(title: str, bars: c.Sequence[tuple[str, c.Sequence[float]]], y: Axis, unit: str = "", colors: str = "bar") -> str:
+    """Groups of bars, one group per name. `colors`: one for each group (`group`) or one for all (`bar`)."""
     up = scale(dataclasses.replace(y, low=0.0), (value for _name, values in bars for value in values), HEIGHT - BOTTOM, TOP)
     wide = (WIDTH - LEFT - RIGHT) / max(1, len(bars))
     parts = [_grid_y(up, y.label)]
@@ -127,7 +127,7 @@ def bar_chart(title: str, bars: c.Sequence[tuple[str, c.Sequence[float]]], y: Ax
             left, top = round(LEFT + wide * (index + 0.12) + each * place, 1), up(value)
             said = html.escape(f"{name}: {number(value)}{unit}")
             parts.append(
-                f'<rect class="s{index if colours == "group" else 0}" x="{left}" y="{top}" width="{round(each * 0.9, 1)}" '
+                f'<rect class="s{index if colors == "group" else 0}" x="{left}" y="{top}" width="{round(each * 0.9, 1)}" '
                 f'height="{round(up(0) - top, 1)}" rx="2"><title>{said}</title></rect>'
             )
             if len(values) == 1 and len(number(value) + unit) * CHARACTER < wide:
@@ -160,14 +160,14 @@ def _grid_y(up: Scale, label: str) -> str:
 
 
 def _fitted(names: c.Sequence[str], wide: float) -> tuple[list[str], int]:
-    """Names that do not touch each other in so many rows, the ends of those that are too long: pods differ there."""
+    """(names, rows): the names in as many rows as keep them apart, cut to their ends where they are too long, since names of pods differ there."""
     rows = min(ROWS, max(1, len(names)), max(1, math.ceil(max((len(name) for name in names), default=1) * CHARACTER / wide)))
     most = max(2, int(rows * wide / CHARACTER) - 1)
     return [name if len(name) <= most else "…" + name[1 - most :] for name in names], rows
 
 
 def _apart(places: c.Sequence[tuple[float, str]], room: float) -> list[tuple[float, str]]:
-    """The words that fit beside each other."""
+    """The labels that fit beside each other."""
     kept: list[tuple[float, str]] = []
     for place in places:
         if not kept or place[0] - kept[-1][0] >= room:

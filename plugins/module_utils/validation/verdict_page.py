@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import collections.abc as c
-import html
 import urllib.parse
 
-from ..benchmark.comparison_page import STYLE, definitions
 from ..common.objects import Facts
+from ..report import html
 from .verdict import curl
 
-MORE = """
-.verdict{display:inline-block;border-radius:6px;padding:2px 12px;font-weight:600;color:#fff;background:#1a7f37}.verdict.bad{background:#b3261e}
+STYLE = """
 h2{margin:1.4em 0 .4em}ul.claims{list-style:none;margin:0;padding:0;border:1px solid var(--rule);border-radius:8px;overflow:hidden}
 .claims li{display:grid;grid-template-columns:4.2em 1fr max-content;gap:0 12px;padding:8px 12px;border-top:1px solid var(--rule)}
 .claims li:first-child{border-top:0}.claims li.fail{background:color-mix(in srgb,#b3261e 12%,var(--back))}
@@ -34,23 +32,16 @@ def page(found: Facts) -> str:
     groups = dict.fromkeys(entry["group"] for entry in claims)
     said = f"All {len(claims)} claims hold." if found["ok"] else f"{len(wrong)} of {len(claims)} claims do not hold." if claims else "Nothing was checked."
     parts = [
-        f'<p class="headline"><span class="verdict{"" if found["ok"] else " bad"}">{"OK" if found["ok"] else "NOT OK"}</span> {said}</p>',
+        f'<p class="headline"><span class="verdict {"passed" if found["ok"] else "failed"}">{"OK" if found["ok"] else "NOT OK"}</span> {said}</p>',
         _section("Claims that do not hold", wrong),
         *(_section(group.capitalize(), [entry for entry in claims if entry["group"] == group]) for group in groups),
         _section("Not checked", [{"id": entry["id"], "evidence": entry["why"]} for entry in skipped]),
         _measured(claims),
         _endpoints(found["endpoints"]),
         "<h2>What was checked</h2>",
-        definitions({"time": found["time"], **found["versions"]}),
+        html.definitions({"time": found["time"], **found["versions"]}),
     ]
-    return "".join(
-        [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">',
-            f"<title>Verdict</title><style>{STYLE}{MORE}</style></head><body><h1>Verdict</h1>",
-            *parts,
-            "</body></html>\n",
-        ]
-    )
+    return html.document("Verdict", "".join(parts), style=STYLE)
 
 
 def _section(title: str, entries: c.Sequence[Facts]) -> str:

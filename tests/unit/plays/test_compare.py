@@ -1,16 +1,47 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The defaults of the compare role agree with each other, with the presets, and with the shape that docs/compare.md promises."""
+"""The compare role: its defaults agree with each other, with the presets, and with the shape that docs/compare.md promises; what it measures and keeps.
+
+molecule/providers/live has the real cluster.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import comparison_run
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import shared_prefix
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import PrefixedPrompts
+from local_servers import SSE, chunk, serve, stream
+
+USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 5}}}
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - module_defaults:
+        group/llm_d.inference.connection: "{{ __compare_facts.connection }}"
+      block:
+        - llm_d.inference.role_facts: {role: compare, derive: [targets]}
+          register: __compare_facts
+        - ansible.builtin.include_role:
+            name: llm_d.inference.compare
+            tasks_from: send
+          loop: "{{ compare_presets | llm_d.inference.comparison_cases }}"
+          loop_control: {loop_var: __compare_case}
+        - ansible.builtin.include_role:
+            name: llm_d.inference.compare
+            tasks_from: report
+"""
 
 
 @pytest.fixture(name="defaults")
@@ -20,7 +51,7 @@ def role_defaults(root):
 
 @pytest.fixture(name="sent")
 def default_workload(defaults):
-    return shared_prefix.Workload(**defaults["compare_workload"])
+    return PrefixedPrompts(**defaults["compare_workload"])
 
 
 def test_the_presets_are_there(defaults):
@@ -32,7 +63,7 @@ def test_the_warm_up_sends_every_prompt_once(defaults, sent):
 
 
 def test_the_ladder_is_one_and_each_rung_has_enough_requests_for_a_90th_percentile(defaults):
-    ladder = shared_prefix.stages(defaults["compare_stages"], defaults["compare_warmup"])[1:]
+    ladder = schedule.steps(comparison_run.options({}, defaults["compare_stages"], None)["stages"])
     assert [stage.rate for stage in ladder] == sorted({stage.rate for stage in ladder}) and 8.0 in [stage.rate for stage in ladder]
     assert all(stage.requests >= 40 for stage in ladder)
 
@@ -46,3 +77,91 @@ def test_the_prefixes_fit_the_fleet_and_not_one_server(root, sent):
     assert 1.5 * one < words < 0.75 * one * service["replicas"]
     told = re.search(r"of one server's cache \| 586 % \| (\d+) %", (root / "docs/compare.md").read_text(encoding="utf-8"))
     assert int(told.group(1)) == round(100 * words / one)
+
+
+class Stack:
+    """The API server of a cluster with one Service, and that Service, on one port. Completions of a run fail once `good` of them were answered."""
+
+    def __init__(self, good=10**6):
+        self.good, self.asked = good, []
+
+    def __call__(self, handler, method, path, body):
+        if method == "GET":
+            assert path == "/api/v1/namespaces/llm-d/services/sim", path
+            return 200, {}, json.dumps({"kind": "Service", "spec": {"type": "ClusterIP", "clusterIP": "127.0.0.1"}, "status": {}})
+        self.asked.append(json.loads(body))
+        if len(self.asked) > self.good:
+            return 503, {"Content-Type": "text/plain"}, "no healthy upstream"
+        return 200, {"Content-Type": SSE, "x-inference-pod": "pod-a"}, stream(chunk("To", "length"), USAGE)
+
+
+@pytest.fixture(name="compare")
+def measure_and_report(root, tmp_path):
+    def run(url, **more):
+        user = {"name": "a", "cluster": {"server": url}, "user": {"token": "t"}, "context": {"cluster": "a", "user": "a"}}
+        kubeconfig = {"apiVersion": "v1", "kind": "Config", "current-context": "a"}
+        for key, value in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
+            kubeconfig[key] = [{"name": "a", value: user[value]}]
+        (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig), encoding="utf-8")
+        given = {
+            "llm_d_kubeconfig": str(tmp_path / "kubeconfig"),
+            "llm_d_gateway": {"provider": "standalone"},
+            "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}],
+            # where the stack of this test is, and not where the plan has it
+            "__compare_target": {
+                "name": "sim",
+                "model": "acme/sim",
+                "replicas": 1,
+                "address": {"namespace": "llm-d", "name": "sim", "port": int(url.rsplit(":", 1)[1])},
+            },
+            "compare_presets": ["round_robin", {"name": "mine", "preset": "queue"}],
+            "compare_workload": {"groups": 2, "prompts_per_group": 2, "system_prompt_len": 8, "question_len": 4, "output_len": 1, "seed": 7},
+            "compare_warmup": {"rate": 50, "requests": 4},
+            "compare_stages": [{"rate": 50, "requests": 5}, {"rate": 100, "seconds": 0.1}],
+            "ansible_python_interpreter": sys.executable,
+            **more,
+        }
+        (tmp_path / "vars.json").write_text(json.dumps(given), encoding="utf-8")
+        (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", "play.yml", "-e", "@vars.json"]
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "LC_ALL": "C.UTF-8",
+            "ANSIBLE_NOCOLOR": "1",
+            "no_proxy": "*",
+            "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"),
+        }
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        return done, tmp_path / "artifacts/compare"
+
+    return run
+
+
+def test_each_preset_is_sent_the_same_and_kept(compare):
+    stack = Stack()
+    with serve(stack) as url:
+        done, folder = compare(url)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "changed=0" in done.stdout and "round_robin" in done.stdout
+    runs = [json.loads((folder / f"runs/{name}.json").read_text()) for name in ("round_robin", "mine")]
+    assert [(each["preset"], [stage["requests"] for stage in each["stages"]], each["total"]["ok"]) for each in runs] == [
+        ("round_robin", [5, 10], 15),
+        ("mine", [5, 10], 15),
+    ]
+    assert runs[0]["total"]["hit_ratio"] == 0.25 and runs[0]["total"]["servers"] == {"pod-a": 15} and runs[0]["stages"][0]["largest_share"] == 1.0
+    # 4 of the warm-up, 15 of the stages, and one beforehand that says whether anything answers; under each preset another word begins the prompts
+    prompts = [each["prompt"] for each in stack.asked if each["prompt"] != "Hello"]
+    first, second = ([prompt.split(" ", 1)[1] for prompt in prompts[start : start + 19]] for start in (0, 19))
+    assert len(prompts) == 38 and len(stack.asked) == 40 and sorted(first) == sorted(second) and len(set(first)) == 4
+    assert len({prompt.split()[0] for prompt in prompts}) == 2 and runs[0]["workload"]["seed"] == 7
+    assert {file.name for file in (folder / "runs/mine").iterdir()} >= {"result.json", "requests.csv", "report.html"}
+    assert len(json.loads((folder / "results.json").read_text())["runs"]) == 2 and (folder / "table.md").is_file() and (folder / "index.html").is_file()
+
+
+def test_failed_requests_are_counted_and_a_preset_without_any_success_fails(compare):
+    with serve(Stack(good=30)) as url:
+        done, folder = compare(url, compare_presets=["round_robin", "queue", "balanced"])
+    assert done.returncode != 0 and "none of 15 requests succeeded" in done.stdout and "no healthy upstream" in done.stdout
+    queue = json.loads((folder / "runs/queue.json").read_text())
+    assert queue["total"]["failed"] == 10 and queue["stages"][1]["errors"] == {"http_503": 10} and not (folder / "runs/balanced.json").exists()

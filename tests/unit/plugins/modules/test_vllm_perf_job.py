@@ -225,7 +225,7 @@ def test_an_interrupted_run_takes_the_job_along(tmp_path, root, number):
 
 
 def test_more_requests_than_a_log_holds_are_counted():
-    rows = output.Rows(most=2000)
+    rows = output.OutputRows(most=2000)
     for index in range(60000):
         rows.write(f"{index},{index * 7919 % 10007}\n")
     told = output.read("noise\n" + "\n".join(rows.lines()) + "\n" + json.dumps({"about": {}, "stages": [], "verdict": "passed"}) + "\n")

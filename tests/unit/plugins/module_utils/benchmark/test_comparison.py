@@ -5,19 +5,46 @@
 
 from __future__ import annotations
 
+import io
+import itertools
+import json
+import random
 import re
+import types
 from xml.etree import ElementTree
 
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.llm_d.inference.plugins.filter.comparison import comparison as comparison_filter
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import comparison, comparison_page, stats
+from ansible_collections.llm_d.inference.plugins.filter.comparison_load import comparison_load as comparison_load_filter
+from ansible_collections.llm_d.inference.plugins.filter.comparison_run import comparison_run as comparison_run_filter
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import comparison, comparison_page, comparison_run, result
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.output import CsvRows
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Allowed, Totals
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule import Step, steps
 from ansible_collections.llm_d.inference.plugins.module_utils.report import svg
 from hypothesis import given
 from hypothesis import strategies as st
 
 POSITIVE = st.floats(1e-3, 1e7)
+
+
+def result_of(stages, lag=0.1):
+    """What vllm_perf writes of (rate, records): result.json and requests.csv."""
+    rows, found = io.StringIO(), []
+    write = CsvRows(rows)
+    for rate, records in stages:
+        step, totals = Step(rate=float(rate), requests=len(records)), Totals()
+        totals.cpu = 0.5
+        for record in records:
+            totals.add(record)
+            write(record, step)
+        found.append(result.stage(Measured(step, totals), types.SimpleNamespace(allowed=Allowed(lag, 0.0), rules=())))
+    workload = {"kind": "shared_prefix", "groups": 24, "prompts_per_group": 5, "system_prompt_len": 1500, "question_len": 40, "output_len": 16}
+    whole = {"url": "http://gateway", "nonce": "n", "stages": found, "about": {"workload": workload, "seed": 42}}
+    return json.loads(json.dumps(whole)), rows.getvalue()
 
 
 def measured(rate, milliseconds, failed=0, lag=0.0, server="pod-a"):
@@ -28,11 +55,155 @@ def measured(rate, milliseconds, failed=0, lag=0.0, server="pod-a"):
         records.append(Record(number, 0, due, due + lag, due + milliseconds / 1000, due + 2, due + 2, 200, 100, 5, 50, server))
     for record in records[:failed]:
         record.fail("http_503", "no healthy <upstream>")
-    return stats.stage_summary(records, float(rate), 0.1, 0.1)
+    return comparison_run.run("", *result_of([(rate, records)]))["stages"][0]
 
 
 def run(preset, *stages):
-    return {"preset": preset, "stages": list(stages), "total": stats.together(stages)}
+    return {"preset": preset, "stages": list(stages), "total": comparison_run.together(stages)}
+
+
+def recorded(seed, rate, slow):
+    """150 requests as a client records them: 4 of 10 miss the cache and take `slow` seconds, 3 of 100 fail."""
+    dice = random.Random(seed)
+    records, due = [], 0.0
+    for number in range(150):
+        due += dice.expovariate(rate)
+        sent = due + dice.uniform(0, 0.004)
+        first = sent + (slow if dice.random() < 0.4 else 0.03) * dice.uniform(0.8, 1.2)
+        last = first + 4 * dice.uniform(0.009, 0.011)
+        record = Record(number, number % 24, due, sent, first, last, last + 0.001, 200, 1543, 5, dice.choice((0, 1504)), f"pod-{dice.choice('aaabbc')}")
+        if dice.random() < 0.03:
+            record.fail("timeout", "did not answer within 60 s")
+        records.append(record)
+    return records
+
+
+# The figures of the requests of `recorded`, as the module workload_run made them until it was removed: what its stats.stage_summary and stats.together
+# returned, and the table of comparison.table.
+OLD_TABLE = """\
+prefix_aware: 90 % of first tokens within 66 ms at 8 requests/s, 13.4 times sooner than with round_robin (888 ms).
+
+| requests/s | preset | TTFT p50 | TTFT p90 | TTFT p99 | times sooner (p90) | answers/s | output tokens/s | cache hits | busiest server | failed |
+|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+| 4 | round_robin | 37 ms | 887 ms | 954 ms | 1.0 | 3.3 | 16 | 43 % | 50 % | 4 |
+| 4 | prefix_aware | 35 ms | 68 ms | 74 ms | 12.9 | 4.6 | 23 | 41 % | 59 % | 2 |
+| 8 | round_robin | 35 ms | 888 ms | 950 ms | 1.0 | 6.7 | 33 | 49 % | 50 % | 4 |
+| 8 | prefix_aware | 36 ms | 66 ms | 74 ms | 13.4 | 8.4 | 42 | 41 % | 46 % | 3 |
+"""
+OLD_SUMMARIES = {  # of round_robin at 4 requests/s
+    "ttft_ms": (146, 371.365, 24.016, 34.619, 883.537, 906.874, 951.959, 955.676),
+    "ttft_from_schedule_ms": (146, 373.396, 25.401, 37.044, 886.674, 907.766, 953.533, 958.897),
+    "e2e_ms": (146, 411.357, 61.1, 75.933, 925.024, 945.801, 990.846, 995.069),
+    "e2e_from_schedule_ms": (146, 413.388, 62.754, 78.007, 927.118, 946.694, 992.79, 997.618),
+    "tpot_ms": (146, 9.998, 9.003, 10.019, 10.766, 10.84, 10.976, 10.979),
+    "ntpot_ms": (146, 82.271, 12.22, 15.187, 185.005, 189.16, 198.169, 199.014),
+    "send_lag_ms": (150, 2.036, 0.017, 2.118, 3.597, 3.763, 3.949, 3.997),
+}
+OLD_STAGE = {
+    "rate": 4.0, "requests": 150, "ok": 146, "failed": 4, "errors": {"timeout": 4}, "error_example": "did not answer within 60 s", "seconds": 44.496,
+    "sent_per_s": 3.466, "requests_per_s": 3.281, "output_tokens_per_s": 16.406, "prompt_tokens_per_s": 5062.891, "client_cpu": 0.011, "valid": True,
+    "why_invalid": None, "prompt_tokens": 225278, "cached_tokens": 97760, "servers": {"pod-a": 73, "pod-b": 52, "pod-c": 21}, "largest_share": 0.5,
+}  # fmt: skip
+OLD_TOTALS = [
+    {"requests": 300, "ok": 292, "failed": 8, "hit_ratio": 0.464, "servers": {"pod-a": 146, "pod-b": 105, "pod-c": 41}, "valid": True},
+    {"requests": 300, "ok": 295, "failed": 5, "hit_ratio": 0.4097, "servers": {"pod-a": 156, "pod-b": 95, "pod-c": 44}, "valid": True},
+]
+
+
+@pytest.fixture(name="both", scope="module")
+def runs_of_two_presets():
+    slow = {"round_robin": 0.8, "prefix_aware": 0.06}
+    return [comparison_run.run(name, *result_of([(rate, recorded(f"{name} {float(rate)}", rate, slow[name])) for rate in (4, 8)])) for name in slow]
+
+
+def test_the_same_requests_give_the_same_table_as_before(both):
+    found = comparison.results(both, {})
+    assert comparison.table(found) == OLD_TABLE
+    assert found["runs"][1]["ttft_p90_ratio"] == {"4": 12.95, "8": 13.36} and [each["total"] for each in both] == OLD_TOTALS
+
+
+def test_the_same_requests_give_the_same_figures_as_before(both):
+    stage = both[0]["stages"][0]
+    assert {name: stage[name] for name in OLD_STAGE} == OLD_STAGE and stage["hit_ratio"] == pytest.approx(0.434, abs=5e-5)
+    for name, wanted in OLD_SUMMARIES.items():
+        # requests.csv has thousandths of a millisecond
+        assert list(stage[name].values()) == pytest.approx(wanted, abs=0.0011) and list(stage[name]) == ["n", "mean", "min", "p50", "p90", "p95", "p99", "max"]
+    assert len(stage["ttft_cdf"]) == 101 and stage["ttft_cdf"][50] == [pytest.approx(36.936, rel=5e-4), 0.5]
+
+
+def test_a_run_says_what_was_sent(both):
+    assert both[0]["workload"] == {
+        "groups": 24, "prompts_per_group": 5, "system_prompt_len": 1500, "question_len": 40, "output_len": 16, "seed": 42, "nonce": "n",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "p90"),
+    [
+        ([1, 2, 3, 4], 3.7),  # rank 0.9 x 3 = 2.7: from the third 0.7 of the way to the fourth
+        ([4, 1, 3, 2], 3.7),
+        ([10, 20], 19.0),
+        ([7], 7),
+    ],
+)
+def test_percentiles_by_hand(values, p90):
+    assert comparison_run.summary(values)["p90"] == pytest.approx(p90)
+
+
+def test_a_summary_by_hand():
+    assert comparison_run.summary([1.0, 3.0]) == {"n": 2, "mean": 2.0, "min": 1.0, "p50": 2.0, "p90": 2.8, "p95": 2.9, "p99": 2.98, "max": 3.0}
+    assert comparison_run.summary([]) == {"n": 0, "mean": None, "min": None, "p50": None, "p90": None, "p95": None, "p99": None, "max": None}
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=60))
+def test_percentiles_are_ordered_and_within_the_values(values):
+    found = comparison_run.summary(values)
+    ordered = [found[name] for name in ("min", "p50", "p90", "p95", "p99", "max")]
+    assert all(low <= high + 1e-3 for low, high in itertools.pairwise(ordered))
+
+
+def test_stages_together():
+    one = {"requests": 4, "ok": 3, "failed": 1, "hit_ratio": 0.5, "prompt_tokens": 100, "cached_tokens": 50, "servers": {"a": 3}, "valid": True}
+    two = {"requests": 2, "ok": 2, "failed": 0, "hit_ratio": 1.0, "prompt_tokens": 300, "cached_tokens": 300, "servers": {"a": 1, "b": 1}, "valid": False}
+    whole = {"requests": 6, "ok": 5, "failed": 1, "hit_ratio": 0.875, "servers": {"a": 4, "b": 1}, "valid": False}
+    assert comparison_run.together([one, two]) == whole
+    silent = {**one, "hit_ratio": None, "cached_tokens": None, "servers": {}}
+    assert comparison_run.together([silent])["hit_ratio"] is None
+
+
+def test_a_stage_in_which_all_failed():
+    stage = comparison_run.run("", *result_of([(1, [Record(0, 0, 0.0, error="in_flight", detail="not sent")])]))["stages"][0]
+    assert stage["ttft_ms"]["p90"] is None and stage["requests_per_s"] == 0.0 and stage["hit_ratio"] is None
+    assert stage["largest_share"] is None and stage["valid"]
+
+
+def test_the_load_as_options_of_vllm_perf():
+    warmup = {"rate": 8, "requests": 120}
+    assert comparison_load_filter({"groups": 3, "seed": 7, "nonce": "mine"}, [{"rate": 2, "seconds": 20}, {"rate": "8", "requests": 240}], warmup) == {
+        "workload": {"kind": "shared_prefix", "groups": 3},
+        "stages": [{"rate": 2, "requests": 40}, {"rate": "8", "requests": 240}],
+        "warmup": warmup,
+        "seed": 7,
+        "nonce": "mine",
+    }
+    assert comparison_load_filter({}, [{"rate": 0.1, "seconds": 2}]) == {
+        "workload": {"kind": "shared_prefix"}, "stages": [{"rate": 0.1, "requests": 1}], "warmup": None,
+    }  # fmt: skip
+    with pytest.raises(AnsibleFilterError, match="a list of stages"):
+        comparison_load_filter({}, {"rate": 8})
+
+
+@pytest.mark.parametrize("stage", [{"rate": 8}, {"rate": 0, "seconds": 3}, {"rate": 8, "seconds": -1}, {"rate": 1, "seconds": 2, "requests": 3}])
+def test_what_is_wrong_with_a_stage_is_for_vllm_perf_to_say(stage):
+    with pytest.raises(ValueError, match=r"stages\[0\]"):
+        steps(comparison_load_filter({}, [stage])["stages"])
+
+
+def test_a_run_of_something_else_is_refused():
+    whole, rows = result_of([(2, recorded("a", 2, 0.1))])
+    assert comparison_run_filter(whole, "queue", rows)["preset"] == "queue"
+    with pytest.raises(AnsibleFilterError, match=r"result\.json"):
+        comparison_run_filter({}, "queue", rows)
 
 
 BASE = run("round_robin", measured(2, 500), measured(8, 800))
@@ -139,13 +310,13 @@ def test_names_below_bars_neither_touch_nor_leave_the_picture(count, length):
     drawn = svg.bar_chart("t", [(name, [1234567.0]) for name in names], svg.Axis("requests"))
     words = [(float(x), int(y), said) for x, y, said in re.findall(r'<text class="tick" x="([\d.]+)" y="(\d+)" text-anchor="middle">([^<]+)', drawn)]
     assert len(words) == count and len({said for _x, _y, said in words}) == count
-    assert all(said[-2:] == name[-2:] for (_x, _y, said), name in zip(words, names))
+    assert all(said[-2:] == name[-2:] for (_x, _y, said), name in zip(words, names, strict=True))
     wide = 10  # of a character at 390 px, where letters are 18 units high
     for x, y, said in words:
-        assert 0 <= x - wide * len(said) / 2 and x + wide * len(said) / 2 <= svg.WIDTH and y <= svg.HEIGHT - 4
+        assert x - wide * len(said) / 2 >= 0 and x + wide * len(said) / 2 <= svg.WIDTH and y <= svg.HEIGHT - 4
         assert all(abs(x - other) >= wide * (len(said) + len(beside)) / 2 for other, row, beside in words if row == y and other != x)
     values = [float(x) for x in re.findall(r'<text class="value" x="([\d.]+)"', drawn)]
-    assert all(second - first > wide * len("1,234,567") for first, second in zip(values, values[1:]))
+    assert all(second - first > wide * len("1,234,567") for first, second in itertools.pairwise(values))
 
 
 def test_numbers_beside_an_axis_have_room():

@@ -8,15 +8,17 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import pickle
 import random
 import statistics
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, csv, result
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, result
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import options as perf_options
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import slo as perf_slo
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.histogram import Coarse, Hist
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.runner import Measured, Plan
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.output import COLUMNS, row
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured, Plan
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.series import SLICES, Series
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Allowed, Totals
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule, traces, workloads
@@ -65,7 +67,7 @@ def test_percentiles_are_those_of_the_values(values, percent):
 @given(st.lists(st.floats(0, 1e6), max_size=50), st.lists(st.floats(0, 1e6), max_size=50))
 def test_two_halves_are_the_whole_and_data_carries_it(left, right):
     whole, merged = filled(left + right), filled(left)
-    merged.merge(Hist.from_data(json.loads(json.dumps(filled(right).to_data()))))
+    merged.merge(pickle.loads(pickle.dumps(filled(right))))
     assert merged.counts == whole.counts and merged.n == whole.n and merged.low == whole.low and merged.high == whole.high
     assert merged.total == pytest.approx(whole.total)
 
@@ -128,7 +130,7 @@ def test_a_late_client_makes_a_run_invalid_and_not_slow():
     assert not late["valid"] and "sent late" in late["why_invalid"] and late["ttft_ms"]["p50"] == pytest.approx(100, rel=0.001)
     stalled = totals(record())
     for lag in (0.5, 2000.0, 1980.0):
-        stalled.pulse.add(lag)
+        stalled.client_lag.add(lag)
     assert "stalled" in stalled.invalid(Allowed(0.1)) and stalled.invalid(Allowed(3, 0)) is None
 
 
@@ -136,7 +138,7 @@ def lagged(lag, ttft=0.2, first=300, gap=0.01):
     """A stage of requests with this time to first token, in seconds, whose client was late by `lag` milliseconds in each thirtieth look."""
     made = totals(*(record(number, first=ttft, last=ttft + 3 * gap, gaps=[gap] * 3) for number in range(first)))
     for number in range(900):
-        made.pulse.add(0.0 if number % 30 else lag)
+        made.client_lag.add(0.0 if number % 30 else lag)
     return made
 
 
@@ -284,7 +286,7 @@ def test_a_trace_of_mooncake_shares_blocks_and_keeps_times():
 
 
 def test_a_trace_of_burstgpt_leaves_failed_requests_out():
-    assert traces.trace(BURST, "burstgpt") == [traces.Entry(5, 472, 18), traces.Entry(45, 1087, 230)]
+    assert traces.trace(BURST, "burstgpt") == [traces.TraceEntry(5, 472, 18), traces.TraceEntry(45, 1087, 230)]
 
 
 @pytest.mark.parametrize(
@@ -380,5 +382,6 @@ def test_a_comparison_tells_chance_from_change():
 
 
 def test_a_row_of_the_file_of_requests_holds_no_formula():
-    row = dict(zip(csv.COLUMNS, csv.row(record(server="=cmd()", gaps=[0.1, 0.25]), Step(rate=2, seconds=1))))
-    assert len(csv.COLUMNS) == len(row) and row["server"] == "'=cmd()" and row["ttft_ms"] == 100.0 and row["itl_max_ms"] == 250.0 and row["error"] is None
+    cells = row(record(server="=cmd()", gaps=[0.1, 0.25]), Step(rate=2, seconds=1))
+    found = dict(zip(COLUMNS, cells, strict=True))
+    assert found["server"] == "'=cmd()" and found["ttft_ms"] == 100.0 and found["itl_max_ms"] == 250.0 and found["error"] is None

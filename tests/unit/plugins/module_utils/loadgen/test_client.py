@@ -5,26 +5,46 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import threading
 import time
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import client, dispatcher
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.shared_prefix import Planned, Workload
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import client, dispatcher, workloads
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.destination import Destination, LoadLimits
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Shape
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import PrefixedPrompts
 from local_servers import SSE, chunk, drip, free_port, raw, serve, stream
 
-TINY = Workload(groups=2, prompts_per_group=2, system_prompt_len=8, question_len=4, output_len=2, nonce="n")
+TINY = {"kind": "shared_prefix", "groups": 2, "prompts_per_group": 2, "system_prompt_len": 8, "question_len": 4, "output_len": 2}
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 USAGE = {"choices": [], "usage": {"prompt_tokens": 14, "completion_tokens": 2, "total_tokens": 16, "prompt_tokens_details": {"cached_tokens": 8}}}
 GOOD = stream(chunk("To"), chunk("day", "length"), USAGE)
 
 
+def source(api="completions"):
+    return workloads.source(TINY, Shape(api), [{"name": "acme/tiny"}], 42, "n")
+
+
+async def run(target, plans, limits, first=0, api="completions"):
+    """Records of each stage, whose requests are due at the times of its plan."""
+    found, stages = [], []
+    with contextlib.closing(client.LoadClient(target, limits, lambda record, call: stages[-1].seen(record, call))) as sender:
+        for plan in plans:
+            records = []
+            sender.begin()
+            stages.append(dispatcher.Stage(sender, source(api), stages[-1].next if stages else first, records.append))
+            await stages[-1].at(plan)
+            found.append(sorted(records, key=lambda record: record.number))
+    return found
+
+
 def send(url, count=1, gap=0.0, **limits):
-    bounds = client.Limits(**{"request_timeout": 5.0, **limits})
-    planned = [Planned(number, number * gap) for number in range(count)]
-    return dispatcher.run(client.Target(url, "acme/tiny"), TINY, [planned], bounds)[0].records
+    bounds = LoadLimits(**{"request_timeout": 5.0, **limits})
+    return asyncio.run(run(Destination(url), [[number * gap for number in range(count)]], bounds))[0]
 
 
 def wrapped(data: bytes) -> bytes:
@@ -47,11 +67,12 @@ def test_what_the_server_is_asked():
         return 200, {"Content-Type": SSE}, GOOD
 
     with serve(answer) as url:
-        target = client.Target(url + "/llama", "acme/tiny", "chat_completions", "llama.example.com", "sk-secret")
-        dispatcher.run(target, TINY, [[Planned(3, 0.0)]])
+        target = Destination(url + "/llama", "llama.example.com", "sk-secret")
+        asyncio.run(run(target, [[0.0]], LoadLimits(), first=3, api="chat_completions"))
     method, path, host, key, body = heard[0]
+    prompt = PrefixedPrompts(**{name: TINY[name] for name in TINY if name not in ("kind", "output_len")}, seed=42, nonce="n").prompt(3)
     assert (method, path, host, key) == ("POST", "/llama/v1/chat/completions", "llama.example.com", "Bearer sk-secret")
-    assert body["messages"][0]["content"] == TINY.prompt(3).system and body["stream"] and body["max_tokens"] == 2 and "sk-secret" not in repr(target)
+    assert body["messages"][0]["content"] == prompt.system and body["stream"] and body["max_tokens"] == 2 and "sk-secret" not in repr(target)
 
 
 def test_stamps_are_those_of_the_chunks():
@@ -189,10 +210,7 @@ def test_no_more_in_flight_than_allowed():
     assert sorted(str(record.error) for record in records) == ["None", "None", "in_flight"]
 
 
-def test_stages_follow_each_other_and_are_heard_of():
-    heard = []
+def test_the_order_of_prompts_goes_on_from_stage_to_stage():
     with serve(lambda *_args: (200, {"Content-Type": SSE}, GOOD)) as url:
-        plans = [[Planned(0, 0.0)], [Planned(1, 0.05), Planned(2, 0.1)]]
-        runs = dispatcher.run(client.Target(url, "acme/tiny"), TINY, plans, pause=0.1, after=lambda index, run: heard.append((index, len(run.records))))
-    assert heard == [(0, 1), (1, 2)] and [record.number for run in runs for record in run.records] == [0, 1, 2]
-    assert all(run.cpu_seconds < 1 for run in runs)
+        found = asyncio.run(run(Destination(url), [[0.0], [0.05, 0.1]], LoadLimits()))
+    assert [[record.number for record in records] for records in found] == [[0], [1, 2]]

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import http11
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.answer_reader import AnswerReader
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.http11 import ResponseParser, WireError
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import AnswerReader, Record
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +24,7 @@ CUTS = st.lists(st.integers(0, 400), max_size=8)
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     edges = [0, *sorted(place for place in places if place < len(data)), len(data)]
-    return [data[start:end] for start, end in zip(edges, edges[1:])]
+    return [data[start:end] for start, end in itertools.pairwise(edges)]
 
 
 def chunked(parts: list[bytes]) -> bytes:

@@ -15,6 +15,7 @@ import time
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import client as load
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import socket_stamps
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.destination import Destination, LoadLimits
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Call
 from local_servers import SSE, chunk, free_port, raw, serve, stream
 
@@ -25,7 +26,7 @@ AWAY = 1.0  # seconds
 async def asked(url: str, away: float):
     """The record of one request, with a client that stands still for so long 50 ms after it sent it."""
     ended = asyncio.get_running_loop().create_future()
-    with contextlib.closing(load.Client(load.Target(url, "tiny"), load.Limits(10.0), lambda record, _call: ended.set_result(record))) as client:
+    with contextlib.closing(load.LoadClient(Destination(url), LoadLimits(10.0), lambda record, _call: ended.set_result(record))) as client:
         client.send(Call(0, 0, "tiny", "/v1/completions", b"{}"), 0.0)
         await asyncio.sleep(0.05)
         time.sleep(away)  # all that this thread does stands still, as on a host that has no core to spare
@@ -41,7 +42,7 @@ async def asked_at_once(url: str, count: int):
         if len(records) == count:
             over.set_result(None)
 
-    with contextlib.closing(load.Client(load.Target(url, "tiny"), load.Limits(0.5), seen)) as client:
+    with contextlib.closing(load.LoadClient(Destination(url), LoadLimits(0.5), seen)) as client:
         for number in range(count):
             client.send(Call(number, 0, "tiny", "/v1/completions", b"{}"), 0.0)
         await over
@@ -55,14 +56,13 @@ def late(*_request):
 
 def stamps() -> bool:
     """Whether this kernel stamps what comes over loopback (SO_TIMESTAMPNS is 35), asked without the product."""
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as sender:
-        with listener.accept()[0] as receiver:
-            try:
-                receiver.setsockopt(socket.SOL_SOCKET, 35, 1)
-            except OSError:
-                return False
-            sender.sendall(b"x")
-            return any(kind == 35 for _level, kind, _data in receiver.recvmsg(1, 64)[1])
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as sender, listener.accept()[0] as receiver:
+        try:
+            receiver.setsockopt(socket.SOL_SOCKET, 35, 1)
+        except OSError:
+            return False
+        sender.sendall(b"x")
+        return any(kind == 35 for _level, kind, _data in receiver.recvmsg(1, 64)[1])
 
 
 @pytest.mark.skipif(not stamps(), reason="this kernel stamps no packets")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.client import Target
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.token_counter import Counter
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.destination import Destination
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.token_counter import TokenCounter
 
 
 def test_what_stops_the_counting_is_raised_and_not_waited_for() -> None:
@@ -14,7 +14,7 @@ def test_what_stops_the_counting_is_raised_and_not_waited_for() -> None:
         raise ArithmeticError("cannot be added up")
 
     async def run() -> None:
-        counter = Counter(Target(url="http://127.0.0.1:9", model="m"), refused)
+        counter = TokenCounter(Destination("http://127.0.0.1:9"), refused)
         answer = type("Answer", (), {"text": "a b", "chunks": 2})
         for _each in range(3):
             counter.put(answer(), type("Call", (), {"model": "m", "body": "{}"})())

@@ -18,7 +18,9 @@ from local_servers import serve
 
 
 def look(url, **options):
-    return health.check_once(OpenAIClient(UrlTransport(url)), health.Requirements(**{"level": "metrics", "model": pages.MODEL, "request_timeout": 2.0, **options}))
+    return health.check_once(
+        OpenAIClient(UrlTransport(url)), health.Requirements(**{"level": "metrics", "model": pages.MODEL, "request_timeout": 2.0, **options})
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.answer_reader import AnswerReader
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.http11 import WireError
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import AnswerReader, Record
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
 from hypothesis import given
 from hypothesis import strategies as st
 from local_servers import chunk, stream
@@ -41,7 +43,7 @@ def read(data: bytes, cuts: list[int], learn: bool = True) -> AnswerReader:
     if not learn:
         reader._learn = lambda *_args: None
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
-    for now, (start, end) in enumerate(zip(places, places[1:]), 1):
+    for now, (start, end) in enumerate(itertools.pairwise(places), 1):
         if not reader.done:
             reader.feed(data[start:end], float(now))
     reader.eof(99.0)

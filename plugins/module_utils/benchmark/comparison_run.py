@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One run of a comparison: the options of `vllm_perf` that send it, and what the comparison keeps of its result. Pure."""
+
+from __future__ import annotations
+
+import collections
+import collections.abc as c
+import csv
+import io
+import itertools
+import math
+import statistics
+import typing as t
+
+Facts = dict[str, t.Any]
+PERCENTILES = (50, 90, 95, 99)
+WORKLOAD = ("groups", "prompts_per_group", "system_prompt_len", "question_len", "output_len")
+# Columns of requests.csv, which are also the names of the summaries of a stage. Only successful requests count, but for the send lag.
+LATENCIES = ("ttft_ms", "ttft_from_schedule_ms", "e2e_ms", "e2e_from_schedule_ms", "tpot_ms", "ntpot_ms")
+
+
+def options(workload: c.Mapping[str, t.Any], stages: c.Iterable[c.Mapping[str, t.Any]], warmup: c.Mapping[str, t.Any] | None) -> Facts:
+    """{workload, stages, warmup, seed, nonce} for vllm_perf; `seed` and `nonce` only where `workload` has them, `warmup` None without one."""
+    return {
+        "workload": {"kind": "shared_prefix", **{name: value for name, value in workload.items() if name not in ("seed", "nonce")}},
+        "stages": [_counted(stage) for stage in stages],
+        "warmup": _counted(warmup) if warmup else None,
+        **{name: workload[name] for name in ("seed", "nonce") if workload.get(name) is not None},
+    }
+
+
+def _counted(stage: c.Mapping[str, t.Any]) -> Facts:
+    """A stage of a rate and seconds as one of as many requests, so that the order of prompts goes on at the same place under each seed.
+
+    Any other stage stays as it is: vllm_perf says what is wrong with it.
+    """
+    try:
+        count = float(stage["rate"]) * float(stage["seconds"])
+    except (KeyError, TypeError, ValueError):
+        return dict(stage)
+    if stage.get("requests") is not None or not (count > 0 and math.isfinite(count)):
+        return dict(stage)
+    return {"rate": stage["rate"], "requests": max(1, round(count))}
+
+
+def run(preset: str, whole: c.Mapping[str, t.Any], requests: str) -> Facts:
+    """{preset, url, workload, stages, total} of one run. `whole`: its result.json; `requests`: the text of its requests.csv.
+
+    Percentiles interpolate between the two nearest ranks of the requests themselves; those of `vllm_perf` are at a rank, within 0.05 %, which
+    differs where a stage has few requests.
+    """
+    rows = csv.DictReader(io.StringIO(requests))
+    stages = [_stage(stage, list(itertools.islice(rows, stage["requests"]))) for stage in whole["stages"]]
+    about = whole["about"]
+    return {
+        "preset": preset,
+        "url": whole["url"],
+        "workload": {**{name: about["workload"][name] for name in WORKLOAD}, "seed": about["seed"], "nonce": whole["nonce"]},
+        "stages": stages,
+        "total": together(stages),
+    }
+
+
+def _stage(found: c.Mapping[str, t.Any], rows: c.Sequence[c.Mapping[str, str]]) -> Facts:
+    """A stage of result.json with what only requests tell."""
+    good = [row for row in rows if not row["error"]]
+    kept = {name: value for name, value in found.items() if name not in ("percentiles", "deviations", "intervals", "series", "cdf", "slo")}
+    busiest = max(found["servers"].values(), default=0)
+    return {
+        **kept,
+        **{name: summary(_values(good, name)) for name in LATENCIES},
+        "send_lag_ms": summary(_values(rows, "send_lag_ms")),
+        "ttft_cdf": found["cdf"]["ttft_from_schedule"],
+        "largest_share": round(busiest / sum(found["servers"].values()), 4) if busiest else None,
+    }
+
+
+def _values(rows: c.Iterable[c.Mapping[str, str]], name: str) -> list[float]:
+    return [float(row[name]) for row in rows if row[name]]
+
+
+def summary(values: c.Sequence[float]) -> dict[str, float | int | None]:
+    """{n, mean, min, p50, p90, p95, p99, max}; all but n are None without values."""
+    if not values:
+        return {"n": 0, "mean": None, "min": None, **{f"p{percent}": None for percent in PERCENTILES}, "max": None}
+    cuts = statistics.quantiles(values, n=100, method="inclusive") if len(values) > 1 else [values[0]] * 99
+    found = {"mean": statistics.fmean(values), "min": min(values), **{f"p{percent}": cuts[percent - 1] for percent in PERCENTILES}, "max": max(values)}
+    return {"n": len(values), **{name: round(value, 3) for name, value in found.items()}}
+
+
+def together(stages: c.Sequence[c.Mapping[str, t.Any]]) -> Facts:
+    """The stages of one run as one: {requests, ok, failed, hit_ratio, servers, valid}."""
+    told = [stage for stage in stages if stage["hit_ratio"] is not None]
+    prompt = sum(stage["prompt_tokens"] for stage in told)
+    servers: collections.Counter[str] = collections.Counter()
+    for stage in stages:
+        servers.update(stage["servers"])
+    return {
+        **{name: sum(stage[name] for stage in stages) for name in ("requests", "ok", "failed")},
+        "hit_ratio": round(sum(stage["cached_tokens"] for stage in told) / prompt, 4) if prompt else None,
+        "servers": dict(sorted(servers.items())),
+        "valid": all(stage["valid"] for stage in stages),
+    }
