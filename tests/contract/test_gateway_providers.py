@@ -40,9 +40,9 @@ def of_kind(found: list[Facts], *kinds: str) -> list[Facts]:
 def granted(found: list[Facts], source: Facts, target_kind: str, name: str, namespace: str) -> bool:
     """Whether some ReferenceGrant lets the source (group, kind, namespace) name a target in another namespace."""
     for grant in of_kind(found, "ReferenceGrant"):
-        if grant["metadata"]["namespace"] == namespace and source in grant["spec"]["from"]:
-            if any(to["kind"] == target_kind and to.get("name") in (None, name) for to in grant["spec"]["to"]):
-                return True
+        applies = grant["metadata"]["namespace"] == namespace and source in grant["spec"]["from"]
+        if applies and any(to["kind"] == target_kind and to.get("name") in (None, name) for to in grant["spec"]["to"]):
+            return True
     return False
 
 

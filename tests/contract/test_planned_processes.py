@@ -50,13 +50,15 @@ def planned(preset: str, port: int) -> Facts:
 @contextlib.contextmanager
 def running(name: str, arguments: t.Sequence[str], folder: Path, **env: str) -> t.Iterator[subprocess.Popen[bytes]]:
     """A binary at work, its output in `folder`; it must not have ended by itself when it is stopped."""
-    with open(folder / f"{name}-{len(list(folder.iterdir()))}.log", "wb") as log:
-        with subprocess.Popen([binary(name), *arguments], stdout=log, stderr=log, env={"PATH": os.environ["PATH"], **env}) as process:
-            try:
-                yield process
-                assert process.poll() is None, Path(log.name).read_text(encoding="utf-8")[-2000:]
-            finally:
-                process.terminate()
+    with (
+        open(folder / f"{name}-{len(list(folder.iterdir()))}.log", "wb") as log,
+        subprocess.Popen([binary(name), *arguments], stdout=log, stderr=log, env={"PATH": os.environ["PATH"], **env}) as process,
+    ):
+        try:
+            yield process
+            assert process.poll() is None, Path(log.name).read_text(encoding="utf-8")[-2000:]
+        finally:
+            process.terminate()
 
 
 def answer(url: str, body: Facts | None = None, **headers: str) -> str:

@@ -23,7 +23,6 @@ MOST_FILES = 12
 # Files that get the value with the plan and do not hand it to the object: {file: what they make of it}.
 BRANCHES = {
     "plugins/module_utils/plan/preflight.py": "the capacity that the preflight checks",
-    "plugins/lookup/plan.py": "labels and timeouts that the tasks of a role read",
 }
 INVENTORY = f"""
 all:

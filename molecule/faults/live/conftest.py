@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from stack import Stack  # noqa: E402
+from stack import Stack
 
 
 @pytest.fixture(scope="session")

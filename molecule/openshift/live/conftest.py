@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(plays.ROOT / "molecule/openshift/standin"))
 
-from api import Api  # noqa: E402
+from api import Api
 
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
 Facts = dict[str, t.Any]

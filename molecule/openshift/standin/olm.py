@@ -100,4 +100,4 @@ def _operator(api: Api, item: Facts) -> None:
     }
     after = steps.get(item.get("status", {}).get("phase", ""))
     if after:
-        api.status(item, dict(zip(("phase", "reason", "message"), after)))
+        api.status(item, dict(zip(("phase", "reason", "message"), after, strict=False)))

@@ -97,7 +97,7 @@ def test_groups_take_the_place_of_single_servers(artifacts: Path) -> None:
 
 def test_leaders_answer_through_the_gateway_and_workers_never(artifacts: Path) -> None:
     verdict = json.loads((artifacts / "verdict.json").read_text(encoding="utf-8"))
-    assert LEADERS == {pod.metadata.name for (_group, place), pod in members().items() if place == "0"}
+    assert {pod.metadata.name for (_group, place), pod in members().items() if place == "0"} == LEADERS
     assert {answered(verdict["endpoint"], f"Prompt {number} of this test") for number in range(12)} <= LEADERS
     selector = "llm-d.ai/inference-serving=true,llm-d.ai/model-service=sim"
     assert {pod.metadata.name for pod in client.CoreV1Api().list_namespaced_pod(HOME, label_selector=selector).items} == LEADERS

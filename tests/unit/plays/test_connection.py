@@ -102,7 +102,7 @@ def test_each_role_by_itself_uses_the_users_kubeconfig_and_context(play, tmp_pat
     assert not asked, said
     for role, state in ENTRIES:
         begin = said.index(f"TASK [{role} {state or ''}".rstrip())
-        following = re.search(r"^TASK \[(%s) " % "|".join({name for name, _state in ENTRIES}), said[begin + 6 :], re.MULTILINE)
+        following = re.search(r"^TASK \[({}) ".format("|".join({name for name, _state in ENTRIES})), said[begin + 6 :], re.MULTILINE)
         part = said[begin : begin + 6 + following.start() if following else None]
         assert dead in part or dead.removeprefix("http://") in part, f"{role} {state}:\n{part}"
 

@@ -13,7 +13,7 @@ from local_servers import JSON, SSE, chunk, raw, serve, stream, whole
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "molecule/scorers/live"))
 
-from steady_load import SteadyLoad  # noqa: E402
+from steady_load import SteadyLoad
 
 HEADERS = {"x-inference-pod": "pod-a"}
 

@@ -98,7 +98,7 @@ def test_progress_is_shown_while_it_runs(start):
         for line in process.stdout:
             lines.append(line.rstrip())
             times.append(time.monotonic())
-    shown = [(moment, line) for moment, line in zip(times, lines) if line.startswith("    rate 20: ")]
+    shown = [(moment, line) for moment, line in zip(times, lines, strict=False) if line.startswith("    rate 20: ")]
     assert process.wait(10) == 0 and any("passed 140" in line for line in lines), "\n".join(lines)
     assert len(shown) >= 3 and all("in flight" in line and "failed" in line for _moment, line in shown)
     assert "90 % of first tokens within" in shown[-1][1] and "/s)" in shown[0][1]

@@ -145,7 +145,7 @@ def test_what_is_there_already_needs_no_source():
     installed = {bundle["probe"]: {} for bundle in needs["definitions"]}
     running = {"envoy-gateway-system/envoy-gateway": {"metadata": {}}}
     assert cluster_preflight.wanted_sources(needs, {"crds": installed, "controllers": running}) == []
-    assert cluster_preflight.wanted_sources(needs, {"crds": {}, "controllers": {name: None for name in running}}) == [definition, chart]
+    assert cluster_preflight.wanted_sources(needs, {"crds": {}, "controllers": dict.fromkeys(running)}) == [definition, chart]
 
 
 def test_a_chart_is_asked_for_while_the_cluster_lacks_what_it_brings():

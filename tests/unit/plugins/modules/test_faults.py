@@ -135,7 +135,7 @@ def test_nobody_there(call, place, kind, said):
 def test_a_host_that_swallows_packets_takes_no_longer_than_its_time(call):
     """A listener whose queue is full: the kernel drops what would connect."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as stack:
-        for dummy in range(4):
+        for _dummy in range(4):
             full = stack.enter_context(contextlib.closing(socket.socket()))
             full.setblocking(False)
             full.connect_ex(listener.getsockname())
@@ -216,7 +216,7 @@ def test_a_server_that_restarts_in_the_middle_of_a_run(call):
             time.sleep(6)
 
     def call_until_up(url):
-        for dummy in range(200):
+        for _dummy in range(200):
             with contextlib.suppress(OSError):
                 urllib.request.urlopen(url + "/health", timeout=1).close()
                 return True

@@ -33,8 +33,8 @@ def printed(document):
     """A configuration as GIE 1.4 prints it."""
     plugins = " ".join(f"{{/{item['type']}}}" for item in document["plugins"])
     profiles = " ".join(
-        "{Name: %s, Plugins: [%s]}" % (profile["name"], " ".join(
-            "{PluginRef: %s%s}" % (item["pluginRef"], f", Weight: {item['weight']:f}" if "weight" in item else "") for item in profile["plugins"]))
+        "{{Name: {}, Plugins: [{}]}}".format(profile["name"], " ".join(
+            "{{PluginRef: {}{}}}".format(item["pluginRef"], f", Weight: {item['weight']:f}" if "weight" in item else "") for item in profile["plugins"]))
         for profile in document["schedulingProfiles"]
     )  # fmt: skip
     return f"{{FeatureGates: {{}}, Plugins: [{plugins}], SchedulingProfiles: [{profiles}], Data: <nil>, SaturationDetector: {{}}, FlowControl: <nil>}}"
