@@ -79,7 +79,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.common.objects import Context, dicts, dig, text
+from ..module_utils.common.objects import Context, dicts, get_path, text
 from ..module_utils.common.text import redact
 from ..module_utils.http.errors import ExchangeError
 from ..module_utils.k8s.client import FIELD_MANAGER, auth_spec, connect
@@ -136,7 +136,7 @@ def capture(observer: Observer, folder: Folder, lines: int) -> None:
         if not found:
             summary.append(f"{ref}: {observer.forbidden.get(ref, 'does not exist')}")
         for obj in found:
-            name = file_name(ref.kind, ref.namespace, text(dig(obj, "metadata", "name")))
+            name = file_name(ref.kind, ref.namespace, text(get_path(obj, "metadata", "name")))
             mine = observer.pods(obj)
             verdict = judge(obj, Context(mine))
             summary.append(f"{ref}: {'ready' if verdict.ready else 'NOT READY'}, {verdict.reason}" + (f"; {verdict.remedy}" if verdict.remedy else ""))
@@ -162,7 +162,7 @@ def capture_kind(observer: Observer, folder: Folder, namespace: str, api_version
 
 def capture_pod(observer: Observer, folder: Folder, pod: dict, lines: int) -> None:
     """Write a pod, its events, its metrics and the logs of its containers, also of the previous run of one that restarted."""
-    name = file_name("pod", text(dig(pod, "metadata", "namespace")), text(dig(pod, "metadata", "name")))
+    name = file_name("pod", text(get_path(pod, "metadata", "namespace")), text(get_path(pod, "metadata", "name")))
     folder.write(f"{name}.yml", dump(redact_object({"apiVersion": "v1", "kind": "Pod", **pod})))
     folder.write(f"{name}-events.txt", event_table(observer.events(pod)))
     folder.write(f"{name}-metrics.txt", metrics(observer, pod))
@@ -175,14 +175,14 @@ def capture_pod(observer: Observer, folder: Folder, pod: dict, lines: int) -> No
 
 def metrics(observer: Observer, pod: dict) -> str:
     """The metrics pages of the ports of a running pod, each after a comment line that names it."""
-    parts = [part for key in ("initContainers", "containers") for part in dicts(dig(pod, "spec", key))]
+    parts = [part for key in ("initContainers", "containers") for part in dicts(get_path(pod, "spec", key))]
     ports = [port["containerPort"] for part in parts for port in dicts(part.get("ports")) if port.get("name") in METRICS_PORTS]
-    return "".join(page(observer, pod, port) for port in ports) if dig(pod, "status", "phase") == "Running" else ""
+    return "".join(page(observer, pod, port) for port in ports) if get_path(pod, "status", "phase") == "Running" else ""
 
 
 def page(observer: Observer, pod: dict, port: int) -> str:
     """The metrics page of one port without secrets, or a comment line that says why there is none."""
-    transport = ServiceTransport(observer.cluster, text(dig(pod, "metadata", "namespace")), text(dig(pod, "metadata", "name")), port, kind="Pod")
+    transport = ServiceTransport(observer.cluster, text(get_path(pod, "metadata", "namespace")), text(get_path(pod, "metadata", "name")), port, kind="Pod")
     said = ""
     for path in METRICS_PAGES:
         try:

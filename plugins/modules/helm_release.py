@@ -134,7 +134,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.common.objects import dig
+from ..module_utils.common.objects import get_path
 from ..module_utils.k8s import helm_records as records
 from ..module_utils.k8s import helm_state
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
@@ -196,7 +196,7 @@ class Release:
         return True
 
     def _unreadable(self, record: dict[str, t.Any] | None, error: ValueError) -> ClusterError:
-        return ClusterError(f"{self.title}: its record {dig(record, 'metadata', 'name')} cannot be read ({error}); delete that Secret")
+        return ClusterError(f"{self.title}: its record {get_path(record, 'metadata', 'name')} cannot be read ({error}); delete that Secret")
 
     def wait(self) -> dict[str, t.Any]:
         """Result of the module."""

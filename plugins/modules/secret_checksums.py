@@ -59,7 +59,7 @@ checksums:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.common.objects import dig, text
+from ..module_utils.common.objects import get_path, text
 from ..module_utils.k8s import secret_checksums as checksums
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
@@ -80,7 +80,7 @@ def read(cluster: Cluster, path: str | None) -> dict | None:
 def annotations(cluster: Cluster, definitions: list[dict]) -> list[list[dict]]:
     """For each definition, its templates with their annotations."""
     templates = [checksums.environment_secrets(item) for item in definitions]
-    homes = [text(dig(item, "metadata", "namespace")) for item in definitions]
+    homes = [text(get_path(item, "metadata", "namespace")) for item in definitions]
     wanted = sorted({(home, name) for home, found in zip(homes, templates, strict=True) for references in found.values() for name, _key in references})
     found_secrets = cluster.parallel(lambda entry: read(cluster, f"/api/v1/namespaces/{entry[0]}/secrets/{entry[1]}"), wanted)
     secrets = dict(zip(wanted, found_secrets, strict=True))

@@ -100,7 +100,7 @@ def test_what_hooks_leave_behind_is_known(name: str) -> None:
     planned, found = rendered(name)
     hooks = [item for item in found if "helm.sh/hook" in item["metadata"].get("annotations", {})]
     left = [item for item in hooks if item.get("spec", {}).get("ttlSecondsAfterFinished") is None]
-    assert {key(item) for item in left} == {key(item) for item in asked(name, planned)["chart"].get("leftovers", [])}
+    assert {key(item) for item in left} == {key(item) for item in asked(name, planned)["chart"].get("hook_objects", [])}
     assert bool(left) == (name == "envoy_gateway"), "Envoy Gateway's chart has hooks, or this says nothing"
 
 

@@ -289,7 +289,7 @@ def test_a_move_takes_away_what_the_old_provider_had_and_nothing_else(before: st
         if new_plan["gateway"]["routes_namespace"] != old_plan["gateway"]["routes_namespace"]:
             continue
         keys = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new}
-        gone = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new_plan["leftovers"]["objects"]}
+        gone = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new_plan["prune"]["objects"]}
         assert not keys & gone, "what is needed is no leftover"
         if new_plan["gateway"]["provider"] == old_plan["gateway"]["provider"]:
             continue

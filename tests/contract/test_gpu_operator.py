@@ -95,5 +95,5 @@ def test_what_was_made_for_other_sharing_is_unwanted_by_name_and_place() -> None
 
     before = keys([item for item in made(shared)[1] if item["kind"] == "ConfigMap"])
     planned, found = made(whole)
-    assert len(before) == 2 and keys(planned["gpus"]["unwanted"]) == before and not [item for item in found if item["kind"] == "ConfigMap"]
-    assert made(shared)[0]["gpus"]["unwanted"] == []
+    assert len(before) == 2 and keys(planned["gpus"]["prune"]) == before and not [item for item in found if item["kind"] == "ConfigMap"]
+    assert made(shared)[0]["gpus"]["prune"] == []

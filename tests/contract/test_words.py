@@ -13,6 +13,8 @@ from plays import ROOT
 ROOMS = ("plugins", "roles", "playbooks", "molecule", "inventories", "docs", "tools", "meta", "README.md", "CONTRIBUTING.md")
 TEXT = {".py", ".yml", ".j2", ".md", ""}
 GLOSSARY = ROOT / "docs/glossary.md"
+# Former names that users may still write, by the folder where they are accepted.
+ALIASES = {"roles/gateway_provider": "leftovers"}
 
 
 def out() -> dict[str, str]:
@@ -33,7 +35,11 @@ def test_words_that_are_out_stay_out() -> None:
     found = []
     for path in files():
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            found += [f"{path.relative_to(ROOT)}:{number}: {match.group()!r} in {line.strip()[:160]}" for match in banned.finditer(line)]
+            found += [
+                f"{path.relative_to(ROOT)}:{number}: {match.group()!r} in {line.strip()[:160]}"
+                for match in banned.finditer(line)
+                if not any(str(path.relative_to(ROOT)).startswith(folder) and match.group() == word for folder, word in ALIASES.items())
+            ]
     assert not found, "\n".join(found)
 
 

@@ -17,7 +17,7 @@ STUCK = ("--set", "global.images.envoyGateway.image=127.0.0.1:5215/no/such:image
 
 
 def killed(stack: Stack, status: str, *arguments: str) -> None:
-    """Kill a helm command as soon as its record bears the status."""
+    """Kill a helm command as soon as its record has the status."""
     with subprocess.Popen(stack.helm(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as helm:
         try:
             until(lambda: status in [found for _name, found in stack.helm_records()], 60)

@@ -1,4 +1,4 @@
-"""The API server goes away in the middle of a run: the run bears it or says so in one line, and the next one converges."""
+"""The API server goes away in the middle of a run: the run tolerates it or says so in one line, and the next one converges."""
 
 from __future__ import annotations
 

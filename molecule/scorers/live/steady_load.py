@@ -33,7 +33,7 @@ class Report:
 
 
 class SteadyLoad:
-    """Sends until told to stop, then waits for the answers under way. Use as a context manager; read `report` afterwards."""
+    """Sends until told to stop, then waits for the in-flight requests. Use as a context manager; read `report` afterwards."""
 
     def __init__(self, url: str, model: str, rate: float, timeout: float = 60.0, long_every: int = 50, long_tokens: int = 400):
         parts = urllib.parse.urlsplit(url)

@@ -12,7 +12,7 @@ import signal
 import time
 import typing as t
 
-from ..common.objects import condition, dicts, dig, mapping, text
+from ..common.objects import condition, dicts, get_path, mapping, text
 from ..k8s.errors import ClusterError
 from ..k8s.pod_failures import pod_failure
 from . import output
@@ -59,7 +59,7 @@ class JobRun:
         while True:
             try:
                 pod = self._pod()
-                phase = text(dig(pod, "status", "phase")) if pod else ""
+                phase = text(get_path(pod, "status", "phase")) if pod else ""
                 if pod and phase in ("Succeeded", "Failed"):
                     return pod
                 self._check_job()
@@ -117,13 +117,13 @@ class JobRun:
             return output.read(log)
         except ValueError as error:
             trouble = pod_failure(pod)
-            ended = next((mapping(dig(entry, "state", "terminated")) for entry in dicts(dig(pod, "status", "containerStatuses"))), {})
+            ended = next((mapping(get_path(entry, "state", "terminated")) for entry in dicts(get_path(pod, "status", "containerStatuses"))), {})
             if ended.get("exitCode") == 2:  # the program says itself why it measured nothing
                 raise Unusable(str(error)) from None
             raise Unusable(f"the Job told no result ({trouble.what if trouble else text(ended.get('reason'))}); it said last: {error}") from None
 
     def _log(self, pod: Facts, query: Facts) -> str:
-        log: str = self._cluster.read_text(f"{self._path('Pod', text(dig(pod, 'metadata', 'name')))}/log", query)
+        log: str = self._cluster.read_text(f"{self._path('Pod', text(get_path(pod, 'metadata', 'name')))}/log", query)
         return log
 
     def _pod(self) -> Facts | None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .objects import Facts, dig, mapping
+from .objects import Facts, get_path, mapping
 
 # Together they identify the objects of one instance.
 MANAGED_BY, PART_OF = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
@@ -16,5 +16,5 @@ GROUP_REVISION = f"{GROUP_LABELS}/template-revision-hash"
 
 def has_labels(obj: Facts, labels: dict[str, str]) -> bool:
     """Whether an object has all the labels with these values."""
-    found = mapping(dig(obj, "metadata", "labels"))
+    found = mapping(get_path(obj, "metadata", "labels"))
     return all(found.get(name) == value for name, value in labels.items())

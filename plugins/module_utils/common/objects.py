@@ -38,7 +38,7 @@ class Context:
     restarts: dict[str, int] = field(default_factory=dict)
 
 
-def dig(value: t.Any, *keys: str) -> t.Any:
+def get_path(value: t.Any, *keys: str) -> t.Any:
     """The value at a path of keys; None where a step is missing or is not a mapping."""
     for key in keys:
         if not isinstance(value, dict):
@@ -69,12 +69,12 @@ def text(value: object) -> str:
 
 def generation(obj: Facts) -> int:
     """metadata.generation, 0 when absent."""
-    return number(dig(obj, "metadata", "generation"))
+    return number(get_path(obj, "metadata", "generation"))
 
 
 def condition(holder: object, name: str) -> Facts:
     """The condition of a type in `holder.conditions`; empty when absent."""
-    for entry in dicts(dig(holder, "conditions")):
+    for entry in dicts(get_path(holder, "conditions")):
         if entry.get("type") == name:
             return entry
     return {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections.abc as c
 
-from ..common.objects import condition, describe, dicts, dig, mapping, text
+from ..common.objects import condition, describe, dicts, get_path, mapping, text
 from ..common.text import shorten
 from ..k8s.pod_failures import event_time, refusal_failure
 from .finding import BASE, CANNOT_RUN, CONTROLLER, MISSING, NOTE, SUSPECT, UNREADY, Finding, finding
@@ -37,13 +37,13 @@ def namespaces(snap: Snapshot) -> c.Iterator[Finding]:
     """Namespaces of the plan that are missing or being deleted."""
     if not snap.read("Namespace"):
         return
-    present = {text(dig(obj, "metadata", "name")): obj for obj in snap.of("Namespace")}
+    present = {text(get_path(obj, "metadata", "name")): obj for obj in snap.of("Namespace")}
     for entry in snap.plan["prerequisites"]["namespaces"]:
         obj = present.get(entry["name"])
         if obj is None:
             yield finding("namespace", f"Namespace {entry['name']}", ["the API server answers 404"], BASE)
-        elif dig(obj, "metadata", "deletionTimestamp") or dig(obj, "status", "phase") == "Terminating":
-            held = [describe(item) for item in dicts(dig(obj, "status", "conditions")) if item.get("status") == "True"]
+        elif get_path(obj, "metadata", "deletionTimestamp") or get_path(obj, "status", "phase") == "Terminating":
+            held = [describe(item) for item in dicts(get_path(obj, "status", "conditions")) if item.get("status") == "True"]
             yield finding("F45", f"Namespace {entry['name']}", held or ["phase Terminating"], BASE, "the namespace is being deleted and does not terminate")
 
 
@@ -85,39 +85,39 @@ def nodes(snap: Snapshot) -> c.Iterator[Finding]:
             entry = condition(node.get("status"), pressure)
             if entry.get("status") == "True":
                 yield finding("F20" if pressure == "DiskPressure" else "node", name_of(node), [describe(entry)], CANNOT_RUN, f"the node has {pressure}")
-        if mapping(dig(node, "metadata", "labels")).get("nvidia.com/mig.config.state") == "failed":
+        if mapping(get_path(node, "metadata", "labels")).get("nvidia.com/mig.config.state") == "failed":
             yield finding("F36", name_of(node), ["label nvidia.com/mig.config.state=failed"], UNREADY)
 
 
 def dns(snap: Snapshot) -> c.Iterator[Finding]:
     """The cluster's DNS, where it runs as a Deployment. `pods.pods` also finds DNS failures in the logs of other pods."""
     for deployment in snap.of("Deployment", "kube-system"):
-        labels = mapping(dig(deployment, "metadata", "labels"))
-        if labels.get("k8s-app") not in DNS_LABELS and dig(deployment, "metadata", "name") not in DNS_LABELS:
+        labels = mapping(get_path(deployment, "metadata", "labels"))
+        if labels.get("k8s-app") not in DNS_LABELS and get_path(deployment, "metadata", "name") not in DNS_LABELS:
             continue
-        if not dig(deployment, "status", "readyReplicas"):
-            pods = [pod for pod in snap.of("Pod", "kube-system") if mapping(dig(pod, "metadata", "labels")).get("k8s-app") in DNS_LABELS]
-            states = [f"{name_of(pod)}: {text(dig(pod, 'status', 'phase'))}" for pod in pods if not is_ready(pod)]
-            yield finding("dns", name_of(deployment), [f"0 of {text(dig(deployment, 'spec', 'replicas'))} replicas ready", *states], CONTROLLER)
+        if not get_path(deployment, "status", "readyReplicas"):
+            pods = [pod for pod in snap.of("Pod", "kube-system") if mapping(get_path(pod, "metadata", "labels")).get("k8s-app") in DNS_LABELS]
+            states = [f"{name_of(pod)}: {text(get_path(pod, 'status', 'phase'))}" for pod in pods if not is_ready(pod)]
+            yield finding("dns", name_of(deployment), [f"0 of {text(get_path(deployment, 'spec', 'replicas'))} replicas ready", *states], CONTROLLER)
 
 
 def operators(snap: Snapshot) -> c.Iterator[Finding]:
     """Operators that the stack depends on: OpenShift's ingress operator, NVIDIA's GPU operator."""
     for operator in snap.of("ClusterOperator"):
         degraded = condition(operator.get("status"), "Degraded")
-        if dig(operator, "metadata", "name") == "ingress" and degraded.get("status") == "True":
+        if get_path(operator, "metadata", "name") == "ingress" and degraded.get("status") == "True":
             yield finding("F33", name_of(operator), [describe(degraded)], CONTROLLER)
     for policy in snap.of("ClusterPolicy"):
-        state = text(dig(policy, "status", "state"))
+        state = text(get_path(policy, "status", "state"))
         if state and state != "ready":
-            said = [describe(entry) for entry in dicts(dig(policy, "status", "conditions")) if entry.get("reason") not in (None, "Reconciled", "Ready")]
+            said = [describe(entry) for entry in dicts(get_path(policy, "status", "conditions")) if entry.get("reason") not in (None, "Reconciled", "Ready")]
             yield finding("F15", name_of(policy), [f"state {state}", *said], UNREADY)
 
 
 def helm(snap: Snapshot) -> c.Iterator[Finding]:
     """Helm releases that an interrupted run left in a pending status."""
     for secret in snap.of("Secret"):
-        labels = mapping(dig(secret, "metadata", "labels"))
+        labels = mapping(get_path(secret, "metadata", "labels"))
         if labels.get("owner") == "helm" and text(labels.get("status")).startswith("pending"):
             yield finding("F44", name_of(secret), [f"release {text(labels.get('name'))} has the status {text(labels.get('status'))}"], SUSPECT)
 
@@ -125,7 +125,7 @@ def helm(snap: Snapshot) -> c.Iterator[Finding]:
 def storage(snap: Snapshot) -> c.Iterator[Finding]:
     """PersistentVolumeClaims that are not bound, unless they wait for their first pod."""
     for claim in snap.of("PersistentVolumeClaim", snap.namespace):
-        phase = text(dig(claim, "status", "phase"))
+        phase = text(get_path(claim, "status", "phase"))
         said = [event for event in snap.events(claim) if event.get("reason") not in ("WaitForFirstConsumer", "Provisioning", "ExternalProvisioning")]
         bad = [event for event in said if event.get("type") == "Warning" or event.get("reason") in ("FailedBinding", "ProvisioningFailed")]
         if phase == "Lost" or (phase == "Pending" and bad):
@@ -145,7 +145,7 @@ def monitoring(snap: Snapshot) -> c.Iterator[Finding]:
 def quotas(snap: Snapshot) -> c.Iterator[Finding]:
     """Quotas that are used up."""
     for quota in snap.of("ResourceQuota", snap.namespace):
-        hard, used = mapping(dig(quota, "status", "hard")), mapping(dig(quota, "status", "used"))
+        hard, used = mapping(get_path(quota, "status", "hard")), mapping(get_path(quota, "status", "used"))
         full = [f"{name}: {used[name]} of {limit} used" for name, limit in hard.items() if text(used.get(name)) == text(limit) and text(limit) != "0"]
         if full:
             yield finding("quota", name_of(quota), full, NOTE, "a quota is used up to its limit, so no more pods can be created")
@@ -155,12 +155,12 @@ def terminating_objects(snap: Snapshot) -> c.Iterator[Finding]:
     """Objects of the plan that are being deleted, with their finalizers."""
     for kind in ("Gateway", "GatewayClass", "HTTPRoute", "InferencePool"):
         for obj in snap.of(kind):
-            if dig(obj, "metadata", "deletionTimestamp"):
-                held = [text(name) for name in dig(obj, "metadata", "finalizers") or []]
+            if get_path(obj, "metadata", "deletionTimestamp"):
+                held = [text(name) for name in get_path(obj, "metadata", "finalizers") or []]
                 yield finding(
                     "F45",
                     name_of(obj),
-                    [f"deletionTimestamp {text(dig(obj, 'metadata', 'deletionTimestamp'))}", *held],
+                    [f"deletionTimestamp {text(get_path(obj, 'metadata', 'deletionTimestamp'))}", *held],
                     MISSING,
                     "an object of the plan is being deleted",
                     "check that the controller of its finalizers runs; then run playbooks/site.yml",

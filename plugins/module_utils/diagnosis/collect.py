@@ -13,7 +13,7 @@ import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
 from ..common import prometheus_text as prometheus
-from ..common.objects import Facts, condition, dicts, dig, mapping, text
+from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
 from ..http.transport import UrlTransport
@@ -144,8 +144,8 @@ class Collector:
             self._unread(f"CustomResourceDefinition {name}", error)
             return
         self.snap.crds[name] = found and {
-            "served": [text(entry.get("name")) for entry in dicts(dig(found, "spec", "versions")) if entry.get("served")],
-            "deleting": bool(dig(found, "metadata", "deletionTimestamp")),
+            "served": [text(entry.get("name")) for entry in dicts(get_path(found, "spec", "versions")) if entry.get("served")],
+            "deleting": bool(get_path(found, "metadata", "deletionTimestamp")),
             "established": condition(found.get("status"), "Established").get("status") == "True",
         }
 
@@ -174,7 +174,7 @@ class Collector:
         lines = self.limits["log_lines"]
         said = self.observer.log(pod, container, lines, previous=True) if restarted else ""
         said += self.observer.log(pod, container, lines)
-        self.snap.logs[f"{text(dig(pod, 'metadata', 'namespace'))}/{text(dig(pod, 'metadata', 'name'))}/{container}"] = said
+        self.snap.logs[f"{text(get_path(pod, 'metadata', 'namespace'))}/{text(get_path(pod, 'metadata', 'name'))}/{container}"] = said
 
     # responses
 
@@ -277,7 +277,7 @@ class Collector:
             return
         hosts = [name for name in (*(route.get("hostnames") or []), gateway["listener"].get("hostname")) if name]
         host = hosts[0].replace("*", "diagnosis") if hosts else None
-        address = text(next(iter(dicts(dig(obj, "status", "addresses"))), {}).get("value"))
+        address = text(next(iter(dicts(get_path(obj, "status", "addresses"))), {}).get("value"))
         if address:
             url = listener_url(address, dict(gateway["listener"]))
             yield url, OpenAIClient(UrlTransport(url, validate_certs=False), headers={"Host": host} if host else None)

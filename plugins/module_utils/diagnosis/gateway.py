@@ -9,7 +9,7 @@ import collections.abc as c
 import re
 import typing as t
 
-from ..common.objects import Context, Facts, Verdict, dicts, dig, mapping, text
+from ..common.objects import Context, Facts, Verdict, dicts, get_path, mapping, text
 from ..k8s.pod_failures import log_failure
 from ..k8s.readiness.gateway import gateway as judge_gateway
 from ..k8s.readiness.gateway import gateway_class as judge_class
@@ -35,12 +35,12 @@ def gateways(snap: Snapshot) -> c.Iterator[Finding]:
     if not wanted["gateway_api"]:
         return
     if snap.read("GatewayClass"):
-        obj = next((entry for entry in snap.of("GatewayClass") if dig(entry, "metadata", "name") == wanted["class_name"]), None)
+        obj = next((entry for entry in snap.of("GatewayClass") if get_path(entry, "metadata", "name") == wanted["class_name"]), None)
         if obj is None:
             yield finding("F7", f"GatewayClass {wanted['class_name']}", ["not there"], MISSING + 1, "the GatewayClass of the plan is missing")
         else:
             yield from _judged(judge_class(obj, CONTEXT), "F7", obj, WIRING + 2)
-            controller = text(dig(obj, "spec", "controllerName"))
+            controller = text(get_path(obj, "spec", "controllerName"))
             if controller != wanted["controller_name"]:
                 yield finding("F7", name_of(obj), [f"controllerName is {controller}, planned: {wanted['controller_name']}"], WIRING + 2)
     if not snap.read("Gateway"):
@@ -49,11 +49,11 @@ def gateways(snap: Snapshot) -> c.Iterator[Finding]:
     if obj is None:
         yield finding("absent", f"Gateway {wanted['namespace']}/{wanted['name']}", ["not there"], MISSING, "the Gateway is missing")
         return
-    if dig(obj, "spec", "gatewayClassName") != wanted["class_name"]:
+    if get_path(obj, "spec", "gatewayClassName") != wanted["class_name"]:
         yield finding(
             "F7",
             name_of(obj),
-            [f"gatewayClassName is {text(dig(obj, 'spec', 'gatewayClassName'))}, planned: {wanted['class_name']}"],
+            [f"gatewayClassName is {text(get_path(obj, 'spec', 'gatewayClassName'))}, planned: {wanted['class_name']}"],
             WIRING + 3,
             "the Gateway belongs to another class",
             "set gatewayClassName to that of the plan: run playbooks/site.yml",
@@ -81,7 +81,7 @@ def routes(snap: Snapshot) -> c.Iterator[Finding]:
             yield finding("absent", f"HTTPRoute {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the route of {service['name']} is missing")
             continue
         yield from _judged(judge_route(obj, CONTEXT), "F8", obj, WIRING)
-        parents = [(text(ref.get("namespace")) or snap.namespace, text(ref.get("name"))) for ref in dicts(dig(obj, "spec", "parentRefs"))]
+        parents = [(text(ref.get("namespace")) or snap.namespace, text(ref.get("name"))) for ref in dicts(get_path(obj, "spec", "parentRefs"))]
         if (gateway["namespace"], gateway["name"]) not in parents:
             shown = ", ".join("/".join(parent) for parent in parents) or "no gateway"
             yield finding(
@@ -96,7 +96,7 @@ def routes(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def _matches(snap: Snapshot, obj: Facts, wanted: c.Mapping[str, t.Any]) -> c.Iterator[Finding]:
-    paths = [text(dig(match, "path", "value")) or "/" for rule in dicts(dig(obj, "spec", "rules")) for match in dicts(rule.get("matches"))] or ["/"]
+    paths = [text(get_path(match, "path", "value")) or "/" for rule in dicts(get_path(obj, "spec", "rules")) for match in dicts(rule.get("matches"))] or ["/"]
     if wanted["path"] not in paths:
         yield finding(
             "F23",
@@ -106,7 +106,7 @@ def _matches(snap: Snapshot, obj: Facts, wanted: c.Mapping[str, t.Any]) -> c.Ite
             "the route does not match the planned path",
             "run playbooks/site.yml, or write the path into your file",
         )
-    hosts, planned = [text(name) for name in dig(obj, "spec", "hostnames") or []], list(wanted.get("hostnames") or [])
+    hosts, planned = [text(name) for name in get_path(obj, "spec", "hostnames") or []], list(wanted.get("hostnames") or [])
     if sorted(hosts) != sorted(planned):
         yield finding(
             "F23",
@@ -120,7 +120,7 @@ def _matches(snap: Snapshot, obj: Facts, wanted: c.Mapping[str, t.Any]) -> c.Ite
 
 def _backends(snap: Snapshot, obj: Facts, wanted: c.Mapping[str, t.Any], service: c.Mapping[str, t.Any]) -> c.Iterator[Finding]:
     backend = wanted["backend"]
-    refs = [ref for rule in dicts(dig(obj, "spec", "rules")) for ref in dicts(rule.get("backendRefs"))]
+    refs = [ref for rule in dicts(get_path(obj, "spec", "rules")) for ref in dicts(rule.get("backendRefs"))]
     named = [(text(ref.get("kind")) or "Service", text(ref.get("name")), ref.get("port")) for ref in refs]
     good = [entry for entry in named if entry[:2] == (backend["kind"], backend["name"])]
     if not good:
@@ -161,7 +161,7 @@ def policies(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def _asked(obj: Facts, epp: c.Mapping[str, t.Any], snap: Snapshot) -> c.Iterator[Finding]:
-    refs = [(text(ref.get("name")), ref.get("port")) for part in dicts(dig(obj, "spec", "extProc")) for ref in dicts(part.get("backendRefs"))]
+    refs = [(text(ref.get("name")), ref.get("port")) for part in dicts(get_path(obj, "spec", "extProc")) for ref in dicts(part.get("backendRefs"))]
     if refs and (epp["name"], epp["ports"]["grpc"]) not in refs:
         yield finding(
             "F26",
@@ -174,7 +174,7 @@ def _asked(obj: Facts, epp: c.Mapping[str, t.Any], snap: Snapshot) -> c.Iterator
 
 def _obeyed(snap: Snapshot, service: c.Mapping[str, t.Any], found_policies: list[Facts]) -> c.Iterator[Finding]:
     header = snap.plan["gateway"]["ext_proc"]["destination_header"]
-    taken = [text(entry.get("header")) for obj in found_policies for entry in dicts(dig(obj, "spec", "loadBalancer", "endpointOverride", "extractFrom"))]
+    taken = [text(entry.get("header")) for obj in found_policies for entry in dicts(get_path(obj, "spec", "loadBalancer", "endpointOverride", "extractFrom"))]
     where = name_of(found_policies[0]) if found_policies else f"BackendTrafficPolicy {snap.namespace}/{service['scheduler']['name']}"
     if header not in taken:
         seen = f"it takes the endpoint from {', '.join(taken) or 'nowhere'}" if found_policies else f"no policy targets HTTPRoute {service['route']['name']}"
@@ -190,20 +190,20 @@ def _obeyed(snap: Snapshot, service: c.Mapping[str, t.Any], found_policies: list
 
 
 def _targeting(snap: Snapshot, kind: str, route: str) -> list[Facts]:
-    return [obj for obj in snap.of(kind, snap.namespace) if any(ref.get("name") == route for ref in dicts(dig(obj, "spec", "targetRefs")))]
+    return [obj for obj in snap.of(kind, snap.namespace) if any(ref.get("name") == route for ref in dicts(get_path(obj, "spec", "targetRefs")))]
 
 
 def proxies(snap: Snapshot) -> c.Iterator[Finding]:
     """The proxy: its routing type, its image and its log."""
     gateway = snap.plan["gateway"]
     for obj in snap.of("EnvoyProxy", gateway["namespace"]):
-        if dig(obj, "metadata", "name") == gateway["name"] and dig(obj, "spec", "routingType") == "Service":
+        if get_path(obj, "metadata", "name") == gateway["name"] and get_path(obj, "spec", "routingType") == "Service":
             yield finding("F52", name_of(obj), ["routingType Service"], WIRING + 1)
     labels = ({"gateway.networking.k8s.io/gateway-name": gateway["name"]}, {"gateway.envoyproxy.io/owning-gateway-name": gateway["name"]})
     for pod in snap.of("Pod"):
         if not any(selects(wanted, pod) for wanted in labels):
             continue
-        for part in dicts(dig(pod, "spec", "containers")):
+        for part in dicts(get_path(pod, "spec", "containers")):
             image, log = text(part.get("image")), snap.log(pod, text(part.get("name")))
             if re.search(r":[^/]*\b(alpha|beta|rc)[.\d-]*", image):
                 yield finding("F47", name_of(pod), [f"image {image}"], SUSPECT)
@@ -227,9 +227,9 @@ def istio(snap: Snapshot) -> c.Iterator[Finding]:
     if rules and snap.plan["gateway"]["provider"] not in ("istio", "openshift"):
         yield finding("F41", ", ".join(name_of(obj) for obj in rules), [f"the provider is {snap.plan['gateway']['provider']}"], NOTE)
     for obj in rules:
-        mode = text(dig(obj, "spec", "trafficPolicy", "tls", "mode"))
+        mode = text(get_path(obj, "spec", "trafficPolicy", "tls", "mode"))
         for service in snap.services:
-            if text(dig(obj, "spec", "host")).partition(".")[0] == service["scheduler"]["name"]:
+            if text(get_path(obj, "spec", "host")).partition(".")[0] == service["scheduler"]["name"]:
                 secure = "--secure-serving=false" not in service["scheduler"]["args"]
                 if secure != (mode not in ("", "DISABLE")):
                     yield finding("F11", name_of(obj), [f"tls mode {mode or 'unset'}, the picker is {'with' if secure else 'without'} TLS"], WIRING + 2)
@@ -240,7 +240,7 @@ def grants(snap: Snapshot) -> c.Iterator[Finding]:
     if not snap.read("ReferenceGrant"):
         return
     for obj in snap.of("HTTPRoute", snap.namespace):
-        for rule in dicts(dig(obj, "spec", "rules")):
+        for rule in dicts(get_path(obj, "spec", "rules")):
             for ref in dicts(rule.get("backendRefs")):
                 other, kind, name = text(ref.get("namespace")), text(ref.get("kind")) or "Service", text(ref.get("name"))
                 if other and other != snap.namespace and not _granted(snap, other, kind, name):
@@ -249,8 +249,8 @@ def grants(snap: Snapshot) -> c.Iterator[Finding]:
 
 def _granted(snap: Snapshot, namespace: str, kind: str, name: str) -> bool:
     for grant in snap.of("ReferenceGrant", namespace):
-        allowed = any(part.get("namespace") == snap.namespace and part.get("kind") == "HTTPRoute" for part in dicts(dig(grant, "spec", "from")))
-        if allowed and any(part.get("kind") == kind and mapping(part).get("name") in (None, name) for part in dicts(dig(grant, "spec", "to"))):
+        allowed = any(part.get("namespace") == snap.namespace and part.get("kind") == "HTTPRoute" for part in dicts(get_path(grant, "spec", "from")))
+        if allowed and any(part.get("kind") == kind and mapping(part).get("name") in (None, name) for part in dicts(get_path(grant, "spec", "to"))):
             return True
     return False
 

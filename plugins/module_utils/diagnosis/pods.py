@@ -10,7 +10,7 @@ import re
 import typing as t
 
 from ..common.labels import GROUP_LABELS
-from ..common.objects import Facts, condition, describe, dicts, dig, generation, mapping, number, text
+from ..common.objects import Facts, condition, describe, dicts, generation, get_path, mapping, number, text
 from ..common.text import shorten
 from ..k8s.pod_failures import Failure, containers, creation_failure, event_time, last_line, log_failure, pod_activity, pod_failure
 from .catalog import CATALOG
@@ -63,7 +63,7 @@ def workloads(snap: Snapshot) -> c.Iterator[dict[str, t.Any]]:
 
 def missing(snap: Snapshot) -> c.Iterator[Finding]:
     """Workloads of the plan that are missing, or have fewer replicas than planned."""
-    scaled_by = {text(dig(hpa, "spec", "scaleTargetRef", "name")) for hpa in snap.of("HorizontalPodAutoscaler", snap.namespace)}
+    scaled_by = {text(get_path(hpa, "spec", "scaleTargetRef", "name")) for hpa in snap.of("HorizontalPodAutoscaler", snap.namespace)}
     for wanted in workloads(snap):
         if not snap.read(wanted["kind"]) and wanted["kind"] not in snap.absent:
             continue
@@ -77,7 +77,7 @@ def missing(snap: Snapshot) -> c.Iterator[Finding]:
                 "controller" if controller else "absent", where, ["not there"], CONTROLLER if controller else MISSING, f"the {part}{of} {verb} missing"
             )
             continue
-        have = number(dig(obj, "spec", "replicas"), 1)
+        have = number(get_path(obj, "spec", "replicas"), 1)
         least = wanted["replicas"] if wanted["replicas"] is not None and wanted["name"] not in scaled_by else 1
         if have < min(1, least) or have < least:
             weight = MISSING if have == 0 else SUSPECT
@@ -102,7 +102,7 @@ def refusals(snap: Snapshot) -> c.Iterator[Finding]:
 def stale(snap: Snapshot) -> c.Iterator[Finding]:
     """Objects whose controller has not observed their current generation."""
     for obj in [*snap.of("Deployment", snap.namespace), *snap.of("LeaderWorkerSet", snap.namespace)]:
-        seen = dig(obj, "status", "observedGeneration")
+        seen = get_path(obj, "status", "observedGeneration")
         if isinstance(seen, int) and seen < generation(obj):
             yield finding("F43", name_of(obj), [f"observedGeneration {seen}, generation {generation(obj)}"], SUSPECT)
 
@@ -111,9 +111,9 @@ def pods(snap: Snapshot) -> c.Iterator[Finding]:
     """Pods of the namespace, the controller and the proxies that are not ready, with the cause."""
     groups: dict[tuple[str, str, str], list[tuple[Facts, Failure, list[str]]]] = {}
     for pod in snap.of("Pod"):
-        if is_ready(pod) or dig(pod, "metadata", "deletionTimestamp") or dig(pod, "status", "phase") == "Succeeded" or not _ours(snap, pod):
+        if is_ready(pod) or get_path(pod, "metadata", "deletionTimestamp") or get_path(pod, "status", "phase") == "Succeeded" or not _ours(snap, pod):
             continue
-        if dig(pod, "status", "phase") == "Failed" and _replaced(snap, pod):
+        if get_path(pod, "status", "phase") == "Failed" and _replaced(snap, pod):
             continue
         failure, evidence = why(snap, pod)
         # One finding for all replicas of a Deployment that fail alike, and one for all pods that fail on DNS.
@@ -135,8 +135,8 @@ def pods(snap: Snapshot) -> c.Iterator[Finding]:
 
 def _replaced(snap: Snapshot, pod: Facts) -> bool:
     """True for a failed pod whose Deployment has all its replicas ready."""
-    obj = snap.get("Deployment", owner(pod), text(dig(pod, "metadata", "namespace")))
-    return obj is not None and number(dig(obj, "status", "readyReplicas")) >= number(dig(obj, "spec", "replicas"), 1)
+    obj = snap.get("Deployment", owner(pod), text(get_path(pod, "metadata", "namespace")))
+    return obj is not None and number(get_path(obj, "status", "readyReplicas")) >= number(get_path(obj, "spec", "replicas"), 1)
 
 
 def _plain(what: str) -> str:
@@ -144,24 +144,24 @@ def _plain(what: str) -> str:
 
 
 def _ours(snap: Snapshot, pod: Facts) -> bool:
-    namespace = dig(pod, "metadata", "namespace")
+    namespace = get_path(pod, "metadata", "namespace")
     controller = mapping(snap.plan["gateway"].get("controller"))
     return namespace in (snap.namespace, snap.plan["gateway"]["namespace"]) or (bool(controller) and namespace == controller.get("namespace"))
 
 
 def owner(pod: Facts) -> str:
     """The name of the workload that owns the pod, without the hash of the template."""
-    first = next(iter(dicts(dig(pod, "metadata", "ownerReferences"))), {})
-    group = text(dig(pod, "metadata", "labels", f"{GROUP_LABELS}/name"))
+    first = next(iter(dicts(get_path(pod, "metadata", "ownerReferences"))), {})
+    group = text(get_path(pod, "metadata", "labels", f"{GROUP_LABELS}/name"))
     if group:  # of a LeaderWorkerSet, which creates numbered StatefulSets
         return group
-    return re.sub(r"-[a-z0-9]{6,10}$", "", text(first.get("name"))) or text(dig(pod, "metadata", "name"))
+    return re.sub(r"-[a-z0-9]{6,10}$", "", text(first.get("name"))) or text(get_path(pod, "metadata", "name"))
 
 
 def part_of(snap: Snapshot, pod: Facts) -> str:
     """The part of the stack that a pod belongs to, such as `endpoint picker of llama`."""
     for wanted in workloads(snap):
-        if wanted["name"] == owner(pod) and wanted["namespace"] == dig(pod, "metadata", "namespace"):
+        if wanted["name"] == owner(pod) and wanted["namespace"] == get_path(pod, "metadata", "namespace"):
             return text(wanted["part"]) + (f" of {wanted['service']}" if wanted["service"] else "")
     return f"pod of {owner(pod)}"
 
@@ -185,13 +185,13 @@ def why(snap: Snapshot, pod: Facts) -> tuple[Failure, list[str]]:
     if mounted:
         latest = max(mounted, key=event_time)
         return _mount(latest), []
-    since = text(dig(pod, "status", "startTime")) or "an unknown time"
+    since = text(get_path(pod, "status", "startTime")) or "an unknown time"
     return Failure("starting", f"{pod_activity(pod, events)} (since {since})", "wait, then read its log and its events"), []
 
 
 def dig_exit(pod: Facts) -> object:
     """The exit code of the last run of the first container that ended."""
-    codes = [dig(entry, state, "terminated", "exitCode") for entry in containers(pod) for state in ("lastState", "state")]
+    codes = [get_path(entry, state, "terminated", "exitCode") for entry in containers(pod) for state in ("lastState", "state")]
     return next((code for code in codes if code is not None), None)
 
 
@@ -227,8 +227,8 @@ def accelerators(snap: Snapshot) -> c.Iterator[Finding]:
             obj = snap.get("Deployment", server["name"])
             if obj is None:
                 continue
-            for part in dicts(dig(obj, "spec", "template", "spec", "containers")):
-                asked = {name for key in ("requests", "limits") for name in mapping(dig(part, "resources", key)) if ACCELERATOR.match(name)}
+            for part in dicts(get_path(obj, "spec", "template", "spec", "containers")):
+                asked = {name for key in ("requests", "limits") for name in mapping(get_path(part, "resources", key)) if ACCELERATOR.match(name)}
                 if asked:
                     yield finding(
                         "F48",
@@ -244,13 +244,13 @@ def autoscalers(snap: Snapshot) -> c.Iterator[Finding]:
         for obj in snap.of(kind, snap.namespace):
             bad = [
                 entry
-                for entry in dicts(dig(obj, "status", "conditions"))
+                for entry in dicts(get_path(obj, "status", "conditions"))
                 if (entry.get("type") in ("ScalingActive", "AbleToScale", "Ready") and entry.get("status") == "False")
                 or (entry.get("type") == "Fallback" and entry.get("status") == "True")
             ]
             if bad and not (len(bad) == 1 and bad[0].get("reason") == "ScalingDisabled"):
                 yield finding("F38", name_of(obj), [describe(entry) for entry in bad], SUSPECT)
-            target = snap.get("Deployment", text(dig(obj, "spec", "scaleTargetRef", "name")))
+            target = snap.get("Deployment", text(get_path(obj, "spec", "scaleTargetRef", "name")))
             owners = replica_owners(target) if target else []
             if len(owners) > 1:
                 yield finding("F39", name_of(target or obj), [f"spec.replicas is owned by {', '.join(owners)}"], NOTE)
@@ -258,18 +258,18 @@ def autoscalers(snap: Snapshot) -> c.Iterator[Finding]:
 
 def replica_owners(obj: Facts) -> list[str]:
     """Field managers that own spec.replicas of an object."""
-    entries = dicts(dig(obj, "metadata", "managedFields"))
-    return sorted({text(entry.get("manager")) for entry in entries if dig(entry, "fieldsV1", "f:spec", "f:replicas") is not None})
+    entries = dicts(get_path(obj, "metadata", "managedFields"))
+    return sorted({text(entry.get("manager")) for entry in entries if get_path(entry, "fieldsV1", "f:spec", "f:replicas") is not None})
 
 
 def controllers(snap: Snapshot) -> c.Iterator[Finding]:
     """The gateway's controller, where it exists and has no ready replica."""
     for wanted in workloads(snap):
         obj = snap.get("Deployment", wanted["name"], wanted["namespace"])
-        if wanted["part"] != "gateway controller" or obj is None or not number(dig(obj, "spec", "replicas"), 1):
+        if wanted["part"] != "gateway controller" or obj is None or not number(get_path(obj, "spec", "replicas"), 1):
             continue
-        if not dig(obj, "status", "readyReplicas"):
-            mine = [pod for pod in snap.of("Pod", wanted["namespace"]) if selector_matches(mapping(dig(obj, "spec", "selector")), pod)]
+        if not get_path(obj, "status", "readyReplicas"):
+            mine = [pod for pod in snap.of("Pod", wanted["namespace"]) if selector_matches(mapping(get_path(obj, "spec", "selector")), pod)]
             yield finding("controller", name_of(obj), ["no ready replica", *(why(snap, pod)[0].what for pod in mine[:1])], CONTROLLER)
 
 

@@ -9,7 +9,7 @@ import collections.abc as c
 import re
 import typing as t
 
-from ..common.objects import Facts, dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 from .finding import MISSING, SUSPECT, SYMPTOM, WIRING, Finding, finding
 from .snapshot import Snapshot, arguments, is_ready, listening, name_of, option, selector_matches
 
@@ -39,8 +39,8 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
             )
         else:
             yield from _dialled(snap, obj, pool_selector(obj), ports)
-        picker = dig(obj, "spec", "endpointPickerRef") or dig(obj, "spec", "extensionRef")
-        name, port = text(dig(picker, "name")), dig(picker, "port", "number") or dig(picker, "portNumber")
+        picker = get_path(obj, "spec", "endpointPickerRef") or get_path(obj, "spec", "extensionRef")
+        name, port = text(get_path(picker, "name")), get_path(picker, "port", "number") or get_path(picker, "portNumber")
         if name and (name != service["scheduler"]["name"] or port not in (None, service["scheduler"]["ports"]["grpc"])):
             yield finding(
                 "F26",
@@ -53,14 +53,14 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
 
 def pool_selector(obj: Facts) -> dict[str, str]:
     """The labels that a pool selects by, of either API version."""
-    selector = mapping(dig(obj, "spec", "selector"))
+    selector = mapping(get_path(obj, "spec", "selector"))
     return mapping(selector.get("matchLabels")) if "matchLabels" in selector or not selector else selector
 
 
 def pool_ports(obj: Facts) -> set[int]:
     """The target ports of a pool, of either API version."""
-    single = dig(obj, "spec", "targetPortNumber")
-    return {entry["number"] for entry in dicts(dig(obj, "spec", "targetPorts")) if isinstance(entry.get("number"), int)} or ({single} if single else set())
+    single = get_path(obj, "spec", "targetPortNumber")
+    return {entry["number"] for entry in dicts(get_path(obj, "spec", "targetPorts")) if isinstance(entry.get("number"), int)} or ({single} if single else set())
 
 
 def _numbers(values: c.Iterable[int]) -> str:
@@ -127,16 +127,16 @@ def services(snap: Snapshot) -> c.Iterator[Finding]:
             if obj is None:
                 yield finding("absent", f"Service {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the {what} is missing")
                 continue
-            planned = wanted.get("selector") or (service["scheduler"]["selector"] if "epp" in wanted["name"] else mapping(dig(obj, "spec", "selector")))
-            yield from _selection(snap, obj, mapping(dig(obj, "spec", "selector")), planned, what)
-            for port in dicts(dig(obj, "spec", "ports")):
+            planned = wanted.get("selector") or (service["scheduler"]["selector"] if "epp" in wanted["name"] else mapping(get_path(obj, "spec", "selector")))
+            yield from _selection(snap, obj, mapping(get_path(obj, "spec", "selector")), planned, what)
+            for port in dicts(get_path(obj, "spec", "ports")):
                 yield from _target(snap, obj, port)
 
 
 def _target(snap: Snapshot, obj: Facts, port: c.Mapping[str, t.Any]) -> c.Iterator[Finding]:
     target = port.get("targetPort") or port.get("port")
-    for pod in snap.pods(mapping(dig(obj, "spec", "selector"))):
-        parts = [*dicts(dig(pod, "spec", "containers")), *dicts(dig(pod, "spec", "initContainers"))]
+    for pod in snap.pods(mapping(get_path(obj, "spec", "selector"))):
+        parts = [*dicts(get_path(pod, "spec", "containers")), *dicts(get_path(pod, "spec", "initContainers"))]
         names = {entry.get("name") for part in parts for entry in dicts(part.get("ports"))}
         declared = listening(pod)
         if declared and target not in names and target not in declared:
@@ -155,11 +155,11 @@ def shared(snap: Snapshot) -> c.Iterator[Finding]:
     pools_seen = snap.of("InferencePool", snap.namespace)
     for index, one in enumerate(pools_seen):
         for other in pools_seen[index + 1 :]:
-            mine = {text(dig(pod, "metadata", "name")) for pod in snap.pods(pool_selector(one))}
-            both = sorted(mine & {text(dig(pod, "metadata", "name")) for pod in snap.pods(pool_selector(other))})
+            mine = {text(get_path(pod, "metadata", "name")) for pod in snap.pods(pool_selector(one))}
+            both = sorted(mine & {text(get_path(pod, "metadata", "name")) for pod in snap.pods(pool_selector(other))})
             if both:
                 yield finding("F29", f"{name_of(one)}, {name_of(other)}", [f"both select {', '.join(both[:3])}"], WIRING, "two pools select the same pods")
-            pickers = [text(dig(obj, "spec", "endpointPickerRef", "name")) for obj in (one, other)]
+            pickers = [text(get_path(obj, "spec", "endpointPickerRef", "name")) for obj in (one, other)]
             if pickers[0] and pickers[0] == pickers[1]:
                 yield finding(
                     "F29", f"{name_of(one)}, {name_of(other)}", [f"both name the endpoint picker {pickers[0]}"], WIRING, "two pools share one endpoint picker"
@@ -172,7 +172,7 @@ def pickers(snap: Snapshot) -> c.Iterator[Finding]:
         epp = service["scheduler"]
         obj = snap.get("Deployment", epp["name"])
         if obj is not None:
-            spec = dig(obj, "spec", "template", "spec")
+            spec = get_path(obj, "spec", "template", "spec")
             yield from _tls(obj, arguments(spec), epp["args"])
             yield from _differing(obj, arguments(spec), epp["args"])
         config = snap.get("ConfigMap", epp["name"])
@@ -217,8 +217,8 @@ def servers(snap: Snapshot) -> c.Iterator[Finding]:
     for service in snap.services:
         for server in service.get("servers") or [service["server"]]:
             obj = snap.get(server.get("kind") or "Deployment", server["name"])
-            template = dig(obj, "spec", "template") or dig(obj, "spec", "leaderWorkerTemplate", "leaderTemplate")
-            parts = dicts(dig(template, "spec", "containers"))
+            template = get_path(obj, "spec", "template") or get_path(obj, "spec", "leaderWorkerTemplate", "leaderTemplate")
+            parts = dicts(get_path(template, "spec", "containers"))
             container = next((part for part in parts if part.get("name") == "server"), None)
             if obj is None or container is None:
                 continue
@@ -263,7 +263,7 @@ def _values(pods_seen: list[Facts], read: c.Callable[[Facts], str | None]) -> se
 
 
 def _seed(pod: Facts) -> str | None:
-    entries = [entry for part in dicts(dig(pod, "spec", "containers")) for entry in dicts(part.get("env"))]
+    entries = [entry for part in dicts(get_path(pod, "spec", "containers")) for entry in dicts(part.get("env"))]
     return next((text(entry.get("value")) for entry in entries if entry.get("name") == "PYTHONHASHSEED"), None)
 
 
@@ -277,8 +277,8 @@ def network(snap: Snapshot) -> c.Iterator[Finding]:
         ]
         for labels, ports in parts:
             for policy in snap.of("NetworkPolicy", snap.namespace):
-                pods_hit = [pod for pod in snap.pods(labels) if selector_matches(dig(policy, "spec", "podSelector") or {}, pod)]
-                kinds = dig(policy, "spec", "policyTypes") or ["Ingress"]
+                pods_hit = [pod for pod in snap.pods(labels) if selector_matches(get_path(policy, "spec", "podSelector") or {}, pod)]
+                kinds = get_path(policy, "spec", "policyTypes") or ["Ingress"]
                 if pods_hit and "Ingress" in kinds and not _admits(policy, ports):
                     yield finding(
                         "policy",
@@ -290,7 +290,7 @@ def network(snap: Snapshot) -> c.Iterator[Finding]:
 
 def _admits(policy: Facts, ports: set[int]) -> bool:
     """True when a rule admits traffic on one of the ports. Its sources are not judged: a rule can select the gateway in many ways."""
-    for rule in dicts(dig(policy, "spec", "ingress")):
+    for rule in dicts(get_path(policy, "spec", "ingress")):
         named = dicts(rule.get("ports"))
         if not named or any(entry.get("port") is None or isinstance(entry["port"], str) or _within(entry, ports) for entry in named):
             return True

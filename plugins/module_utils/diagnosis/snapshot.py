@@ -11,7 +11,7 @@ import datetime
 import math
 import typing as t
 
-from ..common.objects import Facts, condition, dicts, dig, mapping, text
+from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from .finding import Finding
 
 
@@ -40,8 +40,9 @@ class Snapshot:
 
     def age(self, pod: Facts) -> float:
         """Seconds since a pod was created; infinite where that is unknown."""
+        created = text(get_path(pod, "metadata", "creationTimestamp"))
         try:
-            made, now = (datetime.datetime.fromisoformat(value.replace("Z", "+00:00")) for value in (text(dig(pod, "metadata", "creationTimestamp")), self.now))
+            made, now = (datetime.datetime.fromisoformat(value.replace("Z", "+00:00")) for value in (created, self.now))
             return (now - made).total_seconds()
         except (ValueError, TypeError):
             return math.inf
@@ -57,11 +58,11 @@ class Snapshot:
     def of(self, kind: str, namespace: str | None = None) -> list[Facts]:
         """Objects of a kind, in one namespace or all."""
         found = self.objects.get(kind) or []
-        return [obj for obj in found if namespace is None or dig(obj, "metadata", "namespace") in (None, namespace)]
+        return [obj for obj in found if namespace is None or get_path(obj, "metadata", "namespace") in (None, namespace)]
 
     def get(self, kind: str, name: str, namespace: str | None = None) -> Facts | None:
         """One object, by default in the namespace of the plan."""
-        return next((obj for obj in self.of(kind, namespace or self.namespace) if dig(obj, "metadata", "name") == name), None)
+        return next((obj for obj in self.of(kind, namespace or self.namespace) if get_path(obj, "metadata", "name") == name), None)
 
     def read(self, kind: str) -> bool:
         """True when the list of a kind was read, so that an object that is not in it does not exist."""
@@ -69,16 +70,20 @@ class Snapshot:
 
     def pods(self, labels: c.Mapping[str, str], namespace: str | None = None) -> list[Facts]:
         """Pods with these labels that are not being deleted."""
-        return [pod for pod in self.of("Pod", namespace or self.namespace) if selects(labels, pod) and not dig(pod, "metadata", "deletionTimestamp")]
+        return [pod for pod in self.of("Pod", namespace or self.namespace) if selects(labels, pod) and not get_path(pod, "metadata", "deletionTimestamp")]
 
     def log(self, pod: Facts, container: str) -> str:
         """The end of the log of a container; empty where none was read."""
-        return self.logs.get(f"{text(dig(pod, 'metadata', 'namespace'))}/{text(dig(pod, 'metadata', 'name'))}/{container}", "")
+        return self.logs.get(f"{text(get_path(pod, 'metadata', 'namespace'))}/{text(get_path(pod, 'metadata', 'name'))}/{container}", "")
 
     def events(self, obj: Facts) -> list[Facts]:
         """Events of one object."""
-        uid, name = dig(obj, "metadata", "uid"), dig(obj, "metadata", "name")
-        return [event for event in self.of("Event") if (dig(event, "involvedObject", "uid") == uid if uid else dig(event, "involvedObject", "name") == name)]
+        uid, name = get_path(obj, "metadata", "uid"), get_path(obj, "metadata", "name")
+        return [
+            event
+            for event in self.of("Event")
+            if (get_path(event, "involvedObject", "uid") == uid if uid else get_path(event, "involvedObject", "name") == name)
+        ]
 
 
 Rule = c.Callable[[Snapshot], c.Iterable[Finding]]
@@ -86,21 +91,21 @@ Rule = c.Callable[[Snapshot], c.Iterable[Finding]]
 
 def name_of(obj: Facts) -> str:
     """An object as text: Kind namespace/name."""
-    namespace, name = text(dig(obj, "metadata", "namespace")), text(dig(obj, "metadata", "name"))
+    namespace, name = text(get_path(obj, "metadata", "namespace")), text(get_path(obj, "metadata", "name"))
     return f"{text(obj.get('kind'))} {namespace + '/' if namespace else ''}{name}"
 
 
 def selects(labels: c.Mapping[str, str], obj: Facts) -> bool:
     """True when the object has all these labels; False for no labels."""
-    return bool(labels) and mapping(dig(obj, "metadata", "labels")).items() >= dict(labels).items()
+    return bool(labels) and mapping(get_path(obj, "metadata", "labels")).items() >= dict(labels).items()
 
 
 def selector_matches(selector: object, obj: Facts) -> bool:
     """True when a label selector (matchLabels and matchExpressions) selects the object; an empty one selects all."""
-    labels = mapping(dig(obj, "metadata", "labels"))
-    if any(labels.get(name) != value for name, value in mapping(dig(selector, "matchLabels")).items()):
+    labels = mapping(get_path(obj, "metadata", "labels"))
+    if any(labels.get(name) != value for name, value in mapping(get_path(selector, "matchLabels")).items()):
         return False
-    for entry in dicts(dig(selector, "matchExpressions")):
+    for entry in dicts(get_path(selector, "matchExpressions")):
         key, values, operator = text(entry.get("key")), entry.get("values") or [], entry.get("operator")
         held = {"In": labels.get(key) in values, "NotIn": labels.get(key) not in values, "Exists": key in labels, "DoesNotExist": key not in labels}
         if not held.get(text(operator), True):
@@ -115,13 +120,13 @@ def is_ready(pod: Facts) -> bool:
 
 def listening(pod: Facts) -> set[int]:
     """The ports that the containers of a pod declare."""
-    parts = [*dicts(dig(pod, "spec", "containers")), *dicts(dig(pod, "spec", "initContainers"))]
+    parts = [*dicts(get_path(pod, "spec", "containers")), *dicts(get_path(pod, "spec", "initContainers"))]
     return {port["containerPort"] for part in parts for port in dicts(part.get("ports")) if isinstance(port.get("containerPort"), int)}
 
 
 def arguments(pod_spec: object) -> list[str]:
     """The commands and arguments of all containers."""
-    return [text(argument) for part in dicts(dig(pod_spec, "containers")) for key in ("command", "args") for argument in part.get(key) or []]
+    return [text(argument) for part in dicts(get_path(pod_spec, "containers")) for key in ("command", "args") for argument in part.get(key) or []]
 
 
 def option(args: c.Iterable[str], name: str) -> str | None:

@@ -11,7 +11,7 @@ import types
 import typing as t
 import urllib.parse
 
-from ..common.objects import Facts, condition, dicts, dig, mapping, text
+from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..http import tls
 from ..http.transport import RetryTransport, Transport, UrlTransport
 from ..k8s.pod_failures import Failure as PodFailure
@@ -108,7 +108,7 @@ class Targets:
             return self._proxied(kind, namespace, name, port, scheme, pod)
         if pod is None:
             pod, port = self._behind(namespace, name, port)
-        server, metrics = text(dig(pod, "metadata", "name")), self._params.get("metrics_port")
+        server, metrics = text(get_path(pod, "metadata", "name")), self._params.get("metrics_port")
         host = self._params.get("host_header") or f"{name}.{namespace}.{'svc' if kind == 'Service' else 'pod'}"
 
         def client(number: t.Any, scheme: str) -> OpenAIClient:
@@ -122,7 +122,7 @@ class Targets:
         pods = sorted(self._pods(namespace, selector), key=lambda pod: not ready(pod))
         if not pods:
             raise ValueError(f"Service {namespace}/{name} has no pods: check its selector and its Deployment")
-        entry = next((entry for entry in dicts(dig(service, "spec", "ports")) if text(port) in (text(entry.get("port")), text(entry.get("name")))), None)
+        entry = next((entry for entry in dicts(get_path(service, "spec", "ports")) if text(port) in (text(entry.get("port")), text(entry.get("name")))), None)
         if entry is None:
             raise ValueError(f"Service {namespace}/{name} has no port {port}: correct it")
         return pods[0], _port(pods[0], entry.get("targetPort") or entry.get("port"))
@@ -132,7 +132,7 @@ class Targets:
         service = self.cluster.find(f"/api/v1/namespaces/{namespace}/services/{name}")
         if service is None:
             raise ValueError(f"there is no Service {namespace}/{name}: correct {option}.namespace or {option}.{'service' if option == 'replicas' else 'name'}")
-        chosen = mapping(dig(service, "spec", "selector"))
+        chosen = mapping(get_path(service, "spec", "selector"))
         if not chosen:
             raise ValueError(f"Service {namespace}/{name} selects no pods by labels: give replicas.label_selector")
         return service, ",".join(f"{key}={value}" for key, value in chosen.items())
@@ -140,7 +140,7 @@ class Targets:
     def _pods(self, namespace: str, selector: str | None) -> list[dict[str, t.Any]]:
         """The Pods that are running or starting."""
         pods = dicts(mapping(self.cluster.find(f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": selector})).get("items"))
-        return [pod for pod in pods if not dig(pod, "metadata", "deletionTimestamp") and dig(pod, "status", "phase") not in ("Succeeded", "Failed")]
+        return [pod for pod in pods if not get_path(pod, "metadata", "deletionTimestamp") and get_path(pod, "status", "phase") not in ("Succeeded", "Failed")]
 
     def _proxied(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: Facts | None = None) -> ServerTarget:
         prefix, metrics = "https" if scheme == "https" else "", self._params.get("metrics_port")
@@ -163,7 +163,7 @@ class Targets:
         gateway = self.cluster.find(path) if path else None
         if gateway is None:
             raise ValueError(f"there is no Gateway {namespace}/{name}: correct gateway.namespace or gateway.name")
-        listeners = dicts(dig(gateway, "spec", "listeners"))
+        listeners = dicts(get_path(gateway, "spec", "listeners"))
         listener = next((entry for entry in listeners if wanted.get("listener") in (None, entry.get("name"))), None)
         if listener is None:
             raise ValueError(f"Gateway {namespace}/{name} has no listener {wanted['listener']}; it has {', '.join(text(e.get('name')) for e in listeners)}")
@@ -180,7 +180,7 @@ class Targets:
             service, selector = self._selector(namespace, wanted["service"], "replicas")
             port = port or _target_port(service)
         return [
-            self._reached("Pod", namespace, text(dig(pod, "metadata", "name")), _port(pod, port), wanted.get("scheme"), pod)
+            self._reached("Pod", namespace, text(get_path(pod, "metadata", "name")), _port(pod, port), wanted.get("scheme"), pod)
             for pod in self._pods(namespace, selector)
         ]
 
@@ -191,13 +191,13 @@ def ready(pod: Facts | None) -> bool:
 
 
 def _target_port(service: Facts) -> t.Any:
-    first = next(iter(dicts(dig(service, "spec", "ports"))), {})
+    first = next(iter(dicts(get_path(service, "spec", "ports"))), {})
     return first.get("targetPort") or first.get("port")
 
 
 def _port(pod: Facts, port: t.Any) -> t.Any:
     """The number of a named port of a pod; without a name, that of its first port, else 8000."""
-    known = [entry for part in dicts(dig(pod, "spec", "containers")) for entry in dicts(part.get("ports"))]
+    known = [entry for part in dicts(get_path(pod, "spec", "containers")) for entry in dicts(part.get("ports"))]
     if port is None:
         return known[0].get("containerPort") if known else 8000
     return next((entry.get("containerPort") for entry in known if entry.get("name") == text(port)), port)

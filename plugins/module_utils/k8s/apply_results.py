@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from ..common.labels import has_labels
-from ..common.objects import Facts, dicts, dig, generation, mapping, text
+from ..common.objects import Facts, dicts, generation, get_path, mapping, text
 from ..common.text import one_line
 from .pod_failures import refusal_failure
 
@@ -47,7 +47,7 @@ class Change:
 
 def object_title(definition: Facts) -> str:
     """Such as `Deployment llm-d/sim`."""
-    name, namespace = text(dig(definition, "metadata", "name")), text(dig(definition, "metadata", "namespace"))
+    name, namespace = text(get_path(definition, "metadata", "name")), text(get_path(definition, "metadata", "namespace"))
     return f"{text(definition.get('kind'))} {namespace}/{name}" if namespace else f"{text(definition.get('kind'))} {name}"
 
 
@@ -62,7 +62,7 @@ def check_definitions(definitions: object) -> list[str]:
         if not isinstance(item, dict):
             problems.append(f"{where} is {type(item).__name__}; write a mapping with apiVersion, kind and metadata.name")
             continue
-        lacking = [key for key in ("apiVersion", "kind") if not item.get(key)] + ([] if dig(item, "metadata", "name") else ["metadata.name"])
+        lacking = [key for key in ("apiVersion", "kind") if not item.get(key)] + ([] if get_path(item, "metadata", "name") else ["metadata.name"])
         if lacking:
             problems.append(f"{where} ({object_title(item).strip() or 'nameless'}) lacks {', '.join(lacking)}")
         key = (text(item.get("apiVersion")), object_title(item))
@@ -96,7 +96,7 @@ def is_secret(definition: Facts) -> bool:
 
 def changes(definitions: list[Facts], result: Facts, state: str, check_mode: bool) -> list[Change]:
     """One Change per definition, from the result of one call of the module with all of them."""
-    items = dicts(dig(result, "result", "results")) if len(definitions) > 1 else [result]
+    items = dicts(get_path(result, "result", "results")) if len(definitions) > 1 else [result]
     return [_change(definition, item, state, check_mode) for definition, item in zip(definitions, items, strict=False)]
 
 
@@ -113,8 +113,8 @@ def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Cha
     if state == "absent":
         return Change(definition, "deleted" if item.get("changed") else "absent", shown if item.get("changed") else {}, {})
     number = generation(mapping(item.get("result")))
-    before, after = without_server_fields(mapping(dig(item, "diff", "before"))), without_server_fields(mapping(dig(item, "diff", "after")))
-    if item.get("method") == "create" or (not before and text(dig(after, "kind"))):
+    before, after = without_server_fields(mapping(get_path(item, "diff", "before"))), without_server_fields(mapping(get_path(item, "diff", "after")))
+    if item.get("method") == "create" or (not before and text(get_path(after, "kind"))):
         return Change(definition, "created", {}, shown, number)
     if before == after:
         return Change(definition, "unchanged", {}, {}, number)

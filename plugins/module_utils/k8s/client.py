@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
-from ..common.objects import Facts, dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 from . import compat
 from .errors import ClusterError, explain, missing_library, not_an_api_server, refusal
 
@@ -167,7 +167,7 @@ class Cluster:
         while True:
             answer = mapping(self.find(path, {**(query or {}), "limit": PAGE, **({"continue": more} if more else {})}))
             found += [{**item, "kind": kind} if kind else item for item in dicts(answer.get("items"))]
-            more = text(dig(answer, "metadata", "continue"))
+            more = text(get_path(answer, "metadata", "continue"))
             if not more:
                 return found
 

@@ -9,7 +9,7 @@ import collections.abc as c
 import json
 import typing as t
 
-from ..common.objects import Facts, dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 
 REPLICA_KINDS = ("Deployment", "LeaderWorkerSet")
 REPLICAS_SUFFIX = "-replicas"  # of the field manager that takes over spec.replicas
@@ -22,7 +22,7 @@ def applied_definition(obj: c.Mapping[str, t.Any], manager: str) -> Facts | None
     Applying it again under the same name restores the object: fields added since by that manager are removed, fields of others stay.
     """
     owned: Facts = {}
-    for entry in dicts(dig(obj, "metadata", "managedFields")):
+    for entry in dicts(get_path(obj, "metadata", "managedFields")):
         name = text(entry.get("manager"))
         if entry.get("operation") == "Apply" and not entry.get("subresource") and (name == manager or name.startswith(manager + ".")):
             _merge(owned, mapping(entry.get("fieldsV1")))
@@ -30,9 +30,9 @@ def applied_definition(obj: c.Mapping[str, t.Any], manager: str) -> Facts | None
         return None
     part = _extract(obj, owned)
     metadata = {name: value for name, value in mapping(part.get("metadata")).items() if name not in ("name", "namespace")}
-    head = {"name": dig(obj, "metadata", "name")}
-    if dig(obj, "metadata", "namespace"):
-        head["namespace"] = dig(obj, "metadata", "namespace")
+    head = {"name": get_path(obj, "metadata", "name")}
+    if get_path(obj, "metadata", "namespace"):
+        head["namespace"] = get_path(obj, "metadata", "namespace")
     return {"apiVersion": obj.get("apiVersion"), "kind": obj.get("kind"), **part, "metadata": {**head, **metadata}}
 
 
@@ -97,5 +97,5 @@ def keep_replicas(definitions: c.Sequence[Facts], parts: c.Sequence[Facts]) -> l
 
 
 def _key(item: c.Mapping[str, t.Any]) -> tuple[str, str, str, str]:
-    namespace, name = dig(item, "metadata", "namespace"), dig(item, "metadata", "name")
+    namespace, name = get_path(item, "metadata", "namespace"), get_path(item, "metadata", "name")
     return text(item.get("apiVersion")), text(item.get("kind")), text(namespace), text(name)

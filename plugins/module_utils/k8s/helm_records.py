@@ -12,7 +12,7 @@ import json
 import re
 import typing as t
 
-from ..common.objects import dig, mapping, text
+from ..common.objects import get_path, mapping, text
 
 Facts = dict[str, t.Any]
 # what Helm writes before it does something, and overwrites after it
@@ -37,8 +37,8 @@ def age(record: Facts, now: float) -> float:
 
 def facts(record: Facts | None) -> Facts:
     """{status, revision, version of the chart, values given}. Raises ValueError where the record is none of Helm's."""
-    release = _read(text(dig(record, "data", "release"))) if record else {}
-    version = text(dig(release, "chart", "metadata", "version"))
+    release = _read(text(get_path(record, "data", "release"))) if record else {}
+    version = text(get_path(release, "chart", "metadata", "version"))
     return {
         "status": status(record),
         "revision": _number(_label(record, "version")) if record else 0,
@@ -50,7 +50,7 @@ def facts(record: Facts | None) -> Facts:
 def failed(record: Facts) -> Facts:
     """The record as Helm leaves it when it fails in order: from there it can upgrade and uninstall. Raises ValueError where it is none of Helm's."""
     changed = copy.deepcopy(record)
-    release = _read(text(dig(record, "data", "release")))
+    release = _read(text(get_path(record, "data", "release")))
     release.setdefault("info", {}).update(status="failed", description=f"{_DESCRIPTION} while {status(record)}")
     changed["data"]["release"] = _written(release)
     changed["metadata"]["labels"]["status"] = "failed"
@@ -70,7 +70,7 @@ def _written(release: Facts) -> str:
 
 
 def _label(record: Facts, name: str) -> str:
-    return text(mapping(dig(record, "metadata", "labels")).get(name))
+    return text(mapping(get_path(record, "metadata", "labels")).get(name))
 
 
 def _number(label: str) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.objects import Facts, condition, dig, mapping, text
+from ..common.objects import Facts, condition, get_path, mapping, text
 
 
 def is_resolving(subscription: Facts, plan: Facts | None) -> bool:
@@ -19,12 +19,12 @@ def is_resolving(subscription: Facts, plan: Facts | None) -> bool:
 
 def refusals(subscription: Facts, plan: Facts | None, approved: t.Sequence[str]) -> list[str]:
     """Why a plan cannot be approved, with what to write; empty when it can, or when there is nothing to approve."""
-    if plan is None or dig(plan, "spec", "approved") or dig(subscription, "status", "installedCSV"):
+    if plan is None or get_path(plan, "spec", "approved") or get_path(subscription, "status", "installedCSV"):
         return []
-    names = [text(name) for name in dig(plan, "spec", "clusterServiceVersionNames") or []]
+    names = [text(name) for name in get_path(plan, "spec", "clusterServiceVersionNames") or []]
     unnamed = [name for name in names if name not in approved]
     if not unnamed:
         return []
-    where = f"{text(dig(plan, 'metadata', 'namespace'))}/{text(dig(plan, 'metadata', 'name'))}"
+    where = f"{text(get_path(plan, 'metadata', 'namespace'))}/{text(get_path(plan, 'metadata', 'name'))}"
     how = f"write {', '.join(unnamed)} under llm_d_gpus.approved if that is right, or set spec.approved of it"
     return [f"InstallPlan {where} would install {', '.join(names)}; {how}"]

@@ -9,7 +9,7 @@ import re
 import typing as t
 from decimal import Decimal, InvalidOperation
 
-from ..common.objects import Facts, dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 
 _SUFFIXES = {"m": Decimal("0.001"), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9), "T": Decimal(10**12), "P": Decimal(10**15)}
 _SUFFIXES.update({f"{letter}i": Decimal(1024**power) for power, letter in enumerate("KMGTP", start=1)})
@@ -21,12 +21,12 @@ def detect(facts: Facts) -> Facts:
     version = text(facts.get("version"))
     nodes = dicts(facts.get("nodes"))
     if "config.openshift.io" in mapping(facts.get("groups")):
-        return {"name": "openshift", "flavour": "openshift", "version": text(dig(facts, "cluster_version", "status", "desired", "version")) or None}
+        return {"name": "openshift", "flavour": "openshift", "version": text(get_path(facts, "cluster_version", "status", "desired", "version")) or None}
     for mark, name in (("-gke.", "gke"), ("-eks-", "eks")):
         if mark in version:
             return {"name": name, "flavour": name, "version": version}
-    labels = [mapping(dig(node, "metadata", "labels")) for node in nodes]
-    providers = [text(dig(node, "spec", "providerID")) for node in nodes]
+    labels = [mapping(get_path(node, "metadata", "labels")) for node in nodes]
+    providers = [text(get_path(node, "spec", "providerID")) for node in nodes]
     if any("kubernetes.azure.com/cluster" in each for each in labels):
         return {"name": "aks", "flavour": "aks", "version": version}
     flavour = "kubernetes"
@@ -38,7 +38,7 @@ def detect(facts: Facts) -> Facts:
         flavour = "kind"
     elif any("minikube.k8s.io/name" in each for each in labels):
         flavour = "minikube"
-    elif [text(dig(node, "metadata", "name")) for node in nodes] == ["local"]:
+    elif [text(get_path(node, "metadata", "name")) for node in nodes] == ["local"]:
         flavour = "local"
     return {"name": "kubernetes", "flavour": flavour, "version": version}
 
@@ -65,7 +65,7 @@ def amount(quantity: t.Any) -> Decimal:
 
 def image_version(deployment: t.Any) -> str | None:
     """The version in the image tag of a Deployment; None without one."""
-    for container in dicts(dig(deployment, "spec", "template", "spec", "containers")):
+    for container in dicts(get_path(deployment, "spec", "template", "spec", "containers")):
         match = re.search(r":v?(\d+\.\d+[^@]*)(@|$)", text(container.get("image")))
         if match:
             return match.group(1)
@@ -78,31 +78,31 @@ def load_balancer(facts: Facts, platform: Facts) -> bool:
         return True
     if mapping(facts.get("groups")).keys() & {"metallb.io", "kube-vip.io", "cilium.io"}:
         return True
-    if text(dig(facts, "infrastructure", "status", "platform")) in ("AWS", "Azure", "GCP", "IBMCloud"):
+    if text(get_path(facts, "infrastructure", "status", "platform")) in ("AWS", "Azure", "GCP", "IBMCloud"):
         return True
-    return any(dig(item, "status", "loadBalancer", "ingress") for item in dicts(facts.get("load_balancers")))
+    return any(get_path(item, "status", "loadBalancer", "ingress") for item in dicts(facts.get("load_balancers")))
 
 
 def free_accelerators(facts: Facts, resource: str) -> list[Facts]:
     """Nodes with the resource: {node, labels, taints, cordoned, allocatable, free}. free: allocatable less the requests of pods."""
     used: dict[str, int] = {}
     for pod in dicts(facts.get("pods")):
-        if text(dig(pod, "status", "phase")) in ("Succeeded", "Failed"):
+        if text(get_path(pod, "status", "phase")) in ("Succeeded", "Failed"):
             continue
-        node = text(dig(pod, "spec", "nodeName"))
-        asked = sum(int(amount(mapping(dig(part, "resources", "requests")).get(resource, 0))) for part in dicts(dig(pod, "spec", "containers")))
+        node = text(get_path(pod, "spec", "nodeName"))
+        asked = sum(int(amount(mapping(get_path(part, "resources", "requests")).get(resource, 0))) for part in dicts(get_path(pod, "spec", "containers")))
         used[node] = used.get(node, 0) + asked
     found = []
     for item in dicts(facts.get("nodes")):
-        total = int(amount(mapping(dig(item, "status", "allocatable")).get(resource, 0)))
+        total = int(amount(mapping(get_path(item, "status", "allocatable")).get(resource, 0)))
         if total:
-            name = text(dig(item, "metadata", "name"))
+            name = text(get_path(item, "metadata", "name"))
             found.append(
                 {
                     "node": name,
-                    "labels": mapping(dig(item, "metadata", "labels")),
-                    "taints": dicts(dig(item, "spec", "taints")),
-                    "cordoned": bool(dig(item, "spec", "unschedulable")),
+                    "labels": mapping(get_path(item, "metadata", "labels")),
+                    "taints": dicts(get_path(item, "spec", "taints")),
+                    "cordoned": bool(get_path(item, "spec", "unschedulable")),
                     "allocatable": total,
                     "free": max(0, total - used.get(name, 0)),
                 }

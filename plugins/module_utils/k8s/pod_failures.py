@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..common.objects import Facts, condition, dicts, dig, mapping, number, text
+from ..common.objects import Facts, condition, dicts, get_path, mapping, number, text
 from ..common.text import shorten
 from .failure_logs import LOGS, REFUSALS, RESPONSES
 
@@ -81,7 +81,7 @@ def last_line(log: str) -> str:
 
 def pod_failure(pod: Facts, restarts: dict[str, int] | None = None) -> Failure | None:
     """The failure of a pod; None when none is known. restarts: see common.objects.Context."""
-    if dig(pod, "metadata", "deletionTimestamp"):
+    if get_path(pod, "metadata", "deletionTimestamp"):
         return None
     status = mapping(pod.get("status"))
     if status.get("phase") == "Failed":
@@ -98,7 +98,7 @@ def pod_failure(pod: Facts, restarts: dict[str, int] | None = None) -> Failure |
 
 def containers(pod: Facts) -> list[Facts]:
     """The container statuses of a pod, init containers first."""
-    return [entry for key in ("initContainerStatuses", "containerStatuses") for entry in dicts(dig(pod, "status", key))]
+    return [entry for key in ("initContainerStatuses", "containerStatuses") for entry in dicts(get_path(pod, "status", key))]
 
 
 def restart_counts(pods: list[Facts]) -> dict[str, int]:
@@ -107,7 +107,7 @@ def restart_counts(pods: list[Facts]) -> dict[str, int]:
 
 
 def _key(pod: Facts, entry: Facts) -> str:
-    return f"{text(dig(pod, 'metadata', 'uid'))}/{text(entry.get('name'))}"
+    return f"{text(get_path(pod, 'metadata', 'uid'))}/{text(entry.get('name'))}"
 
 
 def _failed(status: Facts) -> Failure:
@@ -120,13 +120,13 @@ def _failed(status: Facts) -> Failure:
 
 
 def _container(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure | None:
-    waiting = mapping(dig(entry, "state", "waiting"))
+    waiting = mapping(get_path(entry, "state", "waiting"))
     reason, message, name = text(waiting.get("reason")), text(waiting.get("message")), text(entry.get("name"))
     if reason in ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"):
         return _pull(reason, message, text(entry.get("image")))
     if reason in ("CreateContainerConfigError", "CreateContainerError", "RunContainerError"):
         return _create(name, reason, message)
-    if reason == "CrashLoopBackOff" or dig(entry, "state", "terminated", "exitCode") not in (None, 0):
+    if reason == "CrashLoopBackOff" or get_path(entry, "state", "terminated", "exitCode") not in (None, 0):
         return _crash(pod, entry, restarts)
     return None
 
@@ -137,8 +137,8 @@ _ENDLESS = {"routing-proxy": "F30", "routing-sidecar": "F30", "lora-adapter-sync
 
 def _endless(pod: Facts, entry: Facts) -> Failure | None:
     name = text(entry.get("name"))
-    spec = next((part for part in dicts(dig(pod, "spec", "initContainers")) if part.get("name") == name), None)
-    waits = condition(pod.get("status"), "Initialized").get("status") == "False" and dig(entry, "state", "running") is not None
+    spec = next((part for part in dicts(get_path(pod, "spec", "initContainers")) if part.get("name") == name), None)
+    waits = condition(pod.get("status"), "Initialized").get("status") == "False" and get_path(entry, "state", "running") is not None
     if name not in _ENDLESS or spec is None or not waits or spec.get("restartPolicy") == "Always":
         return None
     what = f"init container {name} runs and never ends, so the others never start"
@@ -177,7 +177,7 @@ def _create(name: str, reason: str, message: str) -> Failure:
 
 
 def _crash(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure:
-    ended = mapping(dig(entry, "lastState", "terminated")) or mapping(dig(entry, "state", "terminated"))
+    ended = mapping(get_path(entry, "lastState", "terminated")) or mapping(get_path(entry, "state", "terminated"))
     count = number(entry.get("restartCount"))
     lasting = count >= CRASHES and count > number(restarts.get(_key(pod, entry)))
     code, why = ended.get("exitCode"), text(ended.get("reason"))
@@ -223,9 +223,9 @@ ACTIVITIES = {
 
 def pod_activity(pod: Facts, events: list[Facts]) -> str:
     """What a pod that is not ready does now, in two or three words, from its latest event or its status."""
-    uid = dig(pod, "metadata", "uid")
+    uid = get_path(pod, "metadata", "uid")
     none: Facts = {}
-    latest = max((event for event in events if uid and dig(event, "involvedObject", "uid") == uid), key=event_time, default=none)
+    latest = max((event for event in events if uid and get_path(event, "involvedObject", "uid") == uid), key=event_time, default=none)
     if text(latest.get("reason")) in ACTIVITIES:
         return ACTIVITIES[text(latest.get("reason"))]
     if condition(pod.get("status"), "PodScheduled").get("status") != "True":
@@ -233,15 +233,15 @@ def pod_activity(pod: Facts, events: list[Facts]) -> str:
     for entry in containers(pod):
         if number(entry.get("restartCount")):
             return f"starting again after {number(entry.get('restartCount'))} restarts"
-        if dig(entry, "state", "waiting"):
+        if get_path(entry, "state", "waiting"):
             return "creating containers"
     return "starting"
 
 
 def event_time(event: Facts) -> str:
     """When an event last occurred, as RFC 3339 text, which sorts."""
-    series = dig(event, "series", "lastObservedTime")
-    return text(series or event.get("lastTimestamp") or event.get("eventTime") or dig(event, "metadata", "creationTimestamp"))
+    series = get_path(event, "series", "lastObservedTime")
+    return text(series or event.get("lastTimestamp") or event.get("eventTime") or get_path(event, "metadata", "creationTimestamp"))
 
 
 def creation_failure(message: str) -> Failure:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..common.labels import GROUP_LABELS, GROUP_REVISION
-from ..common.objects import Facts, dicts, dig, generation, mapping, number, text
+from ..common.objects import Facts, dicts, generation, get_path, mapping, number, text
 from .client import Cluster
 from .errors import ApiError, ClusterError
 
@@ -120,7 +120,7 @@ class Observer:
             mapping(item.get("metadata")).pop("managedFields", None)
         if first.labels:
             return dict.fromkeys(refs, items)
-        by_name = {dig(item, "metadata", "name"): item for item in items}
+        by_name = {get_path(item, "metadata", "name"): item for item in items}
         return {ref: items if ref.every else [by_name[ref.name]] if ref.name in by_name else [] for ref in refs}
 
     def pods(self, obj: Facts) -> list[Facts]:
@@ -128,38 +128,38 @@ class Observer:
 
         Also [] until the controller has observed the current generation, since until then its newest revision is the one before.
         """
-        namespace, kind = text(dig(obj, "metadata", "namespace")), text(obj.get("kind"))
+        namespace, kind = text(get_path(obj, "metadata", "namespace")), text(obj.get("kind"))
         if kind == "Pod":
             return [obj]
         if kind == "Gateway":
-            return self._gateway_pods(text(dig(obj, "metadata", "name")), namespace)
+            return self._gateway_pods(text(get_path(obj, "metadata", "name")), namespace)
         if kind == "LeaderWorkerSet":
             return self._group_pods(obj, namespace)
         if (text(obj.get("apiVersion")).partition("/")[0], kind) in OPERATED:
             namespace = OPERATED[text(obj.get("apiVersion")).partition("/")[0], kind] or namespace
             return [pod for pod in self._list(f"/api/v1/namespaces/{namespace}/pods", "") if _of_daemon_set(pod)]
-        selector = selector_text(mapping(dig(obj, "spec", "selector")))
+        selector = selector_text(mapping(get_path(obj, "spec", "selector")))
         if not selector or not namespace or kind not in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"):
             return []
-        if kind in ("Deployment", "StatefulSet") and number(dig(obj, "status", "observedGeneration")) < generation(obj):
+        if kind in ("Deployment", "StatefulSet") and number(get_path(obj, "status", "observedGeneration")) < generation(obj):
             return []
         pods = self._list(f"/api/v1/namespaces/{namespace}/pods", selector)
         if kind == "Deployment":
             sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/replicasets", selector)
-            newest = [entry for entry in sets if dig(entry, "metadata", "annotations", REVISION) == dig(obj, "metadata", "annotations", REVISION)]
+            newest = [entry for entry in sets if get_path(entry, "metadata", "annotations", REVISION) == get_path(obj, "metadata", "annotations", REVISION)]
             return [pod for pod in pods if any(owned(pod, entry) for entry in newest)]
-        if kind == "StatefulSet" and dig(obj, "status", "updateRevision"):
-            revision = dig(obj, "status", "updateRevision")
-            return [pod for pod in pods if dig(pod, "metadata", "labels", "controller-revision-hash") == revision]
+        if kind == "StatefulSet" and get_path(obj, "status", "updateRevision"):
+            revision = get_path(obj, "status", "updateRevision")
+            return [pod for pod in pods if get_path(pod, "metadata", "labels", "controller-revision-hash") == revision]
         return [pod for pod in pods if owned(pod, obj)]
 
     def _group_pods(self, obj: Facts, namespace: str) -> list[Facts]:
         """Leaders and workers of the current revision, which is a label of the StatefulSet of the leaders, named like the LeaderWorkerSet."""
-        if number(dig(obj, "status", "observedGeneration")) < generation(obj):
+        if number(get_path(obj, "status", "observedGeneration")) < generation(obj):
             return []
-        name = text(dig(obj, "metadata", "name"))
+        name = text(get_path(obj, "metadata", "name"))
         sets = self._list(f"/apis/apps/v1/namespaces/{namespace}/statefulsets", f"{GROUP_LABELS}/name={name}")
-        revision = next((dig(entry, "metadata", "labels", GROUP_REVISION) for entry in sets if dig(entry, "metadata", "name") == name), None)
+        revision = next((get_path(entry, "metadata", "labels", GROUP_REVISION) for entry in sets if get_path(entry, "metadata", "name") == name), None)
         return self._list(f"/api/v1/namespaces/{namespace}/pods", f"{GROUP_LABELS}/name={name},{GROUP_REVISION}={revision}") if revision else []
 
     def _gateway_pods(self, name: str, namespace: str) -> list[Facts]:
@@ -171,8 +171,8 @@ class Observer:
 
     def events(self, obj: Facts) -> list[Facts]:
         """Events of one object, oldest first."""
-        namespace = text(dig(obj, "metadata", "namespace")) or "default"
-        fields = f"involvedObject.uid={text(dig(obj, 'metadata', 'uid'))}"
+        namespace = text(get_path(obj, "metadata", "namespace")) or "default"
+        fields = f"involvedObject.uid={text(get_path(obj, 'metadata', 'uid'))}"
         try:
             found = self.cluster.find(f"/api/v1/namespaces/{namespace}/events", {"fieldSelector": fields, "limit": "100"})
         except ApiError:
@@ -181,7 +181,7 @@ class Observer:
 
     def log(self, pod: Facts, container: str, lines: int, previous: bool = False) -> str:
         """The last lines of a container's log, with secrets; empty when it cannot be read."""
-        name, namespace = text(dig(pod, "metadata", "name")), text(dig(pod, "metadata", "namespace"))
+        name, namespace = text(get_path(pod, "metadata", "name")), text(get_path(pod, "metadata", "namespace"))
         query = {"container": container, "tailLines": str(lines), "limitBytes": "200000"}
         if previous:
             query["previous"] = "true"
@@ -200,12 +200,12 @@ class Observer:
 
 def owned(child: Facts, owner: Facts) -> bool:
     """Whether the owner is among the child's owner references."""
-    uid = dig(owner, "metadata", "uid")
-    return any(entry.get("uid") == uid for entry in dicts(dig(child, "metadata", "ownerReferences")))
+    uid = get_path(owner, "metadata", "uid")
+    return any(entry.get("uid") == uid for entry in dicts(get_path(child, "metadata", "ownerReferences")))
 
 
 def _of_daemon_set(pod: Facts) -> bool:
-    return any(entry.get("kind") == "DaemonSet" for entry in dicts(dig(pod, "metadata", "ownerReferences")))
+    return any(entry.get("kind") == "DaemonSet" for entry in dicts(get_path(pod, "metadata", "ownerReferences")))
 
 
 def selector_text(selector: Facts) -> str:

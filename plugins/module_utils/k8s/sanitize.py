@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..common.objects import Facts, dig, mapping, text
+from ..common.objects import Facts, get_path, mapping, text
 from ..common.text import redact, shorten
 from .pod_failures import event_time
 
@@ -53,8 +53,8 @@ def event_table(events: list[Facts]) -> str:
     """Events as lines of text, oldest first: time, type, reason, object, count, message."""
     lines = []
     for event in sorted(events, key=event_time):
-        who = f"{text(dig(event, 'involvedObject', 'kind'))}/{text(dig(event, 'involvedObject', 'name'))}"
-        count = event.get("count") or dig(event, "series", "count") or 1
+        who = f"{text(get_path(event, 'involvedObject', 'kind'))}/{text(get_path(event, 'involvedObject', 'name'))}"
+        count = event.get("count") or get_path(event, "series", "count") or 1
         lines.append(
             f"{event_time(event)}  {text(event.get('type'))}  {text(event.get('reason'))}  {who}  x{count}  {shorten(text(event.get('message')), 1000)}"
         )

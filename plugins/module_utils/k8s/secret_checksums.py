@@ -20,7 +20,7 @@ import hashlib
 import hmac
 import typing as t
 
-from ..common.objects import Facts, dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 
 Path = tuple[t.Any, ...]
 ANNOTATION = "llm-d.ai/secret-checksum"
@@ -37,7 +37,7 @@ def checksum(references: c.Sequence[tuple[str, str]], secrets: c.Mapping[str, Fa
     parts = []
     for name, key in references:
         secret = secrets.get(name) or {}
-        uid, value = text(dig(secret, "metadata", "uid")), mapping(secret.get("data")).get(key)
+        uid, value = text(get_path(secret, "metadata", "uid")), mapping(secret.get("data")).get(key)
         if not uid or value is None:
             return None
         try:
@@ -50,7 +50,7 @@ def checksum(references: c.Sequence[tuple[str, str]], secrets: c.Mapping[str, Fa
 
 def current_checksum(live: object, path: Path) -> str | None:
     """The annotation of the pod template at a path of an object; None without one."""
-    return text(dig(_at(live, path), "metadata", "annotations", ANNOTATION)) or None
+    return text(get_path(_at(live, path), "metadata", "annotations", ANNOTATION)) or None
 
 
 def with_checksums(definition: Facts, annotations: c.Mapping[Path, str | None]) -> Facts:
@@ -66,7 +66,7 @@ def with_checksums(definition: Facts, annotations: c.Mapping[Path, str | None]) 
 def _templates(node: object, path: Path) -> c.Iterator[tuple[Path, Facts]]:
     """(path, pod template) for every pod template at any depth; a workload may have several. A Pod itself is not a template."""
     if isinstance(node, dict):
-        if path and isinstance(dig(node, "spec", "containers"), list):
+        if path and isinstance(get_path(node, "spec", "containers"), list):
             yield path, node
         else:
             for key, value in node.items():
@@ -80,7 +80,7 @@ def _references(template: Facts) -> c.Iterator[tuple[str, str]]:
     spec = mapping(template.get("spec"))
     for container in dicts(spec.get("initContainers")) + dicts(spec.get("containers")):
         for variable in dicts(container.get("env")):
-            reference = mapping(dig(variable, "valueFrom", "secretKeyRef"))
+            reference = mapping(get_path(variable, "valueFrom", "secretKeyRef"))
             if reference.get("name") and reference.get("key"):
                 yield text(reference["name"]), text(reference["key"])
 

@@ -9,7 +9,7 @@ import collections.abc as c
 import dataclasses
 
 from ..common.labels import MANAGED_BY, PART_OF, has_labels
-from ..common.objects import Facts, dig, mapping, text
+from ..common.objects import Facts, get_path, mapping, text
 from .apply_results import object_title
 
 
@@ -29,9 +29,9 @@ def shared(use: ControllerUse, controllers: c.Sequence[Facts], labels: Facts, ow
     controllers: {name, namespace or None, class_name: the class we use, classes: the classes it creates itself, with the controller that serves each}.
     own_namespace: Gateways there with these labels are about to be deleted and need nothing; empty when none is.
     """
-    gateways = [item for item in use.gateways if not (own_namespace and has_labels(item, labels) and dig(item, "metadata", "namespace") == own_namespace)]
+    gateways = [item for item in use.gateways if not (own_namespace and has_labels(item, labels) and get_path(item, "metadata", "namespace") == own_namespace)]
     found: Facts = {"used": [], "classes": sorted({_class(item) for item in gateways}), "namespaces": [], "made": [], "lines": []}
-    there = {text(dig(item, "metadata", "name")): item for item in use.classes}
+    there = {text(get_path(item, "metadata", "name")): item for item in use.classes}
     for controller in controllers:
         users = _users(controller, gateways, there, use.namespaces, labels)
         if users:
@@ -41,7 +41,7 @@ def shared(use: ControllerUse, controllers: c.Sequence[Facts], labels: Facts, ow
         else:
             found["made"] += [name for name, server in controller["classes"].items() if name in there and _server(there[name]) == server]
     for namespace, workloads in use.workloads.items():
-        there_too = [*workloads, *(item for item in gateways if dig(item, "metadata", "namespace") == namespace)]
+        there_too = [*workloads, *(item for item in gateways if get_path(item, "metadata", "namespace") == namespace)]
         if there_too:
             found["namespaces"].append(namespace)
             found["lines"].append(f"the namespace {namespace} stays: {first_few([title_with_instance(item) for item in there_too])}")
@@ -54,27 +54,27 @@ def _users(controller: Facts, gateways: c.Sequence[Facts], classes: c.Mapping[st
     served = {name for name, item in classes.items() if _server(item) in (controller["name"], own.get(name))} | {name for name in own if name not in classes}
     found = [f"{title_with_instance(item)} is of class {_class(item)}" for item in gateways if _class(item) in served]
     for name, item in classes.items():
-        made = name in controller["classes"] and MANAGED_BY not in mapping(dig(item, "metadata", "labels"))
+        made = name in controller["classes"] and MANAGED_BY not in mapping(get_path(item, "metadata", "labels"))
         if _server(item) == controller["name"] and not made and not has_labels(item, labels):
             found.append(f"{title_with_instance(item)} is another's")
     for item in namespaces:
-        theirs = mapping(dig(item, "metadata", "labels"))
-        if dig(item, "metadata", "name") == controller["namespace"] and theirs.get(MANAGED_BY) == labels.get(MANAGED_BY) and not has_labels(item, labels):
+        theirs = mapping(get_path(item, "metadata", "labels"))
+        if get_path(item, "metadata", "name") == controller["namespace"] and theirs.get(MANAGED_BY) == labels.get(MANAGED_BY) and not has_labels(item, labels):
             found.append(f"{title_with_instance(item)} was made by another instance, whose teardown takes it away")
     return found
 
 
 def _server(item: Facts) -> str:
-    return text(dig(item, "spec", "controllerName"))
+    return text(get_path(item, "spec", "controllerName"))
 
 
 def _class(item: Facts) -> str:
-    return text(dig(item, "spec", "gatewayClassName"))
+    return text(get_path(item, "spec", "gatewayClassName"))
 
 
 def title_with_instance(item: Facts) -> str:
     """Title of an object, with the instance of this collection that created it, if any."""
-    instance = mapping(dig(item, "metadata", "labels")).get(PART_OF)
+    instance = mapping(get_path(item, "metadata", "labels")).get(PART_OF)
     return object_title(item) + (f" of instance {text(instance)}" if instance else "")
 
 

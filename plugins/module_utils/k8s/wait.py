@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ..common.objects import Context, Facts, Verdict, condition, dig, generation, text
+from ..common.objects import Context, Facts, Verdict, condition, generation, get_path, text
 from ..common.text import shorten
 from . import pod_failures
 from .client import Cluster
@@ -84,7 +84,7 @@ class Wait:
         if self.state == "absent":
             if not found:
                 return Verdict(True, "gone")
-            if dig(found[0], "metadata", "deletionTimestamp"):
+            if get_path(found[0], "metadata", "deletionTimestamp"):
                 return leaving(found[0])
             return Verdict(False, "still there and not being deleted")
         if not found:
@@ -140,7 +140,7 @@ class Wait:
             result.append(
                 {
                     "kind": ref.kind,
-                    "name": ref.name or text(dig(culprit, "metadata", "name")) or (f"with {ref.labels}" if ref.labels else "of any name"),
+                    "name": ref.name or text(get_path(culprit, "metadata", "name")) or (f"with {ref.labels}" if ref.labels else "of any name"),
                     "namespace": ref.namespace,
                     "reason": verdict.reason,
                     "remedy": remedy or verdict.remedy,
@@ -157,7 +157,7 @@ class Wait:
         remedy = ""
         pods = [pod for pod in self.observer.pods(obj) if condition(pod.get("status"), "Ready").get("status") != "True"]
         for pod in pods[:DETAIL]:
-            name = text(dig(pod, "metadata", "name"))
+            name = text(get_path(pod, "metadata", "name"))
             failure = pod_failures.pod_failure(pod, self._restarts)
             events = self.observer.events(pod)
             lines.append(f"pod {name}: {failure.what if failure else pod_failures.pod_activity(pod, events)}")
@@ -179,7 +179,7 @@ class Wait:
             if entry.get("ready") is True:
                 continue
             name = text(entry.get("name"))
-            log = self.observer.log(pod, name, 60) if dig(entry, "state", "running") or dig(entry, "state", "terminated") else ""
+            log = self.observer.log(pod, name, 60) if get_path(entry, "state", "running") or get_path(entry, "state", "terminated") else ""
             if not log and entry.get("restartCount"):
                 log = self.observer.log(pod, name, 60, previous=True)
             logs.append((name, log))

@@ -32,7 +32,7 @@ class RequestSource(t.Protocol):
     """Where requests come from."""
 
     def call(self, number: int) -> Call | None:
-        """The request with this number, counted from 0; None when there is no more."""
+        """The request with this number, counted from 0; None after the last one."""
 
     def follow(self, call: Call, record: Record) -> tuple[float, Call] | None:
         """The request that follows an answered one, and the seconds until it is due; None without one."""

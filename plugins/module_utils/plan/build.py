@@ -164,7 +164,7 @@ def _derive(given: Facts) -> Facts:
         "secrets": own,
         "gateway": gateway,
         "gpus": gpus(user, labels),
-        "leftovers": to_prune(user[SERVICES], user, gateway, own["unwanted"], controllers_to_prune(user, groups)),
+        "prune": to_prune(user[SERVICES], user, gateway, own["prune"], controllers_to_prune(user, groups)),
         "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
     }
     return {**planned, "warmups": warmups(user[SERVICES], planned["services"], planned["namespace"]), "preflight": needs(planned, user)}
@@ -190,9 +190,9 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "own_account": not service["service_account"],
         "server": decode,
         "servers": servers,
-        "leftovers": service_objects_to_prune(service, servers, built.requires) + monitors_to_prune(service["name"], scraped),
+        "prune": service_objects_to_prune(service, servers, built.requires) + monitors_to_prune(service["name"], scraped),
         # Pruned before anything is applied: two autoscalers would fight over spec.replicas, and KEDA's webhook rejects a second one.
-        "other_autoscalers": autoscalers_to_prune(service, servers),
+        "prune_autoscalers": autoscalers_to_prune(service, servers),
         "switched": scheduler_objects(service, user),
         "monitors": scraped,
         # By number: during a rollout that adds or removes sidecars, old and new pods name the same port differently.

@@ -20,9 +20,9 @@ _RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefa
 
 
 def charts(user: Facts) -> list[Facts]:
-    """The charts to install, in order: {release_name, namespace, ref, version, values, leftovers}; none where the controller is not ours.
+    """The charts to install, in order: {release_name, namespace, ref, version, values, hook_objects}; none where the controller is not ours.
 
-    leftovers: objects of hooks, which Helm does not delete.
+    hook_objects: objects of hooks, which Helm does not delete.
     """
     settings, facts = user["llm_d_gateway"], provider_facts(user)
     if not settings["install"] or user["llm_d_scope"] == "namespace":
@@ -34,7 +34,7 @@ def charts(user: Facts) -> list[Facts]:
             "ref": user["llm_d_charts"].get(chart["key"]),
             "version": settings["version"] or facts["version"],
             "values": _VALUES[chart["key"]](user, facts),
-            "leftovers": hook_objects(chart, facts["namespace"]),
+            "hook_objects": hook_objects(chart, facts["namespace"]),
         }
         for chart in facts["charts"]
     ]
@@ -48,7 +48,7 @@ def hook_objects(chart: Facts, namespace: str) -> list[Facts]:
             "kind": kind,
             "metadata": {"name": name.format(namespace=namespace), **({} if "{namespace}" in name else {"namespace": namespace})},
         }
-        for version, kind, name in chart.get("leftovers", ())
+        for version, kind, name in chart.get("hook_objects", ())
     ]
 
 

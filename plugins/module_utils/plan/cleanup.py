@@ -20,11 +20,11 @@ Facts = dict[str, t.Any]
 _GATEWAY_V1 = f"{GROUP}/v1"
 
 
-def to_prune(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted: t.Sequence[Facts], retired: t.Sequence[Facts]) -> Facts:
+def to_prune(services: t.Sequence[Facts], user: Facts, gateway: Facts, objects: t.Sequence[Facts], more_controllers: t.Sequence[Facts]) -> Facts:
     """What other gateway providers have, to prune where it has our labels.
 
     {objects: in the order of their creation, namespaces: a reference to ours, controllers: [{provider, names, classes, namespace, charts}],
-    shared: the same controllers as the module controller_use takes them}. unwanted: further objects; retired: further controllers.
+    shared: the same controllers as the module controller_use takes them}. objects: further objects; more_controllers: further controllers.
     """
     own = {
         (item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for service in services for item in _of_present_provider(service, user, gateway)
@@ -34,9 +34,9 @@ def to_prune(services: t.Sequence[Facts], user: Facts, gateway: Facts, unwanted:
     unique = {(item["apiVersion"], *_key(item)): item for item in found if _key(item) not in own}
     controllers = _controllers(user, gateway)
     shared = _shared(gateway) if controllers else []
-    controllers += list(retired) if user["llm_d_scope"] == "cluster" else []
+    controllers += list(more_controllers) if user["llm_d_scope"] == "cluster" else []
     return {
-        "objects": list(unique.values()) + list(unwanted),
+        "objects": list(unique.values()) + list(objects),
         "namespaces": own_namespaces(user) if controllers else [],
         "controllers": controllers,
         "shared": shared,
@@ -140,7 +140,7 @@ def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
             "classes": [name for row in _rows(facts) for name in row["default_classes"] if name != gateway["class_name"]],
             "namespace": facts["namespace"],
             "charts": [
-                {"release_name": chart["release_name"], "namespace": facts["namespace"], "leftovers": hook_objects(chart, facts["namespace"])}
+                {"release_name": chart["release_name"], "namespace": facts["namespace"], "hook_objects": hook_objects(chart, facts["namespace"])}
                 for row in _rows(facts)
                 for chart in reversed(row["charts"])
             ],

@@ -23,7 +23,7 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
     # Whoever requests a project becomes its administrator: the account that deploys has to request it.
     projects = requested if user["llm_d_scope"] != "prerequisites" else []
     if user["llm_d_scope"] == "namespace":
-        return {"namespaces": [], "projects": projects, "crds": [], "rights": [], "leader_worker_set": groups, "retired": [], "own_namespaces": []}
+        return {"namespaces": [], "projects": projects, "crds": [], "rights": [], "leader_worker_set": groups, "prune_controllers": [], "own_namespaces": []}
     crds = []
     if gateway["gateway_api"] and not platform_owns(user, "gateway-api"):
         annotation, probe = "gateway.networking.k8s.io/bundle-version", "gateways.gateway.networking.k8s.io"
@@ -46,7 +46,7 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
         "rights": _permissions(crds) + trial_permissions(groups),
         "leader_worker_set": groups,
         # On removal, controllers that the file no longer asks for go too, if their namespace is ours.
-        "retired": controllers_to_prune(user, None),
+        "prune_controllers": controllers_to_prune(user, None),
         "own_namespaces": own_namespaces(user),
     }
 

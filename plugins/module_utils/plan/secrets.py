@@ -47,7 +47,7 @@ def pull_names(user: Facts) -> list[str]:
 
 
 def secrets(user: Facts, labels: Facts) -> Facts:
-    """{present: the Secrets without their values, unwanted: those to prune because the file no longer asks for them}.
+    """{present: the Secrets without their values, prune: those that are obsolete because the file no longer asks for them}.
 
     The image pull Secret is needed in every namespace with pods of ours: that of the servers, and that of each controller that we install.
     """
@@ -56,7 +56,7 @@ def secrets(user: Facts, labels: Facts) -> Facts:
     places = [] if user["llm_d_scope"] == "prerequisites" else [(token, home), (pull, home)]
     places += [(pull, room) for room in dict.fromkeys(chart["namespace"] for chart in charts(user)) if room != home]
     heads = [(wanted[name], _head(name, place, labels)) for name, place in places]
-    return {"present": [head for asked, head in heads if asked], "unwanted": [head for asked, head in heads if not asked]}
+    return {"present": [head for asked, head in heads if asked], "prune": [head for asked, head in heads if not asked]}
 
 
 def definitions(user: Facts, planned: t.Sequence[Facts]) -> list[Facts]:

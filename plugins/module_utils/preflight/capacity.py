@@ -9,7 +9,7 @@ import functools
 import typing as t
 from decimal import Decimal
 
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import dicts, get_path, mapping, text
 from ..k8s.platform import amount, free_accelerators, tolerated
 from .finding import PreflightFinding
 
@@ -93,9 +93,12 @@ def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:
     """{node: accelerators that our own pods hold}: they are free for the new pods."""
     held: dict[str, int] = {}
     for pod in dicts(facts.get("pods")):
-        if needs["labels"].items() <= mapping(dig(pod, "metadata", "labels")).items() and text(dig(pod, "metadata", "namespace")) == needs["namespace"]:
-            asked = sum(int(amount(mapping(dig(part, "resources", "requests")).get(resource, 0))) for part in dicts(dig(pod, "spec", "containers")))
-            node = text(dig(pod, "spec", "nodeName"))
+        if (
+            needs["labels"].items() <= mapping(get_path(pod, "metadata", "labels")).items()
+            and text(get_path(pod, "metadata", "namespace")) == needs["namespace"]
+        ):
+            asked = sum(int(amount(mapping(get_path(part, "resources", "requests")).get(resource, 0))) for part in dicts(get_path(pod, "spec", "containers")))
+            node = text(get_path(pod, "spec", "nodeName"))
             held[node] = held.get(node, 0) + asked
     return held
 
@@ -103,14 +106,14 @@ def _own(facts: Facts, needs: Facts, resource: str) -> dict[str, int]:
 def quotas(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """The sum of all requests and limits is within the quotas of the namespace."""
     for quota in _quotas(facts):
-        hard, used = mapping(dig(quota, "status", "hard")), mapping(dig(quota, "status", "used"))
+        hard, used = mapping(get_path(quota, "status", "hard")), mapping(get_path(quota, "status", "used"))
         ours = _ours(facts, needs)
         for name, limit in hard.items():
             asked = _asked(needs, name)
             if asked and asked > amount(limit) - max(Decimal(0), amount(used.get(name, 0)) - ours.get(name, Decimal(0))):
                 yield PreflightFinding(
                     "quota/exceeded",
-                    f"The quota {text(dig(quota, 'metadata', 'name'))} leaves too little {name} in {needs['namespace']}.",
+                    f"The quota {text(get_path(quota, 'metadata', 'name'))} leaves too little {name} in {needs['namespace']}.",
                     f"{used.get(name, 0)} of {limit} used",
                     f"{asked.normalize():f}",
                     "Have the quota raised, or lower replicas or resources.",
@@ -121,7 +124,7 @@ def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """With a quota on processors or memory, pods are rejected that state none and get none from a LimitRange."""
     given = _stated(facts)
     for quota in _quotas(facts):
-        for name in mapping(dig(quota, "status", "hard")):
+        for name in mapping(get_path(quota, "status", "hard")):
             part, resource = _counted(name)
             if resource not in ("cpu", "memory"):
                 continue
@@ -132,7 +135,7 @@ def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
             if lacking and resource not in given[part]:
                 yield PreflightFinding(
                     "quota/unstated",
-                    f"The quota {text(dig(quota, 'metadata', 'name'))} counts {name} in {needs['namespace']}, and refuses pods that do not state it.",
+                    f"The quota {text(get_path(quota, 'metadata', 'name'))} counts {name} in {needs['namespace']}, and refuses pods that do not state it.",
                     f"not stated for {', '.join(lacking)}",
                     f"resources.{part}.{resource} of each",
                     "Write it for the model service and for its scheduler, or have a LimitRange made with a default.",
@@ -141,17 +144,19 @@ def unstated(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 def _quotas(facts: Facts) -> list[Facts]:
     """The quotas that count our pods: without deadline and priority class, and not of class BestEffort."""
-    return [quota for quota in dicts(facts.get("quotas")) if not dig(quota, "spec", "scopeSelector") and _scopes(quota) <= {"NotTerminating", "NotBestEffort"}]
+    return [
+        quota for quota in dicts(facts.get("quotas")) if not get_path(quota, "spec", "scopeSelector") and _scopes(quota) <= {"NotTerminating", "NotBestEffort"}
+    ]
 
 
 def _scopes(quota: Facts) -> set[str]:
-    scopes = dig(quota, "spec", "scopes")
+    scopes = get_path(quota, "spec", "scopes")
     return {text(scope) for scope in scopes} if isinstance(scopes, list) else set()
 
 
 def _stated(facts: Facts) -> dict[str, set[str]]:
     """{limits, requests: resources for which a LimitRange of the namespace has a default}."""
-    entries = [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits")) if limit.get("type") == "Container"]
+    entries = [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(get_path(item, "spec", "limits")) if limit.get("type") == "Container"]
     limits = {name for entry in entries for key in ("default", "max") for name in mapping(entry.get(key))}
     requests = {name for entry in entries for key in ("defaultRequest", "min") for name in mapping(entry.get(key))}
     return {"limits": limits, "requests": limits | requests}
@@ -179,14 +184,14 @@ def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
     """{name in a quota: what our own pods use of it}."""
     used: dict[str, Decimal] = {}
     for pod in dicts(facts.get("pods")):
-        if not needs["labels"].items() <= mapping(dig(pod, "metadata", "labels")).items():
+        if not needs["labels"].items() <= mapping(get_path(pod, "metadata", "labels")).items():
             continue
         for name in ("pods", "count/pods"):
             used[name] = used.get(name, Decimal(0)) + 1
-        beside = [each for each in dicts(dig(pod, "spec", "initContainers")) if each.get("restartPolicy") == "Always"]
-        for container in [*dicts(dig(pod, "spec", "containers")), *beside]:
+        beside = [each for each in dicts(get_path(pod, "spec", "initContainers")) if each.get("restartPolicy") == "Always"]
+        for container in [*dicts(get_path(pod, "spec", "containers")), *beside]:
             for part in ("requests", "limits"):
-                for resource, value in mapping(dig(container, "resources", part)).items():
+                for resource, value in mapping(get_path(container, "resources", part)).items():
                     for name in (f"{part}.{resource}", *([resource] if part == "requests" else [])):
                         used[name] = used.get(name, Decimal(0)) + amount(value)
     return used
@@ -194,7 +199,7 @@ def _ours(facts: Facts, needs: Facts) -> dict[str, Decimal]:
 
 def limit_ranges(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """Pods and containers are within the largest and smallest sizes of the LimitRanges."""
-    for entry in [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(dig(item, "spec", "limits"))]:
+    for entry in [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(get_path(item, "spec", "limits"))]:
         kind = text(entry.get("type"))
         for name, limits, requests in _bounded(needs, kind):
             for resource, most in mapping(entry.get("max")).items():
@@ -246,7 +251,7 @@ def storage(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 wanted["name"],
                 "Create it, with the model on it." + hint,
             )
-        elif isinstance(found, dict) and text(dig(found, "status", "phase")) == "Lost":
+        elif isinstance(found, dict) and text(get_path(found, "status", "phase")) == "Lost":
             yield PreflightFinding(
                 "storage/lost",
                 f"The PersistentVolumeClaim {wanted['name']} has lost its volume.",
@@ -277,4 +282,4 @@ def default_storage_class(facts: Facts) -> str | None:
     """The default StorageClass; None where there is none, or it was not read."""
     marked = "storageclass.kubernetes.io/is-default-class"
     classes = mapping(facts.get("storage_classes"))
-    return next((name for name, item in classes.items() if mapping(dig(item, "metadata", "annotations")).get(marked) == "true"), None)
+    return next((name for name, item in classes.items() if mapping(get_path(item, "metadata", "annotations")).get(marked) == "true"), None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.objects import condition, dicts, dig, mapping, text
+from ..common.objects import condition, dicts, get_path, mapping, text
 from ..k8s.platform import older
 from .finding import PreflightFinding
 
@@ -102,7 +102,7 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
             if seen["name"] == "openshift":
                 how += f", or request it: oc new-project {name}"
             yield PreflightFinding("namespace/missing", f"The namespace {name} does not exist, and is not ours to create.", "none", name, f"{how}.")
-        elif isinstance(found, dict) and text(dig(found, "status", "phase")) == "Terminating":
+        elif isinstance(found, dict) and text(get_path(found, "status", "phase")) == "Terminating":
             yield PreflightFinding(
                 "namespace/terminating",
                 f"The namespace {name} is being deleted.",
@@ -110,7 +110,7 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 "Active",
                 "Wait until it is gone; what holds it stands in its status.conditions.",
             )
-    level = text(mapping(dig(there.get(needs["namespace"]), "metadata", "labels")).get("pod-security.kubernetes.io/enforce"))
+    level = text(mapping(get_path(there.get(needs["namespace"]), "metadata", "labels")).get("pod-security.kubernetes.io/enforce"))
     if level == "restricted" and not needs["run_as_user"] and seen["name"] != "openshift":
         yield PreflightFinding(
             "namespace/pod_security",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import dicts, get_path, mapping, text
 from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
 
@@ -44,7 +44,7 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     if needs["gpu_operator"]:
         jobs["gpu_operator"] = functools.partial(_gpu_operator, cluster, needs["gpu_operator"])
     if needs["gateway"]["service_type"] == "LoadBalancer":
-        jobs["load_balancers"] = lambda: [item for item in _items(cluster, "/api/v1/services") if dig(item, "spec", "type") == "LoadBalancer"]
+        jobs["load_balancers"] = lambda: [item for item in _items(cluster, "/api/v1/services") if get_path(item, "spec", "type") == "LoadBalancer"]
     if "config.openshift.io" in groups:
         root = "/apis/config.openshift.io/v1"
         jobs["cluster_version"] = lambda: _one(cluster, f"{root}/clusterversions/version")
@@ -112,7 +112,7 @@ def _items(cluster: Cluster, path: str) -> list[Facts]:
 
 
 def _by_name(items: list[Facts]) -> Facts:
-    return {text(dig(item, "metadata", "name")): item for item in items}
+    return {text(get_path(item, "metadata", "name")): item for item in items}
 
 
 def _crds(cluster: Cluster) -> Facts:
@@ -141,12 +141,12 @@ def _allowed(cluster: Cluster, right: Facts) -> bool:
     attributes = {name: right[name] for name in ("verb", "group", "resource", "namespace", "name") if right.get(name)}
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
     answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
-    return bool(dig(answer, "status", "allowed"))
+    return bool(get_path(answer, "status", "allowed"))
 
 
 def _user(cluster: Cluster) -> str:
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
-        return text(dig(cluster.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=body), "status", "userInfo", "username"))
+        return text(get_path(cluster.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=body), "status", "userInfo", "username"))
     except ApiError:
         return ""

@@ -9,7 +9,7 @@ import re
 import typing as t
 
 from ..common.labels import MANAGED_BY, has_labels
-from ..common.objects import condition, dicts, dig, mapping, text
+from ..common.objects import condition, dicts, get_path, mapping, text
 from ..k8s.platform import image_version, load_balancer, older
 from ..releases.gateways import OPENSHIFT
 from .finding import PreflightFinding
@@ -140,7 +140,7 @@ def user_workloads(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """OpenShift always has the CRDs, and monitors the workloads of users only where that is enabled."""
     if not needs["user_workload_monitoring"] or seen["name"] != "openshift" or "cluster_monitoring" not in facts:
         return
-    said = text(dig(facts["cluster_monitoring"], "data", "config.yaml"))
+    said = text(get_path(facts["cluster_monitoring"], "data", "config.yaml"))
     if not re.search(r"^[\"']?enableUserWorkload[\"']?\s*:\s*true\s*(#.*)?$", said, re.MULTILINE):
         yield PreflightFinding(
             "monitoring/user_workloads",
@@ -194,7 +194,7 @@ def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
         )
     if gateway["provider"] == "istio" and isinstance(found, dict) and gateway["backend"] == "InferencePool":
         flag = "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"
-        containers = dicts(dig(found, "spec", "template", "spec", "containers"))
+        containers = dicts(get_path(found, "spec", "template", "spec", "containers"))
         env = {entry.get("name"): entry.get("value") for part in containers for entry in dicts(part.get("env"))}
         if env.get(flag) != "true":
             yield PreflightFinding(
@@ -209,8 +209,8 @@ def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
 def _taken(facts: Facts, needs: Facts, name: str, found: Facts) -> Found:
     """A controller exists where we install one: it has to be of the same Helm release, and is not downgraded."""
     gateway, adopt = needs["gateway"], "Write 'install: false' under llm_d_gateway to use it as it is"
-    managed = mapping(dig(found, "metadata", "labels")).get(MANAGED_BY)
-    release = mapping(dig(found, "metadata", "annotations")).get("meta.helm.sh/release-name")
+    managed = mapping(get_path(found, "metadata", "labels")).get(MANAGED_BY)
+    release = mapping(get_path(found, "metadata", "annotations")).get("meta.helm.sh/release-name")
     if managed not in ("Helm", None) or (release and release not in gateway["releases"]):
         maker = managed if managed not in ("Helm", None) else f"Helm's release {release}"
         needed = f"none, or of Helm's release {' or '.join(gateway['releases'])}"
@@ -252,7 +252,7 @@ def gateway_class(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 "Have it created, or write another class_name.",
             )
         return
-    owner = text(dig(found, "spec", "controllerName"))
+    owner = text(get_path(found, "spec", "controllerName"))
     if gateway["controller_name"] and owner != gateway["controller_name"]:
         yield PreflightFinding(
             "class/foreign",
@@ -280,7 +280,7 @@ def gateway_object(facts: Facts, needs: Facts, seen: Facts) -> Found:
         return
     found, name = facts["gateway"], f"{gateway['namespace']}/{gateway['name']}"
     if gateway["create"] and isinstance(found, dict):
-        labels = mapping(dig(found, "metadata", "labels"))
+        labels = mapping(get_path(found, "metadata", "labels"))
         if any(labels.get(key) != value for key, value in needs["labels"].items()):
             yield PreflightFinding(
                 "gateway/foreign",

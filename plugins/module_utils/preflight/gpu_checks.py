@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import prometheus_text
-from ..common.objects import condition, dicts, dig, mapping, text
+from ..common.objects import condition, dicts, get_path, mapping, text
 
 Facts = dict[str, t.Any]
 ENDED = ("Succeeded", "Failed")
@@ -29,21 +29,21 @@ def verdict(pod: Facts, test: Facts) -> str:
     if phase == "Succeeded":
         return ""
     if phase == "Failed":
-        ended = next((mapping(dig(each, "state", "terminated")) for each in dicts(status.get("containerStatuses"))), {})
+        ended = next((mapping(get_path(each, "state", "terminated")) for each in dicts(status.get("containerStatuses"))), {})
         why = " ".join(str(each) for each in (status.get("reason"), status.get("message"), ended.get("reason"), ended.get("message")) if each)
         code = f" (exit code {ended['exitCode']})" if "exitCode" in ended else ""
-        return f"{what} failed{code}: {why or 'no reason given'}; check driver and device plugin of the node {text(dig(pod, 'spec', 'nodeName'))}"
+        return f"{what} failed{code}: {why or 'no reason given'}; check driver and device plugin of the node {text(get_path(pod, 'spec', 'nodeName'))}"
     scheduled = condition(status, "PodScheduled")
     if scheduled.get("status") == "False":
         return f"{what} finds no node: {text(scheduled.get('message'))}; check the pool's labels and taints"
-    waiting = next((mapping(dig(each, "state", "waiting")) for each in dicts(status.get("containerStatuses"))), {})
+    waiting = next((mapping(get_path(each, "state", "waiting")) for each in dicts(status.get("containerStatuses"))), {})
     why = ": ".join(text(waiting.get(key)) for key in ("reason", "message") if waiting.get(key))
     return f"{what} did not end in time ({phase or 'no phase'}{', ' + why if why else ''}); check that nodes can pull its image, llm_d_images.gpu_test"
 
 
 def port(pod: Facts) -> int:
     """The port of the metrics of an exporter's pod."""
-    ports = [entry for part in dicts(dig(pod, "spec", "containers")) for entry in dicts(part.get("ports"))]
+    ports = [entry for part in dicts(get_path(pod, "spec", "containers")) for entry in dicts(part.get("ports"))]
     return next((entry["containerPort"] for entry in ports if entry.get("name") == "metrics"), EXPORTER_PORT)
 
 

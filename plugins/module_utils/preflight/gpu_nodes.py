@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.objects import dig, mapping, text
+from ..common.objects import get_path, mapping, text
 from ..k8s.platform import amount
 
 Facts = dict[str, t.Any]
@@ -15,14 +15,14 @@ Facts = dict[str, t.Any]
 
 def missing_labels(node: Facts, labels: Facts, corrected: Facts | None = None) -> Facts:
     """Changes to a node's labels: {name: value, None to remove it}. corrected: values for labels that are changed only where they exist."""
-    there = mapping(dig(node, "metadata", "labels"))
+    there = mapping(get_path(node, "metadata", "labels"))
     wanted = {**labels, **{key: value for key, value in (corrected or {}).items() if key in there}}
     return {key: value for key, value in wanted.items() if there.get(key) != value}
 
 
 def our_labels(node: Facts, labels: Facts, corrected: Facts) -> Facts:
     """The labels of a pool that a node has, each to be removed: they are only for the operator that is removed."""
-    there = mapping(dig(node, "metadata", "labels"))
+    there = mapping(get_path(node, "metadata", "labels"))
     return {key: None for key in {**labels, **corrected} if key in there}
 
 
@@ -34,7 +34,7 @@ def trouble(pool: Facts, nodes: list[Facts]) -> list[str]:
 
 
 def _of_node(pool: Facts, node: Facts) -> t.Iterator[str]:
-    name, labels = text(dig(node, "metadata", "name")), mapping(dig(node, "metadata", "labels"))
+    name, labels = text(get_path(node, "metadata", "name")), mapping(get_path(node, "metadata", "labels"))
     state = text(labels.get(pool["state_label"])) if pool.get("state_label") else "success"
     if state == "failed":
         yield f"node {name}: the GPUs could not be cut ({pool['state_label']}=failed); evict what uses them, and check that the profiles are the product's"
@@ -42,7 +42,7 @@ def _of_node(pool: Facts, node: Facts) -> t.Iterator[str]:
     if state != "success":
         yield f"node {name}: the GPUs are being cut ({pool['state_label']}={state or 'not set'})"
         return
-    there = mapping(dig(node, "status", "allocatable"))
+    there = mapping(get_path(node, "status", "allocatable"))
     for wanted in pool["expected"]:
         found = int(amount(there.get(wanted["resource"], 0)))
         if wanted["count"] is None and found == 0:

@@ -10,7 +10,7 @@ import dataclasses
 import typing as t
 
 from ..common.labels import has_labels
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import dicts, get_path, mapping, text
 from ..k8s.shared_controllers import first_few, title_with_instance
 from .finding import PreflightFinding
 
@@ -56,7 +56,7 @@ def _foreign(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightF
     if others:
         names = first_few([title_with_instance(item) for item in others])
         yield PreflightFinding("gpu_operator/foreign", "The operator is there, and we did not install it.", names, "ours", f"{_LEAVE}.")
-    ours = [text(dig(item, "metadata", "name")) for item in seen.named if item.get("kind") == "Namespace" and has_labels(item, asked.labels)]
+    ours = [text(get_path(item, "metadata", "name")) for item in seen.named if item.get("kind") == "Namespace" and has_labels(item, asked.labels)]
     if asked.release and seen.release and asked.release["namespace"] not in ours:
         name, place = asked.release["release_name"], asked.release["namespace"]
         how = f"{_LEAVE}; where it is ours, in a namespace that you made, uninstall it yourself: helm uninstall -n {place} {name}."
@@ -66,14 +66,14 @@ def _foreign(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightF
 
 def _subscriptions(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[PreflightFinding]:
     """Subscriptions of others for the same operators, or for other operators in the namespaces that would be deleted."""
-    packages = {text(dig(item, "spec", "name")) for item in seen.named if item.get("kind") == "Subscription"}
+    packages = {text(get_path(item, "spec", "name")) for item in seen.named if item.get("kind") == "Subscription"}
     named = [_place(item) for item in seen.named]
     others = [
         item
         for item in seen.subscriptions
         if _place(item) not in named
         and not has_labels(item, asked.labels)
-        and (text(dig(item, "spec", "name")) in packages or dig(item, "metadata", "namespace") in asked.namespaces)
+        and (text(get_path(item, "spec", "name")) in packages or get_path(item, "metadata", "namespace") in asked.namespaces)
     ]
     if others:
         yield PreflightFinding(
@@ -102,7 +102,7 @@ def _features(seen: OperatorUse, asked: OperatorRemoval) -> c.Iterator[Preflight
     """Objects and pods of others that need the node labels of Node Feature Discovery."""
     if not asked.features:
         return
-    users = [title_with_instance(item) for item in seen.features if not has_labels(item, asked.labels) and not dig(item, "metadata", "ownerReferences")]
+    users = [title_with_instance(item) for item in seen.features if not has_labels(item, asked.labels) and not get_path(item, "metadata", "ownerReferences")]
     users += [f"{title_with_instance(pod)} ({key})" for pod in _of_others(seen, asked) if (key := _feature(pod))]
     if users:
         yield PreflightFinding(
@@ -118,27 +118,27 @@ def _of_others(seen: OperatorUse, asked: OperatorRemoval) -> list[Facts]:
     """Running pods that belong neither to us nor to the operators."""
     found = []
     for pod in seen.pods:
-        place = dig(pod, "metadata", "namespace")
+        place = get_path(pod, "metadata", "namespace")
         if place in asked.namespaces or (place == asked.own_namespace and has_labels(pod, asked.labels)):
             continue
-        if text(dig(pod, "status", "phase")) not in ("Succeeded", "Failed"):
+        if text(get_path(pod, "status", "phase")) not in ("Succeeded", "Failed"):
             found.append(pod)
     return found
 
 
 def _held(pod: Facts, resources: c.Sequence[str]) -> list[str]:
     """Accelerators that a pod requests."""
-    parts = [*dicts(dig(pod, "spec", "containers")), *dicts(dig(pod, "spec", "initContainers"))]
-    names = {name for part in parts for kind in ("requests", "limits") for name in mapping(dig(part, "resources", kind))}
+    parts = [*dicts(get_path(pod, "spec", "containers")), *dicts(get_path(pod, "spec", "initContainers"))]
+    names = {name for part in parts for kind in ("requests", "limits") for name in mapping(get_path(part, "resources", kind))}
     return sorted(name for name in names if name.startswith(tuple(resources)))
 
 
 def _feature(pod: Facts) -> str:
     """The first label of Node Feature Discovery that a pod requires of its node; empty for none."""
-    terms = dicts(dig(pod, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"))
-    keys = [*mapping(dig(pod, "spec", "nodeSelector")), *(text(match.get("key")) for term in terms for match in dicts(term.get("matchExpressions")))]
+    terms = dicts(get_path(pod, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"))
+    keys = [*mapping(get_path(pod, "spec", "nodeSelector")), *(text(match.get("key")) for term in terms for match in dicts(term.get("matchExpressions")))]
     return next((key for key in keys if key.startswith(FEATURE)), "")
 
 
 def _place(item: Facts) -> tuple[str, str, str]:
-    return text(item.get("kind")), text(dig(item, "metadata", "namespace")), text(dig(item, "metadata", "name"))
+    return text(item.get("kind")), text(get_path(item, "metadata", "namespace")), text(get_path(item, "metadata", "name"))

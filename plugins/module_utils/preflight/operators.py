@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common.labels import has_labels
-from ..common.objects import dicts, dig, mapping, text
+from ..common.objects import dicts, get_path, mapping, text
 from ..k8s.platform import image_version, older
 from ..plan.autoscaling import KEDA, PODS, RESOURCES
 from .finding import PreflightFinding
@@ -101,7 +101,7 @@ def installed_leader_worker_set(facts: Facts, needs: Facts, seen: Facts) -> Foun
             "Write a path or URL under llm_d_crd_sources.leader_worker_set, or take it out.",
         )
     namespace = there.get("namespace")
-    labels = mapping(dig(namespace, "metadata", "labels"))
+    labels = mapping(get_path(namespace, "metadata", "labels"))
     ours = isinstance(namespace, dict) and needs["labels"].items() <= labels.items()
     version = image_version(there.get("controller"))
     if (isinstance(namespace, dict) and not ours) or (crd and not crd["version"] and wanted["brings_crd"]):
@@ -140,7 +140,7 @@ def gpu_operator(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
         return
     if wanted["by_chart"] and has_labels(namespace, needs["labels"]):  # the chart creates the policy, without our labels
-        there = next((text(version) for item in policies if (version := dig(item, "metadata", "labels", "app.kubernetes.io/version"))), "")
+        there = next((text(version) for item in policies if (version := get_path(item, "metadata", "labels", "app.kubernetes.io/version"))), "")
         if there and older(wanted["version"], there) and not wanted["named"]:
             yield PreflightFinding(
                 "gpu_operator/newer",
@@ -150,7 +150,7 @@ def gpu_operator(facts: Facts, needs: Facts, seen: Facts) -> Found:
                 f"Write 'version: {there}' under llm_d_gpus with its chart under llm_d_charts to keep it; 'version: {wanted['version']}' takes it back.",
             )
         return
-    others = [text(dig(item, "metadata", "name")) for item in policies if not has_labels(item, needs["labels"])]
+    others = [text(get_path(item, "metadata", "name")) for item in policies if not has_labels(item, needs["labels"])]
     if others:
         yield PreflightFinding(
             "gpu_operator/foreign",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ..common.objects import Facts, condition, describe, dig, mapping, text
+from ..common.objects import Facts, condition, describe, get_path, mapping, text
 from .claims import Claim, claim
 
 KINDS = ("Deployment", "LeaderWorkerSet")
@@ -25,7 +25,7 @@ def judge(autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.
         mine = [
             item
             for item in autoscalers
-            if dig(item, "spec", "scaleTargetRef", "kind") in KINDS and dig(item, "spec", "scaleTargetRef", "name") in service["deployments"]
+            if get_path(item, "spec", "scaleTargetRef", "kind") in KINDS and get_path(item, "spec", "scaleTargetRef", "name") in service["deployments"]
         ]
         alone = [name for name in service.get("autoscaled") or () if name not in map(_target, mine)]
         if not mine and not alone:
@@ -61,13 +61,13 @@ def _said(autoscaler: Facts) -> str:
     spec = mapping(autoscaler.get("spec"))
     return (
         f"{_name(autoscaler)} keeps {_target(autoscaler)} between {spec.get('minReplicas') or 1} and {spec.get('maxReplicas')} replicas, "
-        f"now {dig(autoscaler, 'status', 'currentReplicas') or 0}"
+        f"now {get_path(autoscaler, 'status', 'currentReplicas') or 0}"
     )
 
 
 def _name(autoscaler: Facts) -> str:
-    return text(dig(autoscaler, "metadata", "name"))
+    return text(get_path(autoscaler, "metadata", "name"))
 
 
 def _target(autoscaler: Facts) -> str:
-    return text(dig(autoscaler, "spec", "scaleTargetRef", "name"))
+    return text(get_path(autoscaler, "spec", "scaleTargetRef", "name"))

@@ -10,7 +10,7 @@ import hashlib
 import time
 import typing as t
 
-from ..common.objects import Facts, condition, dicts, dig, text
+from ..common.objects import Facts, condition, dicts, get_path, text
 from ..epp import observed
 from ..k8s.client import FIELD_MANAGER, Cluster
 from ..k8s.errors import ApiError, ClusterError
@@ -76,8 +76,8 @@ class Rollout:
         if deployment is None:
             raise ClusterError(f"there is no Deployment {self.target}: deploy it first (playbooks/site.yml), or correct target.name and target.namespace")
         config_map = self.cluster.find(self._path("v1", "ConfigMap", self.target.config_map))
-        config = dig(config_map, "data", self.target.key)
-        found = dig(deployment, "spec", "template", "metadata", "annotations", CHECKSUM)
+        config = get_path(config_map, "data", self.target.key)
+        found = get_path(deployment, "spec", "template", "metadata", "annotations", CHECKSUM)
         return State(None if config is None else text(config), None if found is None else text(found))
 
     def write(self, state: State) -> None:
@@ -136,7 +136,7 @@ class RolloutWatch:
         if not found:
             self.outcome = Outcome([], f"there is no Deployment {self.target}")
             return
-        annotated = text(dig(found[0], "spec", "template", "metadata", "annotations", CHECKSUM))
+        annotated = text(get_path(found[0], "spec", "template", "metadata", "annotations", CHECKSUM))
         if annotated != self.wanted:
             there = f"its checksum is {annotated[:12] or 'missing'}, not {self.wanted[:12]}"
             self.outcome = Outcome([], f"Deployment {self.target} was changed by someone else: {there}")
@@ -163,11 +163,11 @@ class RolloutWatch:
     def _refusal(self, pods: list[Facts]) -> str:
         """The error about the configuration in the log of a container that has ended; empty where there is none."""
         for pod in pods:
-            for entry in dicts(dig(pod, "status", "containerStatuses")):
-                ended = dig(entry, "state", "terminated") or dig(entry, "lastState", "terminated")
+            for entry in dicts(get_path(pod, "status", "containerStatuses")):
+                ended = get_path(entry, "state", "terminated") or get_path(entry, "lastState", "terminated")
                 if ended and entry.get("ready") is not True:
                     name = text(entry.get("name"))
-                    log = log_head(self.observer.cluster, pod, name, not dig(entry, "state", "terminated"))
+                    log = log_head(self.observer.cluster, pod, name, not get_path(entry, "state", "terminated"))
                     said = observed.read_log(log)
                     if said.error:
                         return said.error
@@ -177,8 +177,8 @@ class RolloutWatch:
         """Sets the outcome when every pod is verified, or when one runs another configuration."""
         proven = []
         for pod in pods:
-            name = text(dig(pod, "metadata", "name"))
-            if text(dig(pod, "metadata", "annotations", CHECKSUM)) != self.wanted or condition(pod.get("status"), "Ready").get("status") != "True":
+            name = text(get_path(pod, "metadata", "name"))
+            if text(get_path(pod, "metadata", "annotations", CHECKSUM)) != self.wanted or condition(pod.get("status"), "Ready").get("status") != "True":
                 return  # a pod of the previous revision, or one that has just ended: check again
             proof = self._proof(pod, name)
             if proof is None:
@@ -205,7 +205,7 @@ class RolloutWatch:
 
 def epp_containers(pod: Facts) -> list[str]:
     """Names of the containers of a pod, the endpoint picker first."""
-    names = [text(entry.get("name")) for entry in dicts(dig(pod, "spec", "containers"))]
+    names = [text(entry.get("name")) for entry in dicts(get_path(pod, "spec", "containers"))]
     return sorted(names, key=lambda name: name != "epp")
 
 
@@ -227,7 +227,7 @@ def log_head(cluster: Cluster, pod: Facts, container: str, previous: bool = Fals
     query = {"container": container, "limitBytes": str(LOG_BYTES)}
     if previous:
         query["previous"] = "true"
-    path = f"/api/v1/namespaces/{text(dig(pod, 'metadata', 'namespace'))}/pods/{text(dig(pod, 'metadata', 'name'))}/log"
+    path = f"/api/v1/namespaces/{text(get_path(pod, 'metadata', 'namespace'))}/pods/{text(get_path(pod, 'metadata', 'name'))}/log"
     try:
         return text(cluster.request("GET", path, query, raw=True, timeout=10))
     except ApiError:

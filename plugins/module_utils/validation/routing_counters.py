@@ -11,7 +11,7 @@ import dataclasses
 import typing as t
 
 from ..common import prometheus_text
-from ..common.objects import Facts, condition, dicts, dig, mapping, text
+from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..epp import observed
 from ..http.errors import ExchangeError
 from ..http.transport import Transport
@@ -34,9 +34,9 @@ def pods(cluster: t.Any, namespace: str, labels: c.Mapping[str, str]) -> list[st
     except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people
         raise ExchangeError("cluster", str(error), "check the connection to the API server, and the permission to list pods") from error
     return [
-        text(dig(pod, "metadata", "name"))
+        text(get_path(pod, "metadata", "name"))
         for pod in found
-        if not dig(pod, "metadata", "deletionTimestamp") and condition(pod.get("status"), "Ready").get("status") == "True"
+        if not get_path(pod, "metadata", "deletionTimestamp") and condition(pod.get("status"), "Ready").get("status") == "True"
     ]
 
 

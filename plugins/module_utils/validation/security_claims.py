@@ -9,7 +9,7 @@ import collections.abc as c
 import time
 import typing as t
 
-from ..common.objects import Facts, dicts, dig, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.errors import ApiError, ClusterError
 from .claims import Claim, claim
 
@@ -100,11 +100,11 @@ class SecurityCheck:
                 "resourceAttributes": {**permission, "namespace": self._namespace},
             },
         }
-        return bool(dig(self._cluster.request("POST", REVIEWS.format(self._namespace), body=review), "status", "allowed"))
+        return bool(get_path(self._cluster.request("POST", REVIEWS.format(self._namespace), body=review), "status", "allowed"))
 
     def _pods(self, service: c.Mapping[str, t.Any]) -> Claim:
         pods = [pod for selector in service["selectors"] for pod in self._select(selector)]
-        wrong = [f"{text(dig(pod, 'metadata', 'name'))}: {line}" for pod in pods for line in privileges(pod)]
+        wrong = [f"{text(get_path(pod, 'metadata', 'name'))}: {line}" for pod in pods for line in privileges(pod)]
         well = f"none of {len(pods)} pods has a privileged container, a container that may escalate privileges, or a host namespace"
         evidence = "; ".join(wrong[:4]) or (well if pods else "no pod exists")
         return claim(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ..common.objects import Facts, dicts, dig, mapping
+from ..common.objects import Facts, dicts, get_path, mapping
 from ..common.text import pluralize
 from ..k8s.readiness.judge import judge
 from .claims import Claim, Judged, claim, not_run
@@ -101,7 +101,7 @@ def _beside(group: Facts, what: str) -> str:
 
 def _blocks(group: Facts, seen: Facts) -> Claim | str | None:
     """The claim that KV-cache blocks of the servers have the planned size; the reason or None where it does not apply."""
-    sizes = {server["server"]: dig(server, "metrics", "block_size", "value") for server in seen.get("servers") or ()}
+    sizes = {server["server"]: get_path(server, "metrics", "block_size", "value") for server in seen.get("servers") or ()}
     known = {name: int(value) for name, value in sizes.items() if value is not None}
     if group["block_size"] is None or not sizes:
         return None
@@ -162,9 +162,9 @@ def _unnamed(service: Facts, namespace: str, known: c.Mapping[tuple[str, str, st
     found = []
     for kind, name in [*((server["kind"], server["name"]) for server in service["servers"]), ("Deployment", service["scheduler"]["name"])]:
         workload = known.get((kind, namespace, name))
-        group = dig(workload, "spec", "leaderWorkerTemplate")
-        pods = [(name, dig(group, "leaderTemplate") if group else dig(workload, "spec", "template"), [name])]
-        pods += [(f"{name} (workers)", dig(group, "workerTemplate"), [])] if group else []
+        group = get_path(workload, "spec", "leaderWorkerTemplate")
+        pods = [(name, get_path(group, "leaderTemplate") if group else get_path(workload, "spec", "template"), [name])]
+        pods += [(f"{name} (workers)", get_path(group, "workerTemplate"), [])] if group else []
         for what, pod, wanted in pods:
             by = [each for each, monitor in monitors.items() for _port in _scraped_ports(monitor, pod)]
             if by != wanted:
@@ -174,14 +174,14 @@ def _unnamed(service: Facts, namespace: str, known: c.Mapping[tuple[str, str, st
 
 def _scraped_ports(monitor: t.Any, pod: t.Any) -> list[str]:
     """The ports on which a PodMonitor has the pods of a template scraped at /metrics."""
-    selector, labels = dig(monitor, "spec", "selector"), mapping(dig(pod, "metadata", "labels"))
-    if mapping(selector).get("matchExpressions") or dig(monitor, "spec", "namespaceSelector"):
+    selector, labels = get_path(monitor, "spec", "selector"), mapping(get_path(pod, "metadata", "labels"))
+    if mapping(selector).get("matchExpressions") or get_path(monitor, "spec", "namespaceSelector"):
         return []  # the planned PodMonitors have neither
-    if any(labels.get(key) != value for key, value in mapping(dig(selector, "matchLabels")).items()):
+    if any(labels.get(key) != value for key, value in mapping(get_path(selector, "matchLabels")).items()):
         return []
-    containers = [*dicts(dig(pod, "spec", "containers")), *dicts(dig(pod, "spec", "initContainers"))]
+    containers = [*dicts(get_path(pod, "spec", "containers")), *dicts(get_path(pod, "spec", "initContainers"))]
     there = [port.get("name") for container in containers for port in dicts(container.get("ports"))]
-    endpoints = [entry for entry in dicts(dig(monitor, "spec", "podMetricsEndpoints")) if entry.get("path") in (None, "/metrics")]
+    endpoints = [entry for entry in dicts(get_path(monitor, "spec", "podMetricsEndpoints")) if entry.get("path") in (None, "/metrics")]
     return [entry["port"] for entry in endpoints if entry.get("port") in there]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ...common.objects import dig
+from ...common.objects import get_path
 from ..catalog import presets
 from ..document import Declared, ParsedConfig
 from ..rules.check import EXPERIMENTAL, experimental
@@ -43,9 +43,9 @@ def requirements(config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.
 
 
 def _precise(needs: Requires, item: Declared, config: ParsedConfig, context: t.Mapping[str, t.Any]) -> None:
-    sizes = dig(item.parameters, "tokenProcessorConfig") or {}
-    events = dig(item.parameters, "kvEventsConfig") or {}
-    model = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig", "modelName") or next(
+    sizes = get_path(item.parameters, "tokenProcessorConfig") or {}
+    events = get_path(item.parameters, "kvEventsConfig") or {}
+    model = get_path(item.parameters, "indexerConfig", "tokenizersPoolConfig", "modelName") or next(
         (producer.parameters.get("modelName") for producer in config.of_type("token-producer", "tokenizer")), None
     )
     size, seed, port = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", "")), context.get("port") or 8000
@@ -55,7 +55,7 @@ def _precise(needs: Requires, item: Declared, config: ParsedConfig, context: t.M
         needs["epp"]["ports"].append({"name": "kv-events", "port": number})
         needs["epp"]["publish_not_ready"] = True  # servers resolve and connect to it before the endpoint picker is ready
     else:
-        number = dig(events, "podDiscoveryConfig", "socketPort") or presets.PRECISE_EVENTS["kv_events_port"]
+        number = get_path(events, "podDiscoveryConfig", "socketPort") or presets.PRECISE_EVENTS["kv_events_port"]
         needs["vllm"]["ports"].append({"name": "kv-events", "port": number})
         needs["pod_labels"][presets.SERVING_LABEL] = "true"
     target = f"tcp://{context.get('epp_service') or '$(EPP_SERVICE)'}:{number}" if bind else f"tcp://*:{number}"
@@ -76,9 +76,9 @@ def _precise(needs: Requires, item: Declared, config: ParsedConfig, context: t.M
 def _tokenizer(item: Declared, config: ParsedConfig, model: t.Any) -> Requires:
     """The tokenizer sidecar: a socket service up to scheduler-0.8, a render service for the router."""
     if not config.line.strict:
-        socket = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig", "uds", "socketFile")
+        socket = get_path(item.parameters, "indexerConfig", "tokenizersPoolConfig", "uds", "socketFile")
         return {"name": "tokenizer", "on": "epp", "kind": "uds", "model": model, "socket": socket, "shared_dir": str(socket or "").rpartition("/")[0]}
-    url = next((dig(producer.parameters, "vllm", "url") for producer in config.of_type("token-producer")), None) or presets.PRECISE_EVENTS["render_url"]
+    url = next((get_path(producer.parameters, "vllm", "url") for producer in config.of_type("token-producer")), None) or presets.PRECISE_EVENTS["render_url"]
     number = str(url).rpartition(":")[2].partition("/")[0]
     return {
         "name": "vllm-render",
@@ -102,7 +102,7 @@ def _roles(needs: Requires, config: ParsedConfig, context: t.Mapping[str, t.Any]
     if not stages:
         return
     line, port = config.line.name, context.get("port") or 8000
-    connector = dig(dict(asked), "disaggregation", "connector") or presets.CONNECTORS[line][0]
+    connector = get_path(dict(asked), "disaggregation", "connector") or presets.CONNECTORS[line][0]
     needs["sidecars"].append(
         {
             "name": "routing-proxy",

@@ -9,7 +9,7 @@ import collections.abc as c
 import dataclasses
 import typing as t
 
-from ...common.objects import dicts, dig
+from ...common.objects import dicts, get_path
 from ...schema.fields import Problem
 from ..config.build import Built
 from . import decision
@@ -46,12 +46,12 @@ def _explanation(explained: decision.Explanation) -> dict[str, t.Any]:
 
 def missing_in_deployment(requires: c.Mapping[str, t.Any], deployment: t.Any) -> list[str]:
     """The flags, ports and sidecars that a configuration requires and the endpoint picker's Deployment lacks, as text."""
-    pod = dig(deployment, "spec", "template", "spec")
-    containers = [*dicts(dig(pod, "containers")), *dicts(dig(pod, "initContainers"))]
+    pod = get_path(deployment, "spec", "template", "spec")
+    containers = [*dicts(get_path(pod, "containers")), *dicts(get_path(pod, "initContainers"))]
     flags = [argument for container in containers for argument in container.get("args") or []]
     names = [container.get("name") for container in containers]
     ports = [port.get("containerPort") for container in containers for port in dicts(container.get("ports"))]
-    wanted = dig(dict(requires), "epp") or {}
+    wanted = get_path(dict(requires), "epp") or {}
     found = [f"the flag {argument}" for argument in wanted.get("args") or [] if argument not in flags]
     found += [f"the port {port['port']} ({port['name']})" for port in wanted.get("ports") or [] if port["port"] not in ports]
     return found + [f"the sidecar {car['name']}" for car in requires.get("sidecars") or [] if car.get("on") == "epp" and car["name"] not in names]

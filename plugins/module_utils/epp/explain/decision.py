@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...common.objects import dig
+from ...common.objects import get_path
 from ...schema.fields import Problem, show, suggest
 from ..config.build import Built, build
 from ..document import Declared, ParsedConfig, Profile, parse_config
@@ -342,5 +342,5 @@ def _because(decision: Decision, config: ParsedConfig) -> list[str]:
     return [first] + [
         f"  {best.server}, {share.scorer}: {share.formula} = {share.score:.3f}, times {share.weight:g} = {share.share:.3f}"
         for share in best.shares
-        if share.score is not None and dig(config.document, "kind")
+        if share.score is not None and get_path(config.document, "kind")
     ]

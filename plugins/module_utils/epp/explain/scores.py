@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...common.objects import dig, mapping
+from ...common.objects import get_path, mapping
 from ..catalog.plugins import SCORER_ALIASES
 from ..catalog.release_lines import LINE_FACTS
 from ..catalog.types import S07, S08
@@ -189,7 +189,7 @@ def _cold(case: Case) -> list[Score]:
 
 def _context(case: Case) -> list[Score]:
     label, length = str(case.given("label", "llm-d.ai/context-length-range")), prompt_tokens(case.request)
-    return [_range_score(dig(server, "labels", label), length) for server in case.servers]
+    return [_range_score(get_path(server, "labels", label), length) for server in case.servers]
 
 
 def _range_score(text: t.Any, length: int | None) -> Score:
@@ -228,7 +228,7 @@ def _header_label(case: Case) -> list[Score]:
     wanted = {str(key).lower(): value for key, value in (case.request.get("headers") or {}).items()}.get(str(case.given("headerName", "")).lower())
     key = str(case.given("labelKey", ""))
     return [
-        (1.0, "its label is the header's value") if wanted is not None and dig(server, "labels", key) == wanted else (0.0, "its label is another")
+        (1.0, "its label is the header's value") if wanted is not None and get_path(server, "labels", key) == wanted else (0.0, "its label is another")
         for server in case.servers
     ]
 

@@ -9,7 +9,7 @@ import json
 import typing as t
 
 from ...common.flags import flags_of
-from ...common.objects import dig
+from ...common.objects import get_path
 from ...schema.fields import Problem
 from ..catalog.release_lines import BOOLEAN_FLAGS, FIELD_NOTES, FORBIDDEN_FLAGS, METRICS_EXTRACTOR, NEW_API, OLD_API
 from ..document import ParsedConfig, parse_config
@@ -98,7 +98,7 @@ def _server(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Proble
         return []
     item, flags = found[0], flags_of(context.get("server_args"))
     path = f"{item.path}.parameters"
-    sizes = dig(item.parameters, "tokenProcessorConfig") or {}
+    sizes = get_path(item.parameters, "tokenProcessorConfig") or {}
     size, seed = sizes.get("blockSizeTokens") or sizes.get("blockSize") or 16, str(sizes.get("hashSeed", ""))
     problems: list[Problem] = []
     if flags.get("block-size") and flags["block-size"] != str(size):
@@ -108,7 +108,7 @@ def _server(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Proble
     if server_seed is not None and str(server_seed) != seed:
         reason = f"the model server hashes with seed {server_seed}: no block ever matches."
         problems.append(Problem(f"{path}.tokenProcessorConfig.hashSeed", seed, reason, "Write the same text on both sides."))
-    if context.get("engine") == "simulator" and not dig(item.parameters, "kvEventsConfig", "zmqEndpoint"):
+    if context.get("engine") == "simulator" and not get_path(item.parameters, "kvEventsConfig", "zmqEndpoint"):
         reason = (
             "the simulator connects to the endpoint picker: with discovery the endpoint picker connects to the simulator as well, and no event ever arrives."
         )
@@ -120,7 +120,7 @@ def _server(config: ParsedConfig, context: t.Mapping[str, t.Any]) -> list[Proble
 def _topic(text: str | None, path: str) -> list[Problem]:
     """Scores are looked up by address:port: with the address alone in the topic, blocks are indexed, but every server scores 0."""
     try:
-        topic = str(dig(json.loads(text or "{}"), "topic") or "")
+        topic = str(get_path(json.loads(text or "{}"), "topic") or "")
     except ValueError:
         return [Problem(f"{path}.kvEventsConfig", text, "the model server's --kv-events-config is not JSON.", "Write one JSON object.")]
     pod = topic.split("@")[1] if topic.count("@") >= 2 else ""

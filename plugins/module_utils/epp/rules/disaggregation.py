@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...common.objects import dig
+from ...common.objects import get_path
 from ...schema.fields import Problem
 from ..document import Declared, ParsedConfig
 
@@ -22,9 +22,9 @@ def pd_settings(config: ParsedConfig) -> tuple[Declared, dict[str, str], dict[st
     if handler is None:
         return None
     given = handler.parameters
-    nested, flat = dig(given, "profiles") or {}, {stage: given.get(f"{stage}Profile") for stage in ("decode", "prefill", "encode")}
+    nested, flat = get_path(given, "profiles") or {}, {stage: given.get(f"{stage}Profile") for stage in ("decode", "prefill", "encode")}
     profiles = {stage: str((nested.get(stage) if isinstance(nested, dict) else None) or flat[stage] or stage) for stage in ("decode", "prefill", "encode")}
-    deciders = {stage: dig(given, "deciders", stage) or given.get(f"{stage}DeciderPluginName") for stage in ("prefill", "encode")}
+    deciders = {stage: get_path(given, "deciders", stage) or given.get(f"{stage}DeciderPluginName") for stage in ("prefill", "encode")}
     deciders["prefill"] = deciders["prefill"] or given.get("deciderPluginName") or ("prefix-based-pd-decider" if handler.type == "pd-profile-handler" else None)
     return handler, profiles, {stage: str(name) for stage, name in deciders.items() if name}
 

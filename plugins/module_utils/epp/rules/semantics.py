@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...common.objects import dig, mapping
+from ...common.objects import get_path, mapping
 from ...schema.fields import Problem
 from ..document import Declared, ParsedConfig, entries
 
@@ -17,7 +17,7 @@ def precise_prefix(config: ParsedConfig) -> list[Problem]:
     problems: list[Problem] = []
     for item in config.makes("precise"):
         path = f"{item.path}.parameters"
-        pool = dig(item.parameters, "indexerConfig", "tokenizersPoolConfig")
+        pool = get_path(item.parameters, "indexerConfig", "tokenizersPoolConfig")
         if item.type == "precise-prefix-cache-scorer" and not config.line.strict:
             problems += _tokenizers(pool, f"{path}.indexerConfig.tokenizersPoolConfig")
         events = mapping(item.parameters.get("kvEventsConfig"))
@@ -61,7 +61,7 @@ def _tokenizers(pool: t.Any, path: str) -> list[Problem]:
                 "Write workersCount: 5.",
             )
         )
-    if not dig(pool, "uds", "socketFile"):
+    if not get_path(pool, "uds", "socketFile"):
         problems.append(
             Problem(
                 f"{path}.uds.socketFile",
@@ -74,7 +74,7 @@ def _tokenizers(pool: t.Any, path: str) -> list[Problem]:
 
 
 def _both_sizes(item: Declared, path: str) -> list[Problem]:
-    sizes = dig(item.parameters, "tokenProcessorConfig") or {}
+    sizes = get_path(item.parameters, "tokenProcessorConfig") or {}
     if isinstance(sizes, dict) and "blockSize" in sizes and "blockSizeTokens" in sizes and sizes["blockSize"] != sizes["blockSizeTokens"]:
         return [
             Problem(
@@ -107,11 +107,11 @@ def _precise_wiring(config: ParsedConfig) -> list[Problem]:
     problems = []
     for item in config.of_type("precise-prefix-cache-producer"):
         wired = any(
-            dig(extractor, "pluginRef") == item.name
+            get_path(extractor, "pluginRef") == item.name
             for source in entries(config.section("dataLayer"), "sources", dict)
             for extractor in entries(source, "extractors", dict)
         )
-        if not dig(item.parameters, "kvEventsConfig", "zmqEndpoint") and not wired:
+        if not get_path(item.parameters, "kvEventsConfig", "zmqEndpoint") and not wired:
             problems.append(
                 Problem(
                     item.path,
@@ -190,7 +190,7 @@ def parameters_together(config: ParsedConfig) -> list[Problem]:
             problems.append(Problem(path, sorted(given), "it has one backend: estimate, or vllm with modelName.", "Keep one of the two."))
         if item.type in ("token-producer",) and "vllm" in given and not given.get("modelName"):
             problems.append(Problem(f"{path}.modelName", None, "the vllm backend requires the model.", "Write the name that the servers serve."))
-        span = dig(given, "algorithm", "normalization", "fixedRange")
+        span = get_path(given, "algorithm", "normalization", "fixedRange")
         if isinstance(span, dict) and all(isinstance(span.get(end), (int, float)) for end in ("min", "max")) and span["min"] >= span["max"]:
             problems.append(Problem(f"{path}.algorithm.normalization.fixedRange", span, "min must be less than max.", "Write a smaller min or a larger max."))
         if item.type == "priority-holdback-policy" and isinstance(given.get("minCeiling"), (int, float)) and given["minCeiling"] >= given.get("maxCeiling", 1):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ...common.objects import Context, Facts, Verdict, condition, describe, dicts, dig, generation, mapping, text, unmet
+from ...common.objects import Context, Facts, Verdict, condition, describe, dicts, generation, get_path, mapping, text, unmet
 
 GROUP = "gateway.networking.k8s.io"
 
@@ -61,7 +61,7 @@ def gateway(obj: Facts, context: Context) -> Verdict:
     if words:
         return _no(words)
     found = {text(entry.get("name")): entry for entry in dicts(status.get("listeners"))}
-    for listener in dicts(dig(obj, "spec", "listeners")):
+    for listener in dicts(get_path(obj, "spec", "listeners")):
         name = text(listener.get("name"))
         words = unmet(found.get(name), ("Programmed", "ResolvedRefs"), current) if name in found else "Programmed is not reported yet"
         if words:
@@ -71,8 +71,8 @@ def gateway(obj: Facts, context: Context) -> Verdict:
 
 def route(obj: Facts, context: Context) -> Verdict:
     """Accepted by every parent it names, with its references resolved."""
-    parents = dicts(dig(obj, "spec", "parentRefs"))
-    entries = dicts(dig(obj, "status", "parents"))
+    parents = dicts(get_path(obj, "spec", "parentRefs"))
+    entries = dicts(get_path(obj, "status", "parents"))
     for parent in parents:
         mine = [entry for entry in entries if same_parent(parent, mapping(entry.get("parentRef")), obj)]
         name = text(parent.get("name")) + (f" section {parent['sectionName']}" if parent.get("sectionName") else "")
@@ -84,7 +84,7 @@ def route(obj: Facts, context: Context) -> Verdict:
 
 def same_parent(wanted: Facts, found: Facts, obj: Facts) -> bool:
     """Whether both references name the same parent, with the defaults of the Gateway API."""
-    home = text(dig(obj, "metadata", "namespace"))
+    home = text(get_path(obj, "metadata", "namespace"))
 
     def key(ref: Facts) -> tuple[str, ...]:
         group = ref.get("group")
@@ -138,7 +138,7 @@ def inference_pool(obj: Facts, context: Context) -> Verdict:
 def policy(obj: Facts, context: Context) -> Verdict:
     """Accepted for every ancestor, of which there is at least one."""
     current = generation(obj)
-    ancestors = dicts(dig(obj, "status", "ancestors"))
+    ancestors = dicts(get_path(obj, "status", "ancestors"))
     if not ancestors:
         return Verdict(False, "no controller has taken it up", "check that the object in targetRefs exists and belongs to a gateway of this controller")
     for entry in ancestors:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...common.objects import Context, Facts, Verdict, condition, describe, dicts, dig, generation, mapping, number, text, unmet
+from ...common.objects import Context, Facts, Verdict, condition, describe, dicts, generation, get_path, mapping, number, text, unmet
 from . import gateway as gateways
 from . import operators, workloads
 
@@ -33,7 +33,7 @@ def judge(obj: object, context: Context | None = None) -> Verdict:
     context = context or Context()
     if not isinstance(obj, dict) or not obj:
         return Verdict(False, "does not exist", "check that it was applied, and whether something deletes it")
-    if dig(obj, "metadata", "deletionTimestamp"):
+    if get_path(obj, "metadata", "deletionTimestamp"):
         return leaving(obj)
     return find_judge(group_of(obj), text(obj.get("kind")))(obj, context)
 
@@ -60,10 +60,10 @@ def find_judge(group: str, kind: str) -> Judge:
 
 def leaving(obj: Facts) -> Verdict:
     """The verdict on an object that is being deleted: what holds it."""
-    held = [text(name) for name in dig(obj, "metadata", "finalizers") or []] if isinstance(dig(obj, "metadata", "finalizers"), list) else []
+    held = [text(name) for name in get_path(obj, "metadata", "finalizers") or []] if isinstance(get_path(obj, "metadata", "finalizers"), list) else []
     if text(obj.get("kind")) == "Namespace":
-        held += [text(name) for name in dig(obj, "spec", "finalizers") or []] if isinstance(dig(obj, "spec", "finalizers"), list) else []
-        rest = [describe(entry) for entry in dicts(dig(obj, "status", "conditions")) if entry.get("status") == "True"]
+        held += [text(name) for name in get_path(obj, "spec", "finalizers") or []] if isinstance(get_path(obj, "spec", "finalizers"), list) else []
+        rest = [describe(entry) for entry in dicts(get_path(obj, "status", "conditions")) if entry.get("status") == "True"]
         if rest:
             return Verdict(False, f"being deleted; {'; '.join(rest)}", "delete the objects it still holds while their controllers run, or their finalizers")
     words = "being deleted" + (f", held by {', '.join(held)}" if held else "")
@@ -81,7 +81,7 @@ def crd(obj: Facts, context: Context) -> Verdict:
 
 def namespace(obj: Facts, context: Context) -> Verdict:
     """Active."""
-    phase = text(dig(obj, "status", "phase"))
+    phase = text(get_path(obj, "status", "phase"))
     return Verdict(True, "active") if phase == "Active" else Verdict(False, phase or "not yet active")
 
 
@@ -126,5 +126,5 @@ def waitable(obj: Facts) -> bool:
     group, kind = group_of(obj), text(obj.get("kind"))
     if kind in ("Service", "PersistentVolumeClaim") and group == "":
         # Other Services are ready when they exist, and some claims bind only when a pod uses them.
-        return text(dig(obj, "spec", "type")) == "LoadBalancer"
+        return text(get_path(obj, "spec", "type")) == "LoadBalancer"
     return find_judge(group, kind) is not other or (group, kind) in EXPECTED

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ...common.objects import Context, Facts, Verdict, condition, describe, dicts, dig, generation, mapping, number, text, unmet
+from ...common.objects import Context, Facts, Verdict, condition, describe, dicts, generation, get_path, mapping, number, text, unmet
 
 # The operator reports ready even when it found no GPU; with this reason it did find some.
 PROOF = "Reconciled"
@@ -34,12 +34,12 @@ _DEVICE_PARTS = (
 
 def cluster_policy(obj: Facts, context: Context) -> Verdict:
     """The ClusterPolicy of the NVIDIA GPU operator: state ready, with reason Reconciled if it has one."""
-    state = text(dig(obj, "status", "state"))
+    state = text(get_path(obj, "status", "state"))
     ready = condition(mapping(obj.get("status")), "Ready")
     reason = text(ready.get("reason"))
     if state == "ready" and (not reason or (ready.get("status") == "True" and reason == PROOF)):
         return Verdict(True, "ready")
-    bad = [entry for entry in dicts(dig(obj, "status", "conditions")) if entry.get("type") == "Error" and entry.get("status") == "True"]
+    bad = [entry for entry in dicts(get_path(obj, "status", "conditions")) if entry.get("type") == "Error" and entry.get("status") == "True"]
     reasons = [reason, *(text(entry.get("reason")) for entry in bad)]
     remedy = next((_POLICY_REMEDIES[each] for each in reasons if each in _POLICY_REMEDIES), "look at the pods of the operator's namespace" if bad else "")
     if bad:
@@ -63,8 +63,8 @@ def device_config(obj: Facts, context: Context) -> Verdict:
         return Verdict(False, words, "look at the pods of that namespace")
     there = []
     for part, switch, usual, what in _DEVICE_PARTS:
-        asked = dig(obj, "spec", part, switch)
-        desired, available = (number(dig(status, part, f"{key}Number")) for key in ("desired", "available"))
+        asked = get_path(obj, "spec", part, switch)
+        desired, available = (number(get_path(status, part, f"{key}Number")) for key in ("desired", "available"))
         if not (usual if asked is None else asked):
             continue
         if available < desired:
@@ -92,7 +92,7 @@ def gaudi_policy(obj: Facts, context: Context) -> Verdict:
 
 def _by_pods(pods: list[Facts], remedy: str) -> Verdict:
     """Every pod of the operator's DaemonSets is ready, among them one of the device plugin."""
-    names = {text(dig(pod, "metadata", "name")): condition(pod.get("status"), "Ready").get("status") == "True" for pod in dicts(pods)}
+    names = {text(get_path(pod, "metadata", "name")): condition(pod.get("status"), "Ready").get("status") == "True" for pod in dicts(pods)}
     if not names:
         return Verdict(False, "no status yet, and no pod of the operator's DaemonSets", f"{remedy}, and that nodes are labelled by Node Feature Discovery")
     waiting = [name for name, ready in names.items() if not ready]
@@ -117,10 +117,10 @@ def subscription(obj: Facts, context: Context) -> Verdict:
         found = condition(status, kind)
         if found.get("status") == "True":
             return Verdict(False, describe(found), remedy)
-    if text(status.get("state")) == "UpgradePending" and dig(obj, "spec", "installPlanApproval") == "Manual":
+    if text(status.get("state")) == "UpgradePending" and get_path(obj, "spec", "installPlanApproval") == "Manual":
         if status.get("installedCSV"):  # it runs; installPlanApproval Manual keeps the newer one waiting
             return Verdict(True, f"{text(status.get('installedCSV'))}; {text(status.get('currentCSV'))} waits for approval")
-        plan = text(dig(status, "installPlanRef", "name"))
+        plan = text(get_path(status, "installPlanRef", "name"))
         how = f"name it under llm_d_gpus.approved, or set spec.approved of InstallPlan {plan} to true"
         return Verdict(False, f"waits for approval of {text(status.get('currentCSV'))}", how)
     return Verdict(False, text(status.get("state")) or "no state yet")

@@ -5,26 +5,26 @@
 
 from __future__ import annotations
 
-from ...common.objects import Context, Facts, Verdict, condition, dicts, dig, generation, mapping, number, text, unmet
+from ...common.objects import Context, Facts, Verdict, condition, dicts, generation, get_path, mapping, number, text, unmet
 from ...common.text import shorten
 from ..pod_failures import creation_failure, pod_activity, pod_failure
 
 
 def deployment(obj: Facts, context: Context) -> Verdict:
     """Observed, every replica updated and available, none of an older revision left."""
-    status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
+    status, want = mapping(obj.get("status")), number(get_path(obj, "spec", "replicas"), 1)
     updated, available = number(status.get("updatedReplicas")), number(status.get("availableReplicas"))
-    if dig(obj, "spec", "paused") is True and updated < want:
+    if get_path(obj, "spec", "paused") is True and updated < want:
         return Verdict(False, "its rollout is paused", "resume it (kubectl rollout resume)")
     return _replicas(obj, context, want, min(updated, available), number(status.get("replicas")) - updated)
 
 
 def statefulset(obj: Facts, context: Context) -> Verdict:
     """Observed, every replica ready, and of the current revision unless its update strategy keeps old ones."""
-    status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
+    status, want = mapping(obj.get("status")), number(get_path(obj, "spec", "replicas"), 1)
     ready, updated = number(status.get("readyReplicas")), number(status.get("updatedReplicas"))
-    strategy = mapping(dig(obj, "spec", "updateStrategy"))
-    partition = number(dig(strategy, "rollingUpdate", "partition"))
+    strategy = mapping(get_path(obj, "spec", "updateStrategy"))
+    partition = number(get_path(strategy, "rollingUpdate", "partition"))
     if strategy.get("type") == "OnDelete" or status.get("currentRevision") == status.get("updateRevision"):
         return _replicas(obj, context, want, ready, max(0, number(status.get("replicas")) - want))
     return _replicas(obj, context, want, ready, max(0, want - partition - updated))
@@ -35,20 +35,20 @@ def daemonset(obj: Facts, context: Context) -> Verdict:
     status = mapping(obj.get("status"))
     want = number(status.get("desiredNumberScheduled"))
     done = number(status.get("numberAvailable"))
-    if dig(obj, "spec", "updateStrategy", "type") != "OnDelete":
+    if get_path(obj, "spec", "updateStrategy", "type") != "OnDelete":
         done = min(done, number(status.get("updatedNumberScheduled")))
     return _replicas(obj, context, want, done, number(status.get("numberMisscheduled")))
 
 
 def replicaset(obj: Facts, context: Context) -> Verdict:
     """Observed and every replica available."""
-    status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
+    status, want = mapping(obj.get("status")), number(get_path(obj, "spec", "replicas"), 1)
     return _replicas(obj, context, want, number(status.get("availableReplicas")), number(status.get("replicas")) - want)
 
 
 def leader_worker_set(obj: Facts, context: Context) -> Verdict:
     """Observed, every group of the current revision and ready, which it is with its leader and all of its workers."""
-    status, want = mapping(obj.get("status")), number(dig(obj, "spec", "replicas"), 1)
+    status, want = mapping(obj.get("status")), number(get_path(obj, "spec", "replicas"), 1)
     ready, updated = number(status.get("readyReplicas")), number(status.get("updatedReplicas"))
     found = _replicas(obj, context, want, min(ready, updated), number(status.get("replicas")) - updated)
     # readyReplicas and updatedReplicas may count different groups; only the condition counts groups that are both. Its message when False is no reason.
@@ -58,7 +58,7 @@ def leader_worker_set(obj: Facts, context: Context) -> Verdict:
 
 
 def _replicas(obj: Facts, context: Context, want: int, done: int, old: int) -> Verdict:
-    if number(dig(obj, "status", "observedGeneration")) < generation(obj):
+    if number(get_path(obj, "status", "observedGeneration")) < generation(obj):
         return Verdict(False, "not yet seen by its controller", "check that the controller manager runs")
     if done >= want and old <= 0:
         return Verdict(True, f"{done}/{want} ready")
@@ -94,9 +94,9 @@ def job(obj: Facts, context: Context) -> Verdict:
         if failed.get("status") == "True":
             what = f"failed: {text(failed.get('reason'))} {shorten(text(failed.get('message')))}".strip()
             return Verdict(False, what, "read the log of its last pod, then delete the job and run again", True)
-    if dig(obj, "spec", "suspend") is True:
+    if get_path(obj, "spec", "suspend") is True:
         return Verdict(False, "suspended", "set spec.suspend to false")
-    done, want = number(status.get("succeeded")), number(dig(obj, "spec", "completions"), 1)
+    done, want = number(status.get("succeeded")), number(get_path(obj, "spec", "completions"), 1)
     return _pods(f"{done}/{want} complete", context)
 
 
@@ -115,14 +115,14 @@ def pod(obj: Facts, context: Context) -> Verdict:
 
 def service(obj: Facts, context: Context) -> Verdict:
     """It exists, and one of type LoadBalancer has an address."""
-    if dig(obj, "spec", "type") != "LoadBalancer" or dicts(dig(obj, "status", "loadBalancer", "ingress")):
+    if get_path(obj, "spec", "type") != "LoadBalancer" or dicts(get_path(obj, "status", "loadBalancer", "ingress")):
         return Verdict(True, "there")
     return Verdict(False, "no load balancer address yet", "install a load balancer, or use type ClusterIP or NodePort")
 
 
 def claim(obj: Facts, context: Context) -> Verdict:
     """Bound."""
-    phase = text(dig(obj, "status", "phase"))
+    phase = text(get_path(obj, "status", "phase"))
     if phase == "Bound":
         return Verdict(True, "bound")
     if phase == "Lost":

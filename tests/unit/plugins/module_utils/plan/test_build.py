@@ -192,7 +192,7 @@ def test_names_are_unique_and_short_enough(made: Facts) -> None:
             ("ServiceAccount", server["service_account"]),
         }
         assert len(mine) == 8 + len(service["servers"]) and not mine & seen
-        assert not mine & {(item["kind"], item["name"]) for item in service["leftovers"] if item["kind"] == "Deployment"}
+        assert not mine & {(item["kind"], item["name"]) for item in service["prune"] if item["kind"] == "Deployment"}
         assert all(len(name) <= 63 for kind, name in mine)
         seen |= mine
 
@@ -205,7 +205,7 @@ def test_adding_a_service_changes_no_other(made: Facts, service: Facts) -> None:
         return
     before, after = plan(made), plan(more)
     assert after["services"][:-1] == before["services"]
-    of_services = ("services", "servers_wait_timeout", "preflight", "leftovers")
+    of_services = ("services", "servers_wait_timeout", "preflight", "prune")
     assert {key: value for key, value in after.items() if key not in of_services} == {key: value for key, value in before.items() if key not in of_services}
 
 
@@ -393,7 +393,7 @@ def test_an_endpoint_picker_is_replaced_without_a_gap() -> None:
 
 def test_what_a_scheduler_needed_before_is_known_to_be_left_over() -> None:
     leftovers = {
-        preset: [(item["kind"], item["name"]) for item in plan(user({**SIMULATOR, "scheduler": {"preset": preset}}))["services"][0]["leftovers"]]
+        preset: [(item["kind"], item["name"]) for item in plan(user({**SIMULATOR, "scheduler": {"preset": preset}}))["services"][0]["prune"]]
         for preset in ("queue", "precise_prefix", "disaggregated")
     }
     groups, prefill, events = ("LeaderWorkerSet", "sim-decode"), ("Deployment", "sim-prefill"), ("Service", "sim-events")
@@ -418,7 +418,7 @@ def test_pod_monitors_are_there_when_asked_for_and_left_over_when_not(preset: st
     service = plan(made)["services"][0]
     assert [monitor["name"] for monitor in service["monitors"]] == there
     assert all({"release": "prometheus", **service["labels"]}.items() <= monitor["labels"].items() for monitor in service["monitors"])
-    assert [item["name"] for item in service["leftovers"] if item["kind"] == "PodMonitor"] == gone
+    assert [item["name"] for item in service["prune"] if item["kind"] == "PodMonitor"] == gone
     # Another scheduler brings or takes those of the servers; a cluster without the kind is not asked about it.
     switched = [item["metadata"]["name"] for item in service["switched"] if item["kind"] == "PodMonitor"]
     assert switched == (["sim-decode", "sim-prefill"] if scrape else [])

@@ -151,7 +151,7 @@ def test_a_node_is_judged_by_what_its_vendor_counts() -> None:
 
 def test_configurations_that_no_pool_uses_are_unwanted() -> None:
     def unwanted(*pools: Facts, **more: t.Any) -> list[str]:
-        return [item["metadata"]["name"] for item in plan(file_of(*pools, **more))["gpus"]["unwanted"]]
+        return [item["metadata"]["name"] for item in plan(file_of(*pools, **more))["gpus"]["prune"]]
 
     device, mig = "llm-d-device-plugin", "llm-d-mig-parted"
     assert unwanted(A100, SLICED) == [] and unwanted(A100) == [device] and unwanted(MPS) == [mig] and unwanted(PLAIN) == unwanted() == [device, mig]

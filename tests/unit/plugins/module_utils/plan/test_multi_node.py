@@ -137,8 +137,8 @@ def test_the_longest_name_fits_all_labels_of_its_pods() -> None:
 
 
 def test_another_number_of_nodes_leaves_nothing_behind() -> None:
-    assert plan(file_of(big()))["services"][0]["leftovers"][0] == DEPLOYMENT
-    assert plan(file_of(big(accelerator={})))["services"][0]["leftovers"][0] == LEADER_WORKER_SET
+    assert plan(file_of(big()))["services"][0]["prune"][0] == DEPLOYMENT
+    assert plan(file_of(big(accelerator={})))["services"][0]["prune"][0] == LEADER_WORKER_SET
 
 
 def test_leaders_are_asked_for_their_health_and_all_pods_are_looked_at() -> None:
@@ -173,9 +173,9 @@ def test_it_is_installed_where_a_service_needs_it_and_nowhere_else() -> None:
 def test_an_administrator_installs_it_for_the_rest() -> None:
     half, rest = (plan(file_of(big(), llm_d_scope=scope)) for scope in ("prerequisites", "namespace"))
     assert half["prerequisites"] == plan(file_of(big()))["prerequisites"]
-    assert not rest["prerequisites"]["leader_worker_set"]["install"] and rest["prerequisites"]["retired"] == []
+    assert not rest["prerequisites"]["leader_worker_set"]["install"] and rest["prerequisites"]["prune_controllers"] == []
     assert rest["preflight"]["leader_worker_set"]["install"] is False and rest["services"] == plan(file_of(big()))["services"]
-    assert rest["leftovers"]["controllers"] == []
+    assert rest["prune"]["controllers"] == []
 
 
 def test_the_operator_of_openshift_is_left_to_its_catalogue() -> None:
@@ -188,12 +188,12 @@ def test_the_operator_of_openshift_is_left_to_its_catalogue() -> None:
 
 def test_what_is_wanted_no_more_is_retired_and_what_is_of_use_is_not() -> None:
     def retired(*services: Facts, **more: t.Any) -> list[str]:
-        return [each["namespace"] for each in plan(file_of(*services, **more))["leftovers"]["controllers"] if each["provider"] == "leader_worker_set"]
+        return [each["namespace"] for each in plan(file_of(*services, **more))["prune"]["controllers"] if each["provider"] == "leader_worker_set"]
 
     assert retired(big(accelerator={})) == ["lws-system"]
     assert retired(big()) == retired(big(), llm_d_leader_worker_set={"install": False}) == retired(llm_d_leader_worker_set={"install": True}) == []
     for services in ([], [big()]):
-        assert [each["namespace"] for each in prerequisites(*services)["retired"]] == ["lws-system"], "teardown takes it away in any case"
+        assert [each["namespace"] for each in prerequisites(*services)["prune_controllers"]] == ["lws-system"], "teardown takes it away in any case"
 
 
 def test_a_version_of_ones_own_is_in_all_that_is_fetched() -> None:

@@ -44,7 +44,7 @@ def test_models_and_pods_use_them(model: Facts) -> None:
     assert [item["metadata"] for item in planned["secrets"]["present"]] == [
         {"name": name, "namespace": "llm-d", "labels": planned["labels"]} for name in ("llm-d-model-token", "llm-d-image-pull")
     ]
-    assert planned["secrets"]["unwanted"] == [] and planned["preflight"]["secrets"] == []  # nobody has to bring what we make
+    assert planned["secrets"]["prune"] == [] and planned["preflight"]["secrets"] == []  # nobody has to bring what we make
 
 
 def test_a_secret_of_the_users_own_goes_first() -> None:
@@ -58,7 +58,7 @@ def test_a_secret_of_the_users_own_goes_first() -> None:
 
 def test_what_the_file_asks_for_no_more_is_left_over() -> None:
     planned = plan({**FILE, "llm_d_model_token": None, "llm_d_image_pull_credentials": []})
-    gone = [item["metadata"]["name"] for item in planned["leftovers"]["objects"] if item["kind"] == "Secret"]
+    gone = [item["metadata"]["name"] for item in planned["prune"]["objects"] if item["kind"] == "Secret"]
     assert gone == ["llm-d-model-token", "llm-d-image-pull"] and planned["secrets"]["present"] == [] == secret_definitions(
         {**FILE, **{"llm_d_model_token": None, "llm_d_image_pull_credentials": []}}
     )
@@ -66,7 +66,7 @@ def test_what_the_file_asks_for_no_more_is_left_over() -> None:
 
 def test_an_administrator_makes_none() -> None:
     user = {**FILE, "llm_d_scope": "prerequisites"}
-    assert plan(user)["secrets"] == {"present": [], "unwanted": []} and secret_definitions(user) == []
+    assert plan(user)["secrets"] == {"present": [], "prune": []} and secret_definitions(user) == []
 
 
 @pytest.mark.parametrize(("provider", "room"), [("envoy_gateway", "envoy-gateway-system"), ("istio", "istio-system"), ("agentgateway", "agentgateway-system")])
@@ -86,7 +86,7 @@ def test_a_controller_opens_the_registry_where_it_is(provider: str, room: str) -
     assert [item["metadata"]["namespace"] for item in adopted] == ["llm-d", "llm-d"]
     assert "llm-d-image-pull" in json.dumps(plan(user)["gateway"]["chart"]["values"])
     without = plan({**user, "llm_d_image_pull_credentials": []})
-    assert room in [item["metadata"]["namespace"] for item in without["secrets"]["unwanted"]]
+    assert room in [item["metadata"]["namespace"] for item in without["secrets"]["prune"]]
 
 
 def test_an_account_needs_rights_to_these_secrets_only() -> None:

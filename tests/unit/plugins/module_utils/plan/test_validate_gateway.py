@@ -130,8 +130,8 @@ def test_a_namespace_only_plan_touches_nothing_outside() -> None:
     planned = plan({"llm_d_scope": "namespace"})
     assert not planned["gateway"]["charts"] and not planned["gateway"]["proxies"] and planned["gateway"]["create"]
     assert not any(planned["prerequisites"].values())
-    assert not planned["gateway"]["create_class"] and not planned["leftovers"]["controllers"]
-    assert all(item["metadata"].get("namespace") for item in planned["leftovers"]["objects"])
+    assert not planned["gateway"]["create_class"] and not planned["prune"]["controllers"]
+    assert all(item["metadata"].get("namespace") for item in planned["prune"]["objects"])
 
 
 def test_a_project_is_requested_and_not_created() -> None:
@@ -163,11 +163,11 @@ def test_what_one_controller_takes_over_from_another_is_not_taken_for_someone_el
     planned = plan(user)
     name = "agentgateway.dev/agentgateway"
     assert planned["gateway"]["shared"] == [{"name": name, "namespace": "agentgateway-system", "class_name": "agentgateway", "classes": {"agentgateway": name}}]
-    looked_at = {entry["name"]: entry for entry in planned["leftovers"]["shared"]}
+    looked_at = {entry["name"]: entry for entry in planned["prune"]["shared"]}
     assert name not in looked_at and list(looked_at["istio.io/gateway-controller"]["classes"]) == ["istio", "istio-remote"]
-    old = next(entry for entry in planned["leftovers"]["controllers"] if entry["provider"] == "kgateway")
+    old = next(entry for entry in planned["prune"]["controllers"] if entry["provider"] == "kgateway")
     assert "agentgateway" not in old["classes"] and set(old["names"]) == {"agentgateway.dev/agentgateway", "kgateway.dev/kgateway"}
-    assert plan({**user, "llm_d_scope": "namespace"})["leftovers"]["shared"] == [] == plan({**user, "llm_d_scope": "namespace"})["gateway"]["shared"]
+    assert plan({**user, "llm_d_scope": "namespace"})["prune"]["shared"] == [] == plan({**user, "llm_d_scope": "namespace"})["gateway"]["shared"]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release
     bundle = planned["prerequisites"]["crds"][-1]
     assert (bundle["version"], bundle["probe"]) == (version, probe)
     assert all(f"/v{version}/" in source and probe.partition(".")[2] in source for source in bundle["sources"])
-    other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["leftovers"]["controllers"]
+    other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["prune"]["controllers"]
     assert release in [each["release_name"] for entry in other if entry["provider"] == "kgateway" for each in entry["charts"]]
 
 
