@@ -229,6 +229,7 @@ def log_head(cluster: Cluster, pod: Facts, container: str, previous: bool = Fals
         query["previous"] = "true"
     path = f"/api/v1/namespaces/{text(get_path(pod, 'metadata', 'namespace'))}/pods/{text(get_path(pod, 'metadata', 'name'))}/log"
     try:
-        return text(cluster.request("GET", path, query, raw=True, timeout=10))
+        log: str = cluster.read_text(path, query, timeout=10)
+        return log
     except ApiError:
         return ""

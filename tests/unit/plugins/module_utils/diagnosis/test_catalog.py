@@ -10,7 +10,7 @@ import re
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import ANSWERS, LOGS, REFUSALS
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.failure_logs import LOGS, REFUSALS, RESPONSES
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.pod_failures import log_failure, pod_failure, refusal_failure, response_failure
 from failure_examples import ANSWERED, LOG_LINES, REFUSED
 from hypothesis import given
@@ -109,7 +109,7 @@ def test_every_code_in_plugins_has_an_entry_that_a_reader_can_open(root):
 
 
 def test_every_code_in_a_table_is_in_the_catalog_and_every_entry_is_complete():
-    used = {row[1] for row in LOGS} | {row[2] for row in ANSWERS} | {row[1] for row in REFUSALS}
+    used = {row[1] for row in LOGS} | {row[2] for row in RESPONSES} | {row[1] for row in REFUSALS}
     assert used <= set(CATALOG), used - set(CATALOG)
     assert {f"F{number}" for number in range(1, 53)} <= set(CATALOG)
     for entry in CATALOG.values():
