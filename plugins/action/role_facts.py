@@ -14,6 +14,7 @@ from jinja2 import TemplateError
 
 from ..filter.benchmark_runs import benchmark_runs
 from ..filter.validation_targets import validation_targets
+from ..plugin_utils import compat
 from ..plugin_utils.planning import plain, planned, render
 
 Facts = dict[str, t.Any]
@@ -64,7 +65,7 @@ class ActionModule(ActionBase):
         found: list[Facts] = []
         for name in [templates] if isinstance(templates, str) else templates:
             try:
-                found += render(self._find_needle("templates", name), plan)
+                found += render(compat.template_path(self, name), plan)
             except (TemplateError, yaml.YAMLError, ValueError) as error:
                 raise AnsibleActionFail(f"{name}: {error}") from error
         return found

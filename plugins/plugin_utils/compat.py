@@ -34,6 +34,8 @@ class Action(t.Protocol):
 
     def _parse_returned_data(self, res: dict[str, t.Any], profile: str) -> t.Any: ...
 
+    def _find_needle(self, dirname: str, needle: str) -> str: ...
+
 
 def task_environment(action: Action) -> dict[str, str]:
     """The variables of the task's `environment`, templated."""
@@ -53,9 +55,15 @@ def result_of(action: Action, printed: str) -> dict[str, t.Any]:
     parsed = action._parse_returned_data({"rc": 0, "stdout": printed, "stderr": ""}, PROFILE)
     if isinstance(parsed, dict):
         return parsed
-    # ansible-core 2.21 returns a UnifiedTaskResult.
+    # ansible-core 2.21 returns a UnifiedTaskResult, of which its own _execute_module returns this much.
+    parsed.remove_internal_keys()
     result: dict[str, t.Any] = parsed.as_result_dict(for_round_trip=True)
     return result
+
+
+def template_path(action: Action, name: str) -> str:
+    """The path of a template of the task's role. Raises AnsibleError where there is none."""
+    return action._find_needle("templates", name)
 
 
 @contextlib.contextmanager

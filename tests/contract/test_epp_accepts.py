@@ -261,9 +261,9 @@ SILENT: dict[str, tuple[str, Document, str]] = {
     "handler in a profile": (
         "scheduler-0.7",
         changed("queue", lambda d: d["schedulingProfiles"][0]["plugins"].append({"pluginRef": "single-profile-handler"})),
-        "does nothing",
+        "it has no effect",
     ),
-    "no header handler": ("scheduler-0.7", changed("disaggregated", lambda d: d["plugins"].pop(0)), "nothing is ever disaggregated"),
+    "no header handler": ("scheduler-0.7", changed("disaggregated", lambda d: d["plugins"].pop(0)), "no request is disaggregated"),
     "no gate for prefix data": ("scheduler-0.7", changed("disaggregated", lambda d: d.pop("featureGates")), "never disaggregates"),
     "never": ("scheduler-0.7", changed("disaggregated", lambda d: swap(d, "prefix-based-pd-decider", parameters={"nonCachedTokens": 0})), "means never"),
     "characters of the old handler": (

@@ -119,7 +119,7 @@ def test_the_verdict_holds_of_what_the_roles_make(name: str) -> None:
     services, wanted = CASES[name]
     found = judged(services)
     mine = [each for each, _container, _port in wanted if each.startswith(services[0]["name"])]
-    assert found["ok"] and f"; {len(mine)} PodMonitors name each of them to Prometheus once" in found["evidence"]
+    assert found["ok"] and f"; {len(mine)} PodMonitors select each of them for Prometheus once" in found["evidence"]
 
 
 def test_the_verdict_looks_for_them_where_they_are_asked_for() -> None:

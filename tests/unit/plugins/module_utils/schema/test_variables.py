@@ -56,7 +56,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "prefill where nobody knows it",
         {**sim(scheduler={"preset": "disaggregated"}), "llm_d_release": "gie-1.5"},
         f"{S0}.scheduler.preset",
-        "this endpoint picker knows no roles",
+        "this endpoint picker has no roles",
     ),
     (
         "a simulator that vLLM cannot tokenize for",
@@ -110,7 +110,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "KV events of a nameless server",
         vllm(engine={"args": ['--kv-events-config={"enable_kv_cache_events": true, "topic": "kv@$(POD_IP)@m"}']}, scheduler=PRECISE),
         f"{S0}.engine.args[0]",
-        "without a port: every server would score 0",
+        "without a port: every server would silently score 0",
     ),
     (
         "KV events without a prefix cache",
