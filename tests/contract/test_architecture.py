@@ -39,6 +39,7 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@functools.cache
 def modules() -> list[Path]:
     return sorted(MODULE_UTILS.rglob("*.py"))
 
@@ -48,8 +49,13 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(MODULE_UTILS).with_suffix("").parts)
 
 
-def ours(path: Path) -> c.Iterator[tuple[int, str]]:
+@functools.cache
+def ours(path: Path) -> tuple[tuple[int, str], ...]:
     """(line, module) for each import of one of our modules."""
+    return tuple(_ours(path))
+
+
+def _ours(path: Path) -> c.Iterator[tuple[int, str]]:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.ImportFrom) and node.level:
             package = [*path.relative_to(MODULE_UTILS).parts[: -node.level], *(node.module.split(".") if node.module else [])]
@@ -72,6 +78,7 @@ def is_pure(path: Path) -> bool:
     return PURE.search((ast.get_docstring(tree(path)) or "").split("\n\n")[0]) is not None
 
 
+@functools.cache
 def io_of(path: Path) -> set[str]:
     """What a module itself does that a pure one does not."""
     imported = {name for name in outside(path) if name.split(".")[0] in IMPURE and name not in HARMLESS and not name.startswith("urllib.parse")}
