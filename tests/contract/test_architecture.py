@@ -161,6 +161,13 @@ def test_no_two_classes_of_one_name():
     assert {name: paths for name, paths in names.items() if len(paths) > 1} == {}
 
 
+def test_unit_tests_mirror_the_packages():
+    """The tests of `k8s/wait.py` stand in `k8s/test_wait.py`."""
+    tests = ROOT / "tests/unit/plugins/module_utils"
+    stray = [path.relative_to(ROOT) for path in tests.rglob("test_*.py") if not (MODULE_UTILS / path.relative_to(tests)).with_name(path.name[5:]).is_file()]
+    assert list(tests.rglob("test_*.py")) and stray == []
+
+
 def test_the_table_in_contributing_has_the_packages_in_their_order():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert tuple(name for name in re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) if name in ORDER) == ORDER
