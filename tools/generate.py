@@ -84,7 +84,7 @@ def argument_spec() -> str:
     """meta/argument_specs.yml of model_service, with the whole schema of llm_d_model_services."""
     options = {**MODEL_SERVICE_OPTIONS, "llm_d_model_services": option(VARIABLES["llm_d_model_services"])}
     document = {"argument_specs": {"main": {**MODEL_SERVICE, "options": options}}}
-    return f"---\n# {BANNER}\n" + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=150, allow_unicode=True)
+    return f"---\n# {BANNER}\n" + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
 
 
 def json_schema() -> str:

@@ -71,6 +71,7 @@ def generated() -> dict[Path, str]:
     """The text of each golden file."""
     texts = {}
     for name in names():
-        documents = yaml.dump_all((hide_secret_values(item) for item in case(name)[1]), Dumper=_Dumper, sort_keys=False, width=150, explicit_start=True)
-        texts[GOLDEN / f"{name}.yml"] = f"# Written by tools/generate.py from inventories/{name}. Do not edit.\n{documents}"
+        document = {"apiVersion": "v1", "kind": "List", "items": [hide_secret_values(item) for item in case(name)[1]]}
+        text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=150)
+        texts[GOLDEN / f"{name}.yml"] = f"---\n# Written by tools/generate.py from inventories/{name}. Do not edit.\n{text}"
     return texts
