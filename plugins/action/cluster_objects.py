@@ -19,7 +19,7 @@ from ..module_utils.k8s.errors import explain
 from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
 from ..module_utils.k8s.readiness.judge import waitable
 from ..module_utils.k8s.secret_checksums import environment_secrets, with_checksums
-from ..modules import cluster_snapshot, secret_checksums  # noqa: F401  # loaded before workers are forked
+from ..modules import cluster_snapshot, secret_checksums  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 from ..plugin_utils.in_process import InProcess
 
 MODULE = "kubernetes.core.k8s"

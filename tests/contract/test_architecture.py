@@ -49,6 +49,11 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(MODULE_UTILS).with_suffix("").parts)
 
 
+def package_of(path: Path) -> str:
+    """Such as `k8s`."""
+    return path.relative_to(MODULE_UTILS).parts[0]
+
+
 @functools.cache
 def ours(path: Path) -> tuple[tuple[int, str], ...]:
     """(line, module) for each import of one of our modules."""
@@ -96,7 +101,7 @@ def test_packages_import_downwards_only():
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in modules()
         for line, name in ours(path)
-        if ORDER.index(name.split(".")[0]) > ORDER.index(name_of(path).split(".")[0])
+        if ORDER.index(name.split(".")[0]) > ORDER.index(package_of(path))
     ]
     assert upwards == []
 
@@ -146,7 +151,7 @@ def test_what_says_that_it_is_pure_reaches_no_io():
 
 def test_no_base_name_twice_in_a_package():
     """`from .gateway import` must not make a reader ask which one; packages within a package count as theirs."""
-    names = collections.Counter((name_of(path).split(".")[0], path.stem) for path in modules())
+    names = collections.Counter((package_of(path), path.stem) for path in modules())
     assert [key for key, count in names.items() if count > 1] == []
 
 

@@ -73,7 +73,7 @@ def used(path: Path) -> list[str]:
             if isinstance(root, ast.Name) and root.id in names:
                 found.append(f"{node.lineno} {ast.unparse(node)}")
         # A class that inherits from a foreign one: what it reads of itself and does not define is the parent's.
-        if isinstance(node, ast.ClassDef) and any(ast.unparse(base).split(".")[0] in names for base in node.bases):
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base).split(".", maxsplit=1)[0] in names for base in node.bases):
             inner = [each for each in ast.walk(node) if isinstance(each, ast.Attribute) and is_private(each.attr)]
             own = {each.attr for each in inner if isinstance(each.ctx, ast.Store)}
             own |= {each.name for each in ast.walk(node) if isinstance(each, ast.FunctionDef)}

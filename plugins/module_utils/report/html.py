@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import collections.abc as c
 import typing as t
-from html import escape as escape
+from html import escape
+
+__all__ = ["DASHES", "STYLE", "definitions", "document", "escape", "figure", "legend", "table"]
 
 STYLE = """
 :root{color-scheme:light dark;--back:#fff;--card:#f6f8fa;--ink:#1f2328;--soft:#59636e;--rule:#d1d9e0;

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import collections.abc as c
 
+import typing as t
+
 from ..common.objects import Facts
 from .claims import ALONE, PHASES, Claim, Judged, claim, counted, scheduled, serving
 from .counts import count_of
 
 # A claim, the reason why it is not checked, or None where it does not apply.
-Found = Claim | str | None
+Found = t.Union[Claim, str, None]
 NO_HEADER = "neither the answers (x-inference-pod) nor the counters of the picker or the servers show which server answered"
 SHOW_NAME = "permit this account to read the servers' metrics (get on pods/proxy), or use a release that labels scheduler_attempts with the server"
 

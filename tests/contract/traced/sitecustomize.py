@@ -36,7 +36,7 @@ def holds(value: t.Any) -> bool:
         return any(holds(item) for item in value.values())
     if isinstance(value, (list, tuple)):
         return any(holds(item) for item in value)
-    return type(value) is int and value == NUMBER
+    return isinstance(value, int) and value == NUMBER
 
 
 def stack(frame: types.FrameType | None) -> t.Iterator[types.FrameType]:

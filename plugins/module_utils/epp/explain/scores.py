@@ -18,7 +18,7 @@ from ..catalog.types import S07, S08
 from ..document import Declared, ParsedConfig
 
 Server = dict[str, t.Any]
-Score = tuple[float | None, str]
+Score = tuple[t.Optional[float], str]  # noqa: UP045  # ansible-test's pylint knows older Pythons too
 
 SERVER_KEYS: dict[str, str] = {
     "name": "its name",

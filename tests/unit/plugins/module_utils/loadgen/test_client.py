@@ -32,7 +32,11 @@ def source(api="completions"):
 async def run(target, plans, limits, first=0, api="completions"):
     """Records of each stage, whose requests are due at the times of its plan."""
     found, stages = [], []
-    with contextlib.closing(client.LoadClient(target, limits, lambda record, call: stages[-1].seen(record, call))) as sender:
+
+    def seen(record, call):
+        stages[-1].seen(record, call)
+
+    with contextlib.closing(client.LoadClient(target, limits, seen)) as sender:
         for plan in plans:
             records = []
             sender.begin()
