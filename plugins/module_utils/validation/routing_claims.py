@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import collections.abc as c
-
 import typing as t
 
 from ..common.objects import Facts
@@ -14,7 +13,7 @@ from .claims import ALONE, PHASES, Claim, Judged, claim, counted, scheduled, ser
 from .counts import count_of
 
 # A claim, the reason why it is not checked, or None where it does not apply.
-Found = t.Union[Claim, str, None]
+Found = t.Union[Claim, str, None]  # noqa: UP007  # ansible-test's pylint knows older Pythons too
 NO_HEADER = "neither the answers (x-inference-pod) nor the counters of the picker or the servers show which server answered"
 SHOW_NAME = "permit this account to read the servers' metrics (get on pods/proxy), or use a release that labels scheduler_attempts with the server"
 
