@@ -7,6 +7,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
@@ -16,7 +17,7 @@ TEMPLATES = (
     "roles/gaie_scheduler/templates/scheduler.yml.j2",
     "roles/model_service/templates/servers.yml.j2",
 )
-CHARTS = {"envoy_gateway": "/charts/gateway-helm", "istio": "/charts/istiod", "istio_base": "/charts/base", "agentgateway": "/c/agw", "kgateway": "/c/kgw"}
+CHARTS = {key: f"/charts/{key}" for key in VARIABLES["llm_d_charts"].options or {}}
 SERVICES = [
     {"name": "llama", "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct"}, "route": {"path": "/llama", "hostnames": ["chat.example.com"]}},
     {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "engine": {"type": "simulator"}, "route": {"path": "/sim", "timeouts": {"request": "90s"}}},

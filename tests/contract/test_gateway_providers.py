@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
 
 from . import definitions_of_others as others
 from .gateway_cases import CASES, STANDALONE, case
@@ -44,6 +45,10 @@ def granted(found: list[Facts], source: Facts, target_kind: str, name: str, name
         if applies and any(to["kind"] == target_kind and to.get("name") in (None, name) for to in grant["spec"]["to"]):
             return True
     return False
+
+
+def test_every_provider_has_a_case() -> None:
+    assert {gateway["provider"] for gateway, _more in {**CASES, **STANDALONE}.values()} == set(GATEWAY_PROVIDERS)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -70,6 +70,13 @@ def calls(role: str) -> list[tuple[str, str, Task, tuple[Task, ...]]]:
     return [(name, key, task, around) for name, task, around in found for key in task if key in names or key.startswith(KUBERNETES)]
 
 
+def test_every_role_says_what_it_takes() -> None:
+    """As CONTRIBUTING says of roles: these files, of which the README is generated."""
+    needed = ("defaults/main.yml", "meta/main.yml", "meta/argument_specs.yml", "README.md")
+    assert not [f"{role}/{name}" for role in ROLES for name in needed if not (ROOT / "roles" / role / name).is_file()]
+    assert [role for role in ROLES if not (ROOT / "roles" / role / "tasks/main.yml").is_file()] == ["objects"]
+
+
 def test_every_role_is_read() -> None:
     assert {"objects", "prerequisites", "gateway_provider"} <= set(ROLES)
     called = {module for role in ROLES for _file, module, *_rest in calls(role)}

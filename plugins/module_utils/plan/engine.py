@@ -16,11 +16,11 @@ Facts = dict[str, t.Any]
 # Verbosity of the simulator, as in klog: its WARN, INFO and DEBUG.
 VERBOSITY = {"warning": 1, "info": 2, "debug": 4}
 LEVEL_VARIABLE = "VLLM_LOGGING_LEVEL"
-# Options of vLLM only, and the flags that set the same.
+# Options of vLLM only, and the flags that set the same. The first one is written; for a boolean, the first or the second.
 _TUNING = {
     "gpu_memory_utilization": ("gpu-memory-utilization",),
-    "prefix_caching": ("enable-prefix-caching", "no-enable-prefix-caching"),
     "quantization": ("quantization", "q"),
+    "prefix_caching": ("enable-prefix-caching", "no-enable-prefix-caching"),
 }
 
 
@@ -33,10 +33,11 @@ def arguments(engine: Facts) -> list[str]:
     """The flags for the options that are set."""
     if engine["type"] == "simulator":
         return [f"--v={VERBOSITY[engine['log_level']]}"] if engine["log_level"] else []
-    found = [f"--{option.replace('_', '-')}={engine[option]}" for option in ("gpu_memory_utilization", "quantization") if engine[option] is not None]
-    if engine["prefix_caching"] is not None:
-        found.append("--enable-prefix-caching" if engine["prefix_caching"] else "--no-enable-prefix-caching")
-    return found
+    return [_flag(names, engine[option]) for option, names in _TUNING.items() if engine[option] is not None]
+
+
+def _flag(names: tuple[str, ...], value: t.Any) -> str:
+    return f"--{names[0 if value else 1]}" if isinstance(value, bool) else f"--{names[0]}={value}"
 
 
 def environment(engine: Facts) -> list[Facts]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import NEW_API, OLD_API
-from epp_documents import GIE15, QUEUE, R09, R10, S07, S08, Document, document, pd, precise
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import S08
+from epp_documents import GIE15, QUEUE, R09, R10, S07, Document, document, pd, precise
 
 WRONG: dict[str, tuple[str, Document, str, str]] = {
     # The document itself

@@ -6,10 +6,9 @@ import typing as t
 
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import plugins as catalogue
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS, OLD_API
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import LINES
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import GIE15, LINES, R09, R10, S07
 
 Document = dict[str, t.Any]
-S07, GIE15, S08, R09, R10 = LINES
 
 
 def document(line: str, *plugins: t.Any, gates: t.Sequence[str] = (), profile: t.Sequence[t.Any] | None = None, **sections: t.Any) -> Document:

@@ -112,3 +112,10 @@ def test_the_documentation_names_what_is_returned(call, tmp_path):
     assert all(set(sample[name]) == set(stage[name]) for name in sample if isinstance(sample[name], dict))
     assert all(type(stage[name]).__name__ == each["type"] for name, each in described.items() if stage[name] is not None)
     assert all(f"C({name})" in str(described["slo"]["description"]) for name in stage["slo"][0])
+
+
+def test_every_figure_is_explained_to_users(root):
+    described = yaml.safe_load(vllm_perf.RETURN)["stages"]["contains"]
+    text = (root / "docs/performance.md").read_text(encoding="utf-8")
+    figures = [name for name in described if name.endswith(("_ms", "_per_s", "_ratio", "_share")) or name == "error_rate"]
+    assert len(figures) > 15 and not [name for name in figures if f"`{name}`" not in text]

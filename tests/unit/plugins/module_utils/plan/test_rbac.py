@@ -11,10 +11,11 @@ import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.rbac import deployer_roles
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
-CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway", "gpu_operator")}
+CHARTS = {key: f"/charts/{key}" for key in VARIABLES["llm_d_charts"].options or {}}
 SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
 
 

@@ -10,9 +10,10 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.gateway_polic
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_gateway import version_parts
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
 
 Facts = dict[str, t.Any]
-CHARTS = {key: f"/charts/{key}" for key in ("envoy_gateway", "istio", "istio_base", "agentgateway", "kgateway")}
+CHARTS = {key: f"/charts/{key}" for key in VARIABLES["llm_d_charts"].options or {}}
 OPENSHIFT = {"llm_d_platform": "openshift"}
 _SIM: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
 TABLE: list[tuple[str, Facts, Facts, str, str]] = [

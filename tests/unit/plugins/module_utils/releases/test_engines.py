@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
+import re
+
 import engine_servers as pages
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text
 from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.inference import health
 from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.releases import engines
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS
 from hypothesis import given
 from hypothesis import strategies as st
 from local_servers import serve
@@ -23,16 +27,32 @@ def look(url, **options):
     )
 
 
-@pytest.mark.parametrize(
-    "name, engine, version, block",
-    [
-        ("vllm", "vllm", "0.33.0", 16),
-        ("sglang", "sglang", "0.5.4", 64),
-        ("tensorrt_llm", "tensorrt_llm", "1.2.0", 32),
-        ("triton_openai", "triton", None, 64),
-        ("triton", "triton", "2.60.0", 64),
-    ],
-)
+# pages of engine_servers, engine, version, block size
+DETECTED = [
+    ("vllm", "vllm", "0.33.0", 16),
+    ("sglang", "sglang", "0.5.4", 64),
+    ("tensorrt_llm", "tensorrt_llm", "1.2.0", 32),
+    ("triton_openai", "triton", None, 64),
+    ("triton", "triton", "2.60.0", 64),
+]
+
+
+def test_every_engine_has_its_pages_and_is_documented(root):
+    """The real simulator is checked by tests/contract/test_health_simulator.py."""
+    assert {row[1] for row in DETECTED} | {"simulator"} == set(engines.ENGINES)
+    choices = re.search(r"choices: \[auto, (.+)\]", (root / "plugins/doc_fragments/health.py").read_text(encoding="utf-8")).group(1)
+    assert choices.split(", ") == list(engines.ENGINES)
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINE_DEFAULTS))
+def test_an_engine_that_is_deployed_is_checked_and_planned(engine):
+    assert engine in engines.ENGINES
+    service = {"name": "a", "model": {"uri": "hf://o/m"}, "engine": {"type": engine}}
+    planned = plan({"llm_d_gateway": {"provider": "none", "name": "g"}, "llm_d_images": {engine: "mine/server:v1"}, "llm_d_model_services": [service]})
+    assert planned["services"][0]["server"]["image"] == "mine/server:v1"
+
+
+@pytest.mark.parametrize("name, engine, version, block", DETECTED)
 @pytest.mark.parametrize("given_engine", [False, True])
 def test_each_engine_is_detected_and_climbs_the_whole_ladder(name, engine, version, block, given_engine):
     with serve(pages.engine(name)) as url:

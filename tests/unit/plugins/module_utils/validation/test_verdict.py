@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan as make_plan
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_claims, verdict
 
 ENDPOINT = {"name": "llama-8b", "url": "http://10.216.7.20", "model": "acme/tiny", "host_header": None}
 ROUTING = {
@@ -223,3 +224,13 @@ def test_the_curl_line_can_be_pasted_whatever_the_names():
     assert words[:3] == ["curl", "-si", "http://10.216.7.20/v1/completions"]
     assert words[words.index("-H") + 1] == "Host: a.b" and "Content-Type: application/json" in words
     assert json.loads(words[-1]) == {"model": "it's/$HOME", "prompt": "Say hello.", "max_tokens": 16}
+
+
+def test_every_claim_has_a_group_and_a_row_in_the_docs(root):
+    files = [path for path in (root / "plugins/module_utils/validation").glob("*.py") if path.stem.endswith("claims") or path.stem == "verdict"]
+    written = {end for path in files for end in re.findall(r'f"\{[^{}]+\}/([a-z-]+)"', path.read_text(encoding="utf-8"))}
+    grouped = {end for ends in verdict.GROUPS.values() for end in ends}
+    assert len(written) > 10 and written | set(routing_claims.JUDGES) <= grouped
+    rows = re.findall(r"^\|(.+?)\|", (root / "docs/claims.md").read_text(encoding="utf-8"), re.MULTILINE)
+    documented = set(re.findall(r"`(?:NAME|gateway)/([a-z-]+)`", " ".join(rows)))
+    assert documented == grouped | {"prefill-servers"}

@@ -7,14 +7,13 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import plugins as catalogue
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import LINES
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import GIE15, LINES, R09, R10, S07, S08
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.explain.decision import Explanation, explain
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.explain.scores import FORMULAS
 from hypothesis import given
 from hypothesis import strategies as st
 from property_tests import examples
 
-S07, GIE15, S08, R09, R10 = LINES
 MODEL = {"model": "m"}
 THREE = [
     {"name": "a", "waiting": 3, "running": 2, "kv_usage": 0.5, "matched_blocks": 10, "total_blocks": 10},
