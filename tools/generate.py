@@ -46,16 +46,6 @@ MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
 }
 
 
-class _Dumper(yaml.SafeDumper):
-    """YAML that passes yamllint: sequences indented, no aliases."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)
-
-    def ignore_aliases(self, data: t.Any) -> bool:
-        return True
-
-
 def option(field: Field) -> dict[str, t.Any]:
     """One option of an argument spec."""
     sentences = re.split(r"(?<=\.) (?=[A-Z])", field.description)
@@ -84,7 +74,7 @@ def argument_spec() -> str:
     """meta/argument_specs.yml of model_service, with the whole schema of llm_d_model_services."""
     options = {**MODEL_SERVICE_OPTIONS, "llm_d_model_services": option(VARIABLES["llm_d_model_services"])}
     document = {"argument_specs": {"main": {**MODEL_SERVICE, "options": options}}}
-    return f"---\n# {BANNER}\n" + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+    return f"---\n# {BANNER}\n" + yaml.dump(document, Dumper=manifests.Dumper, sort_keys=False, width=120, allow_unicode=True)
 
 
 def json_schema() -> str:

@@ -30,8 +30,8 @@ TEMPLATES = (
 )
 
 
-class _Dumper(yaml.SafeDumper):
-    """Sequences indented, no aliases, texts of several lines as blocks."""
+class Dumper(yaml.SafeDumper):
+    """YAML as yamllint wants it: sequences indented, no aliases."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
@@ -40,7 +40,11 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-_Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None))
+class _BlockDumper(Dumper):
+    """Strings of several lines as blocks."""
+
+
+_BlockDumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None))
 
 
 def names() -> list[str]:
@@ -72,6 +76,6 @@ def generated() -> dict[Path, str]:
     texts = {}
     for name in names():
         document = {"apiVersion": "v1", "kind": "List", "items": [hide_secret_values(item) for item in case(name)[1]]}
-        text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=150)
+        text = yaml.dump(document, Dumper=_BlockDumper, sort_keys=False, width=150)
         texts[GOLDEN / f"{name}.yml"] = f"---\n# Written by tools/generate.py from inventories/{name}. Do not edit.\n{text}"
     return texts
