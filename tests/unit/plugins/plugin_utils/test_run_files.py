@@ -17,6 +17,7 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import pki
 from ansible_collections.llm_d.inference.plugins.plugin_utils import run_files
+from local_servers import serve
 
 HOSTS = 'localhost ansible_connection=local ansible_python_interpreter="{{ ansible_playbook_python }}"\n'
 WAIT = """
@@ -119,3 +120,40 @@ def test_the_inputs_role_takes_away_what_killed_runs_left(root, tmp_path):
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(tmp_path)}
     subprocess.run(command, env=environment, capture_output=True, check=False)
     assert not orphan.exists()
+
+
+HELM = """#!/bin/sh
+case " $* " in
+  *" version "*) echo 'version.BuildInfo{Version:"v3.18.0",' ;;
+  *" upgrade "*) sleep 30 ;;
+  *" show "*) echo "version: 1.0.0" ;;
+  *) echo "[]" ;;
+esac
+"""
+
+
+def test_ctrl_c_while_helm_works_leaves_values_and_kubeconfig_to_the_next_run(root, tmp_path, monkeypatch):
+    (tmp_path / "tmp").mkdir()
+    helm = tmp_path / "helm"
+    helm.write_text(HELM, encoding="utf-8")
+    helm.chmod(0o755)
+    with serve(lambda *_request: (200, {}, '{"items": []}')) as url:
+        authority = pki.Authority(str(tmp_path / "pki"), "test")
+        authority.authority()
+        authority.certificate("admin", "admin", [], [])
+        authority.kubeconfig("admin", str(tmp_path / "kubeconfig"), url, "test")
+        release = {"release_name": "eg", "namespace": "eg", "ref": "oci://registry.test/eg", "version": "1.0.0", "values": {"token": "given"}}
+        variables = {"objects_kubeconfig": str(tmp_path / "kubeconfig"), "objects_helm": str(helm), "objects_release": release}
+        role = {"ansible.builtin.include_role": {"name": "llm_d.inference.objects", "tasks_from": "release"}, "vars": variables}
+        (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [role]}]), encoding="utf-8")
+        (tmp_path / "hosts").write_text(HOSTS, encoding="utf-8")
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml")]
+        environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(tmp_path / "tmp")}
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as run:
+            assert until(lambda: [path for path in left(tmp_path) if path.endswith(".yml")]), run.communicate(timeout=60)
+            os.killpg(run.pid, signal.SIGINT)
+            run.communicate(timeout=60)
+    assert len([path for path in left(tmp_path) if "ansible" not in path]) == 2, "the module removes its files itself now: drop the lookup run_folder"
+    monkeypatch.setattr(run_files.tempfile, "tempdir", str(tmp_path / "tmp"))
+    until(run_files.remove_orphans)
+    assert [path for path in left(tmp_path) if "ansible" not in path] == []
