@@ -14,10 +14,10 @@ from jinja2 import TemplateError
 
 from ..filter.benchmark_runs import benchmark_runs
 from ..filter.validation_targets import validation_targets
+from ..module_utils.common.objects import Facts
 from ..plugin_utils import compat
 from ..plugin_utils.planning import plain, planned, render
 
-Facts = dict[str, t.Any]
 DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {"runs": benchmark_runs, "targets": validation_targets}
 
 

@@ -19,11 +19,11 @@ from ansible.errors import AnsibleLookupError
 from jinja2 import FileSystemLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import PREFIX, Mistakes, explain, plan
 from ..module_utils.schema.fields import Problem
 from ..module_utils.schema.variables import VARIABLES
 
-Facts = dict[str, t.Any]
 Template = t.Callable[[t.Any], t.Any]
 _PATHS = ("llm_d_artifacts_dir", "llm_d_kubeconfig")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -9,9 +9,9 @@ A run is {preset, stages, total} as comparison_run.run makes it. The first run i
 from __future__ import annotations
 
 import collections.abc as c
-import typing as t
 
-Facts = dict[str, t.Any]
+from ..common.objects import Facts
+
 LATENCY = "ttft_from_schedule_ms"
 
 

@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-import typing as t
-
+from ..common.objects import Facts
 from ..report import html, svg
 from . import comparison
-
-Facts = dict[str, t.Any]
 
 
 def page(found: Facts) -> str:

@@ -14,7 +14,8 @@ import math
 import statistics
 import typing as t
 
-Facts = dict[str, t.Any]
+from ..common.objects import Facts
+
 PERCENTILES = (50, 90, 95, 99)
 WORKLOAD = ("groups", "prompts_per_group", "system_prompt_len", "question_len", "output_len")
 # Columns of requests.csv, which are also the names of the summaries of a stage. Only successful requests count, but for the send lag.

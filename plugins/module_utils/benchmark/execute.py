@@ -16,6 +16,7 @@ import sys
 import time
 import typing as t
 
+from ..common.objects import Facts
 from ..http import tls
 from . import llmd_report, page, result, worker
 from .input_files import Files
@@ -23,7 +24,6 @@ from .output import CsvRows
 from .plan import Plan
 from .worker_pool import WorkerPool
 
-Facts = dict[str, t.Any]
 PROGRESS = 2.0  # seconds between two lines
 ROWS = "requests.csv"
 

@@ -10,7 +10,8 @@ import json
 import os
 import typing as t
 
-Facts = dict[str, t.Any]
+from ..common.objects import Facts
+
 MAX_FILE = 1 << 30
 
 

@@ -12,14 +12,13 @@ import signal
 import time
 import typing as t
 
-from ..common.objects import condition, dicts, get_path, mapping, text
+from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..k8s.errors import ClusterError
 from ..k8s.pod_failures import pod_failure
 from . import output
 from .k8s_job_objects import LABEL, owned
 from .runner import Say, Unusable
 
-Facts = dict[str, t.Any]
 POLL = 1.0
 SILENCE = 60.0  # seconds for which the API server may be unreachable
 GONE = 60.0  # seconds that the pod may take to terminate

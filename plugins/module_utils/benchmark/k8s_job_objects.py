@@ -10,7 +10,8 @@ import collections.abc as c
 import json
 import typing as t
 
-Facts = dict[str, t.Any]
+from ..common.objects import Facts
+
 MAX_DATA = 900_000  # bytes of a ConfigMap or Secret; Kubernetes allows 1 MiB with its metadata
 LABEL = "llm-d.ai/perf"
 PROGRAM, OPTIONS = "perf.pyz", "options.json"

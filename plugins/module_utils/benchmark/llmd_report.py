@@ -14,7 +14,8 @@ import datetime
 import typing as t
 import uuid
 
-Facts = dict[str, t.Any]
+from ..common.objects import Facts
+
 VERSION = "0.2.1"
 TOOL = "llm_d.inference.vllm_perf"
 TOOL_VERSION = "0.1.0"

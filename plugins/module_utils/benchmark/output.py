@@ -13,10 +13,10 @@ import io
 import json
 import typing as t
 
+from ..common.objects import Facts
 from ..loadgen.record import Record
 from ..loadgen.schedule import Step
 
-Facts = dict[str, t.Any]
 # A node keeps 10 MiB of a log by default: this many bytes of compressed requests, a hundred thousand or more, leave room for the rest.
 MOST = 4 << 20
 _LINE = 48 << 10

@@ -8,11 +8,11 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
+from ..common.objects import Facts
 from ..report import html, svg
 from . import slo
 from .comparison import milliseconds, percent
 
-Facts = dict[str, t.Any]
 SHOWN = 7  # stages in one chart, as many as there are colors
 BARS = 16  # servers
 CDFS = (

@@ -9,12 +9,12 @@ import collections.abc as c
 import math
 import typing as t
 
+from ..common.objects import Facts
 from . import slo
 from .histogram import Z95
 from .plan import Measured, Plan
 from .totals import Totals
 
-Facts = dict[str, t.Any]
 COMPARED = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
 DISTRIBUTIONS = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
 HIGHER = ("requests_per_s", "output_tokens_per_s")  # figures of which more is better

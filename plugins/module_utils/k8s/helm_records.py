@@ -12,9 +12,8 @@ import json
 import re
 import typing as t
 
-from ..common.objects import get_path, mapping, text
+from ..common.objects import Facts, get_path, mapping, text
 
-Facts = dict[str, t.Any]
 # what Helm writes before it does something, and overwrites after it
 AT_WORK = ("pending-install", "pending-upgrade", "pending-rollback", "uninstalling")
 _DESCRIPTION = "Helm was interrupted"

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.objects import Facts
 from ..releases.engines import ENGINES, FIRST_TOKEN, SERVED
 from ..schema.fields import Problem
 from .engine import vendor
 from .server import role_settings
-
-Facts = dict[str, t.Any]
 
 KINDS = {
     "hpa": {"api_version": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"},

@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from ..common.labels import MANAGED_BY, PART_OF
+from ..common.objects import Facts
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem, complete, unknown_key
 from ..schema.variables import SERVICE, VARIABLES
@@ -34,8 +35,6 @@ from .validate_gpus import gpu_problems
 from .validate_services import name_problems, route_problems, service_problems
 from .warmup import warmups
 from .weights import claim, served_name
-
-Facts = dict[str, t.Any]
 
 PREFIX = "llm_d_"
 SERVICES = "llm_d_model_services"

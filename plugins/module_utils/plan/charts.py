@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS
 from .pod_spec import image
-
-Facts = dict[str, t.Any]
 
 _RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 _RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}

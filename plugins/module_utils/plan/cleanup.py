@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common.labels import PART_OF
+from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 from .charts import hook_objects
 from .endpoint_picker import events_service
@@ -16,7 +17,6 @@ from .gateway_policies import service_policies
 from .monitoring import API_VERSION, KIND
 from .multi_node import other_kind
 
-Facts = dict[str, t.Any]
 _GATEWAY_V1 = f"{GROUP}/v1"
 
 

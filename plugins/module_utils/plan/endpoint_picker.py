@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import hashlib
-import typing as t
 
 from ..common.flags import flags_of
+from ..common.objects import Facts
 from ..epp.config.build import Built
 from ..epp.config.build_cache import BuildCache
 from ..epp.rules.check import EXPERIMENTAL
@@ -18,8 +18,6 @@ from .server_arguments import served_arguments
 from .sidecars import picker_sidecars
 from .standalone import sidecar
 from .weights import served_name
-
-Facts = dict[str, t.Any]
 
 CONFIG_DIR = "/config"
 CONFIG_KEY = "config.yaml"

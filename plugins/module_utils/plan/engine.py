@@ -8,10 +8,9 @@ from __future__ import annotations
 import typing as t
 
 from ..common.flags import flags_of
+from ..common.objects import Facts
 from ..releases.lines import ACCELERATORS, ENGINE_DEFAULTS
 from ..schema.fields import Problem
-
-Facts = dict[str, t.Any]
 
 # Verbosity of the simulator, as in klog: its WARN, INFO and DEBUG.
 VERBOSITY = {"warning": 1, "info": 2, "debug": 4}

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import typing as t
-
+from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 from ..releases.lines import RELEASES
 from .charts import charts, provider_facts, split_image
 from .pod_spec import image
-
-Facts = dict[str, t.Any]
 
 DEFAULT_NAME = "llm-d-gateway"
 GROUP = "gateway.networking.k8s.io"

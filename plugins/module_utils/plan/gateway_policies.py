@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import re
-import typing as t
 
+from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS
-
-Facts = dict[str, t.Any]
 
 DOMAIN = "svc.cluster.local"
 GKE_TIMEOUT = 300  # seconds, the value of llm-d's charts

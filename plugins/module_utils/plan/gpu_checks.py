@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import typing as t
-
+from ..common.objects import Facts
 from ..releases.lines import ACCELERATORS
 from .pod_spec import container_security, image, pod_security
 
-Facts = dict[str, t.Any]
 GPU = "nvidia.com/gpu"
 EXPORTER = "app=nvidia-dcgm-exporter"
 IMAGE = "nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0"

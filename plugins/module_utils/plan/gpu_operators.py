@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import typing as t
-
+from ..common.objects import Facts
 from ..releases.gpus import GAUDI_RELEASE
 
-Facts = dict[str, t.Any]
 BLOCK = "llm_d_gpus"
 # ConfigMaps of the device plugin and of the MIG manager.
 DEVICE_CONFIG, MIG_CONFIG = "llm-d-device-plugin", "llm-d-mig-parted"

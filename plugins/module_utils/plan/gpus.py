@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ..common.objects import Facts
 from ..releases.gpus import DRIVER_THERE, OPERATORS
 from ..releases.lines import ACCELERATORS
 from .gpu_checks import GPU, checks, use
@@ -25,8 +26,6 @@ from .gpu_operators import (
     ready_reference,
     subscriptions,
 )
-
-Facts = dict[str, t.Any]
 
 
 def gpus(user: Facts, owner: Facts) -> Facts:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-Facts = dict[str, t.Any]
+from ..common.objects import Facts
 
 
 def needed(plan: Facts) -> Facts:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.objects import Facts
 from ..releases.lines import LEADER_WORKER_SET
 from ..schema.fields import Problem
 from .pod_spec import image
 from .validate_gateway import version_parts
 
-Facts = dict[str, t.Any]
 BLOCK = "llm_d_leader_worker_set"
 
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 import typing as t
 
 from ..common.labels import MANAGED_BY, PART_OF
+from ..common.objects import Facts
 from ..schema.fields import Problem
 from .pod_spec import SERVICE_LABEL
-
-Facts = dict[str, t.Any]
 
 VARIABLE = "llm_d_monitoring"
 API_VERSION, KIND = "monitoring.coreos.com/v1", "PodMonitor"

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import typing as t
-
+from ..common.objects import Facts
 from ..releases.lines import LEADER_WORKER_SET
 from ..schema.fields import Problem
 from .engine import vendor
 from .pod_spec import SERVING_LABEL
-
-Facts = dict[str, t.Any]
 
 RAY_PORT, RPC_PORT = 6379, 13345
 # A worker's StatefulSet is named <name>-decode-<group>; its revision label adds a hash of ten characters, and labels have at most 63.

@@ -8,13 +8,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..common.objects import Facts
 from ..schema.fields import Problem, show, suggest
 from .endpoint_picker import RUNNING
 
 VARIABLE = "llm_d_scheduler_overrides"
 EVERY = "*"
-
-Facts = dict[str, t.Any]
 
 
 def overriding_scheduler(element: t.Any, overrides: t.Any) -> tuple[Facts | None, str]:

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import typing as t
-
-Facts = dict[str, t.Any]
+from ..common.objects import Facts
 
 SERVICE_LABEL = "llm-d.ai/model-service"
 SERVING_LABEL = "llm-d.ai/inference-serving"

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import typing as t
-
+from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_API, INFERENCE_EXTENSION_MINIMUM
 from ..releases.lines import ACCELERATORS, MINIMUM
 from .charts import provider_facts
@@ -15,8 +14,6 @@ from .monitoring import CRD as POD_MONITORS
 from .monitoring import VARIABLE as MONITORING
 from .rbac import permissions
 from .weights import BUCKET_KEYS
-
-Facts = dict[str, t.Any]
 
 
 def needs(planned: Facts, user: Facts) -> Facts:

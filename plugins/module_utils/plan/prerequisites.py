@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-import typing as t
-
+from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_API, PLATFORMS
 from .cleanup import own_namespaces
 from .leader_workers import controllers_to_prune, trial_permissions
-
-Facts = dict[str, t.Any]
 
 
 def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | None) -> Facts:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.objects import Facts
 from ..releases.charts import CHART_WRITES
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.lines import LEADER_WORKER_SET
 from .charts import provider_facts
 from .monitoring import CRD as POD_MONITORS
-
-Facts = dict[str, t.Any]
 
 NAME = "llm-d-deployer"
 _VERBS = ("get", "list", "create", "patch", "delete")

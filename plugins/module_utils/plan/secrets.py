@@ -12,9 +12,8 @@ import base64
 import json
 import typing as t
 
+from ..common.objects import Facts
 from .charts import charts
-
-Facts = dict[str, t.Any]
 
 TOKEN_KEY = "HF_TOKEN"
 PULL_KEY = ".dockerconfigjson"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.objects import Facts
 from ..epp.catalog.presets import SIDECAR_SERVER_PORT
 from ..releases.lines import ACCELERATORS, ENGINE_DEFAULTS
 from .engine import vendor
@@ -14,8 +15,6 @@ from .multi_node import to_workload
 from .pod_spec import PORT_NAME, ROLE_LABEL, container_security, image, pod_security, pool_selector
 from .server_arguments import served_arguments, server_environment
 from .weights import access_mode, volumes
-
-Facts = dict[str, t.Any]
 
 HEALTH_PATH = "/health"
 # The model server's container port behind a routing sidecar.

@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ..common.flags import flags_of
+from ..common.objects import Facts
 from ..releases.lines import ENGINE_DEFAULTS
 from .engine import arguments as engine_arguments
 from .engine import environment as engine_environment
 from .pod_spec import later_wins
 from .weights import CACHE_PATH, HUB_PATH, credentials, served_name
 from .weights import arguments as weights_arguments
-
-Facts = dict[str, t.Any]
 
 
 def served_arguments(service: Facts, required: Facts) -> list[str]:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.objects import Facts
 from ..releases.lines import ENGINE_DEFAULTS
 from .pod_spec import PORT_NAME, container_security, image
 from .weights import CACHE_PATH
-
-Facts = dict[str, t.Any]
 
 TOKENIZER_VOLUME = "tokenizer"
 TOKENIZER_HEALTH_PORT = 8082

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import typing as t
 
+from ..common.objects import Facts
 from .pod_spec import container_security
-
-Facts = dict[str, t.Any]
 
 PORT, READY_PORT, ADMIN_PORT = 8081, 19001, 19000
 FOLDER, KEY = "/etc/envoy", "envoy.yaml"

@@ -9,13 +9,12 @@ import json
 import typing as t
 
 from ..common.flags import flags_of
+from ..common.objects import Facts
 from ..epp.catalog.presets import SIDECAR_SERVER_PORT
 from ..schema.fields import Problem
 from .engine import vendor
 from .multi_node import PARALLEL_FLAGS, scheduler_problems
 from .weights import served_name
-
-Facts = dict[str, t.Any]
 
 # Flags of the endpoint picker that the plan derives, and the option that sets the same.
 OWN_FLAGS = {

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..common.objects import Facts
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem
 from .charts import charts, provider_facts
 from .gateway import connection, proxy_service, version
 
-Facts = dict[str, t.Any]
 BLOCK = "llm_d_gateway"
 _LAST_OLD_POOL = (1, 4)  # the last inference extension with pools of v1alpha2
 

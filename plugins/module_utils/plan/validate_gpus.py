@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import json
-import typing as t
 
+from ..common.objects import Facts
 from ..releases.gpus import COMPUTE_SLICES, MEMORY_SLICES, MIG, OPERATORS, SLICES
 from ..schema.fields import Problem
 from .gpu_operators import gaudi_registry
 
-Facts = dict[str, t.Any]
 BLOCK = "llm_d_gpus"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.lines import ACCELERATORS
 from ..schema.fields import Problem
@@ -19,8 +20,6 @@ from .server import max_replicas
 from .validate_arguments import argument_problems, needs_problems, place_of
 from .warmup import warmup_problems
 from .weights import CLAIM_SUFFIX, served_name, weights_problems
-
-Facts = dict[str, t.Any]
 
 # Suffixes of derived object names; the longest one limits the length of a service's name.
 SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events", "-gateway", CLAIM_SUFFIX)

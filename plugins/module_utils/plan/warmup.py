@@ -8,11 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from ..common.flags import flags_of
+from ..common.objects import Facts
 from ..schema.fields import Problem
 from .server import server_targets
 from .validate_arguments import place_of, without_cache
 
-Facts = dict[str, t.Any]
 _RANKS = ("data-parallel-size", "dp")
 
 

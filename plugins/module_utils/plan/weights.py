@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.objects import Facts
 from ..releases.lines import ENGINE_DEFAULTS
 from ..schema.fields import Problem
-
-Facts = dict[str, t.Any]
 
 CACHE_PATH = "/model-cache"
 HUB_PATH = f"{CACHE_PATH}/huggingface"

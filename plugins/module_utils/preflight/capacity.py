@@ -9,11 +9,10 @@ import functools
 import typing as t
 from decimal import Decimal
 
-from ..common.objects import dicts, get_path, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.platform import amount, free_accelerators, tolerated
 from .finding import PreflightFinding
 
-Facts = dict[str, t.Any]
 Found = t.Iterator[PreflightFinding]
 
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.objects import condition, dicts, get_path, mapping, text
+from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..k8s.platform import older
 from .finding import PreflightFinding
 
-Facts = dict[str, t.Any]
 Found = t.Iterator[PreflightFinding]
 
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from ..common.objects import dicts, get_path, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
 
-Facts = dict[str, t.Any]
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _BUNDLES = ("gateway.networking.k8s.io/bundle-version", "inference.networking.k8s.io/bundle-version", "llm-d.ai/bundle-version")
 _UNREAD = object()

@@ -9,12 +9,11 @@ import re
 import typing as t
 
 from ..common.labels import MANAGED_BY, has_labels
-from ..common.objects import condition, dicts, get_path, mapping, text
+from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..k8s.platform import image_version, load_balancer, older
 from ..releases.gateways import OPENSHIFT
 from .finding import PreflightFinding
 
-Facts = dict[str, t.Any]
 Found = t.Iterator[PreflightFinding]
 _WHO = "An administrator installs them once (playbooks/prerequisites.yml); where you may, leave llm_d_scope and llm_d_crd_sources as they are and we do."
 

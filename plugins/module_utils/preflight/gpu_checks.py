@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ..common import prometheus_text
-from ..common.objects import condition, dicts, get_path, mapping, text
+from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 
-Facts = dict[str, t.Any]
 ENDED = ("Succeeded", "Failed")
 EXPORTER_PORT = 9400
 # MIG slices have no utilization metric, only this one.

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.objects import get_path, mapping, text
+from ..common.objects import Facts, get_path, mapping, text
 from ..k8s.platform import amount
-
-Facts = dict[str, t.Any]
 
 
 def missing_labels(node: Facts, labels: Facts, corrected: Facts | None = None) -> Facts:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import collections.abc as c
 import dataclasses
-import typing as t
 
 from ..common.labels import has_labels
-from ..common.objects import dicts, get_path, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.shared_controllers import first_few, title_with_instance
 from .finding import PreflightFinding
 
-Facts = dict[str, t.Any]
 FEATURE = "feature.node.kubernetes.io/"
 _LEAVE = "Write 'install: false' under llm_d_gpus, so that the operator stays as it is"
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 import typing as t
 
 from ..common.labels import has_labels
-from ..common.objects import dicts, get_path, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.platform import image_version, older
 from ..plan.autoscaling import KEDA, PODS, RESOURCES
 from .finding import PreflightFinding
 from .gateway import crd_of
 
-Facts = dict[str, t.Any]
 Found = t.Iterator[PreflightFinding]
 _OTHER_SCALING = "or write 'provider: external' under autoscaling, or a fixed number in replicas."
 _ADOPT = "Write 'install: false' under llm_d_leader_worker_set to use it as it is."

@@ -8,14 +8,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..common.objects import mapping, text
+from ..common.objects import Facts, mapping, text
 from ..k8s.platform import detect, free_accelerators, image_version, load_balancer
 from ..releases.lines import ACCELERATORS
 from . import capacity, cluster, gateway, operators
 from .capacity import default_storage_class
 from .finding import PreflightFinding
 
-Facts = dict[str, t.Any]
 _CHECKS = (*cluster.CHECKS, *gateway.CHECKS, *operators.CHECKS, *capacity.CHECKS)
 # API groups that are part of the summary.
 _GROUPS = (
