@@ -38,7 +38,7 @@ def two_simulators(monkeypatch):
         for port in ports:
             command = [str(SIMULATOR), f"--model={MODEL}", f"--port={port}", "--force-dummy-tokenizer=true"]
             process = running.enter_context(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-            running.callback(process.terminate)
+            running.callback(process.kill)  # asked to end, it waits for its hung requests
         until = time.monotonic() + 30
         for port in ports:
             while time.monotonic() < until:

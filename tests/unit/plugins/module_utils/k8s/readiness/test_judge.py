@@ -329,7 +329,7 @@ KINDS = sorted(
 )
 
 
-@examples(300)
+@examples(100)
 @given(
     kind=st.sampled_from(KINDS),
     obj=st.dictionaries(WORDS, JUNK, max_size=4),
@@ -343,7 +343,7 @@ def test_judge_never_raises(kind, obj, pod, event):
     assert not (verdict.ready and verdict.terminal)
 
 
-@examples(200)
+@examples(60)
 @given(JUNK, JUNK, JUNK)
 def test_judge_never_raises_on_what_is_no_object(obj, version, kind):
     assert isinstance(judge(obj).ready, bool)
