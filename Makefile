@@ -10,6 +10,8 @@ INVENTORY ?= inventories/local
 ARGS ?=
 # How many unit tests run at a time: many wait for a server or a clock.
 WORKERS ?= $(shell echo $$(( 2 * $$(nproc) )))
+# Which of them: those marked `rest` take long, and are a tier of tests/tiers.yml.
+MARKED ?= not rest
 MINUTES ?= 60
 VENV := .venv
 # Ansible must find this checkout's own commands and configuration wherever make was started.
@@ -52,8 +54,8 @@ lint: $(VENV)/.ready ## ruff, mypy (strict), yamllint and ansible-lint (profile 
 	yamllint --strict .
 	ansible-lint --offline
 
-unit: $(VENV)/.ready ## Unit and contract tests, WORKERS at a time; one file or part: make unit T="tests/unit -k replicas"
-	@pytest $(if $(T),$(T),--numprocesses $(WORKERS) --dist worksteal)
+unit: $(VENV)/.ready ## Unit and contract tests but the longest, WORKERS at a time; one file or part: make unit T="tests/unit -k replicas"
+	@pytest $(if $(T),$(T),--numprocesses $(WORKERS) --dist worksteal -m "$(MARKED)")
 
 molecule: $(VENV)/.ready ## Converge, idempotence and verify on the real local cluster
 	@tests/run-molecule

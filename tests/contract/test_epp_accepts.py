@@ -26,6 +26,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from property_tests import examples
 
+pytestmark = pytest.mark.rest
+
 Document = dict[str, t.Any]
 
 CACHE = Path("/var/cache/llm-d-local/bin")

@@ -23,6 +23,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import sch
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import PrefixedPrompts
 from local_servers import SSE, chunk, serve, stream
 
+pytestmark = pytest.mark.rest
+
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 5}}}
 PLAY = """
 - hosts: localhost

@@ -16,6 +16,8 @@ import pytest
 import yaml
 from local_servers import free_port, serve
 
+pytestmark = pytest.mark.rest
+
 # role, state or None, what of the plan makes it call a cluster
 ENTRIES = [
     ("prerequisites", "preflight"), ("prerequisites", "present"), ("prerequisites", "absent"), ("prerequisites", "crds_absent"),

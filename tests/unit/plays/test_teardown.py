@@ -16,6 +16,8 @@ import pytest
 import yaml
 from local_servers import serve
 
+pytestmark = pytest.mark.rest
+
 MANAGED, PART = "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"
 GATEWAY_API = "gateway.networking.k8s.io"
 ROOT = f"/apis/{GATEWAY_API}/v1"

@@ -15,6 +15,8 @@ import pytest
 from engine_servers import CachingEngine
 from local_servers import free_port, serve
 
+pytestmark = pytest.mark.rest
+
 PROMPT = "You are the patient assistant of a shop for boots and you answer in one short sentence only, always."
 PLAY = """
 - hosts: all

@@ -16,6 +16,8 @@ import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.go_build import find_go
 from go_compiler import ROLE, role_variables
 
+pytestmark = pytest.mark.rest
+
 # What pip says of each try that reached no index.
 UNREACHED = "connection broken by"
 

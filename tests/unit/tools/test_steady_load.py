@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "molecule/scorers/l
 
 from steady_load import SteadyLoad
 
+pytestmark = pytest.mark.timing
+
 HEADERS = {"x-inference-pod": "pod-a"}
 
 

@@ -13,6 +13,8 @@ import sys
 import pytest
 from go_compiler import find, needs_go
 
+pytestmark = pytest.mark.rest
+
 GO = find()
 
 

@@ -16,6 +16,8 @@ import pytest
 import yaml
 from local_servers import serve
 
+pytestmark = pytest.mark.rest
+
 TOKEN, PASSWORD = "hf_" + "q7" * 12, "s3same-" + "z9" * 8
 VALUES = [TOKEN, PASSWORD, *(base64.b64encode(text.encode()).decode() for text in (TOKEN, f"robot:{PASSWORD}"))]
 FILE = {

@@ -17,6 +17,8 @@ import time
 import pytest
 from local_servers import SSE, chunk, serve, stream
 
+pytestmark = pytest.mark.timing
+
 USAGE = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2}}
 
 

@@ -19,6 +19,8 @@ from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vll
 from engine_servers import TEXT, VLLM, engine
 from local_servers import JSON, SSE, chunk, free_port, raw, serve, stream
 
+pytestmark = pytest.mark.rest
+
 USAGE = {"choices": [], "usage": {"prompt_tokens": 2, "completion_tokens": 2}}
 LOAD = {
     "workload": {"input_len": 4, "output_len": 2},

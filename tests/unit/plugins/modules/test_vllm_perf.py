@@ -20,6 +20,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import a
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import JSON, SSE, chunk, free_port, serve, stream, whole
 
+pytestmark = pytest.mark.timing
+
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}}
 SMALL = {"input_len": 6, "output_len": 2}
 OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 1, "max_lag_share": 0, "pause": 0}

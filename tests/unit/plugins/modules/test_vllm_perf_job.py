@@ -21,6 +21,8 @@ from job_cluster import Cluster, kubeconfig
 from local_servers import SSE, chunk, serve, stream
 from recorded import recorded
 
+pytestmark = pytest.mark.timing
+
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 1}}
 OPTIONS = {"model": "acme/tiny", "workload": {"output_len": 1}, "max_lag": 1, "max_lag_share": 0, "pause": 0}
 JOB = {"namespace": "llm-d", "image": "python:3.12-slim", "labels": {"app": "x"}}

@@ -20,6 +20,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.validation.claims 
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import chunk, serve, stream
 
+pytestmark = pytest.mark.rest
+
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2}}
 OPTIONS = {"model": "acme/tiny", "workload": {"input_len": 6, "output_len": 2}, "max_lag": 5, "max_lag_share": 0, "pause": 0}
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -18,6 +18,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request im
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import PrefixedPrompts
 from local_servers import SSE, chunk, drip, free_port, raw, serve, stream
 
+pytestmark = pytest.mark.timing
+
 TINY = {"kind": "shared_prefix", "groups": 2, "prompts_per_group": 2, "system_prompt_len": 8, "question_len": 4, "output_len": 2}
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
