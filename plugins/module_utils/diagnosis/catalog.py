@@ -461,8 +461,8 @@ _ALL = (
         (
             "F40",
             "metrics are not scraped",
-            "no ServiceMonitor CRD; 401 at the picker's /metrics",
-            "install the Prometheus operator or user workload monitoring; give it a token, or --metrics-endpoint-auth=false",
+            "401 or 403 at the picker's /metrics",
+            "give Prometheus a token that may read it, or write --metrics-endpoint-auth=false under scheduler.args",
         ),
         ("F43", "a status is stale", "observedGeneration is behind the generation", "check whether the object's controller runs"),
         (

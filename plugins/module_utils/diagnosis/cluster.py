@@ -134,12 +134,10 @@ def storage(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def monitoring(snap: Snapshot) -> c.Iterator[Finding]:
-    """Endpoint pickers with unreadable metrics, and autoscalers without ServiceMonitors."""
+    """Endpoint pickers with unreadable metrics."""
     for service, page in snap.metrics.items():
         if page.get("status") in (401, 403):
             yield finding("F40", f"endpoint picker of {service}", [f"GET /metrics: {page['status']}"], NOTE, "the picker's metrics cannot be read")
-    if any(obj for obj in snap.of("ScaledObject")) and "ServiceMonitor" in snap.absent:
-        yield finding("F40", "CustomResourceDefinition servicemonitors.monitoring.coreos.com", ["ScaledObjects exist, ServiceMonitors are not served"], NOTE)
 
 
 def quotas(snap: Snapshot) -> c.Iterator[Finding]:

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from .scorers import PRECISE_INDEX
-from .types import ALL, LLMD, NEWEST, ON_15, ROUTER, S07, SCHEDULER, SINCE_15, Param, Plugin
+from .types import ALL, LLMD, ON_15, R10_UP, ROUTER, S07, SCHEDULER, SINCE_15, Param, Plugin
 
 _MATCH = Param("prefixMatchInfoProducerName", "str", lines=ROUTER, refers="producer")
 _SEND = (Param("scheme", "str", "http", choices=("http", "https")), Param("insecureSkipVerify", "bool", True))
-_TLS = tuple(Param(name, "str", lines=NEWEST) for name in ("caCertPath", "clientCertPath", "clientKeyPath"))
-_INTERVAL = Param("interval", "duration", lines=NEWEST)
+_TLS = tuple(Param(name, "str", lines=R10_UP) for name in ("caCertPath", "clientCertPath", "clientKeyPath"))
+_INTERVAL = Param("interval", "duration", lines=R10_UP)
 
 PRODUCERS: tuple[Plugin, ...] = (
     Plugin(
@@ -52,9 +52,9 @@ PRODUCERS: tuple[Plugin, ...] = (
         (
             Param("addEstimatedOutputTokens", "bool", False),
             _MATCH,
-            Param("outputRatio", "float", low=0, lines=NEWEST),
-            Param("maxEstimatedOutputTokens", "int", low=0, lines=NEWEST),
-            Param("syncCrossReplicaState", "bool", lines=NEWEST),
+            Param("outputRatio", "float", low=0, lines=R10_UP),
+            Param("maxEstimatedOutputTokens", "int", low=0, lines=R10_UP),
+            Param("syncCrossReplicaState", "bool", lines=R10_UP),
         ),
         makes=("inflight",),
         default=True,
@@ -87,9 +87,9 @@ PRODUCERS: tuple[Plugin, ...] = (
             Param("endpointRoleLabel", "str"),
             Param("predictInProduce", "bool", True),
             _MATCH,
-            Param("inFlightLoadProducerName", "str", lines=NEWEST, refers="producer"),
-            Param("useEncoderCacheFeatures", "bool", lines=NEWEST),
-            Param("encoderCacheMatchInfoProducerName", "str", lines=NEWEST, refers="producer"),
+            Param("inFlightLoadProducerName", "str", lines=R10_UP, refers="producer"),
+            Param("useEncoderCacheFeatures", "bool", lines=R10_UP),
+            Param("encoderCacheMatchInfoProducerName", "str", lines=R10_UP, refers="producer"),
         ),
         makes=("latency",),
         default=True,
@@ -138,7 +138,7 @@ PRODUCERS: tuple[Plugin, ...] = (
     Plugin(
         "burst-prefix-cache-producer",
         ("producer",),
-        NEWEST,
+        R10_UP,
         (
             Param("windowDurationMs", "int", 100, low=1),
             Param("maxPerReplica", "int", -1, low=-1),
@@ -148,20 +148,20 @@ PRODUCERS: tuple[Plugin, ...] = (
             Param("maxBatchSize", "int", 1000, low=-1),
             Param("balanceBy", "str", "requests", choices=("requests", "tokens")),
         ),
-        alpha=NEWEST,
+        alpha=R10_UP,
         makes=("prefix",),
     ),
     Plugin(
         "p2p-source-producer",
         ("producer",),
-        NEWEST,
+        R10_UP,
         (_MATCH, Param("minCachedTokenDelta", "int", 1, low=1), Param("prefillProfileName", "str", "prefill")),
-        alpha=NEWEST,
+        alpha=R10_UP,
     ),
     Plugin(
         "multicluster-approx-prefix-cache-producer",
         ("producer",),
-        NEWEST,
+        R10_UP,
         (
             Param("autoTune", "bool", True),
             Param("blockSizeTokens", "int", 16, low=1),
@@ -169,7 +169,7 @@ PRODUCERS: tuple[Plugin, ...] = (
             Param("maxPrefixTokensToMatch", "int", low=0),
             Param("lruCapacityPerServer", "int", low=1),
         ),
-        alpha=NEWEST,
+        alpha=R10_UP,
         makes=("prefix",),
     ),
 )
@@ -191,7 +191,7 @@ DATA_LAYER: tuple[Plugin, ...] = (
         "metrics-data-source",
         ("source",),
         SINCE_15,
-        (*_SEND, Param("path", "str", "/metrics"), Param("port", "int", low=1, high=65535, lines=NEWEST), _INTERVAL, *_TLS),
+        (*_SEND, Param("path", "str", "/metrics"), Param("port", "int", low=1, high=65535, lines=R10_UP), _INTERVAL, *_TLS),
         default=True,
     ),
     Plugin("model-server-protocol-metrics", ("extractor",), frozenset({S07}), _ENGINES),
@@ -202,19 +202,31 @@ DATA_LAYER: tuple[Plugin, ...] = (
     Plugin("k8s-notification-source", ("source",), ALL, (Param("group", "str"), Param("version", "str", required=True), Param("kind", "str", required=True))),
     Plugin("endpoint-notification-source", ("source",), SINCE_15, blind=True),
     Plugin("file-discovery", ("discovery",), ROUTER, (Param("path", "str", required=True), Param("watchFile", "bool", False))),
-    Plugin("topology-extractor", ("extractor", "producer"), NEWEST, tuple(Param(name, "str") for name in ("hostname", "rack", "zone", "region")), alpha=NEWEST),
+    Plugin(
+        "topology-extractor",
+        ("extractor", "producer"),
+        R10_UP,
+        tuple(Param(name, "str") for name in ("hostname", "rack", "zone", "region")),
+        alpha=R10_UP,
+    ),
     Plugin(
         "dcgm-data-source",
         ("source",),
-        NEWEST,
+        R10_UP,
         (*_SEND, Param("path", "str", "/metrics"), Param("port", "int", 9400, low=1, high=65535), Param("useNodeAddress", "bool", False), _INTERVAL),
-        alpha=NEWEST,
+        alpha=R10_UP,
     ),
-    Plugin("dcgm-extractor", ("extractor",), NEWEST, blind=True, alpha=NEWEST),
-    Plugin("multicluster-file-discovery", ("discovery",), NEWEST, (Param("path", "str", required=True), Param("watchFile", "bool", False)), alpha=NEWEST),
-    Plugin("multicluster-metrics-data-source", ("source",), NEWEST, (*_SEND, Param("path", "str", "/metrics"), _INTERVAL, *_TLS), alpha=NEWEST),
-    Plugin("multicluster-metrics-extractor", ("extractor",), NEWEST, (Param("kvCacheUtilizationMetric", "str"), Param("queueSizeMetric", "str")), alpha=NEWEST),
-    Plugin("local-syncer", ("syncer",), NEWEST, blind=True, alpha=NEWEST),
+    Plugin("dcgm-extractor", ("extractor",), R10_UP, blind=True, alpha=R10_UP),
+    Plugin("multicluster-file-discovery", ("discovery",), R10_UP, (Param("path", "str", required=True), Param("watchFile", "bool", False)), alpha=R10_UP),
+    Plugin("multicluster-metrics-data-source", ("source",), R10_UP, (*_SEND, Param("path", "str", "/metrics"), _INTERVAL, *_TLS), alpha=R10_UP),
+    Plugin(
+        "multicluster-metrics-extractor",
+        ("extractor",),
+        R10_UP,
+        (Param("kvCacheUtilizationMetric", "str"), Param("queueSizeMetric", "str")),
+        alpha=R10_UP,
+    ),
+    Plugin("local-syncer", ("syncer",), R10_UP, blind=True, alpha=R10_UP),
 )
 
 DATA: tuple[Plugin, ...] = PRODUCERS + DATA_LAYER

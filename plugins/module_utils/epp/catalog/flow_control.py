@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .types import ALL, NEWEST, ROUTER, SINCE_15, Param, Plugin
+from .types import ALL, R10_UP, ROUTER, SINCE_15, Param, Plugin
 
 _INFLIGHT = Param("inFlightLoadProducerName", "str", lines=ROUTER, refers="producer")
 _PREDICTION = Param("latencyPredictionInfoProducerName", "str", lines=ROUTER, refers="producer")
@@ -35,18 +35,18 @@ FLOW: tuple[Plugin, ...] = (
     Plugin(
         "priority-holdback-policy",
         ("usage_limit",),
-        NEWEST,
+        R10_UP,
         (
             Param("shape", "str", "linear", choices=("linear",)),
             Param("domain", "str", "rank", choices=("rank", "value")),
             Param("minCeiling", "float", required=True, low=0, below=1),
             Param("maxCeiling", "float", 1, above=0, high=1),
         ),
-        alpha=NEWEST,
+        alpha=R10_UP,
     ),
-    Plugin("soft-reflective-ceiling-policy", ("usage_limit",), NEWEST, alpha=NEWEST),
-    Plugin("sheddable-eviction-filter", ("eviction",), NEWEST, blind=True, alpha=NEWEST),
-    Plugin("priority-then-time-eviction-order-policy", ("eviction",), NEWEST, blind=True, alpha=NEWEST),
+    Plugin("soft-reflective-ceiling-policy", ("usage_limit",), R10_UP, alpha=R10_UP),
+    Plugin("sheddable-eviction-filter", ("eviction",), R10_UP, blind=True, alpha=R10_UP),
+    Plugin("priority-then-time-eviction-order-policy", ("eviction",), R10_UP, blind=True, alpha=R10_UP),
 )
 
 SATURATION: tuple[Plugin, ...] = (
@@ -99,11 +99,11 @@ REQUESTS: tuple[Plugin, ...] = (
         ),
         single_entry="attributes",
     ),
-    Plugin("agent-identity", ("request",), ROUTER, (Param("additionalSessionHeaders", "strs"),), alpha=NEWEST),
+    Plugin("agent-identity", ("request",), ROUTER, (Param("additionalSessionHeaders", "strs"),), alpha=R10_UP),
     Plugin(
         "disaggregatedset-rollout-screener",
         ("request",),
-        NEWEST,
+        R10_UP,
         (
             Param("scope", "object", fields=(Param("labelSelector", "str"),)),
             Param(
@@ -122,7 +122,7 @@ REQUESTS: tuple[Plugin, ...] = (
                 ),
             ),
         ),
-        alpha=NEWEST,
+        alpha=R10_UP,
     ),
     Plugin("destination-endpoint-served-verifier", ("test",), ALL, blind=True),
 )

@@ -11,7 +11,7 @@ from .data_layer import DATA
 from .flow_control import CONTROL
 from .profile_plugins import FILTERS, HANDLERS, PICKERS
 from .scorers import SCORERS
-from .types import ALL, GIE15, LINES, LLMD, NEWEST, ROUTER, S07, SCHEDULER, SINCE_15, UNTIL_15, Move, Plugin
+from .types import ALL, GIE15, LINES, LLMD, R10_UP, ROUTER, S07, SCHEDULER, SINCE_15, UNTIL_15, Move, Plugin
 
 PLUGINS: tuple[Plugin, ...] = SCORERS + FILTERS + PICKERS + HANDLERS + DATA + CONTROL
 
@@ -124,8 +124,8 @@ PARAM_MOVES: tuple[tuple[str, frozenset[str], Move], ...] = (
     ("prefix-cache-scorer", ROUTER, Move("maxPrefixTokensToMatch", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
     ("prefix-cache-scorer", ROUTER, Move("lruCapacityPerServer", "approx-prefix-cache-producer", "router 0.9", _INDEX)),
     ("load-aware-scorer", LLMD, Move("queueThreshold", "threshold", "")),
-    ("session-affinity-scorer", NEWEST, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
-    ("session-affinity-filter", NEWEST, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
+    ("session-affinity-scorer", R10_UP, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
+    ("session-affinity-filter", R10_UP, Move("headerName", "encodedEndpointHeaderConfig.header", "router 0.10")),
     ("active-request-scorer", ROUTER, Move("requestTimeout", "", "router 0.9", "Leave it out: it is not read since router 0.9.")),
     ("predicted-latency-producer", ROUTER, Move("predictInPrepareData", "predictInProduce", "router 0.9")),
     ("predicted-latency-producer", frozenset({GIE15, "scheduler-0.8"}), Move("predictInProduce", "predictInPrepareData", "router 0.9")),

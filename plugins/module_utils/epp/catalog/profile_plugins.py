@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .scorers import INFLIGHT_NAME, MATCH_NAME, PREDICTION_NAME, SESSION, TOPOLOGY_NAME, fraction
-from .types import ALL, LLMD, NEWEST, ON_15, ROUTER, SCHEDULER, SINCE_15, Param, Plugin
+from .types import ALL, LLMD, ON_15, R10_UP, ROUTER, SCHEDULER, SINCE_15, Param, Plugin
 
 _SELECTOR = (
     Param("matchLabels", "map"),
@@ -63,11 +63,11 @@ FILTERS: tuple[Plugin, ...] = (
         needs=("prefix",),
     ),
     Plugin("slo-headroom-tier-filter", ("filter",), SINCE_15, (fraction("epsilonExploreNeg", 0.01), PREDICTION_NAME), needs=("latency",)),
-    Plugin("session-affinity-filter", ("filter",), ROUTER, SESSION, alpha=NEWEST),
+    Plugin("session-affinity-filter", ("filter",), ROUTER, SESSION, alpha=R10_UP),
     Plugin(
         "endpoint-attribute-filter",
         ("filter",),
-        NEWEST,
+        R10_UP,
         (
             Param("attribute", "str", required=True),
             Param("onMissing", "str", "Pass", choices=("Pass", "Fail")),
@@ -95,12 +95,12 @@ FILTERS: tuple[Plugin, ...] = (
                 ),
             ),
         ),
-        alpha=NEWEST,
+        alpha=R10_UP,
     ),
     Plugin(
         "utilization-filter",
         ("filter",),
-        NEWEST,
+        R10_UP,
         (
             Param(
                 "conditions",
@@ -114,17 +114,17 @@ FILTERS: tuple[Plugin, ...] = (
             Param("fallbackOnEmpty", "bool", False),
             INFLIGHT_NAME,
         ),
-        alpha=NEWEST,
+        alpha=R10_UP,
         needs=("metrics",),
     ),
     Plugin(
         "topology-affinity-filter",
         ("filter",),
-        NEWEST,
+        R10_UP,
         (Param("minAffinity", "str", "host", choices=("host", "rack", "zone", "region")), TOPOLOGY_NAME),
-        alpha=NEWEST,
+        alpha=R10_UP,
     ),
-    Plugin("multicluster-session-affinity-filter", ("filter",), NEWEST, SESSION, alpha=NEWEST),
+    Plugin("multicluster-session-affinity-filter", ("filter",), R10_UP, SESSION, alpha=R10_UP),
     Plugin("header-based-testing-filter", ("filter",), ALL, blind=True),
 )
 
@@ -154,7 +154,7 @@ HANDLERS: tuple[Plugin, ...] = (
         (
             Param("profiles", "object", fields=tuple(Param(name, "str", name) for name in _PROFILES)),
             Param("deciders", "object", fields=(Param("prefill", "str", refers="decider"), Param("encode", "str", refers="decider"))),
-            Param("stageOrder", "str", "decode-first", choices=("decode-first", "prefill-first"), lines=NEWEST),
+            Param("stageOrder", "str", "decode-first", choices=("decode-first", "prefill-first"), lines=R10_UP),
             Param("threshold", "int", obsolete=_MOVED_LIMIT),
             Param("hashBlockSize", "int", obsolete=_MOVED_LIMIT),
             *_FLAT,
@@ -178,8 +178,8 @@ HANDLERS: tuple[Plugin, ...] = (
         deprecated="deprecated: disagg-profile-handler replaces it.",
     ),
     Plugin("data-parallel-profile-handler", ("handler",), LLMD, (Param("primaryPort", "int", 8000, low=1, high=65535),)),
-    Plugin("header-profile-handler", ("handler",), NEWEST, (Param("headerName", "str"), Param("defaultProfile", "str")), alpha=NEWEST),
-    Plugin("prefix-based-pd-decider", ("decider",), LLMD, (Param("nonCachedTokens", "int", 0, low=0), Param("promptTokens", "int", 0, low=0, lines=NEWEST))),
+    Plugin("header-profile-handler", ("handler",), R10_UP, (Param("headerName", "str"), Param("defaultProfile", "str")), alpha=R10_UP),
+    Plugin("prefix-based-pd-decider", ("decider",), LLMD, (Param("nonCachedTokens", "int", 0, low=0), Param("promptTokens", "int", 0, low=0, lines=R10_UP))),
     Plugin("always-disagg-pd-decider", ("decider",), LLMD, blind=True),
     Plugin("always-disagg-multimodal-decider", ("decider",), LLMD, blind=True),
     Plugin("disagg-headers-handler", ("headers",), SCHEDULER, (Param("prefillProfile", "str", "prefill"), Param("encodeProfile", "str", "encode"))),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .types import GIE15, NEWEST, ON_15, R09, R10, ROUTER, S07, S08, SINCE_15, UNTIL_15, Line, Move, Param
+from .types import GIE15, ON_15, R09, R10, R10_UP, ROUTER, S07, S08, SINCE_15, UNTIL_15, Line, Move, Param
 
 OLD_API = "inference.networking.x-k8s.io/v1alpha1"
 NEW_API = "llm-d.ai/v1alpha1"
@@ -83,8 +83,8 @@ DOCUMENT: tuple[Param, ...] = (
             _SOURCES,
             Param("injectDefaults", "bool", True, lines=ROUTER),
             Param("discovery", "object", lines=ROUTER, fields=(Param("pluginRef", "str", required=True, refers="discovery"),)),
-            Param("crossReplicaSyncerPluginRef", "str", lines=NEWEST, refers="syncer"),
-            Param("crossReplicaSyncInterval", "duration", lines=NEWEST),
+            Param("crossReplicaSyncerPluginRef", "str", lines=R10_UP, refers="syncer"),
+            Param("crossReplicaSyncInterval", "duration", lines=R10_UP),
         ),
     ),
     Param(
@@ -100,7 +100,7 @@ DOCUMENT: tuple[Param, ...] = (
             Param("priorityBands", "objects", fields=_BAND),
             Param("usageLimitPolicyPluginRef", "str", lines=SINCE_15, refers="usage_limit"),
             Param("saturationDetector", "object", lines=ROUTER, fields=_DETECTOR),
-            Param("enableEviction", "bool", lines=NEWEST),
+            Param("enableEviction", "bool", lines=R10_UP),
         ),
     ),
     Param("parser", "object", lines=SINCE_15, fields=(Param("pluginRef", "str", required=True, refers="parser"),)),
@@ -132,7 +132,7 @@ FIELD_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
 # Feature gates of other releases: (lines without the gate, what to do there).
 GATE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (SINCE_15, Move("prepareDataPlugins", "", "1.5", "Leave it out: since 1.5 data producers always run.")),
-    (NEWEST, Move("dataLayer", "", "router 0.10", "Leave it out: the data layer is always on.")),
+    (R10_UP, Move("dataLayer", "", "router 0.10", "Leave it out: the data layer is always on.")),
     (ROUTER, Move("enableLegacyMetrics", "", "router 0.9", "Leave it out: the scraping of before 1.5 is gone.")),
 )
 

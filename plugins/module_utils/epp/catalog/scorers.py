@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .types import ALL, LLMD, NEWEST, ON_15, R09, ROUTER, S07, S08, SCHEDULER, SINCE_15, UNTIL_15, Param, Plugin
+from .types import ALL, LLMD, ON_15, R09, R10_UP, ROUTER, S07, S08, SCHEDULER, SINCE_15, UNTIL_15, Param, Plugin
 
 INFLIGHT_NAME = Param("inFlightLoadProducerName", "str", lines=ROUTER, refers="producer")
 
@@ -52,7 +52,7 @@ _TOKENIZERS = Param(
 
 _NO_TOKENIZERS = Param("tokenizersPoolConfig", "free", lines=ROUTER, obsolete="The router gets tokens from a token-producer: declare one and leave this out.")
 
-_REDIS = (Param("address", "str"), Param("backendType", "str", lines=LLMD - NEWEST), Param("enableRDMA", "bool", lines=LLMD - NEWEST))
+_REDIS = (Param("address", "str"), Param("backendType", "str", lines=LLMD - R10_UP), Param("enableRDMA", "bool", lines=LLMD - R10_UP))
 
 _INDEXER = (
     Param(
@@ -62,7 +62,7 @@ _INDEXER = (
             Param("inMemoryConfig", "object", fields=(Param("size", "int", 100_000_000, low=1), Param("podCacheSize", "int", 10, low=1))),
             Param("costAwareMemoryConfig", "object", fields=(Param("size", "str"),)),
             Param("redisConfig", "object", fields=_REDIS),
-            Param("valkeyConfig", "object", fields=_REDIS, lines=LLMD - NEWEST),
+            Param("valkeyConfig", "object", fields=_REDIS, lines=LLMD - R10_UP),
             Param("enableMetrics", "bool", False),
             Param("metricsLoggingInterval", "nanoseconds", 0),
         ),
@@ -95,7 +95,7 @@ PRECISE_INDEX = (
                     Param("podLabelSelector", "str", "llm-d.ai/inference-serving=true"),
                     Param("podNamespace", "str", ""),
                     Param("socketPort", "int", 5557, low=1, high=65535),
-                    Param("replaySocketPort", "int", low=1, high=65535, lines=NEWEST),
+                    Param("replaySocketPort", "int", low=1, high=65535, lines=R10_UP),
                 ),
             ),
         ),
@@ -128,7 +128,7 @@ _PREDICTED_LATENCY = (
 _SESSION_ID = Param(
     "sessionIdConfig",
     "object",
-    lines=NEWEST,
+    lines=R10_UP,
     fields=(
         Param("sources", "objects", fields=(Param("header", "str"), Param("attribute", "str"))),
         Param("evictionTtlSeconds", "float", 300, above=0),
@@ -138,8 +138,8 @@ _SESSION_ID = Param(
 
 SESSION = (
     Param("headerName", "str", "x-session-token", lines=frozenset({R09})),
-    Param("strategy", "str", "encoded_endpoint_header", choices=("encoded_endpoint_header", "session_id"), lines=NEWEST),
-    Param("encodedEndpointHeaderConfig", "object", lines=NEWEST, fields=(Param("header", "str", "x-session-token"),)),
+    Param("strategy", "str", "encoded_endpoint_header", choices=("encoded_endpoint_header", "session_id"), lines=R10_UP),
+    Param("encodedEndpointHeaderConfig", "object", lines=R10_UP, fields=(Param("header", "str", "x-session-token"),)),
     _SESSION_ID,
     Param("profileName", "str", lines=ROUTER),
 )
@@ -157,7 +157,7 @@ SCORERS: tuple[Plugin, ...] = (
         "prefix-cache-scorer",
         ("scorer",),
         ROUTER,
-        (MATCH_NAME, fraction("matchLengthWeight", 0, lines=NEWEST), Param("matchLengthScaleTokens", "int", 8192, low=1, lines=NEWEST)),
+        (MATCH_NAME, fraction("matchLengthWeight", 0, lines=R10_UP), Param("matchLengthScaleTokens", "int", 8192, low=1, lines=R10_UP)),
         needs=("prefix",),
     ),
     Plugin("precise-prefix-cache-scorer", ("scorer",), frozenset({S07}), PRECISE_INDEX, makes=("precise",)),
@@ -183,7 +183,7 @@ SCORERS: tuple[Plugin, ...] = (
         ),
     ),
     Plugin("session-affinity-scorer", ("scorer",), SCHEDULER, blind=True),
-    Plugin("session-affinity-scorer", ("scorer",), ROUTER, SESSION, alpha=NEWEST),
+    Plugin("session-affinity-scorer", ("scorer",), ROUTER, SESSION, alpha=R10_UP),
     Plugin(
         "no-hit-lru-scorer",
         ("scorer",),
@@ -210,12 +210,16 @@ SCORERS: tuple[Plugin, ...] = (
     Plugin("predicted-latency-scorer", ("scorer",), UNTIL_15, _PREDICTED_LATENCY),
     Plugin("mm-embeddings-cache-scorer", ("scorer",), ROUTER, (Param("producerName", "str", refers="producer"),)),
     Plugin(
-        "header-label-affinity-scorer", ("scorer",), NEWEST, (Param("headerName", "str", required=True), Param("labelKey", "str", required=True)), alpha=NEWEST
+        "header-label-affinity-scorer",
+        ("scorer",),
+        R10_UP,
+        (Param("headerName", "str", required=True), Param("labelKey", "str", required=True)),
+        alpha=R10_UP,
     ),
     Plugin(
         "endpoint-attribute-scorer",
         ("scorer",),
-        NEWEST,
+        R10_UP,
         (
             Param("attributeKey", "str", required=True),
             Param(
@@ -235,10 +239,10 @@ SCORERS: tuple[Plugin, ...] = (
                 ),
             ),
         ),
-        alpha=NEWEST,
+        alpha=R10_UP,
     ),
-    Plugin("topology-affinity-scorer", ("scorer",), NEWEST, (TOPOLOGY_NAME,), alpha=NEWEST),
-    Plugin("multicluster-queue-scorer", ("scorer",), NEWEST, blind=True, alpha=NEWEST),
-    Plugin("multicluster-kv-cache-utilization-scorer", ("scorer",), NEWEST, blind=True, alpha=NEWEST),
-    Plugin("multicluster-prefix-cache-scorer", ("scorer",), NEWEST, (MATCH_NAME,), alpha=NEWEST),
+    Plugin("topology-affinity-scorer", ("scorer",), R10_UP, (TOPOLOGY_NAME,), alpha=R10_UP),
+    Plugin("multicluster-queue-scorer", ("scorer",), R10_UP, blind=True, alpha=R10_UP),
+    Plugin("multicluster-kv-cache-utilization-scorer", ("scorer",), R10_UP, blind=True, alpha=R10_UP),
+    Plugin("multicluster-prefix-cache-scorer", ("scorer",), R10_UP, (MATCH_NAME,), alpha=R10_UP),
 )

@@ -17,7 +17,7 @@ SCHEDULER = frozenset({S07, S08})
 UNTIL_15 = frozenset({S07, GIE15, S08})
 ON_15 = frozenset({GIE15, S08})
 ROUTER = frozenset({R09, R10})
-NEWEST = frozenset({R10})  # since router 0.10
+R10_UP = frozenset({R10})  # since router 0.10
 
 # strs: a list of strings. duration: a string such as "200ms". nanoseconds: an integer. quantity: an integer or a string such as "1Gi".
 # object: a mapping with `fields`. objects: a list of those. map: strings to strings. free: any value.
