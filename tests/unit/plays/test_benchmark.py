@@ -11,8 +11,8 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
+import plays
 import pytest
 from engine_servers import ApiServer, engine, listed, pod
 from local_servers import JSON, SSE, chunk, serve, stream
@@ -47,7 +47,7 @@ def run_playbook(root, tmp_path):
         }
         (tmp_path / "vars.json").write_text(json.dumps(given), encoding="utf-8")
         command = [
-            str(Path(sys.executable).parent / "ansible-playbook"),
+            *plays.command(),
             "-i",
             "localhost,",
             "-c",

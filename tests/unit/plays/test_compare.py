@@ -13,8 +13,8 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
+import plays
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import comparison_run
@@ -125,7 +125,7 @@ def measure_and_report(root, tmp_path):
         }
         (tmp_path / "vars.json").write_text(json.dumps(given), encoding="utf-8")
         (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
-        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", "play.yml", "-e", "@vars.json"]
+        command = [*plays.command(), "-i", "localhost,", "-c", "local", "play.yml", "-e", "@vars.json"]
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import plays
 import pytest
 import yaml
 from local_servers import free_port, serve
@@ -63,7 +64,7 @@ def _play(root, tmp_path):
             "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
         }
         command = [
-            str(Path(sys.executable).parent / "ansible-playbook"),
+            *plays.command(),
             "-i",
             "localhost,",
             "-c",

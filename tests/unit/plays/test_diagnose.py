@@ -9,8 +9,8 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
+import plays
 import pytest
 import yaml
 from engine_servers import VLLM, engine
@@ -51,7 +51,7 @@ def run_playbook(root, tmp_path):
             "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
         }
         command = [
-            str(Path(sys.executable).parent / "ansible-playbook"),
+            *plays.command(),
             "-i",
             "localhost,",
             "-c",

@@ -9,8 +9,8 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
+import plays
 import pytest
 import yaml
 
@@ -46,7 +46,7 @@ def _facts(root, tmp_path):
             "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"),
         }
         command = [
-            str(Path(sys.executable).parent / "ansible-playbook"),
+            *plays.command(),
             "-i",
             "localhost,",
             "-c",

@@ -10,8 +10,8 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
+import plays
 import pytest
 import yaml
 from local_servers import serve
@@ -160,7 +160,7 @@ def _teardown(root, tmp_path, api):
             "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
         }
         command = [
-            str(Path(sys.executable).parent / "ansible-playbook"),
+            *plays.command(),
             "-i",
             "localhost,",
             "-c",

@@ -9,8 +9,8 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
+import plays
 import pytest
 from local_servers import SSE, chunk, free_port, serve, stream
 
@@ -40,7 +40,7 @@ def run_playbook(root, tmp_path):
         }
         (tmp_path / "vars.json").write_text(json.dumps(given), encoding="utf-8")
         command = [
-            str(Path(sys.executable).parent / "ansible-playbook"),
+            *plays.command(),
             "-i",
             "localhost,",
             "-c",

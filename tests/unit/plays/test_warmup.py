@@ -9,8 +9,8 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
+import plays
 import pytest
 from engine_servers import CachingEngine
 from local_servers import free_port, serve
@@ -36,7 +36,7 @@ def run_play(root, tmp_path):
         (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
         (tmp_path / "vars.json").write_text(json.dumps({"warmups": warmups}), encoding="utf-8")
         command = [
-            str(Path(sys.executable).parent / "ansible-playbook"),
+            *plays.command(),
             "-i",
             "localhost,",
             "-c",

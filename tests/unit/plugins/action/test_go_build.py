@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 
+import plays
 import pytest
 from go_compiler import find, needs_go
 
@@ -41,7 +41,7 @@ def run_play(root, tmp_path):
             **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}, "LC_ALL": "C.UTF-8", "GOPROXY": "off",
             "ANSIBLE_NOCOLOR": "1", "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
         }  # fmt: skip
-        command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-v", str(tmp_path / "play.yml"), *flags]
+        command = [*plays.command(), "-v", str(tmp_path / "play.yml"), *flags]
         out = subprocess.run(command, env=environment, cwd=tmp_path, check=False, capture_output=True, text=True)
         told, arrow, rest = out.stdout.partition(" => ")
         assert arrow, out.stdout + out.stderr

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import typing as t
 from pathlib import Path
 
+import plays
 import pytest
 import yaml
 
@@ -44,7 +44,7 @@ class Play:
             "ANSIBLE_COLLECTIONS_PATH": str(self.root / "collections"),
             "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
         }
-        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", "play.yml", *arguments]
+        command = [*plays.command(), "-i", "localhost,", "-c", "local", "play.yml", *arguments]
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import urllib.parse
 
+import plays
 import pytest
 import yaml
 from api_discovery import FIXED
@@ -95,7 +96,7 @@ def _run(root, tmp_path):
                 "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
             }
             command = [
-                os.path.join(os.path.dirname(sys.executable), "ansible-playbook"),
+                *plays.command(),
                 "-i",
                 "localhost,",
                 "-c",

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 
+import plays
 import pytest
 import yaml
 from api_discovery import FIXED
@@ -76,7 +77,7 @@ def test_a_new_token_replaces_the_servers_and_nothing_else_does(root, tmp_path, 
     (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": ":".join([str(root / "collections"), *sys.path]), "HOME": str(tmp_path), "ANSIBLE_NOCOLOR": "1"}
     command = [
-        os.path.join(os.path.dirname(sys.executable), "ansible-playbook"),
+        *plays.command(),
         "-i",
         "localhost,",
         "-c",

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 
+import plays
 import pytest
 import yaml
 from local_servers import serve
@@ -95,7 +96,7 @@ def _play(root, tmp_path, store):
             "HOME": str(tmp_path),
             "ANSIBLE_NOCOLOR": "1",
         }
-        command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-i", str(tmp_path / "hosts.yml"), str(tmp_path / "play.yml")]
+        command = [*plays.command(), "-i", str(tmp_path / "hosts.yml"), str(tmp_path / "play.yml")]
         done = subprocess.run([*command, "-vvvv", "--diff", *arguments], capture_output=True, text=True, env=environment, check=False, cwd=tmp_path)
         kept = "".join(path.read_text(encoding="utf-8") for path in (log, artifacts) if path.exists())
         return done.returncode, done.stdout + done.stderr, done.stdout + done.stderr + kept

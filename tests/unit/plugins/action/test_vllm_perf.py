@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 
+import plays
 import pytest
 from local_servers import SSE, chunk, serve, stream
 
@@ -49,7 +50,7 @@ def start_play(root, tmp_path):
         ]
         (tmp_path / "play.json").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
         command = [
-            str(pathlib.Path(sys.executable).parent / "ansible-playbook"),
+            *plays.command(),
             "-i",
             "localhost,",
             "-c",

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 
+import plays
 import pytest
 
 PLAY = """
@@ -36,7 +37,7 @@ def play(root, tmp_path, interpreter: str, *options: str) -> dict:
     """Run the play with an interpreter; return what its modules answered."""
     (tmp_path / "play.yml").write_text(PLAY % {"path": tmp_path / "file"}, encoding="utf-8")
     (tmp_path / "hosts").write_text(f'localhost ansible_connection=local ansible_python_interpreter="{interpreter}"\n', encoding="utf-8")
-    command = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml"), *options]
+    command = [*plays.command(), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml"), *options]
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

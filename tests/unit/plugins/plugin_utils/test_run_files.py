@@ -9,10 +9,10 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
+import plays
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import pki
@@ -52,7 +52,7 @@ def _play(root, tmp_path):
         authority.kubeconfig("admin", str(tmp_path / "kubeconfig"), server, "test")
         (tmp_path / "play.yml").write_text(WAIT % {"kubeconfig": tmp_path / "kubeconfig"}, encoding="utf-8")
         (tmp_path / "hosts").write_text(HOSTS, encoding="utf-8")
-        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml")]
+        command = [*plays.command(), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml")]
         environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(tmp_path / "tmp")}
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
@@ -116,7 +116,7 @@ def test_the_inputs_role_takes_away_what_killed_runs_left(root, tmp_path):
     orphan.mkdir()
     play = [{"hosts": "localhost", "gather_facts": False, "vars": {"llm_d_model_services": []}, "roles": ["llm_d.inference.inputs"]}]
     (tmp_path / "play.yml").write_text(yaml.safe_dump(play), encoding="utf-8")
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", str(tmp_path / "play.yml")]
+    command = [*plays.command(), "-i", "localhost,", "-c", "local", str(tmp_path / "play.yml")]
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(tmp_path)}
     subprocess.run(command, env=environment, capture_output=True, check=False)
     assert not orphan.exists()
@@ -147,7 +147,7 @@ def test_ctrl_c_while_helm_works_leaves_values_and_kubeconfig_to_the_next_run(ro
         role = {"ansible.builtin.include_role": {"name": "llm_d.inference.objects", "tasks_from": "release"}, "vars": variables}
         (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [role]}]), encoding="utf-8")
         (tmp_path / "hosts").write_text(HOSTS, encoding="utf-8")
-        command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml")]
+        command = [*plays.command(), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml")]
         environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(tmp_path / "tmp")}
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as run:
             assert until(lambda: [path for path in left(tmp_path) if path.endswith(".yml")]), run.communicate(timeout=60)
