@@ -17,6 +17,8 @@ import pytest
 from engine_servers import ApiServer, engine, listed, pod
 from local_servers import JSON, SSE, chunk, serve, stream
 
+pytestmark = pytest.mark.timing
+
 SERVICES = [
     {"name": name, "model": {"served_name": f"acme/{name}"}, "engine": {"type": "simulator"}, "route": {"path": path}}
     for name, path in (("sim", "/"), ("table", "/table"))

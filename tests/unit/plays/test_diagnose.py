@@ -17,6 +17,8 @@ from engine_servers import VLLM, engine
 from local_servers import free_port, serve
 from stack_objects import StackServer, healthy
 
+pytestmark = pytest.mark.timing
+
 
 @pytest.fixture(name="play")
 def run_playbook(root, tmp_path):

@@ -14,6 +14,8 @@ import plays
 import pytest
 from local_servers import SSE, chunk, free_port, serve, stream
 
+pytestmark = pytest.mark.timing
+
 SERVICE = {"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 16}}
 

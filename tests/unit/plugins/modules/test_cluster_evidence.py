@@ -13,6 +13,8 @@ from engine_servers import TEXT
 from local_servers import serve
 from stack_objects import NAMESPACE, StackServer, healthy
 
+pytestmark = pytest.mark.timing
+
 SECRET = "hf_abcdEFGH12345678"
 DEPLOYMENTS = [{"api_version": "apps/v1", "kind": "Deployment", "namespace": NAMESPACE, "name": name} for name in ("sim-decode", "sim-epp")]
 

@@ -15,6 +15,8 @@ from ansible_collections.llm_d.inference.plugins.modules import routing_proof
 from engine_servers import ApiServer, pod
 from local_servers import JSON, InferenceGateway, serve, whole
 
+pytestmark = pytest.mark.timing
+
 
 def target(preset, **scheduler):
     """What the role gives for one service of two servers."""

@@ -15,6 +15,8 @@ from engine_servers import engine, listed
 from local_servers import JSON, free_port, raw, serve
 from stack_objects import EPP_METRICS, NAMESPACE, StackServer, healthy, planned
 
+pytestmark = pytest.mark.timing
+
 MODEL = "llm-d/simulated-8b"
 
 

@@ -21,7 +21,10 @@ from stack_objects import EPP_METRICS, StackServer, healthy
 
 SIMULATOR = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin")) / "llm-d-inference-sim"
 MODEL = "llm-d/simulated-8b"
-pytestmark = pytest.mark.skipif(not SIMULATOR.is_file(), reason="no simulator: bring up the local cluster, which builds it, or set LLM_D_BINARIES")
+pytestmark = [
+    pytest.mark.skipif(not SIMULATOR.is_file(), reason="no simulator: bring up the local cluster, which builds it, or set LLM_D_BINARIES"),
+    pytest.mark.timing,
+]
 
 
 def setting(port, **settings):
