@@ -55,6 +55,13 @@ def test_every_source_is_used_and_names_its_page() -> None:
     assert set(REMOVED) <= set(IMAGES) and set(REMOVED.values()) <= set(IMAGES)
 
 
+def test_only_the_local_cluster_has_the_simulators_tokenizer(root: Path) -> None:
+    tokenizers = {engine["tokenizer_image"] for engine in ENGINE_DEFAULTS.values() if engine.get("tokenizer_image")}
+    variables = yaml.safe_load((root / "roles/local_cluster/vars/main.yml").read_text(encoding="utf-8"))
+    assert tokenizers == {image["name"] for image in variables["__local_cluster_images"] if "/llm-d-local/" in image["name"]}
+    assert not {repository_of(name) for name in tokenizers} & set(IMAGES)
+
+
 def test_every_chart_has_a_source() -> None:
     used = {
         (chart["key"], chart["name"]) for row in GATEWAY_PROVIDERS.values() for facts in (row, *row["by_class"].values()) for chart in facts.get("charts", ())

@@ -255,6 +255,12 @@ def test_every_image_of_the_chart_comes_from_the_registry_and_is_listed() -> Non
     assert all(name.startswith("r.example.com/all/") for name in planned["gpus"]["images"])
 
 
+def test_a_registry_is_not_asked_for_a_tag_that_depends_on_the_nodes() -> None:
+    planned = plan(file_of(SLICED))
+    listed, asked = needed(planned)["images"], planned["preflight"]["images"]["names"]
+    assert [name for name in listed if name not in asked] == ["nvcr.io/nvidia/driver:580.126.20-<system>"] and set(asked) < set(listed)
+
+
 def test_images_that_the_chart_does_not_start_are_not_listed() -> None:
     assert not [name for name in plan(file_of(SLICED, driver=False, node_feature_discovery=False))["gpus"]["images"] if "driver" in name or "nfd" in name]
     assert "repository" not in plan(file_of(SLICED))["gpus"]["chart"]["values"].get("operator", {}), "without a registry the chart's own is right"
