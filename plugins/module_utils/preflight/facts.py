@@ -23,7 +23,7 @@ _UNREAD = object()
 _SURVEYED = ("crds", "nodes", "storage_classes", "gateway_classes", "load_balancers", "cluster_version", "infrastructure")
 _NO_NEEDS: Facts = {
     **{name: [] for name in ("namespaces", "made", "claims", "secrets", "accelerators", "rights")},
-    **{name: None for name in ("leader_worker_set", "gpu_operator", "user_workload_monitoring")},
+    **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring")),
     "namespace": "default",
     "gateway": {"gateway_api": True, "controller": None, "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
 }

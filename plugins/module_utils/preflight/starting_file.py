@@ -36,7 +36,10 @@ Lines = list[str]
 
 
 def starting_file(facts: Facts, path: str, reached: Facts) -> str:
-    """The text of llm_d.yml. facts: of preflight/facts.py survey; path: of the inventory; reached: {server, kubeconfig, context}, None for what is not known."""
+    """The text of llm_d.yml.
+
+    facts: of preflight/facts.py survey. path: of the inventory. reached: {server, kubeconfig, context}, None for what the file need not name.
+    """
     platform = detect(facts)
     choices = gateway_choices(facts, platform)
     vllm, services = _model_services(facts, platform)
@@ -78,12 +81,13 @@ def _known(facts: Facts, key: str, said: str, what: str = "them") -> str:
     return said if key in facts else f"not known: no permission to list {what}"
 
 
+def _wrapped(line: str, first: str, rest: str) -> Lines:
+    return textwrap.wrap(line, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False)
+
+
 def _comment(*sentences: str, indent: int = 0) -> Lines:
     lead = " " * indent + "# "
-    lines = textwrap.wrap(
-        one_line(" ".join(sentences), 2000), WIDTH, initial_indent=lead, subsequent_indent=lead, break_long_words=False, break_on_hyphens=False
-    )
-    return lines
+    return _wrapped(one_line(" ".join(sentences), 2000), lead, lead)
 
 
 def _scalar(value: t.Any) -> str:
@@ -98,7 +102,7 @@ def _head(facts: Facts, path: str, reached: Facts) -> Lines:
         "# Every option: docs/user-file.md. What each platform needs: docs/platforms.md",
         "#",
         "# What the cluster showed:",
-        *(f"#   {line}" for line in observed(facts)),
+        *(part for line in observed(facts) for part in _wrapped(line, "#   ", "#" + " " * 20)),
     ]
 
 
@@ -213,7 +217,8 @@ def _model_services(facts: Facts, platform: Facts) -> tuple[bool, Lines]:
     if usable:
         return True, _served(facts, usable, [offer for offer in found if offer != usable])
     if found:
-        why = f"{found[0].text}: there is no usual image of vLLM for {found[0].vendor}. Until you name one (engine.image, accelerator.vendor), a simulator answers."
+        why = f"{found[0].text}: there is no usual image of vLLM for {found[0].vendor}."
+        why += " Until you name one (engine.image, accelerator.vendor), a simulator answers."
     elif marked and marked[0] == "nvidia":
         return True, _served(facts, None, [])
     elif marked:
