@@ -205,7 +205,7 @@ def _gpus(facts: Facts, platform: Facts) -> Lines:
         return [*_comment(said, "GKE installs driver and device plugin, where the node pool has gpu-driver-version."), "llm_d_gpus:", "  operator: none"]
     operator = "nvidia_olm" if name == "openshift" else "nvidia_helm"
     driver = " Its driver is the one that nodes of this platform bring." if name in DRIVER_THERE else ""
-    lines = _comment(said, f"NVIDIA's GPU operator is installed, for the whole cluster.{driver} Where a device plugin is to come otherwise, write none.")
+    lines = _comment(said, f"this installs NVIDIA's GPU operator, for the whole cluster.{driver} Where a device plugin is to come otherwise, write none.")
     return [*lines, "llm_d_gpus:", f"  operator: {operator}"]
 
 

@@ -53,7 +53,7 @@ def service_type(choice: GatewayChoice, facts: Facts, platform: Facts) -> tuple[
         return "LoadBalancer", "or ClusterIP, NodePort"
     if "load_balancers" not in facts:
         return "ClusterIP", "or LoadBalancer: not known whether there is one, no permission to list services"
-    return "ClusterIP", "or NodePort; nothing here gives a LoadBalancer an address"
+    return "ClusterIP", "or NodePort; nothing here is known to give a LoadBalancer an address"
 
 
 def _openshift(facts: Facts, platform: Facts) -> GatewayChoice:
