@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ..common.labels import MANAGED_BY
 from ..common.objects import Facts, dicts, get_path, mapping, text
-from ..k8s.platform import image_version, load_balancer, older
+from ..k8s.platform import image_version, load_balancer, older, parts
 from ..releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, OPENSHIFT
 
 _EXTENSION_FLAG = "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"
@@ -92,8 +92,8 @@ def _installed(facts: Facts) -> list[GatewayChoice]:
     ]
     there = [(provider, row, _classes(facts, row["controller_name"]), _controller(facts, row)) for provider, row in variants]
     found, claimed = {}, set()
-    # agentgateway and kgateway have one controller name: the class belongs to the one of which there is a controller.
-    for index, (provider, row, classes, controller) in sorted(enumerate(there), key=lambda each: not each[1][3]):
+    # agentgateway and kgateway have one controller name: the class belongs to the one of which there is a controller, of its own numbering.
+    for index, (provider, row, classes, controller) in sorted(enumerate(there), key=lambda each: (not each[1][3], _other_major(each[1][1], each[1][3]))):
         if (classes or controller) and row["controller_name"] not in claimed:
             claimed.add(row["controller_name"])
             found[index] = _choice(provider, row, classes, controller, facts)
@@ -113,6 +113,11 @@ def _place(row: Facts) -> str:
 def _controller(facts: Facts, row: Facts) -> Facts:
     """The Deployment of a provider's controller; empty where there is none, or it was not read."""
     return mapping(mapping(facts.get("controllers")).get(_place(row)))
+
+
+def _other_major(row: Facts, controller: Facts) -> bool:
+    """Whether a controller has another major version than the tested one of a provider."""
+    return parts(image_version(controller) or row["version"])[:1] != parts(row["version"])[:1]
 
 
 def _choice(provider: str, row: Facts, classes: list[str], controller: Facts, facts: Facts) -> GatewayChoice:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
+
 Facts = dict[str, t.Any]
 GATEWAY_API = {"gateways.gateway.networking.k8s.io": {"version": "1.6.1", "owner": "kubectl"}}
 STANDARD = {"standard": {"metadata": {"name": "standard", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}}
@@ -27,9 +29,15 @@ def gateway_class(name: str, controller: str, **labels: str) -> Facts:
     return {name: {"metadata": {"name": name, "labels": labels}, "spec": {"controllerName": controller}}}
 
 
-def deployment(place: str, image: str, **env: str) -> Facts:
+def deployment(where: str, image: str, **env: str) -> Facts:
     container = {"image": image, "env": [{"name": name, "value": value} for name, value in env.items()]}
-    return {place: {"metadata": {"name": place.partition("/")[2]}, "spec": {"template": {"spec": {"containers": [container]}}}}}
+    return {where: {"metadata": {"name": where.partition("/")[2]}, "spec": {"template": {"spec": {"containers": [container]}}}}}
+
+
+def place(provider: str, class_name: str = "") -> str:
+    """Where a provider has its controller."""
+    row = {**GATEWAY_PROVIDERS[provider], **GATEWAY_PROVIDERS[provider]["by_class"].get(class_name, {})}
+    return f"{row['namespace']}/{row['controller']['name']}"
 
 
 def cluster(**more: t.Any) -> Facts:
@@ -45,8 +53,8 @@ def cluster(**more: t.Any) -> Facts:
         "rights": [],
     }
     found.update(more)
-    nothing = dict.fromkeys(("agentgateway-system/agentgateway", "envoy-gateway-system/envoy-gateway", "istio-system/istiod", "kgateway-system/agentgateway"))
-    return {**found, "controllers": {**nothing, "kgateway-system/kgateway": None, **more.get("controllers", {})}}
+    nothing = dict.fromkeys([*(place(name) for name, row in GATEWAY_PROVIDERS.items() if row["controller"]), place("kgateway", "kgateway")])
+    return {**found, "controllers": {**nothing, **more.get("controllers", {})}}
 
 
 def with_gateways(classes: Facts, controllers: Facts, **more: t.Any) -> Facts:
@@ -115,7 +123,7 @@ CASES: dict[str, tuple[Facts, Facts]] = {
     "agentgateway": (with_gateways(*AGENTGATEWAY), {"provider": "agentgateway", "install": False, "class_name": None}),
     "Envoy Gateway": (with_gateways(*ENVOY), {"provider": "envoy_gateway", "install": False, "class_name": "eg"}),
     "kgateway 2.2": (
-        with_gateways(AGENTGATEWAY[0], deployment("kgateway-system/agentgateway", "kgateway-dev/agentgateway-controller:v2.2.1")),
+        with_gateways(AGENTGATEWAY[0], deployment(place("kgateway"), "kgateway-dev/agentgateway-controller:v2.2.1")),
         {"provider": "kgateway", "install": False, "class_name": None},
     ),
     "kgateway 2.1": (
