@@ -61,6 +61,12 @@ def test_a_playbook_runs_by_its_full_name(installed: Path, tmp_path: Path) -> No
     assert "ghcr.io/llm-d/llm-d-inference-scheduler:v0.7.1" in done.stdout
 
 
+def test_the_playbook_that_writes_an_inventory_is_found_with_its_module(installed: Path, tmp_path: Path) -> None:
+    """It gets as far as the name, before it asks a cluster."""
+    done = play(installed, tmp_path, "inventory", "simulator", "-e", "inventory_name=../mine")
+    assert done.returncode == 2 and "'../mine' is no name for an inventory" in done.stdout + done.stderr, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("name", ["site", "preflight", "teardown", "validate"])
 def test_every_road_begins_with_the_first_look(installed: Path, tmp_path: Path, name: str) -> None:
     """It gets as far as the user's mistakes, so that every role and module of the road was found."""
