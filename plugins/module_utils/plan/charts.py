@@ -68,7 +68,13 @@ def _of_version(tested: str | None, version: str | None, asked: str | None) -> s
 def _envoy_gateway(user: Facts, facts: Facts) -> Facts:
     controller = {"image": image(user, "gateway", facts["controller_image"]), "pullPolicy": user["llm_d_image_pull_policy"]}
     pull = [{"name": name} for name in user["llm_d_image_pull_secrets"]]
-    return {"crds": {"enabled": False}, "global": {"images": {"envoyGateway": controller}, **({"imagePullSecrets": pull} if pull else {})}}
+    # The chart runs one replica. With an election it stops for a minute whenever the API server was away for ten seconds, and proxies keep old endpoints.
+    alone = {"provider": {"kubernetes": {"leaderElection": {"disable": True}}}}
+    return {
+        "crds": {"enabled": False},
+        "config": {"envoyGateway": alone},
+        "global": {"images": {"envoyGateway": controller}, **({"imagePullSecrets": pull} if pull else {})},
+    }
 
 
 def _istio_base(user: Facts, facts: Facts) -> Facts:
