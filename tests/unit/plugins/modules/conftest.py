@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+import kubernetes.client
 import pytest
 from ansible.module_utils import _internal
 from ansible.module_utils.common import warnings
@@ -19,6 +20,8 @@ def call_module(capsys, monkeypatch):
     # Other tests have loaded the controller's side, where a warning would go to the display instead of the result.
     monkeypatch.setattr(_internal, "is_controller", False)
     monkeypatch.setattr(warnings, "_global_warnings", {})
+    # A kubeconfig that another test loaded would lend its token to a connection by host and key.
+    kubernetes.client.Configuration.set_default(None)
 
     def call(module, check=False, **options):
         with patch_module_args({**options, "_ansible_check_mode": check}), pytest.raises(SystemExit):
