@@ -212,7 +212,7 @@ def test_a_server_that_restarts_in_the_middle_of_a_run(call):
         with process(port):
             assert call_until_up(url)
             up.set()
-            time.sleep(1.5)
+            time.sleep(3)  # of which the client may take two to start
         time.sleep(0.8)
         with process(port):
             time.sleep(6)
