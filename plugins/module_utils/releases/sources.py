@@ -17,6 +17,7 @@ _ISTIO = "https://github.com/llm-d/llm-d-router/blob/v0.10.0/deploy/components/i
 _ISTIO_CHARTS = "https://istio.io/latest/blog/2026/retirement-of-gcp/"
 _AGENTGATEWAY = "https://github.com/agentgateway/agentgateway/blob/v1.4.1/controller/install/helm/agentgateway/values.yaml"
 _KGATEWAY = "https://github.com/kgateway-dev/kgateway/releases/tag/v2.2.1"
+_GIE = "https://github.com/kubernetes-sigs/gateway-api-inference-extension/blob/v1.5.0/config/charts/inferencepool/values.yaml"
 _LWS = "https://lws.sigs.k8s.io/docs/installation/"
 _GPU_OPERATOR = "https://github.com/NVIDIA/gpu-operator/blob/v26.3.1/deployments/gpu-operator/values.yaml"
 
@@ -28,7 +29,7 @@ IMAGES: dict[str, str] = {
     "ghcr.io/llm-d/llm-d-routing-sidecar": "https://github.com/llm-d/llm-d/releases/tag/v0.8.1",
     "ghcr.io/llm-d/llm-d-uds-tokenizer": "https://github.com/llm-d/llm-d-kv-cache/blob/v0.8.0/.github/workflows/ci-release-uds-tokenizer.yaml",
     "ghcr.io/llm-d/llm-d-inference-sim": "https://github.com/llm-d/llm-d-inference-sim#readme",
-    "registry.k8s.io/gateway-api-inference-extension/epp": "https://github.com/kubernetes-sigs/gateway-api-inference-extension/blob/v1.5.0/config/charts/inferencepool/values.yaml",
+    "registry.k8s.io/gateway-api-inference-extension/epp": _GIE,
     "docker.io/vllm/vllm-openai": _ARTIFACTS,
     "docker.io/envoyproxy/gateway": _ENVOY_GATEWAY,
     "docker.io/envoyproxy/envoy": _ENVOY_GATEWAY,
