@@ -6,6 +6,9 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 INVENTORY ?= inventories/local
+# The inventory that `make inventory` writes, and the context of the kubeconfig that it asks; by default the current one. KUBECONFIG and K8S_AUTH_* count.
+NAME ?= mine
+CONTEXT ?=
 # Passed on to ansible-playbook, such as ARGS="--check --diff" or ARGS="-e @mine.yml".
 ARGS ?=
 # How many unit tests run at a time: many wait for a server or a clock.
@@ -14,11 +17,12 @@ WORKERS ?= $(shell echo $$(( 2 * $$(nproc) )))
 MARKED ?= not rest
 MINUTES ?= 60
 VENV := .venv
+comma := ,
 # Ansible must find this checkout's own commands and configuration wherever make was started.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help site validate down test test-all test-due lint unit molecule interrupted sanity generate bench clean
+.PHONY: help site inventory validate down test test-all test-due lint unit molecule interrupted sanity generate bench clean
 
 help: ## List what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +44,9 @@ $(VENV)/.ready: requirements.txt
 
 site: $(VENV)/.ready ## Set up everything, deploy, validate; print the verdict and the URL
 	@ansible-playbook -i $(INVENTORY) site.yml $(ARGS)
+
+inventory: $(VENV)/.ready ## Ask a cluster of yours what it is, and write inventories/NAME for it: make inventory NAME=mine
+	@ansible-playbook -i localhost, playbooks/inventory.yml -e '{"inventory_name": "$(NAME)"$(if $(CONTEXT),$(comma) "inventory_context": "$(CONTEXT)")}' $(ARGS)
 
 validate: $(VENV)/.ready ## Check the claims about the running stack again
 	@ansible-playbook -i $(INVENTORY) playbooks/validate.yml $(ARGS)

@@ -49,7 +49,7 @@ MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
 def option(field: Field) -> dict[str, t.Any]:
     """One option of an argument spec."""
     sentences = re.split(r"(?<=\.) (?=[A-Z])", field.description)
-    spec: dict[str, t.Any] = {"description": sentences, "type": SPEC_TYPES.get(field.type, field.type)}
+    spec: dict[str, t.Any] = {"description": sentences, "type": "raw" if field.otherwise else SPEC_TYPES.get(field.type, field.type)}
     if field.required:
         spec["required"] = True
     if field.default is not None and not (field.type == "dict" and field.default == {}):
@@ -114,7 +114,9 @@ def _json_field(field: Field) -> dict[str, t.Any]:
     if field.default is not None:
         described["default"] = field.default
     # An option without a value counts as omitted.
-    choices = [schema, {"$ref": "#/$defs/template"}] + ([] if field.required else [{"type": "null"}])
+    choices = [schema, *([_json_field(field.otherwise)] if field.otherwise else []), {"$ref": "#/$defs/template"}] + (
+        [] if field.required else [{"type": "null"}]
+    )
     return {**described, **(schema if field.type == "any" else {"anyOf": choices})}
 
 
@@ -154,7 +156,7 @@ def _intro() -> str:
 def _table(options: t.Mapping[str, Field], prefix: str) -> list[str]:
     rows = ["| option | type | default | meaning |", "|---|---|---|---|"] if not prefix else []
     for name, field in options.items():
-        kind = f"list of {field.elements.type}" if field.type == "list" and field.elements else field.type
+        kind = kind_of(field)
         default = "**required**" if field.required else _value(field)
         limits = f" {_limits(field)}" if _limits(field) else ""
         rows.append(f"| `{prefix}{name}` | {kind} | {default} | {markdown(field.description)}{limits} |")
@@ -179,8 +181,14 @@ def _limits(field: Field) -> str:
     return f"Example: `{field.example}`." if field.example is not None else ""
 
 
+def kind_of(field: Field) -> str:
+    """The type of an option in the docs, such as `list of str` or `str or map`."""
+    kind = f"list of {field.elements.type}" if field.type == "list" and field.elements else field.type
+    return f"{kind} or {field.otherwise.type}" if field.otherwise else kind
+
+
 def _facts(field: Field) -> str:
-    facts = [f"Type: {field.type}.", f"Default: {_value(field)}." if _value(field) else "No default.", _limits(field)]
+    facts = [f"Type: {kind_of(field)}.", f"Default: {_value(field)}." if _value(field) else "No default.", _limits(field)]
     return " ".join(fact for fact in facts if fact)
 
 

@@ -13,6 +13,7 @@ import yaml
 
 from plugins.module_utils.k8s.apply_results import hide_secret_values
 from plugins.module_utils.plan.build import plan, secret_definitions
+from plugins.module_utils.preflight.starting_file import MADE_BY
 from plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
@@ -48,8 +49,9 @@ _BlockDumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("
 
 
 def names() -> list[str]:
-    """The inventories that are shipped."""
-    return sorted(path.name for path in (ROOT / "inventories").iterdir())
+    """The inventories that are shipped: not those that `make inventory` has written."""
+    folders = [path for path in (ROOT / "inventories").iterdir() if (path / "hosts").is_file()]
+    return sorted(path.name for path in folders if MADE_BY not in (path / "hosts").read_text(encoding="utf-8"))
 
 
 def user_file(name: str) -> Facts:

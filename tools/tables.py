@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import typing as t
+import urllib.parse
 
 from plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
 from plugins.module_utils.epp.catalog.presets import PRESETS, ROUND_ROBIN_NOTE
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 from plugins.module_utils.releases.lines import ACCELERATORS, ENGINE_DEFAULTS, LEADER_WORKER_SET, MINIMUM, RELEASES
+from plugins.module_utils.releases.sources import CHARTS
 from plugins.module_utils.schema.variables import VARIABLES
 
 AREAS = {
@@ -77,7 +79,14 @@ def versions() -> str:
         ]
         for name, facts in RELEASES.items()
     ]
-    lines = ["# Versions", "", "Images are repository and tag; `llm_d_image_registry` goes in front.", "", "## Release lines (`llm_d_release`)", ""]
+    lines = [
+        "# Versions",
+        "",
+        "Images and charts are upstream's. `llm_d_image_registry` replaces the registry of an image by a mirror; `llm_d_charts` names another chart.",
+        "",
+        "## Release lines (`llm_d_release`)",
+        "",
+    ]
     lines += table(["release", "endpoint picker", "routing sidecar", "inference extension", "API of its configuration", "API of the pool"], releases)
     lines += [_LEADERS, ""]
     lines += ["## Gateway providers (`llm_d_gateway.provider`)", "", f"All of them use Gateway API {GATEWAY_API['version']}.", ""]
@@ -110,6 +119,20 @@ def versions() -> str:
         f" {MINIMUM['helm']} and the Python libraries {libraries}. `playbooks/preflight.yml` reports older versions.",
         "",
     ]
+    lines += ["## Charts (`llm_d_charts`)", ""]
+    lines += table(
+        ["option", "chart", "reference", "tag of a version", "named by"],
+        [
+            [
+                code(key),
+                code(name),
+                code(chart.reference),
+                code(chart.version.format(version="1.2.3")),
+                f"[{urllib.parse.urlsplit(chart.page).netloc}]({chart.page})",
+            ]
+            for (key, name), chart in CHARTS.items()
+        ],
+    )
     lines += ["## Engines (`engine.type`)", ""]
     lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINE_DEFAULTS.items()])
     lines += ["## Accelerators (`accelerator.vendor`)", ""]

@@ -28,11 +28,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: Lists C(images), C(charts) and C(definitions).
+  description: Lists C(images), as pods name them, C(sources), the same as upstream names them, C(charts) and C(definitions).
   type: dict
   sample:
     images: ["registry.example.com:5000/llm-d/llm-d-inference-scheduler:v0.7.1"]
-    charts: [{release: envoy-gateway, ref: "oci://registry.example.com/envoyproxy/gateway-helm", version: 1.9.1}]
+    sources: ["ghcr.io/llm-d/llm-d-inference-scheduler:v0.7.1"]
+    charts: [{release: envoy-gateway, ref: "oci://docker.io/envoyproxy/gateway-helm", repo: null, version: v1.9.1}]
     definitions: ["https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.6.1/standard-install.yaml"]
 """
 

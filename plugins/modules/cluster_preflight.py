@@ -12,14 +12,33 @@ author:
   - llm_d.inference contributors (@llm-d)
 description:
   - Checks, without changing anything, the platform and versions, CRDs, GatewayClasses, controllers, permissions, namespaces, quotas, free accelerators,
-    load balancers and Secrets, and Helm, charts and Python libraries of this host.
+    load balancers and Secrets, and Helm, charts and Python libraries of this host. Asks the registries for the images.
   - Reports all findings at once, each with what is missing, what was found, what is needed, and what to do.
   - Sends access reviews to the API server, which does not store them. Of Secrets only the names of their keys are kept.
+  - Reads the pull Secrets to ask for images.
 options:
   needs:
     description: What the deployment needs, the part C(preflight) of the plan.
     type: dict
     required: true
+  credentials:
+    description: Credentials of image registries, in addition to those in the pull Secrets.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      registry:
+        description: The registry.
+        type: str
+        required: true
+      username:
+        description: User name.
+        type: str
+        required: true
+      password:
+        description: Password or token.
+        type: str
+        required: true
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
@@ -93,6 +112,7 @@ facts:
     controllers: {istio-system/istiod: 1.29.2}, default_storage_class: standard, load_balancer: true}
 """
 
+import contextlib
 import importlib
 import os
 import re
@@ -107,7 +127,8 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
 
-from ..module_utils.k8s.client import auth_spec, connect
+from ..module_utils.http import pull
+from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.platform import detect
 from ..module_utils.preflight.cluster import exempt, proxy_of
@@ -117,10 +138,10 @@ from ..module_utils.preflight.report import judge, plain, report, summary
 REGISTRY_TIMEOUT = 2.0
 
 
-def host_facts(needs: dict[str, t.Any], server: str, facts: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Facts about this host: Helm, libraries, missing charts, registries and sources that do not answer, proxy."""
-    name = urllib.parse.urlsplit(server).hostname or server
-    silent = silent_sources([*wanted_sources(needs, facts), *(f"oci://{host}" for host in needs["registries"])])
+def host_facts(needs: dict[str, t.Any], cluster: Cluster, facts: dict[str, t.Any], credentials: list[dict[str, str]]) -> dict[str, t.Any]:
+    """Facts about this host: Helm, libraries, missing charts, images that a registry lacks, registries and sources that do not answer, proxy."""
+    name = urllib.parse.urlsplit(cluster.server).hostname or cluster.server
+    silent = silent_sources([*wanted_sources(needs, facts), *(f"oci://{host}" for host in needs["registries"] if needs["images"]["severity"] != "ignore")])
     exceptions = os.environ.get("NO_PROXY") or os.environ.get("no_proxy") or ""
     local = [chart["ref"] for chart in needs["charts"] if chart["ref"] and not re.match(r"(oci|https?)://", chart["ref"])]
     return {
@@ -129,11 +150,25 @@ def host_facts(needs: dict[str, t.Any], server: str, facts: dict[str, t.Any]) ->
         # a name without a slash is a chart of a repository that is configured in Helm
         "charts_missing": [ref for ref in local if ("/" in ref and ref.startswith(("/", "."))) and not Path(ref).exists()],
         "silent_registries": {host: why for host, why in silent.items() if host in needs["registries"]},
+        "missing_images": image_problems(needs, silent, cluster, credentials),
         "silent_sources": {host: why for host, why in silent.items() if host not in needs["registries"]},
         "proxy": proxy_of(os.environ),
         "server_name": name,
         "proxy_exempt": exempt(name, exceptions),
     }
+
+
+def image_problems(needs: dict[str, t.Any], silent: t.Container[str], cluster: Cluster, given: list[dict[str, str]]) -> dict[str, str]:
+    """{image that its registry does not have: what the registry said}, of the registries that answer."""
+    images = needs["images"]
+    if images["severity"] == "ignore":
+        return {}
+    accounts = {pull.account_host(each["registry"]): (each["username"], each["password"]) for each in given}
+    for name in images["pull_secrets"]:
+        with contextlib.suppress(ClusterError):
+            secret = cluster.get(f"/api/v1/namespaces/{needs['namespace']}/secrets/{urllib.parse.quote(name)}", {})
+            accounts = {**pull.accounts_of(secret), **accounts}
+    return pull.problems([name for name in images["names"] if pull.host_of(name) not in silent], accounts)
 
 
 def helm_version(path: str | None) -> str | None:
@@ -202,14 +237,20 @@ def silent_sources(refs: list[str]) -> dict[str, str]:
 
 def main() -> None:
     """Entry of the module."""
-    module = AnsibleModule(argument_spec={**auth_spec(), "needs": {"type": "dict", "required": True}}, supports_check_mode=True)
+    account = {name: {"type": "str", "required": True, "no_log": name == "password"} for name in ("registry", "username", "password")}
+    spec = {
+        **auth_spec(),
+        "needs": {"type": "dict", "required": True},
+        "credentials": {"type": "list", "elements": "dict", "options": account, "default": []},
+    }
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     needs = module.params["needs"]
     try:
         cluster = connect(module)
         facts = collect(cluster, needs)
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
-    facts["host"] = host_facts(needs, cluster.server, facts)
+    facts["host"] = host_facts(needs, cluster, facts, module.params["credentials"])
     found = judge(facts, needs)
     errors = [finding for finding in found if finding.severity == "error"]
     platform = detect(facts)

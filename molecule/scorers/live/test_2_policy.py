@@ -16,7 +16,7 @@ from stack import MODELS, SERIES, Stack, call, until
 PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "default", "precise_prefix", "disaggregated")
 # What `make test` tries: the plugins of these are most of those that there are.
 BRIEFLY = ("precise_prefix", "disaggregated")
-GIE = "gateway-api-inference-extension/epp"
+GIE = "registry.k8s.io/gateway-api-inference-extension/epp"
 
 
 def switched(stack: Stack, preset: str, release: str) -> None:

@@ -36,7 +36,7 @@ EVERY = {
     "unprivileged",
 }
 PLATFORM = {f"platform/{name}" for name in ("kubernetes", "definitions", "controller", "rights")}
-GIE = "gateway-api-inference-extension/epp"
+GIE = "registry.k8s.io/gateway-api-inference-extension/epp"
 SEES_SECRETS: dict[str, t.Any] = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "too-much", "namespace": NAMESPACE}}
 
 

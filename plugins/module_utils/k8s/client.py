@@ -58,6 +58,19 @@ def connect(module: t.Any) -> Cluster:
         raise explain(exc, source=source) from exc
 
 
+def current_context(module: t.Any) -> str | None:
+    """The context of the kubeconfig that `connect` uses; None for a connection without one. Sends no request."""
+    options = compat.connection_options(module)
+    if options.get("host"):
+        return None
+    if options.get("context"):
+        return text(options["context"])
+    try:
+        return text(kubernetes.config.list_kube_config_contexts(options.get("kubeconfig"))[1]["name"])
+    except Exception:  # pylint: disable=broad-exception-caught
+        return None  # a pod's own account, or a kubeconfig given inline
+
+
 def _source(options: Facts, masked: Collection[str]) -> str:
     """Where the connection is read from, for errors. masked: texts that Ansible masks in every message."""
     kubeconfig = options.get("kubeconfig") or ("" if options.get("host") else os.environ.get("KUBECONFIG", ""))

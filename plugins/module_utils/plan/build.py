@@ -26,6 +26,7 @@ from .overrides import overriding_scheduler, relocated, unknown_services
 from .pod_spec import SERVICE_LABEL
 from .preflight import needs
 from .prerequisites import prerequisites
+from .references import REGISTRY, mirror_problems
 from .secrets import definitions, pull_names, secrets, token_reference
 from .server import route, server, startup_timeout
 from .sidecars import routing_proxy
@@ -84,7 +85,7 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += wrong
     scalars_right = not [problem for problem in found if problem.path.split(".")[0] in VARIABLES]
     if scalars_right:
-        found += gpu_problems(user) + monitoring_problems(user)
+        found += gpu_problems(user) + monitoring_problems(user) + mirror_problems(user)
         found += gateway_problems({**user, SERVICES: own.get(SERVICES)})
     user[SERVICES], wrong = _complete_services(own.get(SERVICES), user, scalars_right)
     if scalars_right and not wrong:
@@ -157,6 +158,7 @@ def _derive(given: Facts) -> Facts:
         "servers_wait_timeout": max([user["llm_d_wait_timeout"], *(startup_timeout(service) for service in user[SERVICES])]),
         "artifacts_dir": user["llm_d_artifacts_dir"],
         "benchmark": user["llm_d_benchmark"],
+        "image_registry": user[REGISTRY],
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
         "prerequisites": prerequisites(user, release, gateway, groups),

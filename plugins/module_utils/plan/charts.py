@@ -12,14 +12,15 @@ import typing as t
 
 from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS
-from .pod_spec import image
+from .references import chart as chart_source
+from .references import image
 
 _RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 _RESTRICTED_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def charts(user: Facts) -> list[Facts]:
-    """The charts to install, in order: {release_name, namespace, ref, version, values, hook_objects}; none where the controller is not ours.
+    """The charts to install, in order: {release_name, namespace, ref, repo, version, values, hook_objects}; none where the controller is not ours.
 
     hook_objects: objects of hooks, which Helm does not delete.
     """
@@ -30,8 +31,7 @@ def charts(user: Facts) -> list[Facts]:
         {
             "release_name": chart["release_name"],
             "namespace": facts["namespace"],
-            "ref": user["llm_d_charts"].get(chart["key"]),
-            "version": settings["version"] or facts["version"],
+            **chart_source(user, chart["key"], chart["name"], settings["version"] or facts["version"]),
             "values": _VALUES[chart["key"]](user, facts),
             "hook_objects": hook_objects(chart, facts["namespace"]),
         }

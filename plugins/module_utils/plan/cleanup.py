@@ -130,24 +130,32 @@ def _of_service(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
 
 
 def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
-    """Controllers of other providers, ours to remove where their namespace has our labels. Charts are uninstalled in reverse order."""
+    """Controllers of other providers, ours to remove where their namespace has our labels. Charts are uninstalled in reverse order.
+
+    One in the namespace of the present controller stays: the present release has its name and has replaced it.
+    """
     if user["llm_d_scope"] != "cluster":
         return []
-    return [
-        {
-            "provider": provider,
-            "names": [row["controller_name"] for row in _rows(facts)],
-            "classes": [name for row in _rows(facts) for name in row["default_classes"] if name != gateway["class_name"]],
-            "namespace": facts["namespace"],
-            "charts": [
-                {"release_name": chart["release_name"], "namespace": facts["namespace"], "hook_objects": hook_objects(chart, facts["namespace"])}
-                for row in _rows(facts)
-                for chart in reversed(row["charts"])
-            ],
-        }
-        for provider, facts in _other_providers(gateway)
-        if facts["charts"]
-    ]
+    present = gateway["controller"]["namespace"] if gateway["controller"] else None
+    found = []
+    for provider, facts in _other_providers(gateway):
+        rows = [row for row in _rows(facts) if row["charts"] and row["namespace"] != present]
+        for namespace in dict.fromkeys(row["namespace"] for row in rows):
+            here = [row for row in rows if row["namespace"] == namespace]
+            found.append(
+                {
+                    "provider": provider,
+                    "names": [row["controller_name"] for row in here],
+                    "classes": [name for row in here for name in row["default_classes"] if name != gateway["class_name"]],
+                    "namespace": namespace,
+                    "charts": [
+                        {"release_name": chart["release_name"], "namespace": namespace, "hook_objects": hook_objects(chart, namespace)}
+                        for row in here
+                        for chart in reversed(row["charts"])
+                    ],
+                }
+            )
+    return found
 
 
 def _shared(gateway: Facts) -> list[Facts]:

@@ -13,7 +13,8 @@ from ..epp.config.build import Built
 from ..epp.config.build_cache import BuildCache
 from ..epp.rules.check import EXPERIMENTAL
 from ..releases.engines import REQUIRED
-from .pod_spec import container_security, image, later_wins, pod_security, pool_selector
+from .pod_spec import container_security, later_wins, pod_security, pool_selector
+from .references import image
 from .server_arguments import served_arguments
 from .sidecars import picker_sidecars
 from .standalone import sidecar

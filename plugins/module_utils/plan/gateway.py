@@ -9,7 +9,7 @@ from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 from ..releases.lines import RELEASES
 from .charts import charts, provider_facts, split_image
-from .pod_spec import image
+from .references import image
 
 DEFAULT_NAME = "llm-d-gateway"
 GROUP = "gateway.networking.k8s.io"

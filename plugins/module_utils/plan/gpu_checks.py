@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from ..common.objects import Facts
 from ..releases.lines import ACCELERATORS
-from .pod_spec import container_security, image, pod_security
+from .pod_spec import container_security, pod_security
+from .references import image
 
 GPU = "nvidia.com/gpu"
 EXPORTER = "app=nvidia-dcgm-exporter"
-IMAGE = "nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0"
+IMAGE = "nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0"
 
 
 def checks(user: Facts, facts: Facts, pools: list[Facts], labels: Facts) -> Facts:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from ..common.objects import Facts
 from ..releases.gpus import GAUDI_RELEASE
+from ..releases.sources import GAUDI_REGISTRY
+from .references import chart as chart_source
+from .references import mirrored
 
 BLOCK = "llm_d_gpus"
 # ConfigMaps of the device plugin and of the MIG manager.
@@ -80,8 +83,7 @@ def nvidia_chart(user: Facts, facts: Facts, strategy: str, driver: bool, shared:
     return {
         "release_name": chart["release_name"],
         "namespace": facts["namespace"],
-        "ref": user["llm_d_charts"].get(chart["key"]),
-        "version": settings["version"] or chart["version"],
+        **chart_source(user, chart["key"], chart["name"], settings["version"] or chart["version"]),
         "values": values,
     }
 
@@ -111,17 +113,12 @@ def nvidia_policy(strategy: str, driver: bool, metrics: bool, shared: bool, cut:
     }
 
 
-def gaudi_registry(user: Facts) -> str | None:
-    """The registry with Intel's images; None where none is set."""
-    registry = user["llm_d_gpus"]["gaudi"]["registry"] or user["llm_d_image_registry"]
-    return str(registry) if registry else None
-
-
 def gaudi_policy(user: Facts) -> Facts | None:
     """The spec of Gaudi's ClusterPolicy, which names each image; None with another operator, or with an adopted one."""
-    settings, source = user["llm_d_gpus"], gaudi_registry(user)
-    if settings["operator"] != "gaudi" or not settings["install"] or not source:
+    settings = user["llm_d_gpus"]
+    if settings["operator"] != "gaudi" or not settings["install"]:
         return None
+    source = settings["gaudi"]["registry"] or mirrored(f"{GAUDI_REGISTRY}/", user["llm_d_image_registry"]).rstrip("/")
     release, options = settings["version"] or GAUDI_RELEASE, settings["gaudi"]
     system = options["system"]
 
@@ -151,19 +148,20 @@ def gaudi_policy(user: Facts) -> Facts | None:
 def chart_images(user: Facts, chart: Facts, driver: bool) -> tuple[list[str], Facts]:
     """(the images of NVIDIA's chart, its values for them). driver: whether the operator installs driver and toolkit.
 
-    Images are behind llm_d_image_registry where that is set. An untested version of the chart has no list of images: tags are not known.
+    Images come from llm_d_image_registry where that is set. An untested version of the chart has no list of images: tags are not known.
     """
-    settings, prefix = user["llm_d_gpus"], user["llm_d_image_registry"]
+    settings, mirror = user["llm_d_gpus"], user["llm_d_image_registry"]
     tested = settings["version"] in (None, chart["version"])
     used = {
         part: image
         for part, image in chart["images"].items()
         if (driver or part.partition(".")[0] not in ("driver", "toolkit")) and (settings["node_feature_discovery"] or part != FEATURES)
     }
-    whole = {part: f"{prefix}/{image}" if prefix else image for part, image in used.items()}
+    whole = {part: mirrored(image, mirror) for part, image in used.items()}
     values: Facts = {}
     for part, image in whole.items():
-        _put(values, part, {**(_image_parts(part, image, tested) if prefix else {}), **_image_secrets(part, user["llm_d_image_pull_secrets"])})
+        moved = image != used[part]
+        _put(values, part, {**(_image_parts(part, image, tested) if moved else {}), **_image_secrets(part, user["llm_d_image_pull_secrets"])})
     listed = [image + (SYSTEM if part == "driver" else "") for part, image in whole.items()] if tested else []
     return listed, values
 

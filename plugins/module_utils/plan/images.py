@@ -8,10 +8,14 @@ from __future__ import annotations
 import typing as t
 
 from ..common.objects import Facts
+from .references import source_of
 
 
 def needed(plan: Facts) -> Facts:
-    """{images: full references, charts: [{release, ref, version}], definitions: paths or URLs of CRDs}. Images are unique and sorted."""
+    """{images: as pods name them, sources: the same as upstream names them, charts: [{release, ref, repo, version}], definitions: paths or URLs of CRDs}.
+
+    Images are unique and sorted.
+    """
     gateway = plan["gateway"]
     groups = plan["prerequisites"]["leader_worker_set"] or {"chart": None}
     charts = [*gateway["charts"], *(chart for chart in (groups["chart"], plan["gpus"]["chart"]) if chart)]
@@ -23,7 +27,8 @@ def needed(plan: Facts) -> Facts:
             images |= {pod["image"], *(container["image"] for container in pod["init_containers"])}
     return {
         "images": sorted(name for name in images if name),
-        "charts": [{"release": chart["release_name"], "ref": chart["ref"], "version": chart["version"]} for chart in charts],
+        "sources": sorted({source_of(name, plan["image_registry"]) for name in images if name}),
+        "charts": [{"release": chart["release_name"], "ref": chart["ref"], "repo": chart["repo"], "version": chart["version"]} for chart in charts],
         "definitions": [source for bundle in plan["prerequisites"]["crds"] for source in bundle["sources"]],
     }
 

@@ -10,7 +10,7 @@ import typing as t
 from ..common.objects import Facts
 from ..releases.lines import LEADER_WORKER_SET
 from ..schema.fields import Problem
-from .pod_spec import image
+from .references import chart, image
 from .validate_gateway import version_parts
 
 BLOCK = "llm_d_leader_worker_set"
@@ -63,22 +63,11 @@ def controllers_to_prune(user: Facts, planned: Facts | None) -> list[Facts]:
 
 
 def leader_worker_problems(user: Facts, services: t.Sequence[Facts]) -> list[Problem]:
-    """A version that is too old, and a missing chart."""
+    """A version that is too old."""
     version, found = user[BLOCK]["version"], []
     if version and version_parts(version) < version_parts(LEADER_WORKER_SET["minimum"]):
         fix = f"Write {LEADER_WORKER_SET['minimum']} or newer."
         found.append(Problem(f"{BLOCK}.version", version, "does not say which generation of an object it has seen, so that nobody can wait for it.", fix))
-    planned = leader_worker_set(user, services, {})
-    if planned and planned["install"] and not planned["chart"]["ref"]:
-        found.append(
-            Problem(
-                "llm_d_charts.leader_worker_set",
-                None,
-                "is missing, so that there is no chart to install LeaderWorkerSet from"
-                + (", which servers that span several nodes need." if _needed(services) else "."),
-                f"Write the folder, archive or oci:// reference of chart {LEADER_WORKER_SET['chart']} {planned['version']}, or 'install: false' under {BLOCK}.",
-            )
-        )
     return found
 
 
@@ -97,8 +86,7 @@ def _chart(user: Facts) -> Facts:
     return {
         "release_name": LEADER_WORKER_SET["release_name"],
         "namespace": LEADER_WORKER_SET["namespace"],
-        "ref": user["llm_d_charts"].get("leader_worker_set"),
-        "version": version,
+        **chart(user, "leader_worker_set", LEADER_WORKER_SET["chart"], version),
         "values": {"image": {"manager": manager}, "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]]},
     }
 

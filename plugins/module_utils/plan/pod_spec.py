@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parts of a pod that model servers, endpoint pickers, sidecars and gateways share: labels, images, security contexts, environment. Pure."""
+"""Parts of a pod that model servers, endpoint pickers, sidecars and gateways share: labels, security contexts, environment. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,6 @@ SERVING_LABEL = "llm-d.ai/inference-serving"
 ROLE_LABEL = "llm-d.ai/role"
 # The container port that receives requests: the model server's, or the routing sidecar's where there is one.
 PORT_NAME = "http"
-
-
-def image(user: Facts, component: str, default: str) -> str:
-    """The image of a component: the one in llm_d_images, else the tested one, behind llm_d_image_registry where that is set."""
-    own, prefix = user["llm_d_images"].get(component), user["llm_d_image_registry"]
-    return str(own or (f"{prefix}/{default}" if prefix else default))
 
 
 def pod_security(user: Facts) -> Facts:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ..common.images import split_host
 from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_API, INFERENCE_EXTENSION_MINIMUM
 from ..releases.lines import ACCELERATORS, MINIMUM
@@ -57,6 +58,12 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": bundle["sources"]} for bundle in planned["prerequisites"]["crds"]],
         "helm": user["llm_d_helm"],
         "registries": _registries(planned, user),
+        # One with <system> is the driver's, whose tag depends on the nodes.
+        "images": {
+            "names": [name for name in needed(planned)["images"] if "<" not in name],
+            "severity": user["llm_d_preflight"]["images"],
+            "pull_secrets": list(user["llm_d_image_pull_secrets"]),
+        },
         "rights": permissions(planned, user),
     }
 
@@ -113,14 +120,12 @@ def _charts(planned: Facts) -> list[Facts]:
     found = [(chart, "controllers") for chart in planned["gateway"]["charts"]]
     found += [(groups["chart"], "leader_worker_set")] if groups and groups["chart"] else []
     found += [(gpus["chart"], "gpu_operator")] if gpus["active"] and gpus["chart"] else []
-    return [{"name": chart["release_name"], "ref": chart["ref"], "brings": brings} for chart, brings in found]
+    return [{"name": chart["release_name"], "ref": chart["repo"] or chart["ref"], "brings": brings} for chart, brings in found]
 
 
 def _registries(planned: Facts, user: Facts) -> list[str]:
-    """Registry hosts of the images. Where an image without a host comes from, the nodes decide."""
-    first = [name.partition("/")[0] for name in needed(planned)["images"] if "/" in name]
-    named = [host for host in first if "." in host or ":" in host or host == "localhost"]
-    return sorted({*named, *([user["llm_d_image_registry"].partition("/")[0]] if user["llm_d_image_registry"] else [])})
+    """Registry hosts of the images."""
+    return sorted({split_host(name)[0] for name in needed(planned)["images"]})
 
 
 def _gpu_operator(gpus: Facts, user: Facts) -> Facts | None:

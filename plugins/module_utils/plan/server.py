@@ -12,7 +12,8 @@ from ..epp.catalog.presets import SIDECAR_SERVER_PORT
 from ..releases.lines import ACCELERATORS, ENGINE_DEFAULTS
 from .engine import vendor
 from .multi_node import to_workload
-from .pod_spec import PORT_NAME, ROLE_LABEL, container_security, image, pod_security, pool_selector
+from .pod_spec import PORT_NAME, ROLE_LABEL, container_security, pod_security, pool_selector
+from .references import image
 from .server_arguments import served_arguments, server_environment
 from .weights import access_mode, volumes
 

@@ -12,7 +12,8 @@ import typing as t
 
 from ..common.objects import Facts
 from ..releases.lines import ENGINE_DEFAULTS
-from .pod_spec import PORT_NAME, container_security, image
+from .pod_spec import PORT_NAME, container_security
+from .references import image
 from .weights import CACHE_PATH
 
 TOKENIZER_VOLUME = "tokenizer"

@@ -11,8 +11,9 @@ import typing as t
 from ..common.objects import Facts
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem
-from .charts import charts, provider_facts
+from .charts import provider_facts
 from .gateway import connection, proxy_service, version
+from .references import mirrored
 
 BLOCK = "llm_d_gateway"
 _LAST_OLD_POOL = (1, 4)  # the last inference extension with pools of v1alpha2
@@ -20,7 +21,7 @@ _LAST_OLD_POOL = (1, 4)  # the last inference extension with pools of v1alpha2
 
 def gateway_problems(user: Facts) -> list[Problem]:
     """Options of llm_d_gateway that contradict each other, the platform or the release line."""
-    checks = (_platform, _charts, _versions, _class, _connection, _pool, _listeners, _standalone, _route, _rule, _project, _images)
+    checks = (_platform, _versions, _class, _connection, _pool, _listeners, _standalone, _route, _rule, _project, _images)
     return [problem for check in checks for problem in check(user, user[BLOCK], provider_facts(user))]
 
 
@@ -63,18 +64,6 @@ def _platform(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]
         yield Problem(
             f"{BLOCK}.class_name", "istio", "OpenShift keeps the name 'istio' from its own gateway.", "Take it out: openshift-default is the usual one."
         )
-
-
-def _charts(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
-    """Missing charts of a provider that we install."""
-    for entry, chart in zip(charts(user), facts["charts"], strict=False):  # none planned where the controller is not ours
-        if not entry["ref"]:
-            yield Problem(
-                f"llm_d_charts.{chart['key']}",
-                None,
-                f"is missing, so that there is no chart to install {settings['provider']} from.",
-                f"Write the folder, archive or oci:// reference of chart {chart['name']} {entry['version']}, or 'install: false' under llm_d_gateway.",
-            )
 
 
 def _versions(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
@@ -241,5 +230,6 @@ def _images(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
             "llm_d_images.proxy",
             None,
             "is missing: the proxy that this controller starts would not come from llm_d_image_registry, and its version is not known here.",
-            f"Write {prefix}/agentgateway:tag with the version that your kgateway starts, or 'class_name: kgateway' under llm_d_gateway.",
+            f"Write {mirrored('cr.agentgateway.dev/agentgateway', prefix)}:tag with the version that your kgateway starts,"
+            " or 'class_name: kgateway' under llm_d_gateway.",
         )

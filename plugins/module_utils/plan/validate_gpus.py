@@ -10,7 +10,6 @@ import json
 from ..common.objects import Facts
 from ..releases.gpus import COMPUTE_SLICES, MEMORY_SLICES, MIG, OPERATORS, SLICES
 from ..schema.fields import Problem
-from .gpu_operators import gaudi_registry
 
 BLOCK = "llm_d_gpus"
 
@@ -30,17 +29,6 @@ def gpu_problems(user: Facts) -> list[Problem]:
                 f"Write '{other}' for NVIDIA, or 'none' where device plugins are there.",
             )
         )
-    chart = facts.get("chart")
-    if chart and settings["install"] and user["llm_d_scope"] != "namespace" and not user["llm_d_charts"].get(chart["key"]):
-        found.append(
-            Problem(
-                f"llm_d_charts.{chart['key']}",
-                None,
-                "is missing, so that there is no chart to install the operator from.",
-                f"Write the folder, archive or oci:// reference of chart {chart['name']}, or 'install: false' under {BLOCK}.",
-            )
-        )
-    found += gaudi_problems(user)
     if settings["approved"] and settings["approval"] != "Manual":
         found.append(Problem(f"{BLOCK}.approved", settings["approved"], "is for 'approval: Manual'.", "Write that, or take it out."))
     seen: dict[str, str] = {}
@@ -154,12 +142,3 @@ def memory_slices(profile: str, product: str) -> int:
     if size == 1:
         return 1 if int(profile.split(".")[1][:-2]) == smallest else 2
     return {2: 2, 3: 4, 4: 4, 7: 8}[size]
-
-
-def gaudi_problems(user: Facts) -> list[Problem]:
-    """A missing registry: the Gaudi operator has no default images, its ClusterPolicy names each one."""
-    settings = user["llm_d_gpus"]
-    if settings["operator"] != "gaudi" or not settings["install"] or user["llm_d_scope"] == "namespace" or gaudi_registry(user):
-        return []
-    fix = "Write the host of Intel's registry, or of a mirror with a path if need be, here or in llm_d_image_registry."
-    return [Problem("llm_d_gpus.gaudi.registry", None, "is missing: the operator pulls the driver and all else from where its ClusterPolicy says.", fix)]

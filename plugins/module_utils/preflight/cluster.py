@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.images import repository_of
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..k8s.platform import older
+from ..releases.sources import REMOVED
 from .finding import PreflightFinding
 
 Found = t.Iterator[PreflightFinding]
@@ -172,6 +174,15 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
             "Check llm_d_image_registry and llm_d_images, and proxies.",
             "warning",
         )
+    for name, why in sorted(mapping(host.get("missing_images")).items()):
+        yield PreflightFinding(
+            "host/image",
+            f"The image {name} cannot be pulled.",
+            why,
+            "an image that the nodes can pull",
+            _other_image(name),
+            needs["images"]["severity"],
+        )
     for name, why in sorted(mapping(host.get("silent_sources")).items()):
         yield PreflightFinding(
             "host/source",
@@ -191,6 +202,14 @@ def control_host(facts: Facts, needs: Facts, seen: Facts) -> Found:
             f"Put {server} into NO_PROXY if they fail.",
             "warning",
         )
+
+
+def _other_image(name: str) -> str:
+    """What to write instead of an image that cannot be pulled."""
+    replaced = REMOVED.get(repository_of(name))
+    if replaced:
+        return f"Upstream removed it for {replaced}: write another llm_d_release, or a mirror that kept it in llm_d_image_registry."
+    return "Correct llm_d_images, the version or the mirror; name an account in llm_d_image_pull_credentials or llm_d_image_pull_secrets if it needs one."
 
 
 def exempt(server: str, no_proxy: str) -> bool:

@@ -14,10 +14,19 @@ import typing as t
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
+from ..releases.gateways import GATEWAY_PROVIDERS
 
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _BUNDLES = ("gateway.networking.k8s.io/bundle-version", "inference.networking.k8s.io/bundle-version", "llm-d.ai/bundle-version")
 _UNREAD = object()
+# What a starting file needs of `collect`, which is asked for nothing that belongs to one deployment.
+_SURVEYED = ("crds", "nodes", "storage_classes", "gateway_classes", "load_balancers", "cluster_version", "infrastructure")
+_NO_NEEDS: Facts = {
+    **{name: [] for name in ("namespaces", "made", "claims", "secrets", "accelerators", "rights")},
+    **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring")),
+    "namespace": "default",
+    "gateway": {"gateway_api": True, "controller": None, "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
+}
 
 
 def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = None) -> Facts:
@@ -57,6 +66,15 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     results = cluster.parallel(_tried, asked)
     rights = [{**right, "allowed": found} for right, found in zip(needs["rights"], results[len(jobs) :], strict=True) if found is not _UNREAD]
     return {"version": version, "groups": groups, **{name: found for name, found in zip(jobs, results, strict=False) if found is not _UNREAD}, "rights": rights}
+
+
+def survey(cluster: Cluster) -> Facts:
+    """The facts of which preflight/starting_file.py makes a file, with the controllers of all providers. Raises ClusterError as `collect` does."""
+    variants = [{**row, **more} for row in GATEWAY_PROVIDERS.values() for more in ({}, *row["by_class"].values())]
+    places = sorted({(row["namespace"], row["controller"]["name"]) for row in variants if row["controller"]})
+    facts = collect(cluster, _NO_NEEDS, only=_SURVEYED)
+    found = cluster.parallel(lambda place: _tried(lambda: _one(cluster, f"/apis/apps/v1/namespaces/{place[0]}/deployments/{place[1]}")), places)
+    return {**facts, "controllers": {"/".join(place): one for place, one in zip(places, found, strict=True) if one is not _UNREAD}}
 
 
 def _gateway_jobs(cluster: Cluster, gateway: Facts, groups: Facts) -> dict[str, t.Callable[[], t.Any]]:

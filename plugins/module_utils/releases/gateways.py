@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Gateway providers: versions, classes, controllers, and how each consults the endpoint picker. Data only.
 
-Images and charts are named without their registries, which the user chooses. See docs/platforms.md.
+sources.py has the page of each image repository and chart. See docs/platforms.md.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         namespace="envoy-gateway-system",
         controller={"kind": "Deployment", "name": "envoy-gateway"},
         charts=[{"key": "envoy_gateway", "release_name": "envoy-gateway", "name": "gateway-helm", "hook_objects": _ENVOY_HOOKS}],
-        controller_image="envoyproxy/gateway:v1.9.1",
-        proxy_image="envoyproxy/envoy:distroless-v1.40.0",
+        controller_image="docker.io/envoyproxy/gateway:v1.9.1",
+        proxy_image="docker.io/envoyproxy/envoy:distroless-v1.39.1",
         backends=["Service"],
         failure_modes=["FailClose"],  # a CEL rule of EnvoyExtensionPolicy forbids failing open with full-duplex ext_proc
         secure_ext_proc=False,
@@ -134,8 +134,8 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
             {"key": "istio_base", "release_name": "istio-base", "name": "base"},
             {"key": "istio", "release_name": "istiod", "name": "istiod"},
         ],
-        controller_image="istio/pilot:1.29.2",
-        proxy_image="istio/proxyv2:1.29.2",
+        controller_image="docker.io/istio/pilot:1.29.2",
+        proxy_image="docker.io/istio/proxyv2:1.29.2",
         backends=["InferencePool", "Service"],
         destination_rule=True,
         crds_name="istio",
@@ -156,8 +156,8 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         namespace="agentgateway-system",
         controller={"kind": "Deployment", "name": "agentgateway"},
         charts=[{"key": "agentgateway", "release_name": "agentgateway", "name": "agentgateway"}],
-        controller_image="agentgateway/controller:v1.4.1",
-        proxy_image="agentgateway/agentgateway:v1.4.1",
+        controller_image="cr.agentgateway.dev/controller:v1.4.1",
+        proxy_image="cr.agentgateway.dev/agentgateway:v1.4.1",
         crds_name="agentgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
         crds_sources=[
@@ -176,10 +176,10 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         classes=["agentgateway", "kgateway"],
         class_name="agentgateway",
         controller_name="agentgateway.dev/agentgateway",
-        namespace="kgateway-system",
+        namespace="agentgateway-system",
         controller={"kind": "Deployment", "name": "agentgateway"},
         charts=[{"key": "kgateway", "release_name": "agentgateway", "name": "agentgateway"}],
-        controller_image="kgateway-dev/agentgateway-controller:v2.2.1",
+        controller_image="cr.agentgateway.dev/controller:v2.2.1",
         proxy_image=None,  # built into the controller; neither chart nor release notes name its version
         crds_name="kgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
@@ -191,12 +191,13 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         by_class={
             "kgateway": {
                 "version": "2.1.2",
+                "namespace": "kgateway-system",
                 "below": "2.2",
                 "controller_name": "kgateway.dev/kgateway",
                 "controller": {"kind": "Deployment", "name": "kgateway"},
                 "charts": [{"key": "kgateway", "release_name": "kgateway", "name": "kgateway"}],
-                "controller_image": "kgateway-dev/kgateway:v2.1.2",
-                "proxy_image": "kgateway-dev/envoy-wrapper:v2.1.2",
+                "controller_image": "cr.kgateway.dev/kgateway-dev/kgateway:v2.1.2",
+                "proxy_image": "cr.kgateway.dev/kgateway-dev/envoy-wrapper:v2.1.2",
                 "crds_probe": "gatewayparameters.gateway.kgateway.dev",
                 "crds_sources": [
                     f"{_KGATEWAY}/v2.1.2/install/helm/kgateway-crds/templates/gateway.kgateway.dev_{plural}.yaml"
@@ -243,7 +244,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
     ),
     "standalone": _provider(
         gateway_api=False,
-        proxy_image="envoyproxy/envoy:distroless-v1.40.0",
+        proxy_image="docker.io/envoyproxy/envoy:distroless-v1.39.1",
         backends=["Service"],
         # An original-destination cluster needs a chosen server.
         failure_modes=["FailClose"],

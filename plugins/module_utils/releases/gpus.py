@@ -45,16 +45,16 @@ GAUDI_RELEASE = "1.19.1-26"
 
 # Images of the chart at v26.3.1 that our values enable (deployments/gpu-operator/values.yaml, and Chart.yaml of its subchart).
 _CHART_IMAGES = {
-    "operator": "nvidia/gpu-operator:v26.3.1",
-    "validator": "nvidia/gpu-operator:v26.3.1",
-    "driver": "nvidia/driver:580.126.20",
-    "driver.manager": "nvidia/cloud-native/k8s-driver-manager:v0.10.0",
-    "toolkit": "nvidia/k8s/container-toolkit:v1.19.0",
-    "devicePlugin": "nvidia/k8s-device-plugin:v0.19.0",
-    "gfd": "nvidia/k8s-device-plugin:v0.19.0",
-    "dcgmExporter": "nvidia/k8s/dcgm-exporter:4.5.1-4.8.0-distroless",
-    "migManager": "nvidia/cloud-native/k8s-mig-manager:v0.14.0",
-    "node-feature-discovery": "nfd/node-feature-discovery:v0.18.3",
+    "operator": "nvcr.io/nvidia/gpu-operator:v26.3.1",
+    "validator": "nvcr.io/nvidia/gpu-operator:v26.3.1",
+    "driver": "nvcr.io/nvidia/driver:580.126.20",
+    "driver.manager": "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.10.0",
+    "toolkit": "nvcr.io/nvidia/k8s/container-toolkit:v1.19.0",
+    "devicePlugin": "nvcr.io/nvidia/k8s-device-plugin:v0.19.0",
+    "gfd": "nvcr.io/nvidia/k8s-device-plugin:v0.19.0",
+    "dcgmExporter": "nvcr.io/nvidia/k8s/dcgm-exporter:4.5.1-4.8.0-distroless",
+    "migManager": "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.14.0",
+    "node-feature-discovery": "registry.k8s.io/nfd/node-feature-discovery:v0.18.3",
 }
 
 OPERATORS: dict[str, Facts] = {

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Release lines: images, API versions, CRDs, metrics and permissions; defaults of engines; minimum versions; LeaderWorkerSet. Data only.
 
-Images are repository and tag; the user's `llm_d_image_registry` is prepended. Plugins of each release line are in epp/catalog.
+sources.py has the page of each image repository. Plugins of each release line are in epp/catalog.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _ONLY_THE_LEADER = "only the leader is ready"
 
 # The tokenizer image of a release, by sidecar image, up to scheduler-0.8; the router uses a render service of vLLM.
 _TOKENIZERS = {
-    "llm-d/llm-d-routing-sidecar:v0.7.1": "llm-d/llm-d-uds-tokenizer:v0.7.1",
-    "llm-d/llm-d-routing-sidecar:v0.8.0": "llm-d/llm-d-uds-tokenizer:v0.8.0",
+    "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1": "ghcr.io/llm-d/llm-d-uds-tokenizer:v0.7.1",
+    "ghcr.io/llm-d/llm-d-routing-sidecar:v0.8.0": "ghcr.io/llm-d/llm-d-uds-tokenizer:v0.8.0",
 }
 
 
@@ -78,13 +78,13 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
 
 _OLD_API = "inference.networking.x-k8s.io/v1alpha1"
 _NEW_API = "llm-d.ai/v1alpha1"
-_SCHEDULER = "llm-d/llm-d-inference-scheduler"
-_ROUTER = "llm-d/llm-d-router-endpoint-picker"
-_OLD_SIDECAR = "llm-d/llm-d-routing-sidecar"
-_NEW_SIDECAR = "llm-d/llm-d-router-disagg-sidecar"
+_SCHEDULER = "ghcr.io/llm-d/llm-d-inference-scheduler"
+_ROUTER = "ghcr.io/llm-d/llm-d-router-endpoint-picker"
+_OLD_SIDECAR = "ghcr.io/llm-d/llm-d-routing-sidecar"
+_NEW_SIDECAR = "ghcr.io/llm-d/llm-d-router-disagg-sidecar"
 
 RELEASES: dict[str, dict[str, t.Any]] = {
-    "gie-1.5": _release("gateway-api-inference-extension/epp:v1.5.0", "", _OLD_API, "1.5.0", _GIE_METRICS, _rules(_EXTENSION_GROUP)),
+    "gie-1.5": _release("registry.k8s.io/gateway-api-inference-extension/epp:v1.5.0", "", _OLD_API, "1.5.0", _GIE_METRICS, _rules(_EXTENSION_GROUP)),
     "scheduler-0.7": _release(f"{_SCHEDULER}:v0.7.1", f"{_OLD_SIDECAR}:v0.7.1", _OLD_API, "1.4.0", _GIE_METRICS, _rules(_EXTENSION_GROUP)),
     "scheduler-0.8": _release(f"{_SCHEDULER}:v0.8.0", f"{_OLD_SIDECAR}:v0.8.0", _OLD_API, "1.5.0", _GIE_METRICS, _rules(_EXTENSION_GROUP)),
     "router-0.9": _release(f"{_ROUTER}:v0.9.0", f"{_NEW_SIDECAR}:v0.9.0", _NEW_API, "1.5.0", _ROUTER_METRICS, _rules(_EXTENSION_GROUP, "llm-d.ai")),
@@ -103,7 +103,7 @@ RELEASES: dict[str, dict[str, t.Any]] = {
 
 ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
     "vllm": {
-        "image": "vllm/vllm-openai:v0.11.0",
+        "image": "docker.io/vllm/vllm-openai:v0.11.0",
         "vendor": "nvidia",
         "requests": {"cpu": "2", "memory": "8Gi"},
         "max_model_len": None,
@@ -111,8 +111,8 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "startup_period": 5,
     },
     "simulator": {
-        "image": "llm-d/llm-d-inference-sim:v0.10.2",
-        "tokenizer_image": "llm-d-local/tokenizer:v0.10.2",  # built by local_cluster, with the simulator's tokenizer
+        "image": "ghcr.io/llm-d/llm-d-inference-sim:v0.10.2",
+        "tokenizer_image": "docker.io/llm-d-local/tokenizer:v0.10.2",  # built by local_cluster, with the simulator's tokenizer
         "vendor": "none",
         "requests": {"cpu": "50m", "memory": "64Mi"},
         "max_model_len": 32768,
@@ -146,7 +146,7 @@ LEADER_WORKER_SET: dict[str, t.Any] = {
     "crd": f"leaderworkersets.{_LWS_GROUP}",
     # The controller also watches DisaggregatedSets and does not start without their CRD.
     "sources": [f"{_LWS_CRDS}/{name}.yaml" for name in ("disaggregatedset.x-k8s.io_disaggregatedsets", f"{_LWS_GROUP}_leaderworkersets")],
-    "image": "lws/lws:v{version}",
+    "image": "registry.k8s.io/lws/lws:v{version}",
     "chart": "lws",
     "release_name": "lws",
     "namespace": "lws-system",

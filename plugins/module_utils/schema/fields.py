@@ -44,7 +44,15 @@ FORMATS: dict[str, Format] = {
     "http_url": _format(r"https?://[^\s/?#@]+(/[^\s?#]*)?\Z", "a URL with http:// or https://, without credentials", "http://prometheus.monitoring:9090"),
     "image": _format(r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*([:@][a-zA-Z0-9][a-zA-Z0-9._:+-]*)\Z", "an image with its tag or digest", "vllm/vllm-openai:v0.11.0"),
     "image_prefix": _format(
-        r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*[a-zA-Z0-9]\Z", "a registry, optionally with a port or a path, without a trailing '/'", "registry.example.com:5000/mirror"
+        r"[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*\Z",
+        "a registry, optionally with a port or a path, without 'https://' and without a trailing '/'",
+        "registry.example.com:5000/mirror",
+    ),
+    "registry_host": _format(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?\Z", "the name of a registry, without a path", "ghcr.io"),
+    "chart": _format(
+        r"(oci://[^\s/]+(/[^\s/:@]+)+|https?://[^\s/?#@]+(/[^\s/?#]+)*/?|[^\s:/]+\.tgz|[^\s:]*/[^\s:]*)\Z",
+        "a folder, an archive (.tgz), an oci:// reference without a version, the URL of a chart repository, or a name in a repository that Helm knows",
+        "oci://registry.example.com/charts/gateway-helm",
     ),
     "label_key": _format(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z", "a Kubernetes label key", "example.com/team"),
     "label_value": _format(
@@ -69,6 +77,7 @@ class Field:
 
     `dict` has named `options`; `map` has free keys (of format `keys`) with values described by `elements`; `list` has `elements`.
     A default of None means that the option stays None; `secret` keeps the value out of messages; `planned` are choices that are not supported yet.
+    `otherwise` is the field for a value of another type.
     """
 
     type: Kind
@@ -85,6 +94,7 @@ class Field:
     elements: Field | None = None
     secret: bool = False
     example: t.Any = None
+    otherwise: Field | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,6 +140,8 @@ def complete(value: t.Any, field: Field, path: str) -> Result:
         return _absent(field, path)
     if field.type == "any":
         return value, []
+    if field.otherwise and _has_type(value, field.otherwise.type):
+        return complete(value, field.otherwise, path)
     if not _has_type(value, field.type):
         return value, [_wrong_type(value, field, path)]
     if field.type == "dict":

@@ -314,7 +314,13 @@ VARIABLES: dict[str, Field] = {
         "str", "Directory for the verdict and other results, relative to the directory in which the play was started.", default="artifacts"
     ),
     "llm_d_image_registry": Field(
-        "str", "Registry to prepend to every image of this collection.", format="image_prefix", example="registry.example.com:5000/mirror"
+        "str",
+        "Mirror of the registries that the images come from. Its name replaces the registry of each image, and the path stays: C(ghcr.io/llm-d/x) is"
+        " pulled from C(registry.example.com:5000/mirror/llm-d/x). A mapping has one mirror for each registry, such as"
+        " C({ghcr.io: registry.example.com/ghcr}). If omitted, images come from upstream's registries.",
+        format="image_prefix",
+        example="registry.example.com:5000/mirror",
+        otherwise=Field("map", "Registry to its mirror.", keys="registry_host", elements=Field("str", "The mirror.", format="image_prefix")),
     ),
     "llm_d_images": Field(
         "dict",
@@ -330,6 +336,20 @@ VARIABLES: dict[str, Field] = {
             "proxy": Field("str", "The proxy of the gateway provider.", format="image"),
             "leader_worker_set": Field("str", "The controller of LeaderWorkerSet.", format="image"),
             "gpu_test": Field("str", "Image of the GPU test pod. Its own command must use a GPU and exit.", format="image"),
+        },
+    ),
+    "llm_d_preflight": Field(
+        "dict",
+        "What the checks before a deployment do.",
+        default={},
+        options={
+            "images": Field(
+                "str",
+                "What an image means that its registry does not have, as asked from the control host with the pull Secrets. A registry that does not answer"
+                " there is a warning with C(error), too: nodes may still reach it. C(ignore) asks no registry.",
+                default="warning",
+                choices=("error", "warning", "ignore"),
+            ),
         },
     ),
     "llm_d_image_pull_policy": Field("str", "Image pull policy.", default="IfNotPresent", choices=("IfNotPresent", "Always", "Never")),
@@ -371,16 +391,18 @@ VARIABLES: dict[str, Field] = {
     ),
     "llm_d_charts": Field(
         "dict",
-        "Sources of the Helm charts: a directory, an archive or an C(oci://) reference.",
+        "Other sources of the Helm charts than upstream's: a folder, an archive, an C(oci://) reference, or the URL of a chart repository.",
         default={},
         options={
-            "envoy_gateway": Field("str", "The chart C(gateway-helm) of Envoy Gateway.", example="oci://registry.example.com/envoyproxy/gateway-helm"),
-            "istio_base": Field("str", "The chart C(base) of Istio."),
-            "istio": Field("str", "The chart C(istiod) of Istio."),
-            "agentgateway": Field("str", "The chart C(agentgateway)."),
-            "kgateway": Field("str", "The chart C(agentgateway) of kgateway 2.2, or with class C(kgateway) the chart C(kgateway) of 2.1."),
-            "gpu_operator": Field("str", "The chart C(gpu-operator) of NVIDIA."),
-            "leader_worker_set": Field("str", "The chart C(lws) of LeaderWorkerSet."),
+            "envoy_gateway": Field(
+                "str", "The chart C(gateway-helm) of Envoy Gateway.", format="chart", example="oci://registry.example.com/envoyproxy/gateway-helm"
+            ),
+            "istio_base": Field("str", "The chart C(base) of Istio.", format="chart"),
+            "istio": Field("str", "The chart C(istiod) of Istio.", format="chart"),
+            "agentgateway": Field("str", "The chart C(agentgateway).", format="chart"),
+            "kgateway": Field("str", "The chart C(agentgateway) of kgateway 2.2, or with class C(kgateway) the chart C(kgateway) of 2.1.", format="chart"),
+            "gpu_operator": Field("str", "The chart C(gpu-operator) of NVIDIA.", format="chart"),
+            "leader_worker_set": Field("str", "The chart C(lws) of LeaderWorkerSet.", format="chart"),
         },
     ),
 }

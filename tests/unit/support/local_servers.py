@@ -38,9 +38,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         for name, value in {"Content-Length": str(len(content)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+    do_HEAD = do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
 
     def log_message(self, *args: t.Any) -> None:
         """Silence."""

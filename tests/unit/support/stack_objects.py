@@ -110,7 +110,7 @@ def healthy(made: dict[str, t.Any] | None = None) -> Snapshot:
         {
             "kind": "Pod",
             "metadata": {"name": "envoy-llm-d-gateway-7d9-x2x", "namespace": CONTROLLER, "uid": "uid-proxy", "labels": labels},
-            "spec": {"containers": [{"name": "envoy", "image": "envoyproxy/envoy:distroless-v1.40.0", "ports": [{"containerPort": 10080}]}]},
+            "spec": {"containers": [{"name": "envoy", "image": "envoyproxy/envoy:distroless-v1.39.1", "ports": [{"containerPort": 10080}]}]},
             "status": {"phase": "Running", "conditions": copy.deepcopy(READY), "containerStatuses": [{"name": "envoy", "ready": True, "restartCount": 0}]},
         }
     )

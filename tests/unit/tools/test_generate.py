@@ -40,6 +40,19 @@ def test_a_changed_spec_makes_its_readme_stale(root: Path, tmp_path: Path) -> No
     assert [path.name for path in load(tmp_path).stale()] == ["README.md"]
 
 
+def test_an_inventory_of_the_user_is_not_among_those_that_are_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else `make inventory` would make the golden files stale."""
+    from plugins.module_utils.preflight.starting_file import HOSTS
+    from tools import manifests
+
+    for name, hosts in (("shipped", "localhost\n"), ("mine", HOSTS), (".mine.partial", "")):
+        (tmp_path / "inventories" / name).mkdir(parents=True)
+        if hosts:
+            (tmp_path / "inventories" / name / "hosts").write_text(hosts, encoding="utf-8")
+    monkeypatch.setattr(manifests, "ROOT", tmp_path)
+    assert manifests.names() == ["shipped"]
+
+
 def test_the_page_on_the_endpoint_picker_says_what_every_plugin_does() -> None:
     from plugins.module_utils.epp.catalog.plugins import PLUGINS
     from tools.endpoint_picker import MEANING, page, parameters

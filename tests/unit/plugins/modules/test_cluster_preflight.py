@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import types
+import urllib.parse
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.http import registry
+from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.preflight.report import judge
 from ansible_collections.llm_d.inference.plugins.modules import cluster_preflight
@@ -19,7 +24,9 @@ FILE = {
     "llm_d_crd_sources": {name: [f"/nonexistent/{name}"] for name in ("gateway_api", "inference_extension", "envoy_gateway")},
     "llm_d_gateway": {"service_type": "ClusterIP"},
     "llm_d_model_services": [{"name": "llama", "model": {"uri": "hf://o/m", "token_secret": "hf"}}],
+    "llm_d_preflight": {"images": "ignore"},  # asks no registry of the internet
 }
+SCHEDULER = "llm-d/llm-d-inference-scheduler"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 CRD = {
     "metadata": {
@@ -71,8 +78,8 @@ def running(request):
         yield url, asked
 
 
-def look(call, api, **more):
-    return call(cluster_preflight, host=api[0], api_key="sesame-open", needs=plan({**FILE, **more})["preflight"])
+def look(call, api, credentials=(), **more):
+    return call(cluster_preflight, host=api[0], api_key="sesame-open", needs=plan({**FILE, **more})["preflight"], credentials=list(credentials))
 
 
 def test_all_that_is_missing_is_told_at_once_and_nothing_is_changed(call, api):
@@ -160,11 +167,98 @@ def test_a_chart_is_asked_for_while_the_cluster_lacks_what_it_brings():
 
 def test_every_registry_that_images_name_is_asked_whether_it_is_there(call, api):
     with serve(lambda *_args: (401, {}, "")) as there:
-        images = {"epp": f"{there.split('//')[1]}/epp:1", "vllm": "127.0.0.1:1/vllm:1"}
-        found = look(call, api, llm_d_images=images)
+        images = {"epp": "127.0.0.1:1/epp:1"}
+        found = look(call, api, llm_d_images=images, llm_d_image_registry=there.split("//")[1], llm_d_preflight={"images": "warning"})
     silent = [finding for finding in found["findings"] if finding["id"] == "host/registry"]
     assert len(silent) == 1 and "The image registry 127.0.0.1:1 does not answer" in silent[0]["what"] and silent[0]["severity"] == "warning"
     assert "refused" in silent[0]["found"].lower() and not [finding for finding in found["findings"] if finding["id"] == "host/source"]
+
+
+@pytest.fixture(name="mirror")
+def image_registry():
+    """A registry that has everything but the scheduler's image; gives its host and what it was asked."""
+    asked = []
+
+    def answer(handler, method, path, _body):
+        asked.append((method, path, handler.headers.get("Authorization")))
+        return (404 if SCHEDULER in path else 200), {}, ""
+
+    with serve(answer) as url:
+        yield url.split("//")[1], asked
+
+
+def images_of(found):
+    return [finding for finding in found["findings"] if finding["id"] == "host/image"]
+
+
+@pytest.mark.parametrize("severity", ["error", "warning"])
+def test_an_image_that_the_mirror_lacks_is_told(call, api, mirror, severity):
+    host, asked = mirror
+    found = look(call, api, llm_d_image_registry=host, llm_d_preflight={"images": severity})
+    (missing,) = images_of(found)
+    assert f"{host}/{SCHEDULER}:v0.7.1" in missing["what"] and missing["found"] == "the registry does not have it (HTTP 404)"
+    assert missing["severity"] == severity and "llm_d_images" in missing["how"]
+    assert (missing["what"] in found["msg"].partition("\n")[2]) is (severity == "error") and found["failed"]
+    assert {path.split("/manifests/")[0] for method, path, _account in asked if method == "HEAD"} == {
+        f"/v2/{name}" for name in (SCHEDULER, "envoyproxy/gateway", "envoyproxy/envoy", "vllm/vllm-openai")
+    }
+
+
+def test_no_registry_is_asked_where_images_are_ignored(call, api, mirror):
+    host, asked = mirror
+    found = look(call, api, llm_d_image_registry=host, llm_d_preflight={"images": "ignore"})
+    assert images_of(found) == [] and asked == []
+
+
+def test_an_image_that_upstream_removed_is_told_with_what_replaced_it(call, api, monkeypatch):
+    """As ghcr.io does: an anonymous request for a token of a package that is gone is denied."""
+    tokens = []
+
+    def answer(handler, _method, path, _body):
+        if path.startswith("/token"):
+            tokens.append(dict(urllib.parse.parse_qsl(path.partition("?")[2])))
+            if SCHEDULER in path or SCHEDULER in tokens[-1].get("scope", ""):
+                return 403, {}, json.dumps({"errors": [{"code": "DENIED", "message": "requested access to the resource is denied"}]})
+            return 200, {}, json.dumps({"token": "anonymous"})
+        if handler.headers.get("Authorization") == "Bearer anonymous":
+            return 200, {}, ""
+        name = path.removeprefix("/v2/").partition("/manifests/")[0]
+        challenge = f'Bearer realm="http://{handler.headers["Host"]}/token",service="ghcr.io",scope="repository:{name}:pull"'
+        return 401, {"WWW-Authenticate": challenge}, json.dumps({"errors": [{"code": "UNAUTHORIZED"}]})
+
+    with serve(answer) as url:
+        monkeypatch.setattr(registry, "_registry", lambda _host, _timeout: UrlTransport(url))
+        monkeypatch.setattr(cluster_preflight, "registry_problem", lambda _host: None)
+        found = look(call, api, llm_d_preflight={"images": "error"})
+    (gone,) = images_of(found)
+    assert gone["what"] == f"The image ghcr.io/{SCHEDULER}:v0.7.1 cannot be pulled." and gone["found"] == "the registry wants an account (HTTP 401)"
+    assert "Upstream removed it for ghcr.io/llm-d/llm-d-router-endpoint-picker" in gone["how"] and gone["severity"] == "error"
+    assert found["failed"] and gone["what"] in found["msg"]
+    assert {"service": "ghcr.io", "scope": f"repository:{SCHEDULER}:pull"} in tokens
+
+
+def test_registries_are_asked_with_the_accounts_of_the_file_and_of_the_secrets(call, api, monkeypatch):
+    """An account of the file counts more than one in a Secret; neither is in the result."""
+    said = []
+
+    def answer(handler, _method, _path, _body):
+        said.append(handler.headers.get("Authorization"))
+        return (200 if said[-1] else 401), {"WWW-Authenticate": 'Basic realm="x"'}, ""
+
+    def basic(name, password):
+        return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+
+    with serve(answer) as url:
+        host = url.split("//")[1]
+        config = base64.b64encode(json.dumps({"auths": {host: {"username": "robot", "password": "from-the-secret"}}}).encode()).decode()
+        monkeypatch.setitem(ANSWERS, "/api/v1/namespaces/llm-d/secrets/mirror", {"data": {".dockerconfigjson": config}})
+        more = {"llm_d_image_registry": host, "llm_d_preflight": {"images": "error"}, "llm_d_image_pull_secrets": ["mirror", "missing"]}
+        found = look(call, api, **more)
+        assert images_of(found) == [] and set(filter(None, said)) == {basic("robot", "from-the-secret")}
+        said.clear()
+        own = look(call, api, [{"registry": f"{host}/path", "username": "me", "password": "of-the-file"}], **more)
+        assert images_of(own) == [] and set(filter(None, said)) == {basic("me", "of-the-file")}
+    assert not [word for word in ("from-the-secret", "of-the-file") if word in json.dumps([found, own])]
 
 
 POLICIES = "/apis/nvidia.com/v1"
@@ -197,7 +291,7 @@ def test_a_proxy_on_the_way_to_the_api_server_is_told(monkeypatch, exceptions, t
         monkeypatch.setenv(name, exceptions)
     needs = plan({**FILE, "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}})["preflight"]
     facts = {"version": "v1.34.4", "groups": {}, "rights": []}
-    facts["host"] = cluster_preflight.host_facts(needs, "https://api.example.com:6443", facts)
+    facts["host"] = cluster_preflight.host_facts(needs, types.SimpleNamespace(server="https://api.example.com:6443"), facts, [])
     found = [finding for finding in judge(facts, needs) if finding.id.startswith("host/")]
     assert [finding.id for finding in found] == (["host/proxy"] if told else []), "and the libraries of this host are new enough"
     assert set(facts["host"]["libraries"]) == {"kubernetes", "yaml"} and all(facts["host"]["libraries"].values())

@@ -350,7 +350,7 @@ def test_prefill_servers_stand_beside_decode_servers_behind_their_sidecar() -> N
     proxy = decode["init_containers"][0]
     assert proxy["restartPolicy"] == "Always" and {"--port=8000", "--vllm-port=8200"} <= set(proxy["args"])
     assert decode["engine_port"] == 8200 and prefill["engine_port"] == 8000 and not prefill["init_containers"]
-    assert proxy["image"] == "llm-d/llm-d-routing-sidecar:v0.7.1"
+    assert proxy["image"] == "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1"
 
 
 def test_images_of_sidecars_can_be_replaced() -> None:

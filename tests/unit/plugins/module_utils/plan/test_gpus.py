@@ -60,7 +60,6 @@ def test_what_cannot_be_is_refused_with_the_reason(pool: Facts, path: str, words
     ("user", "path"),
     [
         (file_of(operator="nvidia_olm"), "llm_d_gpus.operator"),
-        ({**file_of(), "llm_d_charts": {"envoy_gateway": "/c"}}, "llm_d_charts.gpu_operator"),
         (file_of(PLAIN, {**PLAIN, "name": "other"}), "llm_d_gpus.pools[1].node_selector"),
         (file_of(PLAIN, {**SLICED, "name": "whole"}), "llm_d_gpus.pools[1].name"),
         ({"llm_d_platform": "openshift", **file_of(SLICED, operator="amd")}, "llm_d_gpus.pools[0].sharing"),
@@ -75,6 +74,19 @@ def test_what_cannot_be_is_refused_with_the_reason(pool: Facts, path: str, words
 )
 def test_what_does_not_fit_together_is_refused(user: Facts, path: str) -> None:
     assert [problem.path for problem in problems(user)] == [path]
+
+
+@pytest.mark.parametrize(
+    ("version", "tag"),
+    [(None, "v26.3.1"), ("26.7.0", "v26.7.0"), ("v26.7.0", "v26.7.0")],
+)
+def test_without_a_chart_of_ones_own_nvidias_is_installed(version: str | None, tag: str) -> None:
+    user = {**file_of(version=version), "llm_d_charts": {}}
+    assert problems(user) == []
+    chart = plan(user)["gpus"]["chart"]
+    assert (chart["ref"], chart["repo"], chart["version"]) == ("gpu-operator", "https://helm.ngc.nvidia.com/nvidia", tag)
+    own = plan({**user, "llm_d_charts": CHARTS})["gpus"]["chart"]
+    assert (own["ref"], own["repo"], own["version"]) == ("/c/gpu-operator", None, tag)
 
 
 @pytest.mark.parametrize("product", [product for product, profiles in MIG.items() if profiles])
@@ -243,6 +255,12 @@ def test_every_image_of_the_chart_comes_from_the_registry_and_is_listed() -> Non
     assert all(name.startswith("r.example.com/all/") for name in planned["gpus"]["images"])
 
 
+def test_a_registry_is_not_asked_for_a_tag_that_depends_on_the_nodes() -> None:
+    planned = plan(file_of(SLICED))
+    listed, asked = needed(planned)["images"], planned["preflight"]["images"]["names"]
+    assert [name for name in listed if name not in asked] == ["nvcr.io/nvidia/driver:580.126.20-<system>"] and set(asked) < set(listed)
+
+
 def test_images_that_the_chart_does_not_start_are_not_listed() -> None:
     assert not [name for name in plan(file_of(SLICED, driver=False, node_feature_discovery=False))["gpus"]["images"] if "driver" in name or "nfd" in name]
     assert "repository" not in plan(file_of(SLICED))["gpus"]["chart"]["values"].get("operator", {}), "without a registry the chart's own is right"
@@ -262,10 +280,27 @@ def gaudi_file(**gpus: t.Any) -> Facts:
     return {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": "gaudi", **gpus}}
 
 
-def test_the_gaudi_operator_has_to_be_told_where_images_are() -> None:
-    found = problems(gaudi_file())
-    assert [problem.path for problem in found] == ["llm_d_gpus.gaudi.registry"] and "llm_d_image_registry" in found[0].fix
-    assert not problems(gaudi_file(gaudi={"registry": "intel.example.com"})) and not problems({**gaudi_file(), "llm_d_image_registry": "r.example.com"})
+@pytest.mark.parametrize(
+    ("gaudi", "mirror", "registry"),
+    [
+        ({}, None, "vault.habana.ai"),
+        ({}, "r.example.com/all", "r.example.com/all"),
+        ({}, {"vault.habana.ai": "r.example.com/gaudi"}, "r.example.com/gaudi"),
+        ({}, {"nvcr.io": "r.example.com/nvidia"}, "vault.habana.ai"),
+        ({"registry": "intel.example.com"}, "r.example.com/all", "intel.example.com"),
+    ],
+)
+def test_the_gaudi_operator_is_told_where_images_are(gaudi: Facts, mirror: t.Any, registry: str) -> None:
+    user = {**gaudi_file(gaudi=gaudi), "llm_d_image_registry": mirror}
+    assert problems(user) == []
+    planned = plan(user)
+    assert planned["gpus"]["gaudi_policy"]["image_registry"] == registry
+    adopted = plan({**user, "llm_d_gpus": {**user["llm_d_gpus"], "install": False}})
+    pulled = set(needed(planned)["images"]) - set(needed(adopted)["images"])
+    assert len(pulled) == 6 and all(name.startswith(f"{registry}/") for name in pulled)
+
+
+def test_an_adopted_gaudi_operator_is_told_nothing() -> None:
     assert not problems(gaudi_file(install=False)) and plan(gaudi_file(install=False))["gpus"]["gaudi_policy"] is None
     adopted = plan(gaudi_file(install=False))["gpus"]["ready"]
     assert adopted == {"api_version": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "every": True}, "what is adopted is verified, whatever its name"

@@ -206,11 +206,19 @@ def test_a_version_of_ones_own_is_in_all_that_is_fetched() -> None:
     assert [each["sources"] for each in own["crds"] if each["name"] == "leader-worker-set"] == [["/mirror/lws"]]
 
 
-def test_a_version_that_will_not_do_and_a_chart_that_is_missing_are_told_at_once() -> None:
-    found = problems({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [big()], "llm_d_leader_worker_set": {"version": "0.8.0"}})
-    assert [problem.path for problem in found] == ["llm_d_charts.leader_worker_set", "llm_d_leader_worker_set.version"]
-    assert "servers that span several nodes need" in str(found[0]) and "Write 0.9.0 or newer." in str(found[1])
-    assert not problems({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [big()], "llm_d_leader_worker_set": {"install": False}})
+def test_a_version_that_will_not_do_is_refused() -> None:
+    found = problems({"llm_d_model_services": [big()], "llm_d_leader_worker_set": {"version": "0.8.0"}})
+    assert [problem.path for problem in found] == ["llm_d_leader_worker_set.version"] and "Write 0.9.0 or newer." in str(found[0])
+
+
+def test_without_a_chart_of_ones_own_upstreams_is_installed() -> None:
+    user = {"llm_d_model_services": [big()]}
+    assert problems(user) == []
+    chart = plan(user)["prerequisites"]["leader_worker_set"]["chart"]
+    assert (chart["ref"], chart["repo"], chart["version"]) == ("oci://registry.k8s.io/lws/charts/lws", None, "0.9.0")
+    assert chart["values"]["image"]["manager"]["repository"] == "registry.k8s.io/lws/lws"
+    adopted = {**user, "llm_d_leader_worker_set": {"install": False}}
+    assert not problems(adopted) and plan(adopted)["prerequisites"]["leader_worker_set"]["chart"] is None
 
 
 def test_rights_are_asked_for_where_they_are_used() -> None:

@@ -19,13 +19,13 @@ _SIM: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "s
 TABLE: list[tuple[str, Facts, Facts, str, str]] = [
     ("google elsewhere", {"provider": "gke"}, {}, "llm_d_gateway.provider", "llm_d_platform is 'kubernetes'. Write 'llm_d_platform: gke'"),
     ("openshift elsewhere", {"provider": "openshift"}, {}, "llm_d_gateway.provider", "Write 'llm_d_platform: openshift'"),
-    ("no chart of istiod", {"provider": "istio"}, {"llm_d_charts": {"istio_base": "/b"}}, "llm_d_charts.istio", "chart istiod 1.29.2, or 'install: false'"),
+    ("a chart of istiod that is none", {"provider": "istio"}, {"llm_d_charts": {"istio": "istiod"}}, "llm_d_charts.istio", "a folder, an archive (.tgz)"),
     ("an old istio", {"provider": "istio", "version": "1.27.3"}, {}, "llm_d_gateway.version", "istio 1.27.3 is too old"),
     ("a version of google's", {"provider": "gke", "version": "1.0.0"}, {"llm_d_platform": "gke"}, "llm_d_gateway.version", "no version of its own"),
     ("kgateway 2.3", {"provider": "kgateway", "version": "2.3.0"}, {}, "llm_d_gateway.version", "Write 'provider: agentgateway'"),
     ("kgateway 2.2.0", {"provider": "kgateway", "version": "2.2.0"}, {}, "llm_d_gateway.version", "Write 2.2.1."),
     ("kgateway's envoy", {"provider": "kgateway", "version": "2.2.1", "class_name": "kgateway"}, {}, "llm_d_gateway.version", "Write 2.1.2"),
-    ("kgateway's proxy", {"provider": "kgateway"}, {"llm_d_image_registry": "mirror:5000"}, "llm_d_images.proxy", "mirror:5000/agentgateway:tag"),
+    ("kgateway's proxy", {"provider": "kgateway"}, {"llm_d_image_registry": "mirror:5000"}, "llm_d_images.proxy", "Write mirror:5000/agentgateway:tag with"),
     ("kgateway's agent", {"provider": "kgateway", "version": "2.1.2"}, {}, "llm_d_gateway.version", "Write 2.2.1, or 'class_name: kgateway'"),
     ("a global class", {"provider": "gke", "class_name": "gke-l7-gxlb"}, {"llm_d_platform": "gke"}, "llm_d_gateway.class_name", "or gke-l7-rilb"),
     ("a google node port", {"provider": "gke", "service_type": "NodePort"}, {"llm_d_platform": "gke"}, "llm_d_gateway.service_type", "gke-l7-rilb"),
@@ -166,41 +166,59 @@ def test_what_one_controller_takes_over_from_another_is_not_taken_for_someone_el
     assert planned["gateway"]["shared"] == [{"name": name, "namespace": "agentgateway-system", "class_name": "agentgateway", "classes": {"agentgateway": name}}]
     looked_at = {entry["name"]: entry for entry in planned["prune"]["shared"]}
     assert name not in looked_at and list(looked_at["istio.io/gateway-controller"]["classes"]) == ["istio", "istio-remote"]
-    old = next(entry for entry in planned["prune"]["controllers"] if entry["provider"] == "kgateway")
-    assert "agentgateway" not in old["classes"] and set(old["names"]) == {"agentgateway.dev/agentgateway", "kgateway.dev/kgateway"}
+    old = {entry["namespace"]: entry for entry in planned["prune"]["controllers"]}
+    assert "agentgateway-system" not in old, "kgateway's release has the same name and place: the new one has replaced it"
+    assert "agentgateway" not in old["kgateway-system"]["classes"] and old["kgateway-system"]["names"] == ["kgateway.dev/kgateway"]
+    back = plan({**user, "llm_d_gateway": {"provider": "kgateway"}})
+    assert not {"agentgateway-system", "kgateway-system"} & {entry["namespace"] for entry in back["prune"]["controllers"]}
+    away = {entry["namespace"]: entry for entry in plan({**user, "llm_d_gateway": {"provider": "kgateway", "class_name": "kgateway"}})["prune"]["controllers"]}
+    assert away["agentgateway-system"]["provider"] == "agentgateway" and "kgateway-system" not in away
     assert plan({**user, "llm_d_scope": "namespace"})["prune"]["shared"] == [] == plan({**user, "llm_d_scope": "namespace"})["gateway"]["shared"]
 
 
 @pytest.mark.parametrize(
-    ("name", "release", "version", "probe", "image"),
+    ("name", "release", "version", "probe", "image", "namespace"),
     [
-        (None, "agentgateway", "2.2.1", "agentgatewayparameters.agentgateway.dev", "agentgateway-controller:v2.2.1"),
-        ("kgateway", "kgateway", "2.1.2", "gatewayparameters.gateway.kgateway.dev", "kgateway:v2.1.2"),
+        (None, "agentgateway", "2.2.1", "agentgatewayparameters.agentgateway.dev", "cr.agentgateway.dev/controller:v2.2.1", "agentgateway-system"),
+        ("kgateway", "kgateway", "2.1.2", "gatewayparameters.gateway.kgateway.dev", "cr.kgateway.dev/kgateway-dev/kgateway:v2.1.2", "kgateway-system"),
     ],
 )
-def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release: str, version: str, probe: str, image: str) -> None:
+def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release: str, version: str, probe: str, image: str, namespace: str) -> None:
     planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway", "class_name": name}})
     chart = planned["gateway"]["chart"]
-    assert (chart["release_name"], chart["version"], planned["gateway"]["controller"]["name"]) == (release, version, release)
-    assert "{repository}:{tag}".format(**chart["values"]["controller"]["image"]) == image
+    assert (chart["release_name"], chart["version"], planned["gateway"]["controller"]) == (
+        release,
+        f"v{version}",
+        {"kind": "Deployment", "name": release, "namespace": namespace},
+    )
+    assert chart["namespace"] == namespace and "{registry}/{repository}:{tag}".format(**chart["values"]["controller"]["image"]) == image
     bundle = planned["prerequisites"]["crds"][-1]
     assert (bundle["version"], bundle["probe"]) == (version, probe)
     assert all(f"/v{version}/" in source and probe.partition(".")[2] in source for source in bundle["sources"])
     other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["prune"]["controllers"]
-    assert release in [each["release_name"] for entry in other if entry["provider"] == "kgateway" for each in entry["charts"]]
+    assert (release, namespace) in [(each["release_name"], each["namespace"]) for entry in other if entry["provider"] == "kgateway" for each in entry["charts"]]
+
+
+def test_without_charts_of_ones_own_upstreams_are_installed() -> None:
+    user = {"llm_d_gateway": {"provider": "istio"}, "llm_d_charts": {"istio_base": "/b"}}
+    assert problems(user) == []
+    assert [(chart["ref"], chart["repo"], chart["version"]) for chart in plan(user)["gateway"]["charts"]] == [
+        ("/b", None, "1.29.2"),
+        ("oci://ghcr.io/istio/release/charts/istiod", None, "1.29.2"),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("provider", "version", "images"),
+    ("provider", "version", "tag", "images"),
     [
-        ("istio", "1.30.1", ["istio/pilot:1.30.1", "istio/proxyv2:1.30.1"]),
-        ("agentgateway", "1.5.0", ["agentgateway/controller:v1.5.0", "agentgateway/agentgateway:v1.5.0"]),
-        ("envoy_gateway", "1.8.0", ["envoyproxy/gateway:v1.8.0", "envoyproxy/envoy:distroless-v1.40.0"]),
+        ("istio", "1.30.1", "1.30.1", ["docker.io/istio/pilot:1.30.1", "docker.io/istio/proxyv2:1.30.1"]),
+        ("agentgateway", "1.5.0", "v1.5.0", ["cr.agentgateway.dev/controller:v1.5.0", "cr.agentgateway.dev/agentgateway:v1.5.0"]),
+        ("envoy_gateway", "1.8.0", "v1.8.0", ["docker.io/envoyproxy/gateway:v1.8.0", "docker.io/envoyproxy/envoy:distroless-v1.39.1"]),
     ],
 )
-def test_images_are_of_the_version_that_is_asked_for(provider: str, version: str, images: list[str]) -> None:
+def test_images_are_of_the_version_that_is_asked_for(provider: str, version: str, tag: str, images: list[str]) -> None:
     planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider, "version": version}})
-    assert set(images) <= set(needed(planned)["images"]) and planned["gateway"]["chart"]["version"] == version
+    assert set(images) <= set(needed(planned)["images"]) and planned["gateway"]["chart"]["version"] == tag
     assert [planned["gateway"]["controller_image"], planned["gateway"]["proxy_image"]] == images
 
 
@@ -215,7 +233,7 @@ def test_the_proxy_of_an_adopted_kgateway_is_left_alone_unless_the_file_says_whe
 def test_images_of_agentgateway_are_put_together_again_as_they_were() -> None:
     planned = plan({"llm_d_charts": CHARTS, "llm_d_image_registry": "mirror:5000/x", "llm_d_gateway": {"provider": "agentgateway"}})
     image = planned["gateway"]["chart"]["values"]["proxy"]["image"]
-    assert image == {"registry": "mirror:5000/x/agentgateway", "repository": "agentgateway", "tag": "v1.4.1"}
+    assert image == {"registry": "mirror:5000/x", "repository": "agentgateway", "tag": "v1.4.1"}
 
 
 @pytest.mark.parametrize(("text", "whole"), [("0s", 0), ("90s", 90), ("1h30m", 5400), ("1ms", 1), ("1500ms", 2)])

@@ -118,7 +118,7 @@ def kgateway(name: str, version: str) -> Facts:
     container = {"name": "controller", "image": f"registry.example.com/kgateway-dev/{name}:v{version}"}
     probes = ("agentgatewayparameters.agentgateway.dev", "gatewayparameters.gateway.kgateway.dev")
     return {
-        "controllers": {f"kgateway-system/{name}": {"metadata": {"name": name}, "spec": {"template": {"spec": {"containers": [container]}}}}},
+        "controllers": {f"{name}-system/{name}": {"metadata": {"name": name}, "spec": {"template": {"spec": {"containers": [container]}}}}},
         "crds": {**HEALTHY["crds"], **{probe: {"version": None, "owner": "helm"} for probe in probes}},
     }
 
@@ -261,6 +261,12 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("host/library", {}, {"host": {"helm": "3.19.0", "libraries": {"kubernetes": "12.0.1"}}}),
     ("host/chart", {}, {"host": {"helm": "3.19.0", "charts_missing": ["/charts/envoy_gateway"]}}),
     ("host/registry", {"llm_d_image_registry": "mirror:5000"}, {"host": {"helm": "3.19.0", "silent_registries": {"mirror:5000": "Name or service not known"}}}),
+    (
+        "host/image",
+        {},
+        {"host": {"helm": "3.19.0", "missing_images": {"ghcr.io/llm-d/llm-d-inference-scheduler:v0.7.1": "the registry refuses access (HTTP 403)"}}},
+    ),
+    ("host/image", {}, {"host": {"helm": "3.19.0", "missing_images": {"mirror:5000/vllm:1": "the registry does not have it (HTTP 404)"}}}),
     ("host/source", {}, {"host": {"helm": "3.19.0", "silent_sources": {"charts.example.com": "charts.example.com: timed out"}}}),
     ("host/proxy", {}, {"host": {"helm": "3.19.0", "proxy": "http://proxy:3128", "server_name": "api.example.com", "proxy_exempt": False}}),
     ("gateway_api/missing", {**NO_SOURCES, **ADOPTED}, crds(gateway=None)),
@@ -607,14 +613,27 @@ def test_a_gpu_operator_that_is_ours_or_adopted_is_no_finding() -> None:
 
 def test_every_registry_and_every_chart_is_asked_for() -> None:
     image = {"llm_d_images": {"vllm": "images.example.com/vllm:1"}}
-    assert plan({**FILE, **image})["preflight"]["registries"] == ["images.example.com"] and plan(FILE)["preflight"]["registries"] == []
+    assert plan(FILE)["preflight"]["registries"] == ["docker.io", "ghcr.io"]
+    assert plan({**FILE, **image})["preflight"]["registries"] == ["docker.io", "ghcr.io", "images.example.com"]
     assert plan({**FILE, **image, "llm_d_image_registry": "mirror:5000/x"})["preflight"]["registries"] == ["images.example.com", "mirror:5000"]
+    some = {"ghcr.io": "mirror:5000/x"}
+    assert plan({**FILE, **image, "llm_d_image_registry": some})["preflight"]["registries"] == ["docker.io", "images.example.com", "mirror:5000"]
     charts = plan({**FILE, **BY_HELM, **SPANNING, "llm_d_charts": {**BY_HELM["llm_d_charts"], "leader_worker_set": "/charts/lws"}})["preflight"]["charts"]
     assert [(chart["name"], chart["brings"]) for chart in charts] == [
         ("envoy-gateway", "controllers"),
         ("lws", "leader_worker_set"),
         ("gpu-operator", "gpu_operator"),
     ]
+
+
+@pytest.mark.parametrize("severity", ["error", "warning"])
+def test_an_image_that_cannot_be_pulled_weighs_what_the_file_says(severity: str) -> None:
+    gone, why = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.8.0", "the registry wants an account (HTTP 401)"
+    facts = {**copy.deepcopy(HEALTHY), "host": {**HEALTHY["host"], "missing_images": {gone: why, "r.test/x:1": "the registry does not have it (HTTP 404)"}}}
+    removed, missing = judge(facts, plan({**FILE, "llm_d_preflight": {"images": severity}})["preflight"])
+    assert (removed.id, removed.severity, removed.found) == ("host/image", severity, why) and gone in removed.what
+    assert "Upstream removed it for ghcr.io/llm-d/llm-d-router-disagg-sidecar" in removed.how and "llm_d_release" in removed.how
+    assert missing.severity == severity and "r.test/x:1" in missing.what and "llm_d_image_pull_credentials" in missing.how
 
 
 def test_rights_in_a_project_come_with_it() -> None:

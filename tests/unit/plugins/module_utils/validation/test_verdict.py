@@ -128,7 +128,7 @@ def test_a_verdict(plan):
     assert found["not_checked"] == [*ROUTING["not_checked"], {"id": "qwen/blocks", "why": "the servers do not export their block size"}]
     versions = found["versions"]
     assert (versions["collection"], versions["release"], versions["kubernetes"]) == ("0.1.0", "scheduler-0.7", "v1.34.4")
-    assert versions["services"]["llama-8b"]["scheduler"].startswith("llm-d/llm-d-inference-scheduler:")
+    assert versions["services"]["llama-8b"]["scheduler"].startswith("ghcr.io/llm-d/llm-d-inference-scheduler:")
     assert versions["gateway"]["provider"] == "envoy_gateway" and versions["crds"]["gateway-api"]
     json.dumps(found, allow_nan=False)
 

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether images can be pulled with the accounts that there are, as asked from this host."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import collections.abc as c
+import json
+import typing as t
+from concurrent.futures import ThreadPoolExecutor
+
+from ..common.images import DEFAULT_HOST, repository_of, split_host
+from ..common.objects import get_path
+from . import registry
+from .errors import ExchangeError
+
+Accounts = c.Mapping[str, tuple[str, str]]
+# Seconds for one image; several are asked at a time.
+TIMEOUT = 8.0
+AT_ONCE = 8
+_SAID = {401: "the registry wants an account", 403: "the registry refuses access", 404: "the registry does not have it"}
+
+
+def host_of(reference: str) -> str:
+    """The registry of an image."""
+    return split_host(reference)[0]
+
+
+def problems(references: c.Iterable[str], accounts: Accounts) -> dict[str, str]:
+    """{image that cannot be pulled: why}. A registry that does not answer, or answers with an error of its own, says nothing about an image."""
+    names = sorted(set(references))
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        said = pool.map(lambda name: _problem(name, accounts), names)
+    return {name: why for name, why in zip(names, said, strict=True) if why}
+
+
+def _problem(reference: str, accounts: Accounts) -> str | None:
+    host, path = split_host(reference)
+    repository = repository_of(path)
+    tag = path[len(repository) + 1 :]
+    try:
+        status = registry.manifest(host, repository, tag.partition("@")[2] or tag or "latest", accounts.get(host), TIMEOUT).status
+    except (ExchangeError, ValueError):
+        return None
+    return f"{_SAID[status]} (HTTP {status})" if status in _SAID else None
+
+
+def accounts_of(secret: t.Any) -> dict[str, tuple[str, str]]:
+    """{registry: (user name, password)} in a Secret of type kubernetes.io/dockerconfigjson; empty for any other object."""
+    try:
+        config = json.loads(base64.b64decode(get_path(secret, "data", ".dockerconfigjson") or ""))
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    entries = config.get("auths") if isinstance(config, dict) else None
+    found = {account_host(str(host)): _account(entry) for host, entry in (entries if isinstance(entries, dict) else {}).items()}
+    return {host: account for host, account in found.items() if account}
+
+
+def account_host(name: str) -> str:
+    """The registry that an account is for: a host, a host with a path, or a URL."""
+    host = (name.partition("://")[2] or name).partition("/")[0]
+    return DEFAULT_HOST if host == "index.docker.io" else host  # where Docker Hub's accounts are entered
+
+
+def _account(entry: t.Any) -> tuple[str, str] | None:
+    if not isinstance(entry, dict):
+        return None
+    if isinstance(entry.get("username"), str) and isinstance(entry.get("password"), str):
+        return entry["username"], entry["password"]
+    try:
+        name, _colon, password = base64.b64decode(str(entry.get("auth") or "")).decode().partition(":")
+    except (binascii.Error, ValueError):
+        return None
+    return (name, password) if name else None

@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_inventory
+short_description: Write an inventory to start from for a cluster
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Reads, without changing anything in the cluster, the platform, the Gateway API with its GatewayClasses and controllers, accelerators, StorageClasses, and
+    the CRDs of the Prometheus operator and of LeaderWorkerSet.
+  - Writes C(hosts) and C(group_vars/all/llm_d.yml) of an inventory that suits the cluster, with comments that say why each value is there.
+  - What the account may not list is named in a comment, and no failure.
+  - Never writes to a folder that exists. The folder appears complete, or not at all.
+options:
+  name:
+    description: Name of the inventory, of letters, digits, C(-) and C(_).
+    type: str
+    required: true
+  folder:
+    description: Folder of all inventories.
+    type: path
+    default: inventories
+attributes:
+  check_mode:
+    description: Reads the cluster and writes nothing.
+  diff_mode:
+    description: Shows the files. The path of a kubeconfig that was given as an option is masked there, not in the file.
+extends_documentation_fragment:
+  - llm_d.inference.attributes
+  - kubernetes.core.k8s_auth_options
+requirements:
+  - python >= 3.11
+  - kubernetes >= 24.2.0
+"""
+
+EXAMPLES = r"""
+- name: Write inventories/mine for the cluster of the current context
+  llm_d.inference.cluster_inventory:
+    name: mine
+
+- name: See what would be written
+  llm_d.inference.cluster_inventory:
+    name: mine
+    context: kind-kind
+  check_mode: true
+  diff: true
+"""
+
+RETURN = r"""
+path:
+  description: Folder of the inventory.
+  returned: success
+  type: str
+  sample: inventories/mine
+lines:
+  description: What the cluster showed, as lines of text.
+  returned: success
+  type: list
+  elements: str
+  sample: ["platform:        kubernetes, kind, v1.34.0, 1 node", "accelerators:    none"]
+"""
+
+import os
+import re
+import shutil
+import tempfile
+import typing as t
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.k8s.client import auth_spec, connect, current_context
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.preflight.facts import survey
+from ..module_utils.preflight.starting_file import HOSTS, observed, starting_file
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+
+
+def problem(name: str, path: Path) -> str:
+    """Why the inventory cannot be written; empty where it can."""
+    if not NAME.fullmatch(name):
+        return f"{name!r} is no name for an inventory: write 1 to 63 letters, digits, - and _, such as mine (make inventory NAME=mine)."
+    if path.is_symlink() or path.exists():
+        return f"{path} is already there, and stays as it is. Choose another name (make inventory NAME=other), or remove the folder first."
+    return ""
+
+
+def kubeconfig(option: t.Any) -> str | None:
+    """The kubeconfig that the file has to name: that of the option or of KUBECONFIG; None for the usual one, or several of them."""
+    chosen = option or (os.environ.get("KUBECONFIG") if not os.environ.get("K8S_AUTH_KUBECONFIG") else None)
+    return chosen if isinstance(chosen, str) and os.pathsep not in chosen else None
+
+
+def write(path: Path, files: dict[str, str]) -> None:
+    """Write the files of a folder that does not exist yet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        for name, content in files.items():
+            (partial / name).parent.mkdir(parents=True, exist_ok=True)
+            (partial / name).write_text(content, encoding="utf-8")
+        partial.chmod(0o755)
+        partial.rename(path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def main() -> None:
+    """Entry of the module."""
+    options = {"name": {"type": "str", "required": True}, "folder": {"type": "path", "default": "inventories"}}
+    module = AnsibleModule(argument_spec={**auth_spec(), **options}, supports_check_mode=True)
+    path = Path(module.params["folder"], module.params["name"])
+    wrong = problem(module.params["name"], path)
+    if wrong:
+        module.fail_json(msg=wrong)
+    try:
+        cluster = connect(module)
+        facts = survey(cluster)
+        by_host = bool(module.params["host"] or os.environ.get("K8S_AUTH_HOST"))
+        reached = {
+            "server": cluster.server,
+            "kubeconfig": None if by_host else kubeconfig(module.params["kubeconfig"]),
+            "context": current_context(module),
+        }
+    except ClusterError as exc:
+        module.fail_json(msg=str(exc))
+    files = {"hosts": HOSTS, "group_vars/all/llm_d.yml": starting_file(facts, str(path), reached)}
+    diff = [{"before": "", "after": content, "before_header": str(path / name), "after_header": str(path / name)} for name, content in files.items()]
+    try:
+        if not module.check_mode:
+            write(path, files)
+    except OSError as error:
+        module.fail_json(msg=f"Cannot write {path}: {error.strerror}. Check who owns the folder, and what lies there.")
+    module.exit_json(changed=True, path=str(path), lines=observed(facts), diff=diff)
+
+
+if __name__ == "__main__":
+    main()

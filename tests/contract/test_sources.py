@@ -1,0 +1,173 @@
+"""Everything that a deployment pulls has a source of upstream, and a mirror has it under one name."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.common.images import repository_of, split_host
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.gpu_checks import IMAGE
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.mirrors import mirror_files
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.references import collisions, mirrored, registries, source_of
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.gpus import OPERATORS
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS, LEADER_WORKER_SET, RELEASES
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.sources import CHARTS, GAUDI_REGISTRY, IMAGES, REMOVED
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
+
+Facts = dict[str, t.Any]
+SIX_LINES: Facts = {"llm_d_model_services": [{"name": "llama-8b", "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct"}}]}
+PLATFORM = {"openshift": "openshift", "gke": "gke"}
+NEEDED = {"none": {"name": "of-someone-else"}}
+MIRRORS: list[t.Any] = ["mirror.example.com:5000/m", {"ghcr.io": "mirror.example.com/ghcr", "docker.io": "mirror.example.com/hub"}]
+
+
+def rows() -> t.Iterator[tuple[str, str]]:
+    """(component, image) of every table."""
+    for name, release in RELEASES.items():
+        yield from ((f"{name} {key}", release[key]) for key in ("epp_image", "sidecar_image", "tokenizer_image") if release[key])
+    for name, engine in ENGINE_DEFAULTS.items():
+        yield name, engine["image"]
+    for name, provider in GATEWAY_PROVIDERS.items():
+        for facts in (provider, *provider["by_class"].values()):
+            yield from ((f"{name} {key}", facts[key]) for key in ("controller_image", "proxy_image") if facts.get(key))
+    for name, operator in OPERATORS.items():
+        yield from ((f"{name} {part}", image) for part, image in operator.get("chart", {}).get("images", {}).items())
+    yield "LeaderWorkerSet", LEADER_WORKER_SET["image"].format(version="1.0.0")
+    yield "GPU test", IMAGE
+
+
+@pytest.mark.parametrize("component, image", list(rows()))
+def test_every_component_has_a_source(component: str, image: str) -> None:
+    assert repository_of(image) in IMAGES, f"{component}: releases/sources.py lacks {repository_of(image)}"
+    assert image != repository_of(image), f"{component}: {image} has no tag"
+
+
+def test_every_source_is_used_and_names_its_page() -> None:
+    assert {repository_of(image) for _component, image in rows()} == set(IMAGES)
+    assert all(page.startswith("https://") for page in [*IMAGES.values(), *(chart.page for chart in CHARTS.values())])
+    assert set(REMOVED) <= set(IMAGES) and set(REMOVED.values()) <= set(IMAGES)
+
+
+def test_only_the_local_cluster_has_the_simulators_tokenizer(root: Path) -> None:
+    tokenizers = {engine["tokenizer_image"] for engine in ENGINE_DEFAULTS.values() if engine.get("tokenizer_image")}
+    variables = yaml.safe_load((root / "roles/local_cluster/vars/main.yml").read_text(encoding="utf-8"))
+    assert tokenizers == {image["name"] for image in variables["__local_cluster_images"] if "/llm-d-local/" in image["name"]}
+    assert not {repository_of(name) for name in tokenizers} & set(IMAGES)
+
+
+def test_every_chart_has_a_source() -> None:
+    used = {
+        (chart["key"], chart["name"]) for row in GATEWAY_PROVIDERS.values() for facts in (row, *row["by_class"].values()) for chart in facts.get("charts", ())
+    }
+    used |= {(row["chart"]["key"], row["chart"]["name"]) for row in OPERATORS.values() if "chart" in row}
+    assert used | {("leader_worker_set", LEADER_WORKER_SET["chart"])} == set(CHARTS)
+    assert {key for key, _name in CHARTS} == set(VARIABLES["llm_d_charts"].options or {})
+
+
+def test_every_bundle_of_crds_has_a_source() -> None:
+    bundles = [GATEWAY_API["sources"], LEADER_WORKER_SET["sources"], *(release["crds_sources"] for release in RELEASES.values())]
+    bundles += [facts["crds_sources"] for row in GATEWAY_PROVIDERS.values() for facts in (row, *row["by_class"].values()) if facts.get("crds_name")]
+    assert all(bundle and all(source.startswith("https://github.com/") for source in bundle) for bundle in bundles)
+
+
+@pytest.mark.parametrize("provider", sorted(GATEWAY_PROVIDERS))
+def test_six_lines_are_enough_with_every_provider(provider: str) -> None:
+    file = {**SIX_LINES, "llm_d_gateway": {"provider": provider, **NEEDED.get(provider, {})}, "llm_d_platform": PLATFORM.get(provider, "kubernetes")}
+    assert problems(file) == []
+    found = needed(plan(file))
+    assert found["images"] == found["sources"] and {repository_of(name) for name in found["images"]} <= set(IMAGES)
+    assert all(chart["ref"].startswith("oci://") or chart["repo"] for chart in found["charts"]) and "None" not in json.dumps(found)
+
+
+def test_only_the_mirror_changes_what_is_pulled_and_the_path_stays() -> None:
+    plain = needed(plan(SIX_LINES))
+    for mirror in MIRRORS:
+        found = needed(plan({**SIX_LINES, "llm_d_image_registry": mirror}))
+        assert found["sources"] == plain["sources"]
+        assert found["images"] == sorted(mirrored(name, mirror) for name in plain["sources"])
+        assert all(split_host(name)[1].endswith(split_host(source)[1]) for source in plain["sources"] for name in [mirrored(source, mirror)])
+    assert mirrored("ghcr.io/llm-d/x:1", "mirror.example.com/m") == "mirror.example.com/m/llm-d/x:1"
+    assert mirrored("quay.io/x/y:1", MIRRORS[1]) == "quay.io/x/y:1"
+
+
+@pytest.mark.parametrize("mirror", [None, *MIRRORS])
+def test_upstreams_name_is_found_again(mirror: t.Any) -> None:
+    for _component, image in [*rows(), ("gaudi", f"{GAUDI_REGISTRY}/gaudi-metric-exporter/metric-exporter:1")]:
+        assert source_of(mirrored(image, mirror), mirror) == image
+    assert source_of("registry.test/mine:1", mirror) == "registry.test/mine:1"
+
+
+def test_no_mirror_has_two_images_under_one_name() -> None:
+    assert collisions(IMAGES, "mirror.example.com") == []
+    assert collisions(["ghcr.io/a/b:1", "docker.io/a/b:1"], "m.test") == [("docker.io/a/b:1", "ghcr.io/a/b:1")]
+    assert collisions(["ghcr.io/a/b:1", "docker.io/a/b:1"], {"ghcr.io": "m.test/g", "docker.io": "m.test/d"}) == []
+
+
+@pytest.mark.parametrize(
+    "wrong, path, word",
+    [
+        ({"llm_d_image_registry": "https://mirror.example.com"}, "llm_d_image_registry", "without 'https://'"),
+        ({"llm_d_image_registry": "mirror.example.com/"}, "llm_d_image_registry", "trailing '/'"),
+        ({"llm_d_image_registry": {"ghrc.io": "mirror.example.com"}}, "llm_d_image_registry.ghrc.io", "Did you mean 'ghcr.io'?"),
+        ({"llm_d_image_registry": {"example.net": "mirror.example.com"}}, "llm_d_image_registry.example.net", "Write one of: cr.agentgateway.dev"),
+        ({"llm_d_image_registry": {"ghcr.io": "http://m"}}, "llm_d_image_registry.ghcr.io", "without 'https://'"),
+        ({"llm_d_charts": {"envoy_gateway": "gateway-helm"}}, "llm_d_charts.envoy_gateway", "oci://"),
+        ({"llm_d_charts": {"envoy_gateway": "oci:/host/gateway-helm"}}, "llm_d_charts.envoy_gateway", "a folder, an archive"),
+        ({"llm_d_charts": {"envoy_gateway": "oci://host/gateway-helm:1.9.1"}}, "llm_d_charts.envoy_gateway", "without a version"),
+        ({"llm_d_preflight": {"images": "fatal"}}, "llm_d_preflight.images", "Write one of: error, warning, ignore."),
+    ],
+)
+def test_a_mistake_is_refused_with_what_to_write(wrong: Facts, path: str, word: str) -> None:
+    [found] = problems({**SIX_LINES, **wrong})
+    assert found.path == path and word in str(found), found
+
+
+@pytest.mark.parametrize(
+    "given, ref, repo",
+    [
+        ("/charts/base", "/charts/base", None),
+        ("./base-1.29.2.tgz", "./base-1.29.2.tgz", None),
+        ("https://charts.example.com/base-1.29.2.tgz", "https://charts.example.com/base-1.29.2.tgz", None),
+        ("https://charts.example.com/istio", "base", "https://charts.example.com/istio"),
+        ("oci://registry.example.com/charts/base", "oci://registry.example.com/charts/base", None),
+        ("istio/base", "istio/base", None),
+    ],
+)
+def test_a_chart_of_the_users_own(given: str, ref: str, repo: str | None) -> None:
+    chart = plan({**SIX_LINES, "llm_d_gateway": {"provider": "istio"}, "llm_d_charts": {"istio_base": given}})["gateway"]["charts"][0]
+    assert (chart["ref"], chart["repo"], chart["version"]) == (ref, repo, "1.29.2")
+
+
+def test_files_for_tools_that_mirror() -> None:
+    sources = needed(plan(SIX_LINES))["sources"]
+    files = mirror_files(sources, "mirror.example.com/m")
+    assert files["images.txt"].split() == sources
+    script = files["crane-copy.sh"].splitlines()[2:]
+    assert script == [f"crane copy {source} {mirrored(source, 'mirror.example.com/m')}" for source in sources]
+    synced = yaml.safe_load(files["skopeo-sync.yml"])
+    assert sorted(f"{host}/{name}:{tag}" for host, found in synced.items() for name, tags in found["images"].items() for tag in tags) == sources
+    assert [item["name"] for item in yaml.safe_load(files["oc-mirror.yml"])["mirror"]["additionalImages"]] == sources
+    digests, tags = yaml.safe_load_all(files["openshift-mirrors.yml"])
+    assert digests["spec"]["imageDigestMirrors"] == tags["spec"]["imageTagMirrors"]
+    assert {entry["source"]: entry["mirrors"] for entry in tags["spec"]["imageTagMirrors"]} == {
+        repository_of(source): [repository_of(mirrored(source, "mirror.example.com/m"))] for source in sources
+    }
+    done = subprocess.run(["sh", "-n"], input=files["crane-copy.sh"], text=True, check=False)
+    assert done.returncode == 0
+
+
+def test_the_local_cluster_has_every_registry(root: Path) -> None:
+    variables = yaml.safe_load((root / "roles/local_cluster/vars/main.yml").read_text(encoding="utf-8"))
+    assert sorted([*variables["__local_cluster_mirrored"], GAUDI_REGISTRY]) == registries()
+    own = [image["name"] for image in variables["__local_cluster_images"]]
+    own += [image["name"] for extra in variables["__local_cluster_extra"].values() for image in extra["images"]]
+    known = {image for _component, image in rows()}
+    foreign = [name for name in own if name not in known and not name.startswith(("registry.k8s.io/pause:", "docker.io/llm-d-local/"))]
+    assert [name for name in foreign if repository_of(name) not in IMAGES] == []

@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""playbooks/list_images.yml as a user runs it on the six-line file, with and without a mirror: what it prints and writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.filter.mirror_files import mirror_files
+from ansible_collections.llm_d.inference.plugins.module_utils.common.images import repository_of
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.sources import CHARTS, IMAGES
+
+SIX_LINES = """---
+llm_d_model_services:
+  - name: llama-8b
+    model:
+      uri: hf://meta-llama/Llama-3.1-8B-Instruct
+"""
+REPOSITORIES = {
+    "ghcr.io/llm-d/llm-d-inference-scheduler",
+    "docker.io/vllm/vllm-openai",
+    "docker.io/envoyproxy/gateway",
+    "docker.io/envoyproxy/envoy",
+}
+FILES = ["crane-copy.sh", "images.txt", "oc-mirror.yml", "openshift-mirrors.yml", "skopeo-sync.yml"]
+
+
+def run(root: Path, folder: Path, **more: t.Any) -> dict[str, t.Any]:
+    """Runs the playbook; gives what it shows."""
+    (folder / "llm_d.yml").write_text(SIX_LINES, encoding="utf-8")
+    given = ["-e", f"@{folder / 'llm_d.yml'}", "-e", json.dumps(more), "-e", f"ansible_python_interpreter={sys.executable}"]
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", "-c", "local", str(root / "playbooks/list_images.yml"), *given]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "LC_ALL": "C.UTF-8",
+        "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+        "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"),
+    }
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads(done.stdout)
+    assert said["stats"]["localhost"]["changed"] == 0
+    return next(task["hosts"]["localhost"]["msg"] for task in said["plays"][0]["tasks"] if task["task"]["name"] == "Show images, charts and CRDs")
+
+
+@pytest.mark.parametrize(
+    ("mirror", "first"),
+    [
+        (None, "ghcr.io/llm-d/llm-d-inference-scheduler"),
+        ("mirror.example.com/m", "mirror.example.com/m/llm-d/llm-d-inference-scheduler"),
+        ({"ghcr.io": "mirror.example.com/ghcr"}, "mirror.example.com/ghcr/llm-d/llm-d-inference-scheduler"),
+    ],
+)
+def test_six_lines_are_pulled_from_upstream_or_from_its_mirror(root: Path, tmp_path: Path, mirror: t.Any, first: str) -> None:
+    said = run(root, tmp_path, **({"llm_d_image_registry": mirror} if mirror else {}))
+    assert {repository_of(name) for name in said["sources"]} == REPOSITORIES <= set(IMAGES)
+    assert first in {repository_of(name) for name in said["images"]} and len(said["images"]) == len(said["sources"])
+    assert [chart["ref"] for chart in said["charts"]] == [CHARTS["envoy_gateway", "gateway-helm"].reference]
+    assert all(source.startswith("https://github.com/") for source in said["definitions"])
+    folder = tmp_path / "artifacts/mirror"
+    assert sorted(path.name for path in folder.iterdir()) == FILES
+    assert (folder / "images.txt").read_text(encoding="utf-8").split() == said["sources"]
+    script = (folder / "crane-copy.sh").read_text(encoding="utf-8")
+    target = "mirror.example.com/llm-d/llm-d/llm-d-inference-scheduler" if mirror is None else first
+    assert f"crane copy ghcr.io/llm-d/llm-d-inference-scheduler:v0.7.1 {target}:v0.7.1\n" in script
+    assert ("docker.io" in script) is not isinstance(mirror, dict), "what has no mirror is not copied"
+    assert [each["kind"] for each in yaml.safe_load_all((folder / "openshift-mirrors.yml").read_text(encoding="utf-8"))] == [
+        "ImageDigestMirrorSet",
+        "ImageTagMirrorSet",
+    ]
+
+
+def test_what_is_not_listed_is_refused() -> None:
+    for wrong in (None, [], {}, {"images": []}):
+        with pytest.raises(Exception, match="takes what needed_images returns"):
+            mirror_files(wrong)
+    with pytest.raises(Exception, match="a registry, or a mapping"):
+        mirror_files({"sources": []}, 7)
+
+
+def test_a_tag_that_depends_on_the_nodes_is_left_to_the_user() -> None:
+    sources = ["nvcr.io/nvidia/driver:580.126.20-<system>", "nvcr.io/nvidia/gpu-operator:v26.3.1"]
+    files = mirror_files({"sources": sources}, "mirror.example.com/m")
+    assert files["images.txt"].splitlines() == sources
+    assert files["crane-copy.sh"].splitlines()[2:] == [
+        "# crane copy nvcr.io/nvidia/driver:580.126.20-<system> mirror.example.com/m/nvidia/driver:580.126.20-<system>",
+        "crane copy nvcr.io/nvidia/gpu-operator:v26.3.1 mirror.example.com/m/nvidia/gpu-operator:v26.3.1",
+    ]
+    assert "<" not in files["skopeo-sync.yml"] + files["oc-mirror.yml"] and "nvcr.io/nvidia/driver" in files["openshift-mirrors.yml"]

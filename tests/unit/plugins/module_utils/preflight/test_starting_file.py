@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The file that `make inventory` writes can be planned for every cluster, and says what it does not know."""
+
+from __future__ import annotations
+
+import copy
+import re
+import typing as t
+
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import problems
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.starting_accelerators import offers
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.starting_file import observed, starting_file
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import complete
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
+from plays import ROOT
+from survey_cases import CASES, CHARTS, ENVOY, L40S, cluster, node, with_gateways
+
+REACHED = {"server": "https://127.0.0.1:6443", "kubeconfig": None, "context": None}
+
+
+def written(name: str) -> str:
+    return starting_file(copy.deepcopy(CASES[name][0]), "inventories/mine", REACHED)
+
+
+def user(text: str) -> dict[str, t.Any]:
+    """The variables of a file. Charts are given, since not every one has a source of its own."""
+    return {**yaml.safe_load(text), "llm_d_charts": CHARTS}
+
+
+def chosen(text: str) -> dict[str, t.Any]:
+    """What the cases name: options of the file with their defaults."""
+    found = {name: complete(user(text).get(name), field, name)[0] for name, field in VARIABLES.items()}
+    service, gateway = found["llm_d_model_services"][0], found["llm_d_gateway"]
+    return {
+        **gateway,
+        **{key: found[f"llm_d_{key}"] for key in ("platform", "release", "scope", "run_as_user")},
+        **{key: service["accelerator"][key] for key in ("vendor", "product", "resource")},
+        **{key: service[key] for key in ("replicas", "node_selector")},
+        "tolerations": [{key: value for key, value in each.items() if value is not None} for each in service["tolerations"]],
+        "engine": service["engine"]["type"],
+        "operator": found["llm_d_gpus"]["operator"],
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_file_can_be_planned_and_suits_the_cluster(name: str) -> None:
+    text = written(name)
+    assert [str(problem) for problem in problems(user(text))] == []
+    found, wanted = chosen(text), CASES[name][1]
+    assert {key: found[key] for key in wanted} == wanted
+    if wanted.get("tolerations") is None:
+        assert found["tolerations"] == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_text_is_as_ours_are(name: str) -> None:
+    """Short lines without blanks at their ends; nothing that Ansible would take for a template."""
+    text = written(name)
+    lines = text.splitlines()
+    assert text.startswith("---\n# Written by playbooks/inventory.yml for https://127.0.0.1:6443.") and text.endswith("\n") and not text.endswith("\n\n")
+    assert [line for line in lines if len(line) > 160 or line != line.rstrip()] == []
+    assert "{{" not in text and "{%" not in text and "None" not in text
+
+
+def test_what_may_not_be_listed_is_said_and_not_guessed() -> None:
+    said = "\n".join(observed(CASES["nothing may be listed"][0]))
+    assert said.count("not known: no permission to list") == 7
+    assert "none" not in said and "Whether there are GPUs is not known: no permission to list nodes." in written("nodes may not be listed")
+
+
+def test_several_gateways_are_named_the_best_first_and_those_that_cannot_serve_last() -> None:
+    text = written("several gateways")
+    assert text.index("# Or: {provider: istio, install: false}.") < text.index("# Or: {provider: agentgateway, install: false}.")
+    old = written("an old Envoy Gateway beside Istio")
+    assert "# Instead, not as it is: 1.3.0 is too old, 1.5.0 or newer is needed: {provider: envoy_gateway, install: false, class_name: eg}." in old
+
+
+def test_a_controller_that_is_elsewhere_is_not_counted_on() -> None:
+    """The preflight would refuse it."""
+    text = starting_file(with_gateways(ENVOY[0], {}), "inventories/mine", REACHED)
+    assert yaml.safe_load(text)["llm_d_gateway"]["provider"] == "standalone"
+    assert "its controller is not Deployment envoy-gateway-system/envoy-gateway, where it is expected" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "commands"),
+    [
+        ("kind", ["kubectl -n envoy-gateway-system port-forward $service 8080:80", "sudo ip route add 10.96.0.0/16 via 172.18.0.2"]),
+        ("agentgateway", ["kubectl -n llm-d port-forward service/llm-d-gateway-agentgateway 8080:80"]),
+        ("Istio", ["kubectl -n llm-d port-forward service/llm-d-gateway-istio-istio 8080:80"]),
+        ("nothing but an old Envoy Gateway", ["kubectl -n llm-d port-forward service/sim-gateway 8080:80"]),
+    ],
+)
+def test_how_a_cluster_ip_is_reached(name: str, commands: list[str]) -> None:
+    lines = [line.strip("# ") for line in written(name).splitlines()]
+    assert [command for command in commands if command not in lines] == []
+
+
+def test_kubeconfig_and_context_are_kept_so_that_no_other_cluster_is_meant() -> None:
+    reached = {"server": "https://10.0.0.1", "kubeconfig": "/home/jane/my config", "context": "arn:aws:eks:eu-central-1:1:cluster/prod"}
+    found = yaml.safe_load(starting_file(cluster(), "inventories/mine", reached))
+    assert (found["llm_d_kubeconfig"], found["llm_d_context"]) == (reached["kubeconfig"], reached["context"])
+    assert not {"llm_d_kubeconfig", "llm_d_context"} & set(yaml.safe_load(written("kind")))
+
+
+def test_what_else_is_there_is_suggested() -> None:
+    text = written("Prometheus and LeaderWorkerSet")
+    assert "\n# llm_d_monitoring: {scrape: true," in text and yaml.safe_load(text)["llm_d_leader_worker_set"] == {"install": False}
+    assert "llm_d_monitoring" not in written("kind") and "# storage: {claim: true, size: 20Gi}" in written("Istio")
+    assert "Kubernetes v1.27.3 is too old: 1.29 or newer is needed." in starting_file(cluster(version="v1.27.3"), "inventories/mine", REACHED)
+
+
+def test_the_most_numerous_accelerators_are_taken_and_cordoned_nodes_do_not_count() -> None:
+    cordoned = copy.deepcopy(L40S)
+    cordoned["spec"]["unschedulable"] = True
+    a100 = node("a", labels={"nvidia.com/gpu.product": "NVIDIA-A100"}, gpu=8)
+    found = offers(cluster(nodes=[L40S, cordoned, a100]))
+    assert [offer.text for offer in found] == ["8 nvidia.com/gpu on 1 node, NVIDIA-A100", "4 nvidia.com/gpu on 1 node, NVIDIA-L40S"]
+    unwell = node("u", taints=[{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}, {"key": "x", "effect": "PreferNoSchedule"}], gpu=1)
+    assert offers(cluster(nodes=[unwell]))[0].tolerations == []
+
+
+def test_the_readme_shows_what_is_written_for_kind() -> None:
+    text = starting_file(copy.deepcopy(CASES["kind"][0]), "inventories/mine", {**REACHED, "context": "kind-kind"})
+    shown = re.findall(r"^```yaml\n(llm_d_platform: .*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert shown == [text[text.index("llm_d_platform") :]]

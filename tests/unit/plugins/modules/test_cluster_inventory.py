@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The inventory of an HTTP server that answers as an API server does: read only, written once, tolerant of what may not be listed."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import plays
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.modules import cluster_inventory
+from local_servers import JSON, free_port, serve
+from survey_cases import GATEWAY_API, ISTIO, L40S, STANDARD
+
+ROOT = "/apis/gateway.networking.k8s.io/v1"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+ANSWERS = {
+    "/version": {"gitVersion": "v1.34.4"},
+    "/apis": {"groups": [{"name": "gateway.networking.k8s.io", "versions": [{"version": "v1"}]}]},
+    CRDS: {"items": [{"metadata": {"name": name, "annotations": {"gateway.networking.k8s.io/bundle-version": "v1.6.1"}}} for name in GATEWAY_API]},
+    "/api/v1/nodes": {"items": [L40S]},
+    "/api/v1/services": {"items": [{"spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}]},
+    "/apis/storage.k8s.io/v1/storageclasses": {"items": list(STANDARD.values())},
+    f"{ROOT}/gatewayclasses": {"items": list(ISTIO[0].values())},
+    "/apis/apps/v1/namespaces/istio-system/deployments/istiod": ISTIO[1]["istio-system/istiod"],
+}
+LISTS = {path for path in ANSWERS if path not in ("/version", "/apis")}
+
+
+@pytest.fixture(name="api")
+def running(request):
+    """An API server; gives its URL and what it was asked."""
+    asked = []
+    denied = getattr(request, "param", ())
+
+    def answer(_handler, method, path, _body):
+        plain = path.split("?")[0]
+        asked.append((method, plain))
+        if plain in denied or "/deployments/" in plain and "deployments" in denied:
+            return 403, {"Content-Type": JSON}, json.dumps({"kind": "Status", "reason": "Forbidden", "message": f"{plain} is forbidden", "code": 403})
+        if plain in ANSWERS:
+            return 200, {"Content-Type": JSON}, json.dumps(ANSWERS[plain])
+        return 404, {"Content-Type": JSON}, json.dumps({"kind": "Status", "reason": "NotFound", "code": 404, "message": "not found"})
+
+    with serve(answer) as url:
+        yield url, asked
+
+
+@pytest.fixture(autouse=True)
+def nobodys_cluster(monkeypatch, tmp_path):
+    """Neither the kubeconfig nor the settings of who runs the tests."""
+    for name in [name for name in os.environ if name.startswith("K8S_AUTH_") or name == "KUBECONFIG"]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def config(folder, *servers):
+    """A kubeconfig with a context for each server, the first of which is the current one."""
+    names = [f"c{number}" for number, _server in enumerate(servers)]
+    text = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": names[0],
+        "clusters": [{"name": name, "cluster": {"server": server}} for name, server in zip(names, servers, strict=True)],
+        "users": [{"name": "u", "user": {"token": "sesame-open"}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": "u"}} for name in names],
+    }
+    (folder / "config").write_text(json.dumps(text), encoding="utf-8")
+    return str(folder / "config")
+
+
+def file_of(path):
+    return yaml.safe_load((path / "group_vars/all/llm_d.yml").read_text(encoding="utf-8"))
+
+
+def test_what_the_cluster_shows_is_written_and_nothing_is_changed(call, api, tmp_path):
+    done = call(cluster_inventory, host=api[0], api_key="sesame-open", name="mine")
+    assert done["changed"] and done["path"] == "inventories/mine" and {method for method, _path in api[1]} == {"GET"}
+    assert "accelerators:    4 nvidia.com/gpu on 1 node, NVIDIA-L40S" in done["lines"]
+    assert os.listdir(tmp_path / "inventories") == ["mine"] and (tmp_path / "inventories/mine").stat().st_mode & 0o777 == 0o755
+    found = file_of(tmp_path / "inventories/mine")
+    assert found["llm_d_gateway"] == {"provider": "istio", "install": False, "service_type": "LoadBalancer"}
+    assert found["llm_d_model_services"][0]["accelerator"] == {"vendor": "nvidia", "product": "NVIDIA-L40S", "per_replica": 1}
+    # by K8S_AUTH_HOST, as for AWX: there is no kubeconfig to name
+    assert not {"llm_d_kubeconfig", "llm_d_context"} & set(found)
+    assert "sesame-open" not in (tmp_path / "inventories/mine/group_vars/all/llm_d.yml").read_text(encoding="utf-8")
+
+
+def test_the_inventory_can_be_read_by_ansible(call, api, tmp_path):
+    call(cluster_inventory, host=api[0], api_key="sesame-open", name="mine")
+    done = plays.run("-i", str(tmp_path / "inventories/mine"), "playbooks/list_images.yml")
+    assert done.returncode == 0 and "vllm" in done.stdout, done.stdout + done.stderr
+
+
+def test_check_mode_shows_the_files_and_writes_none(call, api, tmp_path):
+    done = call(cluster_inventory, check=True, host=api[0], api_key="sesame-open", name="mine")
+    assert done["changed"] and not (tmp_path / "inventories").exists()
+    assert [each["after_header"] for each in done["diff"]] == ["inventories/mine/hosts", "inventories/mine/group_vars/all/llm_d.yml"]
+    assert "provider: istio" in done["diff"][1]["after"]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_folder_that_exists_stays_as_it_is_and_no_cluster_is_asked(call, api, tmp_path, check):
+    (tmp_path / "inventories/mine").mkdir(parents=True)
+    done = call(cluster_inventory, check=check, host=api[0], api_key="sesame-open", name="mine")
+    assert done["failed"] and "inventories/mine is already there, and stays as it is. Choose another name (make inventory NAME=other)" in done["msg"]
+    assert api[1] == [] and not list((tmp_path / "inventories/mine").iterdir())
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../mine", "a/b", "/etc/mine", "-x", ".mine", "a b", "x" * 64, "mine\n"])
+def test_a_name_that_is_none_is_refused(call, tmp_path, name):
+    done = call(cluster_inventory, host="https://127.0.0.1:1", api_key="sesame-open", name=name)
+    assert done["failed"] and "is no name for an inventory: write 1 to 63 letters, digits, - and _" in done["msg"] and not list(tmp_path.iterdir())
+
+
+def test_an_interruption_leaves_no_half_of_a_folder(tmp_path):
+    with pytest.raises(TypeError):
+        cluster_inventory.write(tmp_path / "mine", {"hosts": "x", "more": None})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_told(call, api, tmp_path):
+    (tmp_path / "inventories").write_text("a file", encoding="utf-8")
+    done = call(cluster_inventory, host=api[0], api_key="sesame-open", name="mine")
+    assert done["failed"] and done["msg"].startswith("Cannot write inventories/mine: ") and "Traceback" not in done["msg"]
+
+
+@pytest.mark.parametrize("api", [LISTS | {"deployments"}], indirect=True)
+def test_what_may_not_be_listed_is_a_comment(call, api, tmp_path):
+    done = call(cluster_inventory, host=api[0], api_key="sesame-open", name="mine")
+    assert done["changed"] and "accelerators:    not known: no permission to list nodes" in done["lines"]
+    assert file_of(tmp_path / "inventories/mine")["llm_d_scope"] == "namespace"
+
+
+@pytest.mark.parametrize("api", [("/api/v1/nodes", "deployments")], indirect=True)
+def test_a_class_without_its_controllers_permissions_still_counts(call, api, tmp_path):
+    call(cluster_inventory, host=api[0], api_key="sesame-open", name="mine")
+    assert file_of(tmp_path / "inventories/mine")["llm_d_gateway"]["provider"] == "istio"
+
+
+def test_a_cluster_that_does_not_answer_is_one_line_and_leaves_nothing(call, tmp_path):
+    port = free_port()
+    done = call(cluster_inventory, host=f"http://127.0.0.1:{port}", api_key="sesame-open", name="mine")
+    assert done["failed"] and f"127.0.0.1:{port}: connection refused: nothing listens there" in done["msg"] and "\n" not in done["msg"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_kubeconfig_it_says_how_to_name_one(call, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    done = call(cluster_inventory, name="mine", kubeconfig=str(tmp_path / "none"))
+    assert done["failed"] and "there is no such file, or it is empty" in done["msg"] and not (tmp_path / "inventories").exists()
+
+
+@pytest.mark.parametrize(("wanted", "context"), [(None, "c0"), ("c1", "c1")])
+def test_the_context_that_was_asked_is_kept(call, api, tmp_path, wanted, context):
+    path = config(tmp_path, api[0] if context == "c0" else "http://127.0.0.1:1", api[0])
+    call(cluster_inventory, name="mine", kubeconfig=path, **({"context": wanted} if wanted else {}))
+    found = file_of(tmp_path / "inventories/mine")
+    assert (found["llm_d_kubeconfig"], found["llm_d_context"]) == (path, context)
+
+
+@pytest.mark.parametrize(
+    ("option", "environment", "named"),
+    [
+        ("/a", {}, "/a"),
+        (None, {"KUBECONFIG": "/b"}, "/b"),
+        (None, {"KUBECONFIG": "/b:/c"}, None),
+        (None, {"KUBECONFIG": "/b", "K8S_AUTH_KUBECONFIG": "/credential"}, None),
+        ({"kind": "Config"}, {}, None),
+        (None, {}, None),
+    ],
+)
+def test_which_kubeconfig_the_file_names(monkeypatch, option, environment, named):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert cluster_inventory.kubeconfig(option) == named
+
+
+def test_the_playbook_asks_the_cluster_of_the_kubeconfig_whatever_inventory_is_the_default(api, tmp_path):
+    """ansible.cfg of this checkout names inventories/local, whose cluster is another."""
+    given = {"inventory_folder": str(tmp_path / "there"), "inventory_name": "mine"}
+    options = ("playbooks/inventory.yml", "-e", json.dumps(given))
+    path = config(tmp_path, api[0])
+    shown = plays.run(*options, "--check", "--diff", KUBECONFIG=path, no_proxy="*")
+    assert shown.returncode == 0 and "+  provider: istio" in shown.stdout and not (tmp_path / "there").exists(), shown.stdout + shown.stderr
+    done = plays.run(*options, KUBECONFIG=path, no_proxy="*")
+    assert done.returncode == 0 and f"next: make site INVENTORY={tmp_path}/there/mine" in done.stdout, done.stdout + done.stderr
+    assert file_of(tmp_path / "there/mine")["llm_d_kubeconfig"] == path
+    again = plays.run(*options, KUBECONFIG=path, no_proxy="*")
+    assert again.returncode == 2 and "mine is already there, and stays as it is" in again.stdout + again.stderr
