@@ -62,7 +62,14 @@ ENGINE = {
     "max_num_seqs": Field(
         "int", "Maximum number of requests that one server processes concurrently (the batch size). If omitted, the engine's default.", minimum=1
     ),
-    "block_size": Field("int", "Number of tokens in one KV-cache block.", default=16, choices=(8, 16, 32, 64, 128)),
+    "block_size": Field(
+        "int",
+        (
+            "Number of tokens in one KV-cache block. If omitted, 16 for the simulator, and what vLLM takes for the model and the accelerator;"
+            " except where the endpoint picker has to know it (precise prefix matching), where it is 16, and 32 on CPUs."
+        ),
+        choices=(8, 16, 32, 64, 128),
+    ),
     "prefix_caching": Field(
         "bool",
         (

@@ -42,6 +42,14 @@ def test_what_is_planned() -> None:
     }
 
 
+def test_the_block_size_of_vllm_is_known_only_where_it_was_asked_for() -> None:
+    """Otherwise each server is asked, and no prompt is refused beforehand."""
+    short = {**VLLM, "warmup": {"prompts": ["Hello."]}}
+    assert plan(file_of(short))["warmups"][0]["block_size"] is None
+    assert plan(file_of({**VLLM, "engine": {"block_size": 32}}))["warmups"][0]["block_size"] == 32
+    assert [problem.path for problem in problems(file_of({**short, "engine": {"block_size": 32}}))] == [f"{PLACE}.warmup.prompts[0]"]
+
+
 def test_prefill_servers_are_warmed_as_well() -> None:
     service = {**SIM, "prefill": {"replicas": 2}, "scheduler": {"preset": "disaggregated"}}
     (found,) = plan(file_of(service))["warmups"]
