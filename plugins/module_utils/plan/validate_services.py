@@ -18,6 +18,7 @@ from .multi_node import node_problems
 from .pod_spec import SERVICE_LABEL
 from .server import max_replicas
 from .validate_arguments import argument_problems, needs_problems, place_of
+from .validate_vllm import version_problems, vllm_problems
 from .warmup import warmup_problems
 from .weights import CLAIM_SUFFIX, served_name, weights_problems
 
@@ -31,7 +32,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     """The problems within one service."""
     found = _name_problems(service, path)
     found += _model_problems(service, path)
-    found += engine_problems(service, path)
+    found += engine_problems(service, path) + version_problems(service, path)
     found += _accelerator_problems(service, path)
     found += node_problems(service, path)
     found += autoscaling_problems(service, path)
@@ -143,7 +144,7 @@ def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]
     built = configuration(service, user["llm_d_release"])
     found = [Problem(_scheduler_place(problem.path, path, service), problem.value, problem.reason, problem.fix) for problem in built.problems]
     if not found:
-        found = needs_problems(service, path, user, built.requires)
+        found = needs_problems(service, path, user, built.requires) or vllm_problems(service, path, user, built.requires["vllm"])
     provider = GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]
     wanted = service["scheduler"]["failure_mode"]
     if provider and wanted and wanted not in provider["failure_modes"]:

@@ -57,6 +57,15 @@ ENGINE = {
         "str", "The model server: C(vllm), or C(simulator), which has the API of vLLM and needs no GPU.", default="vllm", choices=tuple(ENGINE_DEFAULTS)
     ),
     "image": Field("str", "Image of the model server, used as written. If omitted, the tested image of this collection.", format="image"),
+    "version": Field(
+        "str",
+        (
+            "Version of vLLM in O(image). Arguments that it does not accept are refused before anything is changed. If omitted, the version in the"
+            " tag of the image; without one there (C(latest), a digest, an image with numbers of its own), arguments are not checked."
+        ),
+        format="version",
+        example="0.30.0",
+    ),
     "port": Field("int", "Port of the model server, its Service and the InferencePool.", default=8000, minimum=1024, maximum=65535),
     "max_model_len": Field("int", "Maximum number of tokens of prompt and output together. If omitted, the limit of the model (simulator: 32768).", minimum=1),
     "max_num_seqs": Field(
