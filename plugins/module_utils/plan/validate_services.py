@@ -44,8 +44,9 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     tested = not (service["engine"]["image"] or user["llm_d_images"]["vllm"])
     found += weights_problems(service, path, _servers(service, user), tested)
     contradictions = argument_problems(service, path, user)
-    # The scheduler is checked only when the servers are right, so that a contradiction is reported once.
-    return found + (contradictions or _scheduler_problems(service, path, user))
+    # The scheduler is checked only when the servers are right, and the command line when it is complete, so that each mistake is reported once.
+    found += contradictions or _scheduler_problems(service, path, user) or _unknown_arguments(service, path, user, {problem.path for problem in found})
+    return found
 
 
 def name_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
@@ -144,7 +145,7 @@ def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]
     built = configuration(service, user["llm_d_release"])
     found = [Problem(_scheduler_place(problem.path, path, service), problem.value, problem.reason, problem.fix) for problem in built.problems]
     if not found:
-        found = needs_problems(service, path, user, built.requires) or vllm_problems(service, path, user, built.requires["vllm"])
+        found = needs_problems(service, path, user, built.requires)
     provider = GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]
     wanted = service["scheduler"]["failure_mode"]
     if provider and wanted and wanted not in provider["failure_modes"]:
@@ -155,6 +156,12 @@ def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]
             )
         )
     return found
+
+
+def _unknown_arguments(service: Facts, path: str, user: Facts, told: set[str]) -> list[Problem]:
+    """Arguments that the version of vLLM refuses, at paths of which nothing was told."""
+    required = configuration(service, user["llm_d_release"]).requires["vllm"]
+    return [problem for problem in vllm_problems(service, path, user, required) if problem.path not in told]
 
 
 def _scheduler_place(inner: str, path: str, service: Facts) -> str:
