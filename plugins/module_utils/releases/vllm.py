@@ -95,6 +95,7 @@ def _rows() -> tuple[tuple[str, str, tuple[str, ...], Option], ...]:
     return tuple(found)
 
 
+@functools.cache
 def _number(version: str) -> tuple[int, ...]:
     """A version for comparisons: 0.15 is 0.15.0."""
     parts = re.findall(r"\d+", version.partition("+")[0].partition("-")[0])
