@@ -13,6 +13,7 @@ from plugins.module_utils.epp.catalog.presets import PRESETS, ROUND_ROBIN_NOTE
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 from plugins.module_utils.releases.lines import ACCELERATORS, ENGINE_DEFAULTS, LEADER_WORKER_SET, MINIMUM, RELEASES
 from plugins.module_utils.releases.sources import CHARTS
+from plugins.module_utils.releases.vllm_flags import VERSIONS as VLLM_VERSIONS
 from plugins.module_utils.schema.variables import VARIABLES
 
 AREAS = {
@@ -135,6 +136,13 @@ def versions() -> str:
     )
     lines += ["## Engines (`engine.type`)", ""]
     lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINE_DEFAULTS.items()])
+    recorded = ", ".join(version.removesuffix(".0") for version in VLLM_VERSIONS)
+    lines += [
+        "Arguments of vLLM are checked against the options of the version in its image. Of a version between two recorded ones, only what neither knows is",
+        "refused, and nothing of a version that is older or newer than all. Recorded are",
+        f"{recorded}.",
+        "",
+    ]
     lines += ["## Accelerators (`accelerator.vendor`)", ""]
     lines += table(
         ["vendor", "resource", "node label for the product"],

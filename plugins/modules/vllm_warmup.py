@@ -60,9 +60,8 @@ options:
         choices: [chat_completions, completions]
         default: chat_completions
       block_size:
-        description: Tokens in one KV cache block of its servers.
+        description: Tokens in one KV cache block of its servers. If omitted, what each server's metrics say, and 16 where they do not.
         type: int
-        default: 16
       urls:
         description: Addresses of its servers, each without C(/v1). Not that of a gateway, which picks one of them.
         type: list
@@ -243,7 +242,7 @@ SERVICE = {
     "prompts": {"type": "list", "elements": "str", "default": [], "no_log": True},
     "config_map": {"type": "dict", "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}},
     "api": {"type": "str", "choices": ["chat_completions", "completions"], "default": "chat_completions"},
-    "block_size": {"type": "int", "default": 16},
+    "block_size": {"type": "int"},
     "urls": {"type": "list", "elements": "str"},
     "replicas": {**report.SPEC["replicas"], "type": "list", "elements": "dict"},
 }
@@ -268,14 +267,14 @@ def option_error(params: dict[str, t.Any]) -> str:
         return f"request_timeout is {params['request_timeout']:g}: these are seconds and must be more than 0"
     for index, service in enumerate(params["services"]):
         place = f"services[{index}]"
-        if service["block_size"] < 1:
+        if service["block_size"] is not None and service["block_size"] < 1:
             return f"{place}.block_size is {service['block_size']}: it must be 1 or more"
         if not (service["urls"] or service["replicas"]):
             return f"{place} names no server: write urls or replicas"
         if not (service["prompts"] or service["config_map"]):
             return f"{place} has no prompt: write prompts or config_map"
         for number, prompt in enumerate(service["prompts"]):
-            if len(prompt.encode()) <= service["block_size"]:
+            if service["block_size"] and len(prompt.encode()) <= service["block_size"]:
                 return f"{place}.prompts[{number}] is too short to fill a KV cache block of {service['block_size']} tokens: write a longer one"
     return ""
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import collections.abc as c
 import concurrent.futures
 
+from ..common import prometheus_text as prometheus
 from ..common.objects import Facts, mapping
 from ..http.errors import ExchangeError
+from ..releases import engines
 from . import warmup_states
 from .client import OpenAIClient
 from .targets import ServerTarget, Targets, ready
 
 THREADS = 16  # servers in parallel; each gets one prompt after the other
 RETRIES = 2
+USUAL_BLOCK = 16  # tokens in a KV cache block of a server that does not export the number
 NEXT = "Hello."  # the user message of a chat; only the system message before it is meant to be cached
 
 
@@ -92,6 +95,7 @@ class Warmup:
             return [_failed(name, "the pod is not ready", "check the pod and its log") for name in prompts]
         rows: list[Facts] = []
         silent: ExchangeError | None = None
+        service = {**service, "block_size": service["block_size"] or self._block_size(target.client)}
         for name, prompt in prompts.items():
             try:
                 if silent is not None:
@@ -102,6 +106,16 @@ class Warmup:
                 said = str(trouble).replace(prompt, "(the prompt)")  # the server may repeat the prompt, and warnings are not redacted
                 rows.append(_failed(name, said, trouble.remedy))
         return rows
+
+    def _block_size(self, client: OpenAIClient) -> int:
+        """Tokens in a KV cache block, as the server's metrics say."""
+        try:
+            samples = prometheus.parse(client.get("/metrics", min(self._params["request_timeout"], 10.0)).text)
+        except ExchangeError:
+            return USUAL_BLOCK
+        engine = engines.engine_by_metrics(samples)
+        size = engines.read_signals(engine, samples).get("block_size") if engine else None
+        return int(size.value) if size and size.value and size.value >= 1 else USUAL_BLOCK
 
     def _answered(self, name: str, prompt: str, client: OpenAIClient, service: Facts) -> Facts:
         """One prompt at one server. Raises ExchangeError."""

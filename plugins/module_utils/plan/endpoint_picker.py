@@ -13,6 +13,7 @@ from ..epp.config.build import Built
 from ..epp.config.build_cache import BuildCache
 from ..epp.rules.check import EXPERIMENTAL
 from ..releases.engines import REQUIRED
+from .engine import block_size, usual_block_size
 from .pod_spec import container_security, later_wins, pod_security, pool_selector
 from .references import image
 from .server_arguments import served_arguments
@@ -48,7 +49,8 @@ def configuration(service: Facts, release: str) -> Built:
     context = {
         "engine": engine["type"],
         "model": served_name(service["model"]),
-        "block_size": engine["block_size"],
+        "block_size": block_size(service),
+        "usual_block_size": usual_block_size(service),
         "hash_seed": engine["env"].get(SEED),
         "port": engine["port"],
         "epp_service": events_service(service),

@@ -21,11 +21,25 @@ _TUNING = {
     "quantization": ("quantization", "q"),
     "prefix_caching": ("enable-prefix-caching", "no-enable-prefix-caching"),
 }
+# Tokens in a KV-cache block of a simulator, and of vLLM where the endpoint picker has to know the size: the usual one of GPUs. On CPUs vLLM has
+# multiples of 32 only.
+_BLOCK, _BLOCK_ON_CPU = 16, 32
 
 
 def vendor(service: Facts) -> str:
     """The vendor of the accelerators that the servers run on."""
     return str(service["accelerator"]["vendor"] or ENGINE_DEFAULTS[service["engine"]["type"]]["vendor"])
+
+
+def block_size(service: Facts) -> int | None:
+    """Tokens in a KV-cache block; None where vLLM decides."""
+    engine = service["engine"]
+    return t.cast("int | None", engine["block_size"] or (_BLOCK if engine["type"] == "simulator" else None))
+
+
+def usual_block_size(service: Facts) -> int:
+    """Tokens in a KV-cache block where somebody else has to know the number and the user has not set it."""
+    return block_size(service) or (_BLOCK_ON_CPU if vendor(service) == "none" else _BLOCK)
 
 
 def arguments(engine: Facts) -> list[str]:

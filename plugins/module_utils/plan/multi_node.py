@@ -12,10 +12,14 @@ from .engine import vendor
 from .pod_spec import SERVING_LABEL
 
 RAY_PORT, RPC_PORT = 6379, 13345
+START_RANK = "--data-parallel-start-rank"  # of a worker, which only its shell knows
 # A worker's StatefulSet is named <name>-decode-<group>; its revision label adds a hash of ten characters, and labels have at most 63.
 LONGEST_NAME = 63 - len("-decode-999-0123456789")
 _DEPLOYMENT: Facts = {"api_version": "apps/v1", "kind": "Deployment"}
 _GROUPS: Facts = {"api_version": LEADER_WORKER_SET["api_version"], "kind": LEADER_WORKER_SET["kind"]}
+# Written for every image of vLLM: entry points of older ones for CUDA ignore a model that is no flag, and those for TPU and Gaudi run what they get
+# as a command. The simulator has an entry point of its own, and the model as a flag.
+_SERVE = ("vllm", "serve")
 # Flags of vLLM that the plan derives from the accelerators.
 PARALLEL_FLAGS = (
     *("tensor-parallel-size", "tp", "pipeline-parallel-size", "pp", "data-parallel-size", "dp", "data-parallel-size-local", "dpl"),
@@ -35,10 +39,9 @@ def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts | None]:
 
     pod: selector, labels, args and env of a server on one node.
     """
-    nodes = service["accelerator"]["nodes"]
+    nodes, simulated = service["accelerator"]["nodes"], service["engine"]["type"] == "simulator"
     if nodes == 1:
-        return {**_DEPLOYMENT, "nodes": nodes, "command": None}, None
-    simulated = service["engine"]["type"] == "simulator"
+        return {**_DEPLOYMENT, "nodes": nodes, "command": None if simulated else list(_SERVE)}, None
     leader, worker = _WAYS["simulator" if simulated else service["accelerator"]["across_nodes"] or "pipeline"](service, pod["args"])
     names = {item["name"] for item in pod["env"]}
     ours = [] if simulated else [{"name": "VLLM_HOST_IP", "value": "$(POD_IP)"}, {"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}]
@@ -111,7 +114,7 @@ def _expert(service: Facts, args: list[str]) -> tuple[Facts, Facts]:
     # The leader listens on an IP address; the workers connect by name.
     leader = _positional(args, *common, "--data-parallel-address=$(POD_IP)")
     worker = _positional(args, *common, "--data-parallel-address=$(LWS_LEADER_ADDRESS)", "--headless")
-    start = f'exec vllm serve "$@" --data-parallel-start-rank="$((LWS_WORKER_INDEX * {local}))"'
+    start = f'exec vllm serve "$@" {START_RANK}="$((LWS_WORKER_INDEX * {local}))"'
     return {"command": _shell('exec vllm serve "$@"'), "args": leader}, {"command": _shell(start), "args": worker}
 
 
@@ -124,7 +127,6 @@ def _shell(script: str) -> list[str]:
 
 
 def _positional(args: list[str], *ours: str) -> list[str]:
-    """The arguments for `vllm serve`, which takes the model first and without a flag. The image's own entry point is not used."""
-    model = next(argument for argument in args if argument.startswith("--model="))
-    rest = [argument for argument in args if argument != model and not argument.startswith("--tensor-parallel-size=")]
-    return [model.partition("=")[2], *ours, *rest]
+    """The arguments for `vllm serve`: the model, `ours`, then the others without the tensor parallelism of one node."""
+    model, *rest = args
+    return [model, *ours, *(argument for argument in rest if not argument.startswith("--tensor-parallel-size="))]

@@ -9,23 +9,25 @@ from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..releases.lines import ENGINE_DEFAULTS
 from .engine import arguments as engine_arguments
+from .engine import block_size
 from .engine import environment as engine_environment
 from .pod_spec import later_wins
-from .weights import CACHE_PATH, HUB_PATH, credentials, served_name
+from .weights import CACHE_PATH, HUB_PATH, credentials, served_name, source
 from .weights import arguments as weights_arguments
 
 
 def served_arguments(service: Facts, required: Facts) -> list[str]:
-    """The command line: derived arguments, those that the scheduler requires, then engine.args, which win where a flag is in both.
+    """The command line: the model (vLLM), derived arguments, those that the scheduler requires, then engine.args, which win where a flag is in both.
 
     required: what the scheduler configuration requires of model servers: {args, env, ports}.
     """
     own = service["engine"]["args"]
     theirs = flags_of(own)
     ours = {argument.split("=", 1)[0]: argument for argument in [*_arguments(service, service["engine"]["port"]), *required.get("args", [])]}
+    model = [source(service["model"])] if service["engine"]["type"] == "vllm" else []
     if theirs.keys() & {"tp", "pipeline-parallel-size", "pp", "data-parallel-size", "dp"}:
         ours.pop("--tensor-parallel-size", None)
-    return [*(argument for flag, argument in ours.items() if flag.lstrip("-") not in theirs), *own]
+    return [*model, *(argument for flag, argument in ours.items() if flag.lstrip("-") not in theirs), *own]
 
 
 def server_environment(service: Facts, required: list[Facts]) -> list[Facts]:
@@ -58,19 +60,20 @@ def _arguments(service: Facts, port: int) -> list[str]:
     engine = service["engine"]
     name = served_name(service["model"])
     length = engine["max_model_len"] or ENGINE_DEFAULTS[engine["type"]]["max_model_len"]
+    # Name and port are what clients, endpoint picker and Services go by. The others have a value only if the user's file sets it.
     arguments = {
-        "--model": name,
         "--served-model-name": name,
         "--port": port,
         "--max-model-len": length,
         "--max-num-seqs": engine["max_num_seqs"],
-        "--block-size": engine["block_size"],
+        "--block-size": block_size(service),
     }
     if engine["type"] == "simulator":
-        arguments.update(_simulator_arguments(engine))
+        arguments = {"--model": name, **arguments, **_simulator_arguments(engine)}
     else:
         per_replica = service["accelerator"]["per_replica"]
         arguments.update(weights_arguments(service["model"]))
+        # vLLM uses one accelerator unless it is told otherwise.
         arguments["--tensor-parallel-size"] = per_replica if per_replica > 1 else None
     # Without it vLLM does not report cached tokens, and the effect of a warm-up cannot be checked.
     details = ["--enable-prompt-tokens-details"] if service["warmup"] and engine["type"] == "vllm" else []

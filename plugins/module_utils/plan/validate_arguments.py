@@ -12,7 +12,7 @@ from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..epp.catalog.presets import SIDECAR_SERVER_PORT
 from ..schema.fields import Problem
-from .engine import vendor
+from .engine import block_size, vendor
 from .multi_node import PARALLEL_FLAGS, scheduler_problems
 from .weights import served_name
 
@@ -73,14 +73,18 @@ def _engine_arguments(service: Facts, path: str) -> list[Problem]:
     engine, model = service["engine"], service["model"]
     options = {
         "port": ("engine.port", engine["port"]),
-        "block-size": ("engine.block_size", engine["block_size"]),
+        "block-size": ("engine.block_size", block_size(service)),
         "max-model-len": ("engine.max_model_len", engine["max_model_len"]),
         "max-num-seqs": ("engine.max_num_seqs", engine["max_num_seqs"]),
         "served-model-name": ("model.served_name", served_name(model)),
         "revision": ("model.revision", model["revision"]),
     }
     theirs = flags_of(engine["args"])
-    return [
+    found = []
+    if engine["type"] == "vllm" and "model" in theirs and service["accelerator"]["nodes"] == 1:
+        why = "the model is the first argument of `vllm serve` already, and versions differ in which of two they take."
+        found.append(Problem(place_of(engine["args"], "model", f"{path}.engine.args"), theirs["model"], why, "Take it out, and write model.uri."))
+    return found + [
         Problem(
             place_of(engine["args"], flag, f"{path}.engine.args"),
             f"--{flag}={theirs[flag]}",

@@ -18,6 +18,7 @@ from .multi_node import node_problems
 from .pod_spec import SERVICE_LABEL
 from .server import max_replicas
 from .validate_arguments import argument_problems, needs_problems, place_of
+from .validate_vllm import version_problems, vllm_problems
 from .warmup import warmup_problems
 from .weights import CLAIM_SUFFIX, served_name, weights_problems
 
@@ -31,7 +32,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     """The problems within one service."""
     found = _name_problems(service, path)
     found += _model_problems(service, path)
-    found += engine_problems(service, path)
+    found += engine_problems(service, path) + version_problems(service, path)
     found += _accelerator_problems(service, path)
     found += node_problems(service, path)
     found += autoscaling_problems(service, path)
@@ -43,8 +44,9 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     tested = not (service["engine"]["image"] or user["llm_d_images"]["vllm"])
     found += weights_problems(service, path, _servers(service, user), tested)
     contradictions = argument_problems(service, path, user)
-    # The scheduler is checked only when the servers are right, so that a contradiction is reported once.
-    return found + (contradictions or _scheduler_problems(service, path, user))
+    # The scheduler is checked only when the servers are right, and the command line when it is complete, so that each mistake is reported once.
+    found += contradictions or _scheduler_problems(service, path, user) or _unknown_arguments(service, path, user, {problem.path for problem in found})
+    return found
 
 
 def name_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
@@ -154,6 +156,12 @@ def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]
             )
         )
     return found
+
+
+def _unknown_arguments(service: Facts, path: str, user: Facts, told: set[str]) -> list[Problem]:
+    """Arguments that the version of vLLM refuses, at paths of which nothing was told."""
+    required = configuration(service, user["llm_d_release"]).requires["vllm"]
+    return [problem for problem in vllm_problems(service, path, user, required) if problem.path not in told]
 
 
 def _scheduler_place(inner: str, path: str, service: Facts) -> str:

@@ -10,6 +10,7 @@ import typing as t
 from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..schema.fields import Problem
+from .engine import block_size
 from .server import server_targets
 from .validate_arguments import place_of, without_cache
 
@@ -26,7 +27,7 @@ def warmups(services: t.Sequence[Facts], planned: t.Sequence[Facts], namespace: 
             "name": facts["name"],
             "model": facts["model"]["served_name"],
             "api": service["warmup"]["api"],
-            "block_size": service["engine"]["block_size"],
+            "block_size": block_size(service),
             "prompts": service["warmup"]["prompts"],
             "config_map": {"namespace": namespace, "name": service["warmup"]["config_map"]} if service["warmup"]["config_map"] else None,
             # Servers of every role: a decode server with the prefix needs no prefill of it, and a prefill server continues after it.
@@ -39,7 +40,7 @@ def warmups(services: t.Sequence[Facts], planned: t.Sequence[Facts], namespace: 
 
 def warmup_problems(service: Facts, path: str) -> list[Problem]:
     """Reasons why the servers of a service could not keep its prompts in their caches."""
-    wanted, block, place = service["warmup"], service["engine"]["block_size"], f"{path}.warmup"
+    wanted, block, place = service["warmup"], block_size(service), f"{path}.warmup"
     if wanted is None:
         return []
     found = []
@@ -47,7 +48,7 @@ def warmup_problems(service: Facts, path: str) -> list[Problem]:
         found.append(Problem(place, wanted, "has no prompt to send.", "Write prompts, or config_map with the name of a ConfigMap, or take it out."))
     for index, prompt in enumerate(wanted["prompts"]):
         size = len(prompt.encode())  # a token has at least one byte
-        if size <= block:
+        if block and size <= block:
             why = f"its {size} bytes cannot fill a KV-cache block of {block} tokens, and less than a block is not kept."
             found.append(Problem(f"{place}.prompts[{index}]", prompt, why, "Write a longer prompt, or take it out."))
     for where, value in without_cache(service, path):

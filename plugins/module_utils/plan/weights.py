@@ -33,13 +33,18 @@ def served_name(model: Facts) -> str | None:
     return rest if scheme(model) == "hf" else rest.rsplit("/", 1)[1]
 
 
+def source(model: Facts) -> str:
+    """The model as vLLM takes it: a name on the hub, a folder, or the address in a bucket."""
+    rest, kind = (model["uri"] or "").partition("://")[2], scheme(model)
+    if kind == "pvc":
+        return f"/models/{rest.split('/', 1)[1]}"
+    return str(model["uri"] if kind in _BUCKETS else rest)
+
+
 def arguments(model: Facts) -> Facts:
     """Flags of vLLM for the source of the weights."""
-    rest = (model["uri"] or "").partition("://")[2]
-    kind = scheme(model)
-    if kind in _BUCKETS:
-        return {"--model": model["uri"], "--load-format": "runai_streamer"}
-    return {"--model": f"/models/{rest.split('/', 1)[1]}" if kind == "pvc" else rest, "--revision": model["revision"]}
+    # The only loader that reads buckets, without a copy on a disk.
+    return {"--load-format": "runai_streamer"} if scheme(model) in _BUCKETS else {"--revision": model["revision"]}
 
 
 def credentials(model: Facts) -> list[Facts]:

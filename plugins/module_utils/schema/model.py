@@ -57,12 +57,28 @@ ENGINE = {
         "str", "The model server: C(vllm), or C(simulator), which has the API of vLLM and needs no GPU.", default="vllm", choices=tuple(ENGINE_DEFAULTS)
     ),
     "image": Field("str", "Image of the model server, used as written. If omitted, the tested image of this collection.", format="image"),
+    "version": Field(
+        "str",
+        (
+            "Version of vLLM in O(image). Arguments that it does not accept are refused before anything is changed. If omitted, the version in the"
+            " tag of the image; without one there (C(latest), a digest, an image with numbers of its own), arguments are not checked."
+        ),
+        format="version",
+        example="0.30.0",
+    ),
     "port": Field("int", "Port of the model server, its Service and the InferencePool.", default=8000, minimum=1024, maximum=65535),
     "max_model_len": Field("int", "Maximum number of tokens of prompt and output together. If omitted, the limit of the model (simulator: 32768).", minimum=1),
     "max_num_seqs": Field(
         "int", "Maximum number of requests that one server processes concurrently (the batch size). If omitted, the engine's default.", minimum=1
     ),
-    "block_size": Field("int", "Number of tokens in one KV-cache block.", default=16, choices=(8, 16, 32, 64, 128)),
+    "block_size": Field(
+        "int",
+        (
+            "Number of tokens in one KV-cache block. If omitted, 16 for the simulator, and what vLLM takes for the model and the accelerator;"
+            " except where the endpoint picker has to know it (precise prefix matching), where it is 16, and 32 on CPUs."
+        ),
+        choices=(8, 16, 32, 64, 128),
+    ),
     "prefix_caching": Field(
         "bool",
         (

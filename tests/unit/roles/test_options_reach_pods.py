@@ -53,8 +53,8 @@ def vllm(**engine: t.Any) -> Facts:
 
 
 FLAGS: list[tuple[str, Facts, str, list[str], list[str]]] = [
-    ("revision", {**VLLM, "model": {**VLLM["model"], "revision": "v1.2"}}, "decode", ["--model=org/model", "--revision=v1.2"], []),
-    ("no revision", VLLM, "decode", ["--model=org/model"], ["--revision"]),
+    ("revision", {**VLLM, "model": {**VLLM["model"], "revision": "v1.2"}}, "decode", ["org/model", "--revision=v1.2"], []),
+    ("no revision", VLLM, "decode", ["org/model"], ["--revision", "--model"]),
     ("prefix caching on", vllm(prefix_caching=True), "decode", ["--enable-prefix-caching"], ["--no-enable"]),
     ("prefix caching off", vllm(prefix_caching=False), "decode", ["--no-enable-prefix-caching"], ["--enable-prefix"]),
     ("prefix caching left out", VLLM, "decode", [], ["--enable-prefix", "--no-enable"]),
@@ -63,6 +63,18 @@ FLAGS: list[tuple[str, Facts, str, list[str], list[str]]] = [
     ("memory left out", VLLM, "decode", [], ["--gpu-memory"]),
     ("quantization and batch size", vllm(quantization="fp8", max_num_seqs=64), "decode", ["--quantization=fp8", "--max-num-seqs=64"], []),
     ("left to the model", VLLM, "decode", [], ["--quantization", "--max-num-seqs"]),
+    ("block size of vLLM", VLLM, "decode", [], ["--block-size"]),
+    ("block size of vLLM that was asked for", vllm(block_size=64), "decode", ["--block-size=64"], []),
+    ("block size that the endpoint picker has to know", {**VLLM, "scheduler": {"preset": "precise_prefix"}}, "decode", ["--block-size=16"], []),
+    (
+        "block size on CPUs that the endpoint picker has to know",
+        {**vllm(image="acme/vllm-cpu:1"), "accelerator": {"vendor": "none"}, "scheduler": {"preset": "precise_prefix"}},
+        "decode",
+        ["--block-size=32"],
+        [],
+    ),
+    ("block size on CPUs", {**vllm(image="acme/vllm-cpu:1"), "accelerator": {"vendor": "none"}}, "decode", [], ["--block-size"]),
+    ("block size of a simulator", SIM, "decode", ["--block-size=16", "--model=m"], []),
     ("batch size of a simulator", {**SIM, "engine": {"type": "simulator", "max_num_seqs": 9}}, "decode", ["--max-num-seqs=9"], []),
     ("log level of a simulator", {**SIM, "engine": {"type": "simulator", "log_level": "debug"}}, "decode", ["--v=4"], []),
     ("log level left out", SIM, "decode", [], ["--v=", "-v="]),
@@ -213,6 +225,7 @@ def test_the_values_for_tpus_are_those_of_the_well_lit_path() -> None:
 
 S0 = "llm_d_model_services[0]"
 REFUSED: list[tuple[str, Facts, str, str]] = [
+    ("a second model", vllm(args=["--seed=1", "--model=org/other"]), f"{S0}.engine.args[1]", "the model is the first argument of `vllm serve` already"),
     ("prefix caching of a simulator", {**SIM, "engine": {"type": "simulator", "prefix_caching": False}}, f"{S0}.engine.prefix_caching", "is for vLLM only"),
     ("quantization of a simulator", {**SIM, "engine": {"type": "simulator", "quantization": "fp8"}}, f"{S0}.engine.quantization", "is for vLLM only"),
     ("quantization without a word", vllm(quantization=""), f"{S0}.engine.quantization", "Write something like fp8."),

@@ -116,19 +116,22 @@ def pod(name: str, url: str, labels: dict[str, str], ready: bool = True, **statu
 
 
 class CachingEngine:
-    """A server with a prefix cache in blocks of 16 words, which it says in the way of `tells`: always, never, or not_nought (as some vLLM do).
+    """A server with a prefix cache in blocks of `block` words, a number that its metrics have.
 
-    Two words of a chat template stand before a system message, and one of each message goes into the prompt. `asked` has the prompts.
+    It says what was cached in the way of `tells`: always, never, or not_nought (as some vLLM do). Two words of a chat template stand before a system
+    message, and one of each message goes into the prompt. `asked` has the prompts.
     """
 
     BLOCK = 16
 
-    def __init__(self, tells: str = "always", keeps: bool = True, fails: t.Any = None) -> None:
-        self.tells, self.keeps, self.fails = tells, keeps, fails
+    def __init__(self, tells: str = "always", keeps: bool = True, fails: t.Any = None, block: int = BLOCK) -> None:
+        self.tells, self.keeps, self.fails, self.block = tells, keeps, fails, block
         self.blocks: set[tuple[str, ...]] = set()
         self.asked: list[str] = []
 
     def __call__(self, handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
+        if path == "/metrics":
+            return 200, {"Content-Type": "text/plain"}, f'vllm:cache_config_info{{block_size="{self.block}",num_gpu_blocks="1400"}} 1\n'
         request = json.loads(body)
         messages = request.get("messages")
         said = request["prompt"] if messages is None else " ".join(f"<{entry['role']}> | {entry['content']}" for entry in messages)
@@ -136,8 +139,8 @@ class CachingEngine:
         if self.fails and (reply := self.fails(said)):
             return reply
         words = said.split()
-        prefixes = [tuple(words[:end]) for end in range(self.BLOCK, len(words), self.BLOCK)]
-        known = next((index for index, prefix in enumerate(prefixes) if prefix not in self.blocks), len(prefixes)) * self.BLOCK
+        prefixes = [tuple(words[:end]) for end in range(self.block, len(words), self.block)]
+        known = next((index for index, prefix in enumerate(prefixes) if prefix not in self.blocks), len(prefixes)) * self.block
         self.blocks.update(prefixes if self.keeps else ())
         details = None if self.tells == "never" or (self.tells == "not_nought" and not known) else {"cached_tokens": known}
         usage = {"prompt_tokens": len(words), "completion_tokens": 1, "total_tokens": len(words) + 1, "prompt_tokens_details": details}

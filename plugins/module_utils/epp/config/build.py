@@ -56,7 +56,8 @@ def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str
     """Build the configuration of a release line from a `scheduler:` block; never raises for a user's mistake.
 
     `context`: settings of the rest of the deployment, None for unknown ones: engine ("vllm" or "simulator"), model (served name), block_size,
-    hash_seed, port, epp_service (host name), server_args, server_env, epp_args.
+    usual_block_size (what servers are told where block_size is None and the number has to be known), hash_seed, port, epp_service (host name),
+    server_args, server_env, epp_args.
     """
     found = Findings()
     if release not in LINE_FACTS:

@@ -45,8 +45,9 @@ def _prefix_with_producer(draft: Draft, part: Part, name: str) -> str:
 
 
 def precise_words(part: Part, context: Context) -> dict[str, t.Any]:
-    """The options of precise prefix matching, completed from the context (engine, block_size, hash_seed, model)."""
+    """The options of precise prefix matching, completed from the context (engine, block_size, usual_block_size, hash_seed, model)."""
     settled = {word: facts["default"] for word, facts in presets.PRECISE_OPTIONS.items()}
+    settled["block_size"] = context.get("usual_block_size") or settled["block_size"]
     settled.update({word: context[word] for word in ("block_size", "hash_seed", "model") if context.get(word) is not None})
     settled["kv_events"] = "bind" if context.get("engine") == "simulator" else "discover"
     settled["kv_events_port"] = presets.PRECISE_EVENTS["kv_events_port"]

@@ -63,6 +63,16 @@ def test_only_a_server_that_has_restarted_is_warmed_again(call, monkeypatch):
     assert found["changed"] is True and states(found) == [["warm", "warm"], ["warmed", "warmed"]]
 
 
+@pytest.mark.parametrize(("told", "states_then"), [(None, ["warm", "warm"]), (16, ["warmed", "warm"])])
+def test_the_server_says_how_large_its_blocks_are(call, monkeypatch, told, states_then):
+    """Blocks of 32 hold less of a prompt than the usual ones: by those, a prompt that is cached as far as it can be would never be warm."""
+    server = CachingEngine(block=32)
+    with cluster(monkeypatch, server):
+        wanted = [service(replicas=[REPLICAS], **({"block_size": told} if told else {}))]
+        call(vllm_warmup, services=wanted)
+        assert states(call(vllm_warmup, services=wanted)) == [states_then]
+
+
 def test_no_prompt_is_shown(call, monkeypatch):
     mine, theirs = "You are the patient assistant.", "Translate what follows, please."
     objects = {"/api/v1/namespaces/llm-d/configmaps/prompts": {"data": {"a.txt": theirs}}}
@@ -183,7 +193,7 @@ def test_an_api_server_that_is_not_there_is_told(call, monkeypatch):
 @pytest.mark.parametrize(
     "wrong, said",
     [
-        ({"prompts": ["Hello, you!"]}, "services[0].prompts[0] is too short"),
+        ({"prompts": ["Hello, you!"], "block_size": 16}, "services[0].prompts[0] is too short"),
         ({"prompts": []}, "services[0] has no prompt"),
         ({"replicas": []}, "services[0] names no server"),
         ({"block_size": 0}, "block_size is 0"),

@@ -42,6 +42,14 @@ def test_what_is_planned() -> None:
     }
 
 
+def test_the_block_size_of_vllm_is_known_only_where_it_was_asked_for() -> None:
+    """Otherwise each server is asked, and no prompt is refused beforehand."""
+    short = {**VLLM, "warmup": {"prompts": ["Hello."]}}
+    assert plan(file_of(short))["warmups"][0]["block_size"] is None
+    assert plan(file_of({**VLLM, "engine": {"block_size": 32}}))["warmups"][0]["block_size"] == 32
+    assert [problem.path for problem in problems(file_of({**short, "engine": {"block_size": 32}}))] == [f"{PLACE}.warmup.prompts[0]"]
+
+
 def test_prefill_servers_are_warmed_as_well() -> None:
     service = {**SIM, "prefill": {"replicas": 2}, "scheduler": {"preset": "disaggregated"}}
     (found,) = plan(file_of(service))["warmups"]
@@ -89,7 +97,7 @@ def test_no_right_is_wanted_that_was_not_wanted_before() -> None:
         ({**SIM, "warmup": {"config_map": "My Prompts"}}, ".warmup.config_map", "is not"),
         ({**SIM, "warmup": {"prompt": [PROMPT]}}, ".warmup.prompt", "there is no such option"),
         ({**VLLM, "engine": {"prefix_caching": False}}, ".engine.prefix_caching", "leaves no prefix cache that could be warmed up"),
-        ({**VLLM, "engine": {"args": ["--x=1", "--no-enable-prefix-caching"]}}, ".engine.args[1]", "leaves no prefix cache"),
+        ({**VLLM, "engine": {"args": ["--seed=1", "--no-enable-prefix-caching"]}}, ".engine.args[1]", "leaves no prefix cache"),
         ({**SIM, "engine": {"type": "simulator", "args": ["--enable-kvcache=false"]}}, ".engine.args[0]", "leaves no prefix cache"),
         ({**VLLM, "accelerator": {"per_replica": 2}, "engine": {"args": ["--data-parallel-size=2"]}}, ".engine.args[0]", "a cache of its own"),
         ({**VLLM, "accelerator": {"per_replica": 16, "nodes": 2, "across_nodes": "expert"}}, ".accelerator.across_nodes", "a cache of its own"),

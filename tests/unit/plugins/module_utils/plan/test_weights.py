@@ -40,16 +40,16 @@ def environment(made: Facts) -> Facts:
 @pytest.mark.parametrize(
     ("uri", "engine", "there", "name"),
     [
-        ("hf://org/model", {}, ["--model=org/model"], "org/model"),
-        ("pvc://claim/llama/8b", {}, ["--model=/models/llama/8b"], "8b"),
-        ("s3://bucket/llama/8b", {}, ["--model=s3://bucket/llama/8b", "--load-format=runai_streamer"], "8b"),
-        ("gs://bucket/llama_8b", OWN, ["--model=gs://bucket/llama_8b", "--load-format=runai_streamer"], "llama_8b"),
-        ("file:///opt/models/8b", OWN, ["--model=/opt/models/8b"], "8b"),
+        ("hf://org/model", {}, ["org/model"], "org/model"),
+        ("pvc://claim/llama/8b", {}, ["/models/llama/8b"], "8b"),
+        ("s3://bucket/llama/8b", {}, ["s3://bucket/llama/8b", "--load-format=runai_streamer"], "8b"),
+        ("gs://bucket/llama_8b", OWN, ["gs://bucket/llama_8b", "--load-format=runai_streamer"], "llama_8b"),
+        ("file:///opt/models/8b", OWN, ["/opt/models/8b"], "8b"),
     ],
 )
 def test_vllm_is_told_where_the_weights_are(uri: str, engine: Facts, there: list[str], name: str) -> None:
     found = pod(file_of(uri, engine=engine))["containers"][0]["args"]
-    assert [argument for argument in found if argument.startswith(("--model=", "--load-format="))] == there
+    assert found[:1] + [argument for argument in found if argument.startswith(("--model", "--load-format="))] == there
     assert f"--served-model-name={name}" in found and not [argument for argument in found if argument.startswith("--revision")]
 
 

@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments that the version of vLLM in the image does not accept, the user's own and those that options bring. Pure."""
+
+from __future__ import annotations
+
+from ..common.objects import Facts
+from ..releases.lines import ENGINE_DEFAULTS
+from ..releases.vllm import Misfit, misfits, version_of
+from ..schema.fields import Problem
+from .engine import vendor
+from .multi_node import START_RANK, to_workload
+from .references import image
+from .server_arguments import served_arguments
+
+# The option that brings an argument, where it is not the one of engine with the same name.
+_BROUGHT_BY = {
+    "served-model-name": "model.served_name",
+    "revision": "model.revision",
+    "load-format": "model.uri",
+    "tensor-parallel-size": "accelerator.per_replica",
+    "pipeline-parallel-size": "accelerator.nodes",
+    "distributed-executor-backend": "accelerator.nodes",
+    "enable-expert-parallel": "accelerator.across_nodes",
+    "headless": "accelerator.across_nodes",
+    "enable-prefix-caching": "engine.prefix_caching",
+    "no-enable-prefix-caching": "engine.prefix_caching",
+    "enable-prompt-tokens-details": "warmup",
+    "kv-events-config": "scheduler",
+    "kv-transfer-config": "scheduler",
+}
+# Their platforms are plugins of vLLM, which add choices of their own, such as for --quantization.
+_PLUGINS = ("intel_gaudi", "google")
+
+
+def vllm_version(service: Facts, user: Facts) -> str | None:
+    """The version of vLLM that serves: the option, else what the tag of the image says; None where neither does, and for other engines."""
+    engine = service["engine"]
+    if engine["type"] != "vllm":
+        return None
+    return str(engine["version"]) if engine["version"] else version_of(engine["image"] or image(user, "vllm", ENGINE_DEFAULTS["vllm"]["image"]))
+
+
+def version_problems(service: Facts, path: str) -> list[Problem]:
+    """A version for an engine that is not vLLM."""
+    engine = service["engine"]
+    if engine["type"] == "vllm" or not engine["version"]:
+        return []
+    return [Problem(f"{path}.engine.version", engine["version"], "is for vLLM only.", "Take it out, or write 'type: vllm'.")]
+
+
+def vllm_problems(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:
+    """Arguments of the model servers, of any role and node, that their version of vLLM refuses.
+
+    required: what the scheduler configuration requires of model servers: {args, env, ports}.
+    """
+    version = vllm_version(service, user)
+    if version is None:
+        return []
+    own = len(service["engine"]["args"])
+    found: dict[str, Problem] = {}
+    for arguments in command_lines(service, required):
+        # The user's own are at the end.
+        first_own = len(arguments) - own
+        for misfit in misfits(arguments, version, choices=vendor(service) not in _PLUGINS):
+            if misfit.index >= first_own:
+                place = f"{path}.engine.args[{misfit.index - first_own}]"
+                problem = Problem(place, misfit.flag or None, misfit.reason, misfit.fix)
+            else:
+                problem = _derived(service, path, misfit)
+            found.setdefault(f"{problem.path} {misfit.flag}", problem)
+    return list(found.values())
+
+
+def command_lines(service: Facts, required: Facts) -> list[list[str]]:
+    """What each kind of pod of a service gives to `vllm serve` after the model."""
+    pod = {"args": served_arguments(service, required), "env": [], "labels": {}, "selector": {}}
+    leader, worker = to_workload(service, pod)
+    lines = [leader.get("args", pod["args"])[1:]]
+    if worker and worker["args"]:
+        lines.append([f"{START_RANK}=1", *worker["args"][1:]])
+    return lines
+
+
+def _derived(service: Facts, path: str, misfit: Misfit) -> Problem:
+    """The problem of an argument that the plan derives from an option."""
+    name = misfit.flag.lstrip("-")
+    option = _BROUGHT_BY.get(name) or (f"engine.{name.replace('-', '_')}" if name.replace("-", "_") in service["engine"] else "")
+    if name == "block-size" and service["engine"]["block_size"] is None:
+        option = "scheduler"
+    if name.startswith("data-parallel"):
+        option = "accelerator.across_nodes"
+    if not option:
+        return Problem(f"{path}.engine.image", None, f"every plan has --{name}: {misfit.reason}", misfit.fix)
+    value = service["scheduler"]["preset"] if option == "scheduler" else None
+    return Problem(f"{path}.{option}", value, f"brings {misfit.flag}: {misfit.reason}", misfit.fix)

@@ -1,0 +1,248 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which arguments of `vllm serve` a version of vLLM accepts, by the options that were recorded of its parser (vllm_flags.py). Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import json
+import re
+import typing as t
+
+from .vllm_flags import OPTIONS, VERSIONS
+
+# Level of torch.compile: -O3, -O=3, -O.level=3, each in some versions: an option, or another word for one. They are accepted as they are.
+_LEVEL, _LEVELS = "-O", {"-O", "--optimization-level"}
+_SIZE = re.compile(r"\d+(\.\d+)?[kmgt]|\d+[KMGT]")
+_NUMBER = re.compile(r"-\d+|-\d*\.\d+")
+_KINDS = {"int": "a whole number", "size": "a whole number, or one such as 16k", "float": "a number", "json": "JSON"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """An option in one version. kind, count: as in vllm_flags.py."""
+
+    name: str
+    kind: str
+    count: str
+    deprecated: bool
+    choices: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Misfit:
+    """An argument that a version of vLLM does not accept. index: its place in the list; flag: as vLLM spells it; reason and fix: sentences."""
+
+    index: int
+    flag: str
+    reason: str
+    fix: str
+
+
+def version_of(image: str) -> str | None:
+    """The version of vLLM in the tag of an image; None without one: latest, nightly, a digest, or an image that is numbered otherwise."""
+    name, _colon, tag = image.partition("@")[0].rpartition(":")
+    if "/" in tag or "vllm" not in name.rpartition("/")[2]:
+        return None  # without a tag after all; or of a distribution with numbers of its own, such as llm-d's
+    found = re.match(r"v?(\d+\.\d+(?:\.\d+)?)(?![\d.]|rc|\.?dev)", tag) or re.search(r"vllm[_-]v?(\d+\.\d+(?:\.\d+)?)(?![\d.]|rc|\.?dev)", tag)
+    return found.group(1) if found else None
+
+
+def misfits(arguments: t.Sequence[str], version: str, choices: bool = True) -> list[Misfit]:
+    """The arguments after the model that `vllm serve` of a version refuses.
+
+    Of a version between two recorded ones, those that both refuse; none of a version that is older or newer than all recorded ones.
+    choices: whether to check values against the choices of an option; a platform that is a plugin of vLLM (TPU, Gaudi) may add its own.
+    """
+    found = [{misfit.index: misfit for misfit in _Reader(arguments, version, near, choices).misfits()} for near in neighbours(version)]
+    return [misfit for index, misfit in found[0].items() if all(index in others for others in found[1:])] if found else []
+
+
+def neighbours(version: str) -> tuple[str, ...]:
+    """The recorded version, else the recorded ones right before and after it; none where the version is older or newer than all."""
+    number = _number(version)
+    if number in map(_number, VERSIONS):
+        return (next(known for known in VERSIONS if _number(known) == number),)
+    before = [known for known in VERSIONS if _number(known) < number]
+    after = [known for known in VERSIONS if _number(known) > number]
+    return (before[-1], after[0]) if before and after else ()
+
+
+@functools.cache
+def options(version: str) -> t.Mapping[str, Option]:
+    """All spellings of all options of a recorded version."""
+    return {name: option for first, last, names, option in _rows() if _number(first) <= _number(version) <= _number(last) for name in names}
+
+
+@functools.cache
+def _rows() -> tuple[tuple[str, str, tuple[str, ...], Option], ...]:
+    """(first version, last version, spellings, option) of each row of the data file."""
+    found = []
+    for row in re.sub(r"\n +", " ", OPTIONS).strip().splitlines():
+        head, _colon, values = row.partition(": ")
+        words = head.split()
+        names = [word for word in words if word.startswith("-")]
+        (first, last), takes = words[len(names)].split("-"), words[len(names) + 1]
+        kind = takes.rstrip("?*+")
+        longest = max(names, key=len)
+        option = Option(longest, kind, takes[len(kind) :] or ("0" if kind in ("flag", "bool") else "1"), "deprecated" in words, tuple(values.split()))
+        if kind == "bool":
+            names += [f"--no-{name[2:]}" for name in names if name.startswith("--")]
+        found.append((first, last, tuple(names), option))
+    return tuple(found)
+
+
+@functools.cache
+def _number(version: str) -> tuple[int, ...]:
+    """A version for comparisons: 0.15 is 0.15.0."""
+    parts = re.findall(r"\d+", version.partition("+")[0].partition("-")[0])
+    return tuple(int(part) for part in [*parts, "0", "0"][:3])
+
+
+def _short(version: str) -> str:
+    """A version as people say it."""
+    return version.removeprefix("v").removesuffix(".0") if version.count(".") == 2 else version.removeprefix("v")
+
+
+class _Reader:
+    """Reads arguments as the parser of one recorded version does."""
+
+    def __init__(self, arguments: t.Sequence[str], version: str, recorded: str, choices: bool) -> None:
+        self._arguments = [str(argument) for argument in arguments]
+        self._title = f"vLLM {_short(version)}"
+        self._recorded = recorded
+        self._options = options(recorded)
+        self._choices = choices
+
+    def misfits(self) -> t.Iterator[Misfit]:
+        position = 0
+        while position < len(self._arguments):
+            argument = self._arguments[position]
+            start = position
+            position += 1
+            if argument == "--":  # no options after it
+                yield from (self._stray(index, "") for index in range(position, len(self._arguments)))
+                return
+            if argument.startswith(_LEVEL) and self._options.keys() & _LEVELS:
+                position += argument == _LEVEL
+                continue
+            if not self._is_option(argument):
+                yield self._stray(start, argument)
+                continue
+            name, given, value = argument.partition("=")
+            if not name.startswith("--") and name not in self._options and name[:2] in self._options:  # -qfp8
+                name, given, value = argument[:2], "=", argument[2:]
+            name, dotted = _spelled(name)
+            option, reason, fix = self._find(name)
+            if option is None:
+                yield Misfit(start, name, reason, fix)
+                position += not given and position < len(self._arguments) and not self._is_option(self._arguments[position])
+                continue
+            following = [] if given else self._values(position, "1" if dotted else option.count)
+            position += len(following)
+            wrong = self._wrong(name, option, [value] if given else following, bool(given), dotted)
+            if wrong:
+                yield Misfit(start, name, *wrong)
+
+    def _is_option(self, argument: str) -> bool:
+        """Whether the parser takes this for an option: a word that starts with a dash, and no number and no text with a space, unless in its value."""
+        if not argument.startswith("-") or len(argument) == 1 or _NUMBER.fullmatch(argument):
+            return False
+        return " " not in argument.partition("=")[0]
+
+    def _stray(self, index: int, argument: str) -> Misfit:
+        if argument.startswith("-"):
+            flag, _space, value = argument.partition(" ")
+            return Misfit(index, flag, "is one word with a space in it, which no option has.", f"Write {flag}={value.strip()}.")
+        return Misfit(index, "", "is no option, and no value of the option before it.", "Take it out, or write it as --OPTION=VALUE.")
+
+    def _values(self, position: int, count: str) -> list[str]:
+        """The words from `position` on that belong to an option which takes this many."""
+        most = {"0": 0, "1": 1, "?": 1}.get(count, int(count) if count.isdigit() else len(self._arguments))
+        found: list[str] = []
+        for argument in self._arguments[position : position + most]:
+            if self._is_option(argument):
+                break
+            found.append(argument)
+        return found
+
+    def _find(self, name: str) -> tuple[Option | None, str, str]:
+        """(the option of this name or of which this is an unambiguous beginning, or None and the reason and what to write)."""
+        if name in self._options:
+            return self._options[name], "", ""
+        full = [known for known in self._options if known.startswith(name) and (known.startswith("--") or not name.startswith("--"))]
+        several = {self._options[known] for known in full}
+        if len(several) == 1:
+            return self._options[full[0]], "", ""
+        if several:
+            return None, f"{name} may be {', '.join(sorted(full)[:5])}.", "Write the whole name."
+        return None, *self._unknown(name)
+
+    def _unknown(self, name: str) -> tuple[str, str]:
+        """(reason, what to write) for an option that this version does not have."""
+        others = [known for known in VERSIONS if name in options(known)]
+        later = [known for known in others if _number(known) > _number(self._recorded)]
+        if later:
+            came = f"it came in {_short(later[0])}" + ("" if _is_next(later[0]) else " or a little before")
+            return f"{self._title} knows no {name}; {came}.", f"Use an image of vLLM {_short(later[0])} or newer, or take it out."
+        if others:
+            since = [known for known in others if options(known)[name].deprecated]
+            old = f", deprecated since {_short(since[0])}" if since else ""
+            return f"{self._title} knows no {name}; it went after {_short(others[-1])}{old}.", "Take it out."
+        near = difflib.get_close_matches(name, self._options, n=1, cutoff=0.75)
+        return f"{self._title} knows no {name}.", f"Did you mean {near[0]}?" if near else "Take it out."
+
+    def _wrong(self, name: str, option: Option, values: list[str], given: bool, dotted: bool) -> tuple[str, str] | None:
+        """(reason, what to write) if the option does not take these values."""
+        if option.count == "0":
+            return (f"{name} takes no value.", f"Write {name} alone, or --no-{name[2:]}." if option.kind == "bool" else "Write it alone.") if given else None
+        if dotted:
+            return None if option.kind in ("json", "str") else (f"{name} has no parts: it takes {_KINDS[option.kind.partition('-')[0]]}.", "Write one value.")
+        if not values:
+            return None if option.count in "?*" else (f"{name} needs a value.", f"Write {name}=VALUE.")
+        for value in values:
+            if not _fits(value, option.kind):
+                what = _KINDS[option.kind.partition("-")[0]] + (" or auto" if option.kind.endswith("auto") else "")
+                return f"{name}={_cut(value)} is not {what}.", f"Write {what}."
+            if self._choices and option.choices and value not in (*option.choices, "None"):
+                return self._not_a_choice(name, option, value)
+        return None
+
+    def _not_a_choice(self, name: str, option: Option, value: str) -> tuple[str, str]:
+        others = [known for known in VERSIONS if name in options(known) and value in options(known)[name].choices]
+        has = f"; vLLM {_short(others[0])} has it" if others else ""
+        near = difflib.get_close_matches(value, [choice for choice in option.choices if not choice.isdigit()], n=1)
+        fix = f"Did you mean {near[0]}?" if near else f"Write one of {', '.join(option.choices)}."
+        return f"{name}={_cut(value)} is not one of the choices of {self._title}{has}.", fix
+
+
+def _is_next(version: str) -> bool:
+    """Whether the minor version before this one is recorded as well, so that what it lacks came with this one."""
+    major, minor, _patch = _number(version)
+    return any(_number(known)[:2] == (major, minor - 1) for known in VERSIONS)
+
+
+def _spelled(name: str) -> tuple[str, bool]:
+    """(the option as the parser looks it up, whether the name goes on with a key of JSON): --hf_overrides.a is --hf-overrides."""
+    name, dot, _key = name.partition(".")
+    return name.replace("_", "-") if name.startswith("--") else name, bool(dot)
+
+
+def _fits(value: str, kind: str) -> bool:
+    if kind == "str" or value in ("", "None") or (kind.endswith("-or-auto") and value.lower() == "auto"):
+        return True
+    if kind.startswith("size") and _SIZE.fullmatch(value.strip()):
+        return True
+    convert: t.Callable[[str], t.Any] = json.loads if kind == "json" else float if kind == "float" else int
+    try:
+        convert(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= 40 else f"{value[:37]}..."

@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments that the planned version of vLLM does not accept are refused at their place in the user's file."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan import validate_vllm
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import problems
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.vllm import Misfit
+
+Facts = dict[str, t.Any]
+PLACE = "llm_d_model_services[0]"
+WRONG = ["--seed", "1", "--max_num_sequences=3"]
+
+
+def file_of(service: Facts, **more: t.Any) -> Facts:
+    service = {"name": "a", "model": {"uri": "hf://org/model"}, **service}
+    return {"llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"}, "llm_d_model_services": [service], **more}
+
+
+def told(service: Facts, **more: t.Any) -> list[tuple[str, str]]:
+    return [(problem.path, str(problem)) for problem in problems(file_of(service, **more))]
+
+
+@pytest.mark.parametrize(
+    ("engine", "more", "refused"),
+    [
+        ({"image": "vllm/vllm-openai:v0.15.0"}, {}, True),
+        ({"image": "mine/vllm-openai:v0.15.0-cu129"}, {}, True),
+        ({"image": "mine/vllm-openai:latest"}, {}, False),
+        ({"image": "mine/vllm-openai@sha256:0123"}, {}, False),
+        ({"image": "mine/vllm-openai:latest", "version": "0.15"}, {}, True),
+        ({"image": "mine/vllm-openai:v0.15.0", "version": "99.0.0"}, {}, False),
+        ({"image": "mine/vllm-openai:v99.0.0"}, {}, False),
+        ({"image": "mine/llm-d-cuda:v0.15.0"}, {}, False),
+        ({}, {}, True),
+        ({}, {"llm_d_images": {"vllm": "mine/vllm:nightly"}}, False),
+        ({}, {"llm_d_images": {"vllm": "mine/vllm:v0.15.0"}}, True),
+        ({"version": "v0.15.0"}, {"llm_d_images": {"vllm": "mine/vllm:nightly"}}, True),
+    ],
+)
+def test_the_version_is_that_of_the_option_or_of_the_images_tag(engine: Facts, more: Facts, refused: bool) -> None:
+    found = told({"engine": {"args": WRONG, **engine}}, **more)
+    assert [path for path, _text in found] == ([f"{PLACE}.engine.args[2]"] if refused else [])
+    assert not refused or "knows no --max-num-sequences. Did you mean --max-num-seqs?" in found[0][1]
+
+
+@pytest.mark.parametrize(
+    ("service", "place", "words"),
+    [
+        ({"engine": {"version": "0.15.0", "args": ["--max-model-length=9"]}}, "engine.args[0]", "Did you mean --max-model-len?"),
+        ({"engine": {"version": "0.15.0", "args": ["--seed=one"]}}, "engine.args[0]", "--seed=one is not a whole number. Write a whole number."),
+        ({"engine": {"version": "0.15.0", "args": ["--seed 1"]}}, "engine.args[0]", "Write --seed=1."),
+        ({"engine": {"version": "0.15.0", "args": ["--kv-cache-dtype=quick"]}}, "engine.args[0]", "is not one of the choices of vLLM 0.15"),
+        (
+            {"engine": {"version": "0.15.0", "args": ["--xyzzy=1"]}, "scheduler": {"preset": "disaggregated"}},
+            "engine.args[0]",
+            "vLLM 0.15 knows no --xyzzy. Take it out.",
+        ),
+        (
+            {"engine": {"version": "0.15.0", "args": ["--xyzzy=1"]}, "accelerator": {"per_replica": 4, "nodes": 2, "across_nodes": "expert"}},
+            "engine.args[0]",
+            "vLLM 0.15 knows no --xyzzy. Take it out.",
+        ),
+        ({"engine": {"type": "simulator", "version": "0.15.0"}, "model": {"served_name": "m"}}, "engine.version", "is for vLLM only."),
+        ({"engine": {"version": "new"}}, "engine.version", "a version such as 1.29.2"),
+    ],
+)
+def test_a_mistake_is_named_once_at_its_place(service: Facts, place: str, words: str) -> None:
+    ((path, text),) = told(service)
+    assert path == f"{PLACE}.{place}" and words in text
+
+
+@pytest.mark.parametrize(
+    ("flag", "service", "place"),
+    [
+        ("--kv-events-config", {"scheduler": {"preset": "precise_prefix"}}, "scheduler"),
+        ("--block-size", {"scheduler": {"preset": "precise_prefix"}}, "scheduler"),
+        ("--block-size", {"engine": {"block_size": 32}}, "engine.block_size"),
+        ("--kv-transfer-config", {"scheduler": {"preset": "disaggregated"}}, "scheduler"),
+        ("--enable-prompt-tokens-details", {"warmup": {"config_map": "prompts"}}, "warmup"),
+        ("--no-enable-prefix-caching", {"engine": {"prefix_caching": False}}, "engine.prefix_caching"),
+        ("--max-num-seqs", {"engine": {"max_num_seqs": 3}}, "engine.max_num_seqs"),
+        ("--quantization", {"engine": {"quantization": "fp8"}}, "engine.quantization"),
+        ("--revision", {"model": {"uri": "hf://org/model", "revision": "v1"}}, "model.revision"),
+        ("--load-format", {"model": {"uri": "s3://bucket/model"}}, "model.uri"),
+        ("--tensor-parallel-size", {"accelerator": {"per_replica": 2}}, "accelerator.per_replica"),
+        ("--pipeline-parallel-size", {"accelerator": {"per_replica": 4, "nodes": 2}}, "accelerator.nodes"),
+        ("--data-parallel-start-rank", {"accelerator": {"per_replica": 4, "nodes": 2, "across_nodes": "expert"}}, "accelerator.across_nodes"),
+        ("--port", {}, "engine.port"),
+    ],
+)
+def test_an_argument_that_an_option_brings_is_refused_there(flag: str, service: Facts, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without(arguments: t.Sequence[str], version: str, choices: bool) -> list[Misfit]:
+        return [Misfit(index, flag, "is gone.", "Take it out.") for index, argument in enumerate(arguments) if argument.partition("=")[0] == flag]
+
+    assert told(service) == []
+    monkeypatch.setattr(validate_vllm, "misfits", without)
+    ((path, text),) = told(service)
+    assert path == f"{PLACE}.{place}" and f"brings {flag}: is gone. Take it out." in text
+
+
+def test_a_platform_that_is_a_plugin_of_vllm_has_choices_of_its_own() -> None:
+    engine = {"image": "mine/vllm-gaudi:v0.15.0", "args": ["--kv-cache-dtype=own"]}
+    assert told({"engine": engine, "accelerator": {"vendor": "intel_gaudi"}}) == []
+    ((path, text),) = told({"engine": engine})
+    assert path == f"{PLACE}.engine.args[0]" and "is not one of the choices of vLLM 0.15" in text
