@@ -23,7 +23,7 @@ options:
     description: The release line of the endpoint picker.
     type: str
     choices: [gie-1.5, scheduler-0.7, scheduler-0.8, router-0.9, router-0.10]
-    default: scheduler-0.7
+    default: router-0.10
   context:
     description:
       - Settings of the rest of the deployment. C(engine) (V(vllm) or V(simulator)), C(model) (the served name), C(block_size), C(hash_seed), C(port),
@@ -108,7 +108,7 @@ from ..plugin_utils.planning import plain
 
 
 def scorer_config(
-    scheduler: t.Any, release: str = "scheduler-0.7", context: t.Any = None, servers: t.Any = None, request: t.Any = None, fail: bool = True
+    scheduler: t.Any, release: str = "router-0.10", context: t.Any = None, servers: t.Any = None, request: t.Any = None, fail: bool = True
 ) -> dict[str, t.Any]:
     """The configuration of a scheduler block, and an explained decision for a table of servers."""
     if not isinstance(scheduler, dict):

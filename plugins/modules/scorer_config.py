@@ -25,7 +25,7 @@ options:
     description: The release line of the endpoint picker.
     type: str
     choices: [gie-1.5, scheduler-0.7, scheduler-0.8, router-0.9, router-0.10]
-    default: scheduler-0.7
+    default: router-0.10
   preset:
     description: Scheduling preset. If omitted, only the other options apply, or V(default) without any.
     type: str
@@ -259,7 +259,7 @@ def argument_spec() -> dict[str, t.Any]:
     return {
         **auth_spec(),
         **BLOCK,
-        "release": {"type": "str", "choices": ["gie-1.5", "scheduler-0.7", "scheduler-0.8", "router-0.9", "router-0.10"], "default": "scheduler-0.7"},
+        "release": {"type": "str", "choices": ["gie-1.5", "scheduler-0.7", "scheduler-0.8", "router-0.9", "router-0.10"], "default": "router-0.10"},
         "deployment": {"type": "dict", "default": {}},
         "servers": {"type": "list", "elements": "dict", "default": []},
         "request": {"type": "dict", "default": {}},

@@ -69,7 +69,7 @@ CASES: dict[str, tuple[Facts, Facts]] = {
     "namespace only": ({"provider": "agentgateway", "install": False}, {"llm_d_scope": "namespace"}),
 }
 STANDALONE: dict[str, tuple[Facts, Facts]] = {
-    "standalone": ({"provider": "standalone", "service_type": "ClusterIP"}, {}),
+    "standalone": ({"provider": "standalone", "service_type": "ClusterIP"}, {"llm_d_release": "scheduler-0.7"}),
     "standalone without pools": ({"provider": "standalone"}, {"llm_d_release": "router-0.10"}),
 }
 

@@ -18,7 +18,9 @@ from . import definitions_of_others as others
 from .gateway_cases import objects
 
 Facts = dict[str, t.Any]
-MODULE = f"sigs.k8s.io/lws@v{LEADER_WORKER_SET['version']}"
+# The newest that the Go module index has. The tested version beside it has one CRD more.
+VERSION = "0.9.0"
+MODULE = f"sigs.k8s.io/lws@v{VERSION}"
 
 
 def file_of(way: str, **more: t.Any) -> Facts:
@@ -32,7 +34,8 @@ def file_of(way: str, **more: t.Any) -> Facts:
         "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
         "labels": {"team": "a"},
     }
-    return {"llm_d_charts": {"envoy_gateway": "/c/eg", "leader_worker_set": "/c/lws"}, "llm_d_model_services": [service], **more}
+    charts = {"envoy_gateway": "/c/eg", "leader_worker_set": "/c/lws"}
+    return {"llm_d_leader_worker_set": {"version": VERSION}, "llm_d_charts": charts, "llm_d_model_services": [service], **more}
 
 
 def group_of(way: str) -> Facts:
@@ -75,11 +78,20 @@ def test_the_status_that_readiness_reads_is_in_the_definition() -> None:
 def test_the_sources_are_files_of_the_module_and_hold_what_is_looked_for() -> None:
     folder, bundle = others.folder(MODULE), next(each for each in plan(file_of("expert"))["prerequisites"]["crds"] if each["name"] == "leader-worker-set")
     assert others.MODULES[LEADER_WORKER_SET["group"]][0] == MODULE
-    paths = [source.partition(f"/v{LEADER_WORKER_SET['version']}/")[2] for source in bundle["sources"]]
+    paths = [source.partition(f"/v{VERSION}/")[2] for source in bundle["sources"]]
     names = [yaml.safe_load((folder / path).read_text(encoding="utf-8"))["metadata"]["name"] for path in paths]
     assert bundle["probe"] in names and sorted(names) == sorted(
         yaml.safe_load(path.read_text(encoding="utf-8"))["metadata"]["name"] for path in (folder / "config/crd/bases").glob("*.yaml")
     )
+
+
+def test_a_newer_controller_gets_the_crd_that_it_needs_besides() -> None:
+    def names(version: str | None) -> list[str]:
+        bundles = plan(file_of("expert", llm_d_leader_worker_set={"version": version}))["prerequisites"]["crds"]
+        return [source.rpartition("/")[2] for source in next(each for each in bundles if each["name"] == "leader-worker-set")["sources"]]
+
+    assert set(names("0.10.0")) - set(names("0.9.1")) == {"disaggregatedset.x-k8s.io_disaggregatedsetrolescalers.yaml"}
+    assert names(None) == names(LEADER_WORKER_SET["version"])
 
 
 def test_the_chart_knows_our_values_and_makes_the_controller_that_is_waited_for() -> None:
@@ -99,8 +111,8 @@ def test_the_chart_knows_our_values_and_makes_the_controller_that_is_waited_for(
 
 def test_a_mirror_is_told_of_all_of_it() -> None:
     listed = needed(plan(file_of("expert", llm_d_image_registry="mirror/x")))
-    assert f"mirror/x/lws/lws:v{LEADER_WORKER_SET['version']}" in listed["images"]
-    assert {"release": "lws", "ref": "/c/lws", "repo": None, "version": LEADER_WORKER_SET["version"]} in listed["charts"]
+    assert f"mirror/x/lws/lws:v{VERSION}" in listed["images"]
+    assert {"release": "lws", "ref": "/c/lws", "repo": None, "version": VERSION} in listed["charts"]
     assert [source for source in listed["definitions"] if "kubernetes-sigs/lws" in source]
     assert "acme/lws:1" in needed(plan(file_of("expert", llm_d_images={"leader_worker_set": "acme/lws:1"})))["images"]
 

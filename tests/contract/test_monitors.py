@@ -45,6 +45,7 @@ def planned_and_made(services: list[Facts], provider: str = "envoy_gateway", **m
     """(plan, objects)."""
     found = plan(
         {
+            "llm_d_release": "scheduler-0.7",
             "llm_d_charts": {"envoy_gateway": "/c", "leader_worker_set": "/c"},
             "llm_d_gateway": {"provider": provider},
             "llm_d_model_services": services,

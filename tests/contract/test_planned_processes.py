@@ -24,6 +24,9 @@ Facts = dict[str, t.Any]
 BINARIES = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin"))
 MODEL = "llm-d/simulated-8b"
 
+# That of the binaries.
+LINE = "scheduler-0.7"
+
 
 def binary(name: str) -> str:
     if not (BINARIES / name).is_file():
@@ -44,7 +47,7 @@ def planned(preset: str, port: int) -> Facts:
         "engine": {"type": "simulator", "port": port, "simulator": {"kv_cache_size": 100}},
         "scheduler": {"preset": preset},
     }
-    return plan({"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_model_services": [service]})["services"][0]
+    return plan({"llm_d_release": LINE, "llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_model_services": [service]})["services"][0]
 
 
 @contextlib.contextmanager
@@ -129,7 +132,7 @@ def test_a_simulator_and_its_tokenizer_take_what_precise_prefix_requires(tmp_pat
 def test_an_endpoint_picker_takes_the_command_line_of_standalone(tmp_path: Path) -> None:
     """It gets past its options and its configuration, to the cluster that is not there."""
     service = {"name": "sim", "model": {"served_name": MODEL}, "engine": {"type": "simulator"}}
-    picker = plan({"llm_d_gateway": {"provider": "standalone"}, "llm_d_model_services": [service]})["services"][0]["scheduler"]
+    picker = plan({"llm_d_release": LINE, "llm_d_gateway": {"provider": "standalone"}, "llm_d_model_services": [service]})["services"][0]["scheduler"]
     (tmp_path / "config.yaml").write_text(picker["config"], encoding="utf-8")
     nowhere = {"clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}]}
     (tmp_path / "kubeconfig").write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c", **nowhere}), encoding="utf-8")

@@ -33,7 +33,7 @@ def rows() -> t.Iterator[tuple[str, str]]:
     for name, release in RELEASES.items():
         yield from ((f"{name} {key}", release[key]) for key in ("epp_image", "sidecar_image", "tokenizer_image") if release[key])
     for name, engine in ENGINE_DEFAULTS.items():
-        yield name, engine["image"]
+        yield from ((f"{name} {vendor}", image) for vendor, image in {"": engine["image"], **engine["images"]}.items())
     for name, provider in GATEWAY_PROVIDERS.items():
         for facts in (provider, *provider["by_class"].values()):
             yield from ((f"{name} {key}", facts[key]) for key in ("controller_image", "proxy_image") if facts.get(key))
@@ -72,7 +72,7 @@ def test_every_chart_has_a_source() -> None:
 
 
 def test_every_bundle_of_crds_has_a_source() -> None:
-    bundles = [GATEWAY_API["sources"], LEADER_WORKER_SET["sources"], *(release["crds_sources"] for release in RELEASES.values())]
+    bundles = [GATEWAY_API["sources"], [source for source, _since in LEADER_WORKER_SET["sources"]], *(release["crds_sources"] for release in RELEASES.values())]
     bundles += [facts["crds_sources"] for row in GATEWAY_PROVIDERS.values() for facts in (row, *row["by_class"].values()) if facts.get("crds_name")]
     assert all(bundle and all(source.startswith("https://github.com/") for source in bundle) for bundle in bundles)
 

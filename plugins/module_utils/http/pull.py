@@ -9,12 +9,14 @@ import base64
 import binascii
 import collections.abc as c
 import json
+import re
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
 from ..common.images import DEFAULT_HOST, repository_of, split_host
 from ..common.objects import get_path
 from . import registry
+from .answer import Answer
 from .errors import ExchangeError
 
 Accounts = c.Mapping[str, tuple[str, str]]
@@ -37,15 +39,37 @@ def problems(references: c.Iterable[str], accounts: Accounts) -> dict[str, str]:
     return {name: why for name, why in zip(names, said, strict=True) if why}
 
 
+def digests(references: c.Iterable[str], accounts: Accounts) -> tuple[dict[str, str], dict[str, str]]:
+    """({image: digest of its tag}, {image without one: why})."""
+    names = sorted(set(references))
+    found: dict[str, str] = {}
+    why: dict[str, str] = {}
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        for name, answer in zip(names, pool.map(lambda name: _manifest(name, accounts), names), strict=True):
+            digest = answer.headers.get("docker-content-digest", "") if isinstance(answer, Answer) and answer.status == 200 else ""
+            if re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
+                found[name] = digest
+            elif isinstance(answer, Answer):
+                why[name] = _SAID.get(answer.status, "the registry names no digest") + f" (HTTP {answer.status})"
+            else:
+                why[name] = str(answer)
+    return found, why
+
+
 def _problem(reference: str, accounts: Accounts) -> str | None:
+    answer = _manifest(reference, accounts)
+    said = _SAID.get(answer.status) if isinstance(answer, Answer) else None
+    return f"{said} (HTTP {answer.status})" if isinstance(answer, Answer) and said else None
+
+
+def _manifest(reference: str, accounts: Accounts) -> Answer | Exception:
     host, path = split_host(reference)
     repository = repository_of(path)
     tag = path[len(repository) + 1 :]
     try:
-        status = registry.manifest(host, repository, tag.partition("@")[2] or tag or "latest", accounts.get(host), TIMEOUT).status
-    except (ExchangeError, ValueError):
-        return None
-    return f"{_SAID[status]} (HTTP {status})" if status in _SAID else None
+        return registry.manifest(host, repository, tag.partition("@")[2] or tag or "latest", accounts.get(host), TIMEOUT)
+    except (ExchangeError, ValueError) as error:
+        return error
 
 
 def accounts_of(secret: t.Any) -> dict[str, tuple[str, str]]:
@@ -54,6 +78,11 @@ def accounts_of(secret: t.Any) -> dict[str, tuple[str, str]]:
         config = json.loads(base64.b64decode(get_path(secret, "data", ".dockerconfigjson") or ""))
     except (ValueError, TypeError, RecursionError):
         return {}
+    return accounts_in(config)
+
+
+def accounts_in(config: t.Any) -> dict[str, tuple[str, str]]:
+    """{registry: (user name, password)} in a Docker configuration."""
     entries = config.get("auths") if isinstance(config, dict) else None
     found = {account_host(str(host)): _account(entry) for host, entry in (entries if isinstance(entries, dict) else {}).items()}
     return {host: account for host, account in found.items() if account}

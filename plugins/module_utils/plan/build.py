@@ -23,6 +23,7 @@ from .leader_workers import controllers_to_prune, leader_worker_problems, leader
 from .monitoring import monitoring_problems, monitors, monitors_to_prune
 from .overrides import VARIABLE as OVERRIDES
 from .overrides import overriding_scheduler, relocated, unknown_services
+from .pins import DIGESTS, pin_problems, pinned
 from .pod_spec import SERVICE_LABEL
 from .preflight import needs
 from .prerequisites import prerequisites
@@ -54,12 +55,17 @@ def plan(variables: t.Mapping[str, t.Any]) -> Facts:
     user, found = _complete(variables)
     if found:
         raise Mistakes(found)
-    return _derive(user)
+    planned = _derive(user)
+    found = pin_problems(planned, user[DIGESTS])
+    if found:
+        raise Mistakes(found)
+    return planned
 
 
 def problems(variables: t.Mapping[str, t.Any]) -> list[Problem]:
     """All problems of the user's variables; empty when they can be planned."""
-    return _complete(variables)[1]
+    user, found = _complete(variables)
+    return found or (pin_problems(_derive(user), user[DIGESTS]) if user[DIGESTS] else [])
 
 
 def explain(found: t.Sequence[Problem]) -> str:
@@ -168,6 +174,8 @@ def _derive(given: Facts) -> Facts:
         "prune": to_prune(user[SERVICES], user, gateway, own["prune"], controllers_to_prune(user, groups)),
         "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
     }
+    if user[DIGESTS]:
+        planned = pinned(planned, user[DIGESTS], user[REGISTRY])
     return {**planned, "warmups": warmups(user[SERVICES], planned["services"], planned["namespace"]), "preflight": needs(planned, user)}
 
 

@@ -120,7 +120,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "ports": dict(PORTS),
         "probes": _probes(),
         "rules": _rules(release, gateway),
-        "resources": {part: amounts for part, amounts in settings["resources"].items() if amounts},
+        "resources": {part: amounts for part, amounts in (settings["resources"] or release["resources"]).items() if amounts},
         "pod_security": pod_security(user),
         "container_security": container_security(read_only=True),
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},

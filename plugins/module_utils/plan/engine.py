@@ -11,6 +11,7 @@ from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..releases.lines import ACCELERATORS, ENGINE_DEFAULTS
 from ..schema.fields import Problem
+from .references import image
 
 # Verbosity of the simulator, as in klog: its WARN, INFO and DEBUG.
 VERBOSITY = {"warning": 1, "info": 2, "debug": 4}
@@ -29,6 +30,13 @@ _BLOCK, _BLOCK_ON_CPU = 16, 32
 def vendor(service: Facts) -> str:
     """The vendor of the accelerators that the servers run on."""
     return str(service["accelerator"]["vendor"] or ENGINE_DEFAULTS[service["engine"]["type"]]["vendor"])
+
+
+def engine_image(service: Facts, user: Facts) -> str:
+    """The image of the model servers: the user's, else the tested one for their accelerators."""
+    engine = service["engine"]
+    tested = ENGINE_DEFAULTS[engine["type"]]
+    return str(engine["image"] or image(user, engine["type"], tested["images"].get(vendor(service), tested["image"])))
 
 
 def block_size(service: Facts) -> int | None:

@@ -35,7 +35,9 @@ def leader_worker_set(user: Facts, services: t.Sequence[Facts], labels: Facts) -
         "version": _version(user),
         "minimum": LEADER_WORKER_SET["minimum"],
         "crd": LEADER_WORKER_SET["crd"],
-        "sources": [source.format(version=_version(user)) for source in LEADER_WORKER_SET["sources"]],
+        "sources": [
+            source.format(version=_version(user)) for source, since in LEADER_WORKER_SET["sources"] if version_parts(_version(user)) >= version_parts(since)
+        ],
         "controller": {"api_version": "apps/v1", "kind": "Deployment", "namespace": namespace, "name": LEADER_WORKER_SET["controller"]},
         "chart": _chart(user) if install else None,
         "trial": _trial(namespace, labels),

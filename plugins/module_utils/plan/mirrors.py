@@ -16,6 +16,7 @@ PLACEHOLDER = "mirror.example.com/llm-d"
 def mirror_files(sources: list[str], registry: Mirror) -> dict[str, str]:
     """{file name: content}. sources: images as upstream names them. registry: llm_d_image_registry; without one the files have a placeholder."""
     mirror = registry or PLACEHOLDER
+    sources = list(dict.fromkeys(_tagged(source) for source in sources))
     copies = [(source, mirrored(source, mirror)) for source in sources]
     copies = [(source, target) for source, target in copies if source != target]
     # The tag of NVIDIA's driver ends in the system of the nodes, which nobody but the user knows: tools cannot copy <system>.
@@ -33,6 +34,12 @@ def mirror_files(sources: list[str], registry: Mirror) -> dict[str, str]:
             }
         ),
     }
+
+
+def _tagged(source: str) -> str:
+    """The image without its digest where it has a tag: the tools take one of the two."""
+    name = source.partition("@")[0]
+    return source if name == repository_of(source) else name
 
 
 def _skopeo(sources: list[str]) -> str:

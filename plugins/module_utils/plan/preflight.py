@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..common.images import split_host
 from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_API, INFERENCE_EXTENSION_MINIMUM
-from ..releases.lines import ACCELERATORS, MINIMUM
+from ..releases.lines import ACCELERATORS, MINIMUM, NEWER_GROUP, OBJECTIVE_KINDS, RELEASES
 from .charts import provider_facts
 from .images import needed
 from .monitoring import CRD as POD_MONITORS
@@ -55,6 +55,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "leader_worker_set": _leader_worker_set(planned, crds),
         "gpu_operator": _gpu_operator(planned["gpus"], user),
         "charts": _charts(planned),
+        "objectives": _objectives(planned, user),
         "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": bundle["sources"]} for bundle in planned["prerequisites"]["crds"]],
         "helm": user["llm_d_helm"],
         "registries": _registries(planned, user),
@@ -66,6 +67,14 @@ def needs(planned: Facts, user: Facts) -> Facts:
         },
         "rights": permissions(planned, user),
     }
+
+
+def _objectives(planned: Facts, user: Facts) -> Facts | None:
+    """{brings: kinds that the CRDs to install serve in the newer group}; None for endpoint pickers that read the older group only."""
+    if not RELEASES[user["llm_d_release"]]["newer_group"]:
+        return None
+    sources = [source for bundle in planned["prerequisites"]["crds"] for source in bundle["sources"] or []]
+    return {"brings": [kind for kind in OBJECTIVE_KINDS if any(f"{NEWER_GROUP}_{kind}" in source for source in sources)]}
 
 
 def _gateway(gateway: Facts, user: Facts) -> Facts:

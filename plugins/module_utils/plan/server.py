@@ -10,10 +10,9 @@ import typing as t
 from ..common.objects import Facts
 from ..epp.catalog.presets import SIDECAR_SERVER_PORT
 from ..releases.lines import ACCELERATORS, ENGINE_DEFAULTS
-from .engine import vendor
+from .engine import engine_image, vendor
 from .multi_node import to_workload
 from .pod_spec import PORT_NAME, ROLE_LABEL, container_security, pod_security, pool_selector
-from .references import image
 from .server_arguments import served_arguments, server_environment
 from .weights import access_mode, volumes
 
@@ -85,7 +84,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]] if service["service_account"] else [],
         "replicas": min_replicas(service, role),
         **pod,
-        "image": engine["image"] or image(user, engine["type"], ENGINE_DEFAULTS[engine["type"]]["image"]),
+        "image": engine_image(service, user),
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "port": engine["port"],
         "port_name": PORT_NAME,

@@ -80,7 +80,7 @@ def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shar
 def _render(service: Facts, user: Facts, sidecar: Facts) -> Facts:
     """vLLM without accelerator and weights: it only turns requests into tokens."""
     return {
-        **_native(sidecar["name"], image(user, "tokenizer", ENGINE_DEFAULTS["vllm"]["image"]), user),
+        **_native(sidecar["name"], image(user, "tokenizer", ENGINE_DEFAULTS["vllm"]["images"]["none"]), user),
         "command": list(sidecar["command"]),
         "args": list(sidecar["args"]),
         "env": [{"name": "HOME", "value": CACHE_PATH}, {"name": "HF_HOME", "value": f"{CACHE_PATH}/huggingface"}, *_token(service)],

@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 from ..common.objects import Facts
-from ..releases.lines import ENGINE_DEFAULTS
 from ..releases.vllm import Misfit, misfits, version_of
 from ..schema.fields import Problem
-from .engine import vendor
+from .engine import engine_image, vendor
 from .multi_node import START_RANK, to_workload
-from .references import image
 from .server_arguments import served_arguments
 
 # The option that brings an argument, where it is not the one of engine with the same name.
@@ -39,7 +37,7 @@ def vllm_version(service: Facts, user: Facts) -> str | None:
     engine = service["engine"]
     if engine["type"] != "vllm":
         return None
-    return str(engine["version"]) if engine["version"] else version_of(engine["image"] or image(user, "vllm", ENGINE_DEFAULTS["vllm"]["image"]))
+    return str(engine["version"]) if engine["version"] else version_of(engine_image(service, user))
 
 
 def version_problems(service: Facts, path: str) -> list[Problem]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import typing as t
 
 from ..common.objects import Facts
-from ..releases.lines import ENGINE_DEFAULTS
 from ..schema.fields import Problem
 
 CACHE_PATH = "/model-cache"
@@ -113,11 +112,6 @@ def _source(service: Facts, path: str, tested: bool) -> t.Iterator[Problem]:
     if kind == "file" and tested:
         fix = "Write the image under engine.image, or pvc://CLAIM/PATH for weights on a volume."
         yield Problem(f"{path}.model.uri", model["uri"], "is a folder of the image, and the tested one has no model in it.", fix)
-    if kind == "gs" and tested:
-        fix = "Write a vLLM image from v0.11.1 on under engine.image, or take the weights from hf://, s3:// or pvc://."
-        yield Problem(
-            f"{path}.model.uri", model["uri"], f"cannot be read by the tested image {ENGINE_DEFAULTS['vllm']['image']}: it has no client for gs://.", fix
-        )
 
 
 def _place(service: Facts, path: str, servers: int) -> t.Iterator[Problem]:

@@ -15,6 +15,7 @@ from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
 from ..releases.gateways import GATEWAY_PROVIDERS
+from ..releases.lines import OBJECTIVE_KINDS, OLDER_GROUP
 
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _BUNDLES = ("gateway.networking.k8s.io/bundle-version", "inference.networking.k8s.io/bundle-version", "llm-d.ai/bundle-version")
@@ -23,7 +24,7 @@ _UNREAD = object()
 _SURVEYED = ("crds", "nodes", "storage_classes", "gateway_classes", "load_balancers", "cluster_version", "infrastructure")
 _NO_NEEDS: Facts = {
     **{name: [] for name in ("namespaces", "made", "claims", "secrets", "accelerators", "rights")},
-    **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring")),
+    **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring", "objectives")),
     "namespace": "default",
     "gateway": {"gateway_api": True, "controller": None, "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
 }
@@ -47,6 +48,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
         "user": lambda: _user(cluster),
     }
     jobs.update(_gateway_jobs(cluster, needs["gateway"], groups))
+    if needs["objectives"]:
+        jobs["objectives"] = lambda: _objectives(cluster, home, groups.get(OLDER_GROUP, []))
     if needs["leader_worker_set"]:
         jobs["leader_worker_set"] = functools.partial(_leader_worker_set, cluster, needs["leader_worker_set"]["controller"])
     if needs["gpu_operator"]:
@@ -88,6 +91,12 @@ def _gateway_jobs(cluster: Cluster, gateway: Facts, groups: Facts) -> dict[str, 
         where, name = gateway["controller"]["namespace"], gateway["controller"]["name"]
         jobs["controllers"] = lambda: {f"{where}/{name}": _one(cluster, f"/apis/apps/v1/namespaces/{where}/deployments/{name}")}
     return jobs
+
+
+def _objectives(cluster: Cluster, namespace: str, versions: list[str]) -> Facts:
+    """{kind: names of its objects in the older group}."""
+    paths = {kind: f"/apis/{OLDER_GROUP}/{version}/namespaces/{namespace}/{kind}" for version in versions[:1] for kind in OBJECTIVE_KINDS}
+    return {kind: sorted(text(get_path(item, "metadata", "name")) for item in _items(cluster, path)) for kind, path in paths.items()}
 
 
 def _leader_worker_set(cluster: Cluster, controller: Facts) -> Facts:

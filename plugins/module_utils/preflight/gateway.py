@@ -12,6 +12,7 @@ from ..common.labels import MANAGED_BY, has_labels
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..k8s.platform import image_version, load_balancer, older
 from ..releases.gateways import OPENSHIFT
+from ..releases.lines import NEWER_GROUP, OLDER_GROUP
 from .finding import PreflightFinding
 
 Found = t.Iterator[PreflightFinding]
@@ -64,6 +65,21 @@ def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
     minimum = needs["minimum"]["inference_extension"]
     if crd.get("version") and older(crd["version"], minimum):
         yield PreflightFinding("inference_extension/version", "The inference extension is too old.", crd["version"], f"{minimum} or newer", _WHO)
+
+
+def ignored_objects(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """Objects of the older group are read as long as the newer group does not serve their kind."""
+    for kind, names in mapping(facts.get("objectives")).items():
+        crd = f"{kind}.{NEWER_GROUP}"
+        if names and (kind in needs["objectives"]["brings"] or crd_of(facts, crd) is not None):
+            yield PreflightFinding(
+                "inference_extension/ignored",
+                f"The endpoint picker ignores the {kind} of the older group: the newer group serves them too.",
+                f"{', '.join(names)} in {OLDER_GROUP}",
+                f"{NEWER_GROUP}/v1alpha2",
+                f"Create them again with 'apiVersion: {NEWER_GROUP}/v1alpha2', then delete the older ones.",
+                "warning",
+            )
 
 
 def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -324,6 +340,7 @@ def crd_of(facts: Facts, name: str) -> Facts | None:
 CHECKS = (
     gateway_api,
     inference_extension,
+    ignored_objects,
     openshift_pools,
     openshift_builds,
     provider,

@@ -15,6 +15,9 @@ _EXTENSION_GROUP = "inference.networking.x-k8s.io"
 _GIE_URL = "https://github.com/kubernetes-sigs/gateway-api-inference-extension/releases/download"
 _ROUTER_URL = "https://github.com/llm-d/llm-d-router/raw"
 _READ = ("get", "list", "watch")
+# Kinds with which users prioritize and rewrite requests. The router reads each in one group only: the newer one, where that serves the kind.
+OBJECTIVE_KINDS = ("inferenceobjectives", "inferencemodelrewrites")
+NEWER_GROUP, OLDER_GROUP = "llm-d.ai", _EXTENSION_GROUP
 
 # Metrics of the endpoint picker that validation and diagnosis read.
 _GIE_METRICS = {
@@ -42,7 +45,7 @@ def _rules(*groups: str) -> list[dict[str, list[str]]]:
     return [
         {"apiGroups": [""], "resources": ["pods"], "verbs": list(_READ)},
         {"apiGroups": [_POOL_GROUP], "resources": ["inferencepools"], "verbs": list(_READ)},
-        {"apiGroups": list(groups), "resources": ["inferenceobjectives", "inferencemodelrewrites"], "verbs": list(_READ)},
+        {"apiGroups": list(groups), "resources": list(OBJECTIVE_KINDS), "verbs": list(_READ)},
     ]
 
 
@@ -55,6 +58,11 @@ _TOKENIZERS = {
     "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1": "ghcr.io/llm-d/llm-d-uds-tokenizer:v0.7.1",
     "ghcr.io/llm-d/llm-d-routing-sidecar:v0.8.0": "ghcr.io/llm-d/llm-d-uds-tokenizer:v0.8.0",
 }
+
+
+# Resources of one endpoint picker in upstream's charts: inferencepool up to 1.5, and routerlib.
+_GIE_RESOURCES = {"requests": {"cpu": "4", "memory": "8Gi"}, "limits": {"memory": "16Gi"}}
+_ROUTER_RESOURCES = {"requests": {"cpu": "8", "memory": "8Gi"}, "limits": {"memory": "16Gi"}}
 
 
 def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str], rules: list[dict[str, list[str]]], *sources: str) -> dict[str, t.Any]:
@@ -70,7 +78,9 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
         "metrics": metrics,
         "rules": rules,
         "destination_header": "x-gateway-destination-endpoint",
+        "newer_group": metrics is _ROUTER_METRICS,
         "leader_election": _ONLY_THE_LEADER,
+        "resources": _ROUTER_RESOURCES if metrics is _ROUTER_METRICS else _GIE_RESOURCES,
         # --endpoint-selector instead of a pool: older lines have the flag, but require the pool name with it and refuse both together.
         "endpoint_selector": metrics is _ROUTER_METRICS,
     }
@@ -103,7 +113,15 @@ RELEASES: dict[str, dict[str, t.Any]] = {
 
 ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
     "vllm": {
-        "image": "docker.io/vllm/vllm-openai:v0.11.0",
+        "image": "docker.io/vllm/vllm-openai:v0.30.0",
+        # Vendors whose accelerators need another build. A Gaudi image has the version of vLLM in its name.
+        "images": {
+            "amd": "docker.io/vllm/vllm-openai-rocm:v0.30.0",
+            "intel": "docker.io/vllm/vllm-openai-xpu:v0.30.0",
+            "intel_gaudi": "vault.habana.ai/gaudi-docker/1.24.1/ubuntu24.04/habanalabs/vllm-0.26.0-ptupstream-2.11.0:latest",
+            "google": "docker.io/vllm/vllm-tpu:v0.29.0",
+            "none": "docker.io/vllm/vllm-openai-cpu:v0.30.0",
+        },
         "vendor": "nvidia",
         "requests": {"cpu": "2", "memory": "8Gi"},
         "max_model_len": None,
@@ -112,6 +130,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
     },
     "simulator": {
         "image": "ghcr.io/llm-d/llm-d-inference-sim:v0.10.2",
+        "images": {},
         "tokenizer_image": "docker.io/llm-d-local/tokenizer:v0.10.2",  # built by local_cluster, with the simulator's tokenizer
         "vendor": "none",
         "requests": {"cpu": "50m", "memory": "64Mi"},
@@ -128,6 +147,8 @@ MINIMUM: dict[str, t.Any] = {"kubernetes": "1.29", "helm": "3.8.0", "libraries":
 ACCELERATORS: dict[str, dict[str, str | None]] = {
     "nvidia": {"resource": "nvidia.com/gpu", "product_label": "nvidia.com/gpu.product"},
     "amd": {"resource": "amd.com/gpu", "product_label": "amd.com/gpu.product-name"},
+    # Of the newer driver; with the older one: accelerator.resource gpu.intel.com/i915.
+    "intel": {"resource": "gpu.intel.com/xe", "product_label": None},
     "intel_gaudi": {"resource": "habana.ai/gaudi", "product_label": None},
     "google": {"resource": "google.com/tpu", "product_label": "cloud.google.com/gke-tpu-accelerator"},
     "none": {"resource": None, "product_label": None},
@@ -138,14 +159,18 @@ ACCELERATORS: dict[str, dict[str, str | None]] = {
 _LWS_GROUP = "leaderworkerset.x-k8s.io"
 _LWS_CRDS = "https://github.com/kubernetes-sigs/lws/raw/v{version}/config/crd/bases"
 LEADER_WORKER_SET: dict[str, t.Any] = {
-    "version": "0.9.0",
+    "version": "0.10.0",
     "minimum": "0.9.0",
     "group": _LWS_GROUP,
     "api_version": f"{_LWS_GROUP}/v1",
     "kind": "LeaderWorkerSet",
     "crd": f"leaderworkersets.{_LWS_GROUP}",
-    # The controller also watches DisaggregatedSets and does not start without their CRD.
-    "sources": [f"{_LWS_CRDS}/{name}.yaml" for name in ("disaggregatedset.x-k8s.io_disaggregatedsets", f"{_LWS_GROUP}_leaderworkersets")],
+    # Each with the version from which on the controller needs it: it also watches these of DisaggregatedSets and does not start without their CRDs.
+    "sources": [
+        (f"{_LWS_CRDS}/disaggregatedset.x-k8s.io_disaggregatedsets.yaml", "0.9.0"),
+        (f"{_LWS_CRDS}/disaggregatedset.x-k8s.io_disaggregatedsetrolescalers.yaml", "0.10.0"),
+        (f"{_LWS_CRDS}/{_LWS_GROUP}_leaderworkersets.yaml", "0.9.0"),
+    ],
     "image": "registry.k8s.io/lws/lws:v{version}",
     "chart": "lws",
     "release_name": "lws",

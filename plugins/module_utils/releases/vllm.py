@@ -43,11 +43,12 @@ class Misfit:
 
 
 def version_of(image: str) -> str | None:
-    """The version of vLLM in the tag of an image; None without one: latest, nightly, a digest, or an image that is numbered otherwise."""
+    """The version of vLLM in the tag or the name of an image; None without one: latest, nightly, a digest, or an image that is numbered otherwise."""
     name, _colon, tag = image.partition("@")[0].rpartition(":")
     if "/" in tag or "vllm" not in name.rpartition("/")[2]:
         return None  # without a tag after all; or of a distribution with numbers of its own, such as llm-d's
-    found = re.match(r"v?(\d+\.\d+(?:\.\d+)?)(?![\d.]|rc|\.?dev)", tag) or re.search(r"vllm[_-]v?(\d+\.\d+(?:\.\d+)?)(?![\d.]|rc|\.?dev)", tag)
+    number = r"v?(\d+\.\d+(?:\.\d+)?)(?![\d.]|rc|\.?dev)"
+    found = re.match(number, tag) or re.search(f"vllm[_-]{number}", f"{name.rpartition('/')[2]}:{tag}")
     return found.group(1) if found else None
 
 

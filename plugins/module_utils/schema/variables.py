@@ -125,7 +125,7 @@ _SCHEDULER = {
     "env": Field(
         "map", "Additional environment variables of the endpoint picker.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)
     ),
-    "resources": Field("dict", "Resources of one endpoint picker.", default={"requests": {"cpu": "1", "memory": "1Gi"}}, options=_RESOURCES),
+    "resources": Field("dict", "Resources of one endpoint picker. If omitted, those of upstream's chart for production.", options=_RESOURCES),
 }
 
 _ROUTE = {
@@ -278,7 +278,7 @@ VARIABLES: dict[str, Field] = {
         },
     ),
     "llm_d_benchmark": Field("dict", "Load and objectives of C(playbooks/benchmark.yml).", default={}, options=BENCHMARK),
-    "llm_d_release": Field("str", "Release line of the endpoint picker.", default="scheduler-0.7", choices=tuple(RELEASES)),
+    "llm_d_release": Field("str", "Release line of the endpoint picker.", default="router-0.10", choices=tuple(RELEASES)),
     "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),
     "llm_d_instance": Field(
         "str",
@@ -321,6 +321,14 @@ VARIABLES: dict[str, Field] = {
         format="image_prefix",
         example="registry.example.com:5000/mirror",
         otherwise=Field("map", "Registry to its mirror.", keys="registry_host", elements=Field("str", "The mirror.", format="image_prefix")),
+    ),
+    "llm_d_image_digests": Field(
+        "map",
+        "Digest of each image, by the name that it has upstream. Pods then get that very image, even where the tag has moved. C(playbooks/pin_images.yml) asks"
+        " the registries and writes it to C(group_vars/all/llm-d.lock.yml) of the inventory. Images that a chart names by itself keep their tags.",
+        default={},
+        keys="image",
+        elements=Field("str", "The digest.", format="digest"),
     ),
     "llm_d_images": Field(
         "dict",

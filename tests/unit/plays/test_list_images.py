@@ -25,7 +25,7 @@ llm_d_model_services:
       uri: hf://meta-llama/Llama-3.1-8B-Instruct
 """
 REPOSITORIES = {
-    "ghcr.io/llm-d/llm-d-inference-scheduler",
+    "ghcr.io/llm-d/llm-d-router-endpoint-picker",
     "docker.io/vllm/vllm-openai",
     "docker.io/envoyproxy/gateway",
     "docker.io/envoyproxy/envoy",
@@ -55,9 +55,9 @@ def run(root: Path, folder: Path, **more: t.Any) -> dict[str, t.Any]:
 @pytest.mark.parametrize(
     ("mirror", "first"),
     [
-        (None, "ghcr.io/llm-d/llm-d-inference-scheduler"),
-        ("mirror.example.com/m", "mirror.example.com/m/llm-d/llm-d-inference-scheduler"),
-        ({"ghcr.io": "mirror.example.com/ghcr"}, "mirror.example.com/ghcr/llm-d/llm-d-inference-scheduler"),
+        (None, "ghcr.io/llm-d/llm-d-router-endpoint-picker"),
+        ("mirror.example.com/m", "mirror.example.com/m/llm-d/llm-d-router-endpoint-picker"),
+        ({"ghcr.io": "mirror.example.com/ghcr"}, "mirror.example.com/ghcr/llm-d/llm-d-router-endpoint-picker"),
     ],
 )
 def test_six_lines_are_pulled_from_upstream_or_from_its_mirror(root: Path, tmp_path: Path, mirror: t.Any, first: str) -> None:
@@ -70,8 +70,8 @@ def test_six_lines_are_pulled_from_upstream_or_from_its_mirror(root: Path, tmp_p
     assert sorted(path.name for path in folder.iterdir()) == FILES
     assert (folder / "images.txt").read_text(encoding="utf-8").split() == said["sources"]
     script = (folder / "crane-copy.sh").read_text(encoding="utf-8")
-    target = "mirror.example.com/llm-d/llm-d/llm-d-inference-scheduler" if mirror is None else first
-    assert f"crane copy ghcr.io/llm-d/llm-d-inference-scheduler:v0.7.1 {target}:v0.7.1\n" in script
+    target = "mirror.example.com/llm-d/llm-d/llm-d-router-endpoint-picker" if mirror is None else first
+    assert f"crane copy ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.10.0 {target}:v0.10.0\n" in script
     assert ("docker.io" in script) is not isinstance(mirror, dict), "what has no mirror is not copied"
     assert [each["kind"] for each in yaml.safe_load_all((folder / "openshift-mirrors.yml").read_text(encoding="utf-8"))] == [
         "ImageDigestMirrorSet",

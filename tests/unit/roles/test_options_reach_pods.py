@@ -144,7 +144,7 @@ def test_the_endpoint_picker_has_the_resources_that_were_asked_for() -> None:
     asked = {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": 1, "memory": "512Mi"}}
     found = container({**SIM, "scheduler": {"resources": asked}}, "epp")["resources"]
     assert found == {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
-    assert container(SIM, "epp")["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}}
+    assert container(SIM, "epp")["resources"] == {"requests": {"cpu": "8", "memory": "8Gi"}, "limits": {"memory": "16Gi"}}
 
 
 def test_further_labels_are_on_the_pods_and_select_nothing() -> None:
@@ -267,12 +267,6 @@ REFUSED: list[tuple[str, Facts, str, str]] = [
     ("our own account by name", {**VLLM, "service_account": "a"}, f"{S0}.service_account", "is the account that we make ourselves"),
     ("an account that can be none", {**VLLM, "service_account": "Bucket_Reader"}, f"{S0}.service_account", "'Bucket_Reader' is not lower-case letters"),
     ("revision of a claim", {**VLLM, "model": {"uri": "pvc://c/m", "revision": "main"}}, f"{S0}.model.revision", "only for a model from hf://"),
-    (
-        "a tpu without an image for it",
-        {**VLLM, "accelerator": {"vendor": "google", "per_replica": 8}},
-        f"{S0}.engine.image",
-        "the tested vLLM image is for nvidia, not for google",
-    ),
     ("a negative verbosity", {**SIM, "scheduler": {"verbosity": -1}}, f"{S0}.scheduler.verbosity", "Write a whole number from 0 to 10."),
     ("an amount that is none", {**SIM, "resources": {"requests": {"memory": "much"}}}, f"{S0}.resources.requests.memory", "is not a Kubernetes quantity"),
 ]

@@ -187,7 +187,7 @@ def test_a_template_that_asks_for_more_is_an_error(tmp_path: Path, text: str, wo
 
 def test_the_gateway_never_asks_an_endpoint_picker_that_is_not_ready() -> None:
     service = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "scheduler": {"preset": "precise_prefix"}}
-    named = objects(plan(file_of([service])))
+    named = objects(plan({**file_of([service]), "llm_d_release": "scheduler-0.7"}))
     assert "publishNotReadyAddresses" not in named[("Service", "a-epp")]["spec"]
     events = named[("Service", "a-events")]["spec"]
     assert events["publishNotReadyAddresses"] is True and [port["port"] for port in events["ports"]] == [5557]

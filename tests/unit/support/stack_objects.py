@@ -34,7 +34,12 @@ def planned(gateway: dict[str, t.Any] | None = None, **service: t.Any) -> dict[s
     """The plan of a file with one simulated service."""
     wanted = {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "replicas": 2, "engine": {"type": "simulator", "block_size": 16}, **service}
     return plan(
-        {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_gateway": {"service_type": "ClusterIP", **(gateway or {})}, "llm_d_model_services": [wanted]}
+        {
+            "llm_d_release": "scheduler-0.7",
+            "llm_d_charts": {"envoy_gateway": "/charts"},
+            "llm_d_gateway": {"service_type": "ClusterIP", **(gateway or {})},
+            "llm_d_model_services": [wanted],
+        }
     )
 
 

@@ -26,7 +26,7 @@ FILE = {
     "llm_d_model_services": [{"name": "llama", "model": {"uri": "hf://o/m", "token_secret": "hf"}}],
     "llm_d_preflight": {"images": "ignore"},  # asks no registry of the internet
 }
-SCHEDULER = "llm-d/llm-d-inference-scheduler"
+SCHEDULER, OLD = "llm-d/llm-d-inference-scheduler", {"llm_d_release": "scheduler-0.7"}
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 CRD = {
     "metadata": {
@@ -194,7 +194,7 @@ def images_of(found):
 @pytest.mark.parametrize("severity", ["error", "warning"])
 def test_an_image_that_the_mirror_lacks_is_told(call, api, mirror, severity):
     host, asked = mirror
-    found = look(call, api, llm_d_image_registry=host, llm_d_preflight={"images": severity})
+    found = look(call, api, **OLD, llm_d_image_registry=host, llm_d_preflight={"images": severity})
     (missing,) = images_of(found)
     assert f"{host}/{SCHEDULER}:v0.7.1" in missing["what"] and missing["found"] == "the registry does not have it (HTTP 404)"
     assert missing["severity"] == severity and "llm_d_images" in missing["how"]
@@ -229,7 +229,7 @@ def test_an_image_that_upstream_removed_is_told_with_what_replaced_it(call, api,
     with serve(answer) as url:
         monkeypatch.setattr(registry, "_registry", lambda _host, _timeout: UrlTransport(url))
         monkeypatch.setattr(cluster_preflight, "registry_problem", lambda _host: None)
-        found = look(call, api, llm_d_preflight={"images": "error"})
+        found = look(call, api, **OLD, llm_d_preflight={"images": "error"})
     (gone,) = images_of(found)
     assert gone["what"] == f"The image ghcr.io/{SCHEDULER}:v0.7.1 cannot be pulled." and gone["found"] == "the registry wants an account (HTTP 401)"
     assert "Upstream removed it for ghcr.io/llm-d/llm-d-router-endpoint-picker" in gone["how"] and gone["severity"] == "error"

@@ -25,7 +25,11 @@ REFUSAL = "no kind EndpointPickerConfig is registered for version llm-d.ai/v1alp
 JSON = {"Content-Type": "application/json"}
 
 
-def text_of(preset, release="scheduler-0.7"):
+# The line of the endpoint picker that is written to.
+LINE = "scheduler-0.7"
+
+
+def text_of(preset, release=LINE):
     return build({"preset": preset}, release).text
 
 
@@ -166,7 +170,7 @@ def ask_api(run):
 
     def ask(api, check=False, **options):
         with serve(api) as url:
-            return run(scorer_config, check, host=url, api_key="sk-secret-token-1234567", target=TARGET, timeout=5, **options)
+            return run(scorer_config, check, host=url, api_key="sk-secret-token-1234567", target=TARGET, timeout=5, **{"release": LINE, **options})
 
     return ask
 
@@ -174,7 +178,7 @@ def ask_api(run):
 def test_without_a_target_it_builds_and_explains(run):
     servers = [{"name": "a", "waiting": 3}, {"name": "b", "waiting": 0}]
     result = run(scorer_config, preset="queue", servers=servers)
-    assert not result["changed"] and result["text"] == text_of("queue") and result["explanation"]["winners"] == ["b"]
+    assert not result["changed"] and result["text"] == text_of("queue", "router-0.10") and result["explanation"]["winners"] == ["b"]
     wrong = run(scorer_config, scorers={"quue": 1, "prefx": 2}, servers=servers)
     assert wrong["failed"] and len(wrong["problems"]) == 2 and "Did you mean queue?" in wrong["msg"] and "prefx" in wrong["msg"]
 

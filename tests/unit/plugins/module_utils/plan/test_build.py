@@ -343,7 +343,9 @@ def test_an_expert_may_write_the_whole_configuration() -> None:
 
 
 def test_prefill_servers_stand_beside_decode_servers_behind_their_sidecar() -> None:
-    service = plan(user({**SIMULATOR, "replicas": 3, "prefill": {"replicas": 2}, "scheduler": {"preset": "disaggregated"}}))["services"][0]
+    service = plan(user({**SIMULATOR, "replicas": 3, "prefill": {"replicas": 2}, "scheduler": {"preset": "disaggregated"}}, llm_d_release="scheduler-0.7"))[
+        "services"
+    ][0]
     decode, prefill = service["servers"]
     assert (decode["name"], decode["replicas"], prefill["name"], prefill["replicas"]) == ("sim-decode", 3, "sim-prefill", 2)
     assert (decode["labels"]["llm-d.ai/role"], prefill["labels"]["llm-d.ai/role"]) == ("decode", "prefill")
@@ -360,6 +362,7 @@ def test_images_of_sidecars_can_be_replaced() -> None:
             {**SIMULATOR, "scheduler": {"preset": "disaggregated"}},
             {**SIMULATOR, "name": "b", "route": {"path": "/b"}, "scheduler": {"preset": "precise_prefix"}},
             llm_d_images=images,
+            llm_d_release="scheduler-0.7",
         )
     )["services"]
     assert services[0]["server"]["init_containers"][0]["image"] == "mine/sidecar:v1"
@@ -392,8 +395,9 @@ def test_an_endpoint_picker_is_replaced_without_a_gap() -> None:
 
 
 def test_what_a_scheduler_needed_before_is_known_to_be_left_over() -> None:
+    old = {"llm_d_release": "scheduler-0.7"}
     leftovers = {
-        preset: [(item["kind"], item["name"]) for item in plan(user({**SIMULATOR, "scheduler": {"preset": preset}}))["services"][0]["prune"]]
+        preset: [(item["kind"], item["name"]) for item in plan(user({**SIMULATOR, "scheduler": {"preset": preset}}, **old))["services"][0]["prune"]]
         for preset in ("queue", "precise_prefix", "disaggregated")
     }
     groups, prefill, events = ("LeaderWorkerSet", "sim-decode"), ("Deployment", "sim-prefill"), ("Service", "sim-events")

@@ -130,4 +130,4 @@ def test_one_switch_is_told_once_for_events_and_once_for_the_warm_up() -> None:
 
 def test_a_simulator_whose_cache_is_off_is_told_once_where_events_need_it() -> None:
     service = {**SIM, "warmup": None, "engine": {"type": "simulator", "args": ["--enable-kvcache=false"]}, "scheduler": {"preset": "precise_prefix"}}
-    assert [problem.path for problem in problems(file_of(service))] == [f"{PLACE}.engine.args[0]"]
+    assert [problem.path for problem in problems({**file_of(service), "llm_d_release": "scheduler-0.7"})] == [f"{PLACE}.engine.args[0]"]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 
 Facts = dict[str, t.Any]
@@ -54,7 +53,7 @@ def test_vllm_is_told_where_the_weights_are(uri: str, engine: Facts, there: list
 
 
 def test_an_image_for_all_services_counts_as_ones_own() -> None:
-    made = file_of("gs://bucket/m")
+    made = file_of("file:///m")
     assert problems(made) and not problems({**made, "llm_d_images": {"vllm": "vllm/vllm-openai:v0.12.0"}})
 
 
@@ -129,7 +128,6 @@ REFUSED: list[tuple[str, Facts, str, str]] = [
     ("a bucket without a path", file_of("s3://bucket"), f"{S0}.model.uri", "s3://BUCKET/PATH"),
     ("a claim that cannot be one", file_of("pvc://my_claim/m"), f"{S0}.model.uri", "pvc://CLAIM/PATH"),
     ("a store that vllm cannot read", file_of("azure://container/m"), f"{S0}.model.uri", "Write something like hf://"),
-    ("google's buckets with the tested image", file_of("gs://b/m"), f"{S0}.model.uri", f"{ENGINE_DEFAULTS['vllm']['image']}: it has no client for gs://"),
     ("a folder of the tested image", file_of("file:///m"), f"{S0}.model.uri", "the tested one has no model in it. Write the image under engine.image"),
     ("keys of no bucket", file_of("hf://o/m", {"bucket_secret": "s"}), f"{S0}.model.bucket_secret", "only for a model from s3://"),
     ("keys of amazon at google", file_of("gs://b/m", {"bucket_secret": "s"}, engine=OWN), f"{S0}.model.bucket_secret", "only for a model from s3://"),

@@ -20,6 +20,7 @@ LLAMA = {
     "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct", "token_secret": "hf"},
     "replicas": 2,
     "accelerator": {"product": "NVIDIA-L40S"},
+    "scheduler": {"resources": {"requests": {"cpu": "1", "memory": "1Gi"}}},
 }
 GPU = "nvidia.com/gpu"
 NODE = {
@@ -198,8 +199,12 @@ POLICY = {"metadata": {"name": "cluster-policy"}}
 NEWER = {"metadata": {"name": "cluster-policy", "labels": {"app.kubernetes.io/version": "v26.7.0", "app.kubernetes.io/managed-by": "Helm"}}}
 BY_HELM: Facts = {"llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": {**CHARTS, "gpu_operator": "/charts/gpu-operator"}}
 BY_OLM: Facts = {**OPENSHIFT_FILE, "llm_d_gpus": {"operator": "nvidia_olm"}}
-WITH_SIDECAR: Facts = {"llm_d_model_services": [{**LLAMA, "replicas": 1, "scheduler": {"preset": "disaggregated"}}]}
-OLD_POOLS: Facts = {**OPENSHIFT_FILE, "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP", "pool_version": "v1alpha2"}}
+WITH_SIDECAR: Facts = {"llm_d_model_services": [{**LLAMA, "replicas": 1, "scheduler": {"preset": "disaggregated", **LLAMA["scheduler"]}}]}
+OLD_POOLS: Facts = {
+    **OPENSHIFT_FILE,
+    "llm_d_release": "scheduler-0.7",
+    "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP", "pool_version": "v1alpha2"},
+}
 
 
 def gpu_operator(namespace: str | None = None, *policies: Facts, **labels: str) -> Facts:
@@ -272,6 +277,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("gateway_api/missing", {**NO_SOURCES, **ADOPTED}, crds(gateway=None)),
     ("gateway_api/version", {**NO_SOURCES, **ADOPTED}, crds(gateway="1.2.1")),
     ("inference_extension/missing", {**NO_SOURCES, **ADOPTED}, crds(pool=None)),
+    ("inference_extension/ignored", {}, {"objectives": {"inferenceobjectives": ["batch"]}}),
     ("inference_extension/version", {**NO_SOURCES, **ADOPTED}, crds(pool="1.0.2")),
     ("inference_extension/group", {**NO_SOURCES, **ADOPTED}, {"groups": {V1: ["v1alpha2"], "metallb.io": ["v1"]}}),
     ("provider/missing", ADOPTED, {"crds": {name: entry for name, entry in HEALTHY["crds"].items() if "istio" not in name}}),

@@ -75,7 +75,7 @@ def plan_of_two_services():
             "route": {"hostnames": ["*.example.org"]},
         },
     ]
-    return make_plan({"llm_d_model_services": services, "llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}})
+    return make_plan({"llm_d_release": "scheduler-0.7", "llm_d_model_services": services, "llm_d_charts": {"envoy_gateway": "/charts/gateway-helm"}})
 
 
 def test_targets(plan):

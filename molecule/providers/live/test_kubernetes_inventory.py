@@ -1,0 +1,64 @@
+"""inventories/kubernetes with a simulator laid over it, on the local cluster as on any other: images are pulled by upstream's names. Needs `make site` first.
+
+Laid over is what this host forces: Envoy Gateway and the release line that can be compiled here, charts and CRDs from a folder, since the host has no
+internet, and an endpoint picker of a size that 2 cores have.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+from pathlib import Path
+
+import plays
+import yaml
+from contract.inventory_cases import ROOT
+from kubernetes import client, config
+
+from tools.manifests import user_file
+
+KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+HERE = ("llm_d_kubeconfig", "llm_d_helm", "llm_d_charts", "llm_d_crd_sources", "llm_d_preflight")
+
+
+def laid_over() -> dict[str, t.Any]:
+    """The variables that win over those of the inventory."""
+    local, (service,) = user_file("local"), user_file("kubernetes")["llm_d_model_services"]
+    simulated = {
+        "name": service["name"],
+        "model": {"served_name": "meta-llama/Llama-3.1-8B-Instruct"},
+        "replicas": service["replicas"],
+        "engine": {"type": "simulator", "block_size": 16},
+        "scheduler": {**service["scheduler"], "resources": local["llm_d_model_services"][0]["scheduler"]["resources"]},
+    }
+    gateway = {"provider": "envoy_gateway", "service_type": "ClusterIP"}
+    return {**{name: local[name] for name in HERE}, "llm_d_release": local["llm_d_release"], "llm_d_gateway": gateway, "llm_d_model_services": [simulated]}
+
+
+def site(inventory: str, artifacts: Path, **given: t.Any) -> tuple[dict[str, t.Any], str]:
+    """(verdict, output) of site.yml, which ends well."""
+    done = plays.run("-i", inventory, "site.yml", "-e", json.dumps({"llm_d_artifacts_dir": str(artifacts), **given}))
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+    return json.loads((artifacts / "verdict.json").read_text(encoding="utf-8")), done.stdout
+
+
+def test_the_inventory_is_served_with_upstreams_images_and_the_local_one_again(tmp_path: Path) -> None:
+    over = laid_over()
+    verdict, _out = site("inventories/kubernetes", tmp_path, **over)
+    assert verdict["ok"], [claim for claim in verdict["claims"] if not claim["ok"]]
+    assert "changed=0 " in site("inventories/kubernetes", tmp_path, **over)[1]
+    config.load_kube_config(KUBECONFIG)
+    core = client.CoreV1Api()
+    pods = [pod for space in ("llm-d", "envoy-gateway-system") for pod in core.list_namespaced_pod(space).items]
+    images = {container.image for pod in pods if not pod.metadata.deletion_timestamp for container in pod.spec.containers}
+    assert {image.rpartition(":")[0] for image in images} == {
+        "ghcr.io/llm-d/llm-d-inference-scheduler",
+        "ghcr.io/llm-d/llm-d-inference-sim",
+        "docker.io/envoyproxy/gateway",
+        "docker.io/envoyproxy/envoy",
+    }
+    local = yaml.safe_load((ROOT / "inventories/local/group_vars/all/llm_d.yml").read_text(encoding="utf-8"))
+    back, _out = site("inventories/local", tmp_path)
+    assert back["ok"] and {claim["group"] for claim in back["claims"]} >= {local["llm_d_model_services"][0]["name"]}
+    assert not [name for name in (item.metadata.name for item in client.AppsV1Api().list_namespaced_deployment("llm-d").items) if name.startswith("llama")]
