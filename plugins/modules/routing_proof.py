@@ -16,6 +16,8 @@ description:
     the picker's counters increased by exactly the number of requests sent; that it knows all servers; that the planned plugins ran; and that the
     servers that answered are those it picked.
   - Also claims what the scheduling policy promises, see O(services[].promises).
+  - Where this host has no route to the address of a gateway or Service, as outside of a cluster in containers (kind, minikube, k3d), a port of one of
+    its pods is forwarded instead.
   - Prefixes are new in each run, so that no run depends on the caches of an earlier one. The number of requests and the time are bounded.
   - Other traffic at the same time breaks the exact counts, and can break V(sticky).
 options:
@@ -309,7 +311,7 @@ endpoints:
   returned: always, except in check mode
   type: list
   elements: dict
-  sample: [{name: llama-8b, url: "http://10.96.0.20", model: meta-llama/Llama-3.1-8B-Instruct, host_header: null}]
+  sample: [{name: llama-8b, url: "http://10.96.0.20", model: meta-llama/Llama-3.1-8B-Instruct, host_header: null, through: null}]
   contains:
     name:
       description: Name of the service.
@@ -322,6 +324,9 @@ endpoints:
       type: str
     host_header:
       description: Host header of requests.
+      type: str
+    through:
+      description: The Service whose port was forwarded, since this host has no route to the address; else null.
       type: str
 observations:
   description: The observations of each service, from which the claims are made.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections.abc as c
 import re
+import socket
 import ssl
 import time
 import typing as t
@@ -70,6 +71,21 @@ class UrlTransport:
         """See Transport. The exchange ends within `timeout` seconds, whatever the server does."""
         request = urllib.request.Request(self.url + path, data=body, method=method, headers={**self._headers, **(headers or {})})
         return exchange(f"{method} {self.url}{path}", self._opener, request, timeout, until)
+
+
+def unanswered(url: str, use_proxy: bool = True, timeout: float = 3.0) -> bool:
+    """Whether nothing at the address of a URL answers a TCP connection at all, as without a route there. A refusal is an answer; a proxy may have a route."""
+    parts = urllib.parse.urlsplit(url)
+    host = parts.hostname or ""
+    if use_proxy and parts.scheme in urllib.request.getproxies() and not urllib.request.proxy_bypass(host):
+        return False
+    try:
+        socket.create_connection((host, parts.port or (443 if parts.scheme == "https" else 80)), timeout).close()
+    except ConnectionError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def tls_context(ca_path: str | None, validate_certs: bool, client_cert: str | None = None, client_key: str | None = None) -> ssl.SSLContext:

@@ -112,7 +112,8 @@ class Targets:
         host = self._params.get("host_header") or f"{name}.{namespace}.{'svc' if kind == 'Service' else 'pod'}"
 
         def client(number: t.Any, scheme: str) -> OpenAIClient:
-            return self._client(ForwardTransport(self.cluster, namespace, server, int(number), host, scheme, **tls.chosen(self._params)))
+            options = {"prefix": self._params.get("prefix") or "", **tls.chosen(self._params)}
+            return self._client(ForwardTransport(self.cluster, namespace, server, int(number), host, scheme, **options))
 
         return ServerTarget(f"{kind} {namespace}/{name}", client(port, scheme or "http"), client(metrics, "http") if metrics else None, pod)
 

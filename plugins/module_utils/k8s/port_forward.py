@@ -88,7 +88,10 @@ class Forward:
 
 
 class ForwardTransport:
-    """Requests to a port of a Pod. host: the Host header, and the name its certificate must have. Raises ValueError for unreadable files."""
+    """Requests to a port of a Pod. host: the Host header, and the name its certificate must have. prefix: the start of each path.
+
+    Raises ValueError for unreadable files.
+    """
 
     def __init__(
         self,
@@ -102,10 +105,11 @@ class ForwardTransport:
         validate_certs: bool = True,
         client_cert: str | None = None,
         client_key: str | None = None,
+        prefix: str = "",
     ) -> None:
         self._cluster, self._path = cluster, f"/api/v1/namespaces/{namespace}/pods/{pod}/portforward?ports={port}"
         self.where = f"Pod {namespace}/{pod}:{port} (port-forward)"
-        self._url = f"{scheme}://{host}:{port}"
+        self._url = f"{scheme}://{host}:{port}{prefix}"
         self._tls = tls_context(ca_path, validate_certs, client_cert, client_key) if scheme == "https" else None
 
     def request(

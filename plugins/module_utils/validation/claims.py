@@ -59,7 +59,8 @@ def serving(name: str, seen: c.Mapping[str, t.Any]) -> Claim:
         )
         return claim(f"{name}/serving", False, problem["evidence"] + waited, problem["remedy"], seconds)
     rungs = ", ".join(check["name"] for check in checks)
-    return claim(f"{name}/serving", True, f"{seen['model']} at {seen['url']}: {rungs}; {checks[-1]['evidence']}", "", seconds)
+    place = f"{seen['url']} (by port-forward to {seen['through']}: this host has no route to the address)" if seen.get("through") else seen["url"]
+    return claim(f"{name}/serving", True, f"{seen['model']} at {place}: {rungs}; {checks[-1]['evidence']}", "", seconds)
 
 
 def scheduled(name: str, seen: c.Mapping[str, t.Any]) -> Claim:

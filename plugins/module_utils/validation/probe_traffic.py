@@ -54,6 +54,7 @@ class ProbeTraffic:
         self._by_header = False  # becomes True when an answer names its server
         self.seen: dict[str, t.Any] = {
             **{key: service.get(key) for key in ("name", "url", "model", "replicas", "endpoints", "plugins", "sometimes", "cold_tokens")},
+            "through": service["forward"].name if service.get("forward") else None,
             "promises": list(service.get("promises") or ()),
             "ready_endpoints": None,
             "sent": 0,

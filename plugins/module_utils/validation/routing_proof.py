@@ -12,9 +12,11 @@ import time
 import typing as t
 
 from ..http import tls
-from ..http.transport import Transport, UrlTransport
+from ..http.transport import Transport, UrlTransport, unanswered
 from ..inference.client import OpenAIClient
 from ..inference.endpoints import wait_for_gateway, wait_for_service
+from ..inference.targets import ServerTarget, Targets
+from ..k8s.errors import ClusterError
 from ..k8s.service_proxy import ServiceTransport
 from . import claims, routing_claims
 from .probe_traffic import ProbeLimits
@@ -40,7 +42,9 @@ class Proof:
             gateway = wait_for_gateway(self._cluster, self._options["gateway"], self._limits.wait)
             judged.append(claims.judge_gateway(gateway))
             base = gateway["url"]
-        services = [{**service, "url": service["url"] or self._url(service, base)} for service in self._options["services"]]
+        services = [{**service, "url": service["url"] or self._url(service, base), "given": service["url"]} for service in self._options["services"]]
+        hidden = {url for url in {service["url"] for service in services if service["url"] and not service["given"]} if unanswered(url)}
+        services = [{**service, "forward": self._forward(service) if service["url"] in hidden else None} for service in services]
         reachable = [service for service in services if service["url"]]
         for service in services:
             if not service["url"]:
@@ -53,7 +57,10 @@ class Proof:
             "ok": bool(found) and all(claim["ok"] for claim in found),
             "claims": found,
             "not_checked": [entry for part in judged for entry in part[1]],
-            "endpoints": [{key: service.get(key) for key in ("name", "url", "model", "host_header")} for service in reachable],
+            "endpoints": [
+                {**{key: service.get(key) for key in ("name", "url", "model", "host_header")}, "through": service["forward"] and service["forward"].name}
+                for service in reachable
+            ],
             "observations": observations,
             "kubernetes": self._kubernetes(),
             "time": now,
@@ -67,10 +74,24 @@ class Proof:
 
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
         headers = {"Host": service["host_header"]} if service.get("host_header") else None
-        transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls.chosen(service))
-        client, groups = OpenAIClient(transport, service.get("api_key"), headers), service.get("servers") or {}
+        if service["forward"]:
+            client = service["forward"].client
+        else:
+            transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls.chosen(service))
+            client = OpenAIClient(transport, service.get("api_key"), headers)
+        groups = service.get("servers") or {}
         servers = Servers(self._cluster, groups["namespace"], groups["groups"]) if groups else None
         return Prober(service, client, self._counters(service.get("metrics")), self._limits, servers).run()
+
+    def _forward(self, service: dict[str, t.Any]) -> ServerTarget | None:
+        """The gateway by port-forward, for an address within the cluster that this host has no route to; None where that is not to be had either."""
+        way = {"service": service["address"]} if service.get("address") else {"gateway": self._options["gateway"]}
+        asked = {key: service.get(key) for key in ("api_key", "host_header", *tls.SPEC)}
+        prefix = "" if service.get("address") else (service["path"] or "").rstrip("/")
+        try:
+            return Targets({**asked, **way, "through": "port_forward", "prefix": prefix}, self._cluster).find()[0]
+        except (ValueError, ClusterError):
+            return None  # the request to the address says what is wrong
 
     def _counters(self, metrics: dict[str, t.Any] | None) -> Counters | None:
         if not metrics:

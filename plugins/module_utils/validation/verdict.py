@@ -9,6 +9,7 @@ import collections.abc as c
 import json
 import shlex
 import typing as t
+import urllib.parse
 
 from ..common.flags import flags_of
 from ..common.objects import Facts
@@ -265,7 +266,13 @@ def table(found: c.Mapping[str, t.Any]) -> list[str]:
 
 
 def curl(endpoint: c.Mapping[str, t.Any]) -> str:
-    """A curl command for one completion through the gateway."""
+    """A curl command for one completion through the gateway, after the port-forward that it needs where this host has no route there."""
     body = json.dumps({"model": endpoint["model"], "prompt": "Say hello.", "max_tokens": 16})
     host = f"-H {shlex.quote('Host: ' + endpoint['host_header'])} " if endpoint.get("host_header") else ""
-    return f"curl -si {shlex.quote(endpoint['url'] + '/v1/completions')} {host}-H 'Content-Type: application/json' -d {shlex.quote(body)}"
+    url, forward = endpoint["url"], ""
+    if endpoint.get("through"):
+        namespace, _slash, name = endpoint["through"].removeprefix("Service ").partition("/")
+        parts = urllib.parse.urlsplit(url)
+        forward = f"kubectl -n {namespace} port-forward service/{name} 8080:{parts.port or (443 if parts.scheme == 'https' else 80)} & "
+        url = f"{parts.scheme}://127.0.0.1:8080{parts.path}"
+    return f"{forward}curl -si {shlex.quote(url + '/v1/completions')} {host}-H 'Content-Type: application/json' -d {shlex.quote(body)}"

@@ -11,6 +11,8 @@ import json
 import pytest
 from ansible_collections.llm_d.inference.plugins.filter.validation_targets import validation_targets
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan as make_plan
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_proof as proofs
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.verdict import curl
 from ansible_collections.llm_d.inference.plugins.modules import routing_proof
 from engine_servers import ApiServer, pod
 from local_servers import JSON, InferenceGateway, serve, whole
@@ -27,7 +29,7 @@ def target(preset, **scheduler):
         "engine": {"type": "simulator"},
         "scheduler": {"preset": preset, **scheduler},
     }
-    (found,) = validation_targets(make_plan({"llm_d_model_services": [service], "llm_d_charts": {"envoy_gateway": "/charts"}}))["services"]
+    (found,) = validation_targets(make_plan({"llm_d_release": "scheduler-0.7", "llm_d_model_services": [service]}))["services"]
     return found
 
 
@@ -94,3 +96,33 @@ def test_all_endpoint_pickers_are_read(prove):
     claims, found = prove(service, InferenceGateway(plugins=ran(service)), pickers=2)
     # the two pages are the same one here, so that each request counts twice
     assert found["observations"][0]["pickers"] == 2 and "requests by 20" in claims["counted"]["evidence"]
+
+
+@pytest.mark.parametrize("way", ["gateway", "service"])
+def test_an_address_without_a_route_is_reached_by_port_forward(call, monkeypatch, way):
+    """As on a host outside of kind's or minikube's cluster: the address of the Gateway is a ClusterIP."""
+    monkeypatch.setattr(proofs, "unanswered", lambda url: url == "http://192.0.2.7:8081")
+    with serve(InferenceGateway()) as url, contextlib.ExitStack() as stack:
+        listener = {"name": "http", "port": 8081, "protocol": "HTTP"}
+        status = {"addresses": [{"value": "192.0.2.7"}], "conditions": [{"type": "Programmed", "status": "True", "reason": "Programmed"}]}
+        proxy = {"metadata": {"namespace": "gw", "name": "proxy"}, "spec": {"clusterIP": "192.0.2.7", "selector": {"app": "proxy"}, "ports": [{"port": 8081}]}}
+        objects = {
+            "/apis/gateway.networking.k8s.io/v1": {"resources": [{"kind": "Gateway", "name": "gateways", "namespaced": True}]},
+            "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/gateways/g": {"spec": {"listeners": [listener]}, "status": status},
+            "/api/v1/services": {"items": [proxy]},
+            "/api/v1/namespaces/gw/services/proxy": proxy,
+        }
+        api = ApiServer([pod("proxy-a", url, {"app": "proxy"})], objects)
+        monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(api)))
+        monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
+        names = {"requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total"}
+        service = {"name": "sim", "model": "acme/tiny", "replicas": 2, "metrics": {"url": url, "names": names}}
+        place = {"gateway": {"namespace": "llm-d", "name": "g"}} if way == "gateway" else {}
+        service |= {} if way == "gateway" else {"address": {"namespace": "gw", "name": "proxy", "port": 8081}}
+        found = call(routing_proof, services=[service], wait=1, settle=0.2, **place)
+    assert found["ok"], [entry for entry in found["claims"] if not entry["ok"]]
+    (endpoint,) = found["endpoints"]
+    assert endpoint["through"] == "Service gw/proxy" and {name for _token, name, _port in api.asked} == {"proxy-a"}
+    serving = next(entry for entry in found["claims"] if entry["id"] == "sim/serving")
+    assert "http://192.0.2.7:8081 (by port-forward to Service gw/proxy" in serving["evidence"]
+    assert curl(endpoint).startswith("kubectl -n gw port-forward service/proxy 8080:8081 & curl -si http://127.0.0.1:8080/v1/completions ")

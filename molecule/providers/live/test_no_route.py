@@ -1,0 +1,35 @@
+"""The verdict from a host without a route to the addresses of the cluster, as outside of kind or minikube: by port-forward. Needs `make site` first."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import typing as t
+from pathlib import Path
+
+import plays
+import pytest
+import yaml
+
+SERVICES = yaml.safe_load((plays.ROOT / "roles/local_cluster/defaults/main.yml").read_text(encoding="utf-8"))["local_cluster_service_range"]
+
+
+@pytest.fixture(name="no_route")
+def _no_route() -> t.Iterator[None]:
+    """This host reaches no Service; pods still do, since what they send is forwarded."""
+    rule = ["OUTPUT", "-d", SERVICES, "-p", "tcp", "--dport", "80", "-j", "DROP"]
+    subprocess.run(["iptables", "-w", "-I", *rule], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["iptables", "-w", "-D", *rule], check=True)
+
+
+@pytest.mark.usefixtures("no_route")
+def test_the_verdict_holds_without_a_route_to_the_cluster(tmp_path: Path) -> None:
+    done = plays.run("-i", "inventories/local", "playbooks/validate.yml", "-e", json.dumps({"llm_d_artifacts_dir": str(tmp_path)}))
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+    verdict = json.loads((tmp_path / "verdict.json").read_text(encoding="utf-8"))
+    serving = next(claim for claim in verdict["claims"] if claim["id"] == "sim/serving")
+    assert verdict["ok"] and "by port-forward to Service envoy-gateway-system/" in serving["evidence"]
+    assert {"sim/scheduled", "sim/counted", "sim/sticky"} <= {claim["id"] for claim in verdict["claims"] if claim["ok"]}
