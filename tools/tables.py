@@ -135,7 +135,14 @@ def versions() -> str:
         ],
     )
     lines += ["## Engines (`engine.type`)", ""]
-    lines += table(["engine", "image", "accelerator"], [[code(name), code(facts["image"]), facts["vendor"]] for name, facts in ENGINE_DEFAULTS.items()])
+    lines += table(
+        ["engine", "image", "accelerator"],
+        [
+            [code(name), code(image), code(vendor)]
+            for name, facts in ENGINE_DEFAULTS.items()
+            for vendor, image in {facts["vendor"]: facts["image"], **facts["images"]}.items()
+        ],
+    )
     recorded = ", ".join(version.removesuffix(".0") for version in VLLM_VERSIONS)
     lines += [
         "Arguments of vLLM are checked against the options of the version in its image. Of a version between two recorded ones, only what neither knows is",

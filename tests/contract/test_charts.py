@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.charts import CHART_WRITES
+from local_servers import serve
 
 from . import definitions_of_others as others
 
@@ -40,19 +42,61 @@ def asked(name: str, planned: Facts) -> Facts:
 
 
 @functools.cache
-def rendered(name: str) -> tuple[Facts, tuple[Facts, ...]]:
-    """(plan, what the chart makes of it), hooks included."""
-    helm = next((path for path in HELMS if path and Path(path).is_file()), None)
-    if not helm:
-        pytest.skip("no helm: bring up the local cluster once, or set LLM_D_HELM")
+def helm() -> str:
+    found = next((path for path in HELMS if path and Path(path).is_file()), None)
+    return found or pytest.skip("no helm: bring up the local cluster once, or set LLM_D_HELM")
+
+
+def file_of(name: str, **more: t.Any) -> Facts:
+    """The user's file that asks for a chart."""
     alone = {"llm_d_gateway": {"provider": "standalone"}, "llm_d_leader_worker_set": {"install": True}}
-    wanted = alone if name == GROUPS else {"llm_d_gateway": {"provider": name}}
-    planned = plan({"llm_d_charts": {name: folder(name)}, "llm_d_image_registry": "mirror:5000/x", **wanted})
-    chart = asked(name, planned)["chart"]
-    command = [helm, "template", chart["release_name"], chart["ref"], "--namespace", chart["namespace"], "--skip-crds", "--values", "-"]
+    return {"llm_d_charts": {name: folder(name)}, **(alone if name == GROUPS else {"llm_d_gateway": {"provider": name}}), **more}
+
+
+def made_by(chart: Facts, *options: str) -> tuple[Facts, ...]:
+    """The objects that Helm makes of a chart with our values, hooks included."""
+    command = [helm(), "template", chart["release_name"], chart["ref"], "--namespace", chart["namespace"], "--skip-crds", "--values", "-", *options]
     done = subprocess.run(command, input=json.dumps(chart["values"]), capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
-    return planned, tuple(item for item in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if item)
+    return tuple(item for item in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if item)
+
+
+@functools.cache
+def rendered(name: str) -> tuple[Facts, tuple[Facts, ...]]:
+    """(plan, what the chart makes of it), hooks included."""
+    planned = plan(file_of(name, llm_d_image_registry="mirror:5000/x"))
+    return planned, made_by(asked(name, planned)["chart"])
+
+
+def images_of(items: t.Iterable[Facts]) -> set[str]:
+    """Images of all Deployments."""
+    return {container["image"] for item in items if item["kind"] == "Deployment" for container in item["spec"]["template"]["spec"]["containers"]}
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_controller_can_be_pinned_by_digest(name: str) -> None:
+    file = file_of(name)
+    digests = {image: f"sha256:{index:064x}" for index, image in enumerate(needed(plan(file))["sources"])}
+    found = images_of(made_by(asked(name, plan({**file, "llm_d_image_digests": digests}))["chart"]))
+    assert found and found <= {f"{image}@{digest}" for image, digest in digests.items()}
+
+
+def test_a_chart_comes_from_a_repository_that_stands_in_for_upstream(tmp_path: Path) -> None:
+    """A chart proxy, by HTTP: what Helm gets there is what it makes of the folder."""
+    version = plan(file_of("envoy_gateway"))["gateway"]["chart"]["version"]
+    for command in (["package", folder("envoy_gateway"), "--version", version, "--destination", str(tmp_path)], ["repo", "index", str(tmp_path)]):
+        done = subprocess.run([helm(), *command], capture_output=True, text=True, check=False, timeout=60, env={**os.environ, "HOME": str(tmp_path)})
+        assert done.returncode == 0, done.stderr
+
+    def answer(_handler: t.Any, _method: str, path: str, _body: bytes) -> t.Any:
+        file = tmp_path / path.rpartition("/")[2]
+        return (200, {}, file.read_bytes()) if path.startswith("/proxy/charts/") and file.is_file() else (404, {}, "")
+
+    with serve(answer) as url:
+        proxied = plan(file_of("envoy_gateway", llm_d_charts={"envoy_gateway": f"{url}/proxy/charts"}))["gateway"]["chart"]
+        assert (proxied["repo"], proxied["ref"]) == (f"{url}/proxy/charts", "gateway-helm")
+        found = made_by(proxied, "--repo", proxied["repo"], "--version", proxied["version"])
+    assert images_of(found) == images_of(made_by(plan(file_of("envoy_gateway"))["gateway"]["chart"]))
 
 
 @pytest.mark.parametrize("name", CHARTS)

@@ -77,6 +77,14 @@ def test_every_bundle_of_crds_has_a_source() -> None:
     assert all(bundle and all(source.startswith("https://github.com/") for source in bundle) for bundle in bundles)
 
 
+def test_the_six_lines_of_the_readme_pull_only_what_upstream_names(root: Path) -> None:
+    text = (root / "README.md").read_text(encoding="utf-8").partition("## Six lines")[2].partition("```yaml\n")[2].partition("```")[0]
+    assert len(text.splitlines()) == 6
+    found = needed(plan(yaml.safe_load(text)))
+    assert {repository_of(name) for name in found["images"]} <= set(IMAGES) - set(REMOVED) and found["images"] == found["sources"]
+    assert all(source.startswith("https://github.com/") for source in found["definitions"])
+
+
 @pytest.mark.parametrize("provider", sorted(GATEWAY_PROVIDERS))
 def test_six_lines_are_enough_with_every_provider(provider: str) -> None:
     file = {**SIX_LINES, "llm_d_gateway": {"provider": provider, **NEEDED.get(provider, {})}, "llm_d_platform": PLATFORM.get(provider, "kubernetes")}
@@ -95,6 +103,22 @@ def test_only_the_mirror_changes_what_is_pulled_and_the_path_stays() -> None:
         assert all(split_host(name)[1].endswith(split_host(source)[1]) for source in plain["sources"] for name in [mirrored(source, mirror)])
     assert mirrored("ghcr.io/llm-d/x:1", "mirror.example.com/m") == "mirror.example.com/m/llm-d/x:1"
     assert mirrored("quay.io/x/y:1", MIRRORS[1]) == "quay.io/x/y:1"
+
+
+@pytest.mark.parametrize("provider", ["agentgateway", "envoy_gateway", "istio", "kgateway", "standalone"])
+def test_behind_an_air_gap_nothing_is_fetched_from_elsewhere(provider: str) -> None:
+    """With a mirror, and charts and CRDs in folders."""
+    folders: Facts = {name: [f"/srv/crds/{name}.yml"] for name in VARIABLES["llm_d_crd_sources"].options or {}}
+    charts: Facts = {name: f"/srv/charts/{name}.tgz" for name in VARIABLES["llm_d_charts"].options or {}}
+    own: Facts = {"llm_d_image_registry": "mirror.test/m", "llm_d_crd_sources": folders, "llm_d_charts": charts}
+    spanning: Facts = {**SIX_LINES["llm_d_model_services"][0], "accelerator": {"nodes": 2, "per_replica": 2}}
+    gateway = {"provider": provider, **({"class_name": "kgateway"} if provider == "kgateway" else {})}  # of which the plan names the proxy
+    planned = plan({**own, "llm_d_gateway": gateway, "llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_model_services": [spanning]})
+    found = needed(planned)
+    assert all(name.startswith("mirror.test/m/") for name in found["images"])
+    assert all(chart["ref"].startswith("/srv/charts/") and not chart["repo"] for chart in found["charts"])
+    assert all(source.startswith("/srv/crds/") for source in found["definitions"])
+    assert planned["preflight"]["registries"] == ["mirror.test"]
 
 
 @pytest.mark.parametrize("mirror", [None, *MIRRORS])

@@ -40,5 +40,7 @@ def _chart_images(values: t.Any) -> set[str]:
     if {"repository", "tag"} <= set(values):
         registry = f"{values['registry']}/" if "registry" in values else ""
         return {f"{registry}{values['repository']}:{values['tag']}"}
+    if {"repository", "image"} <= set(values):
+        return set()  # a part of NVIDIA's chart, all of which plan["gpus"]["images"] lists
     found = {value for key, value in values.items() if key == "image" and isinstance(value, str)}
     return found.union(*(_chart_images(value) for value in values.values()))

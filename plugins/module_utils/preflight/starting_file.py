@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 import typing as t
 
-from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..common.objects import Facts, get_path, mapping, text
 from ..common.text import one_line, pluralize
 from ..common.yaml_text import to_yaml
 from ..k8s.platform import detect, older
@@ -27,10 +27,6 @@ localhost ansible_connection=local ansible_python_interpreter="{{{{ ansible_play
 """
 WIDTH = 150
 MODEL = "hf://Qwen/Qwen2.5-0.5B-Instruct"
-# Images of vLLM for vendors other than that of the default image. What is not here needs an image of the user's.
-_IMAGES = {"nvidia": None, "amd": "docker.io/vllm/vllm-openai-rocm:v0.30.0"}
-# Where these clusters have their Services, unless they were made otherwise.
-SERVICE_NETWORKS = {"kind": "10.96.0.0/16", "minikube": "10.96.0.0/12", "k3s": "10.43.0.0/16"}
 _POD_MONITORS = "podmonitors.monitoring.coreos.com"
 Lines = list[str]
 
@@ -140,7 +136,7 @@ def _gateway(choices: list[GatewayChoice], facts: Facts, platform: Facts, servic
             lines.append(f"  {name}: {_scalar(value)}{_OPTIONS.get((name, value), '')}")
     lines.append(f"  service_type: {kind} # {why}")
     if kind == "ClusterIP" and choice.provider != "openshift":
-        lines += _way_in(choice, facts, platform, service)
+        lines += _way_in(choice, service)
     return lines
 
 
@@ -157,21 +153,11 @@ def _flow(value: t.Any) -> str:
     return _scalar(value)
 
 
-def _way_in(choice: GatewayChoice, facts: Facts, platform: Facts, service: str) -> Lines:
+def _way_in(choice: GatewayChoice, service: str) -> Lines:
     """How requests from outside of the cluster get to a ClusterIP."""
-    lines = ["  # Requests by hand, from outside of the cluster, then go to http://127.0.0.1:8080/v1/completions:"]
+    lines = ["  # Requests by hand, from outside of the cluster, then go to http://127.0.0.1:8080/v1/completions (the verdict finds its own way):"]
     lines += [f"  #   {command}" for command in _forward(choice, service)]
-    network = SERVICE_NETWORKS.get(platform["flavour"])
-    if network:
-        lines += _comment("The verdict sends its requests from this host to the ClusterIP itself. On Linux this is the way there:", indent=2)
-        lines.append(f"  #   sudo ip route add {network} via {_address(facts)}")
     return lines
-
-
-def _address(facts: Facts) -> str:
-    """The address of the first node."""
-    found = [address for node in dicts(facts.get("nodes")) for address in dicts(get_path(node, "status", "addresses")) if address.get("type") == "InternalIP"]
-    return text(found[0].get("address")) if found else "ADDRESS-OF-A-NODE"
 
 
 def _forward(choice: GatewayChoice, service: str) -> Lines:
@@ -212,14 +198,10 @@ def _gpus(facts: Facts, platform: Facts) -> Lines:
 def _model_services(facts: Facts, platform: Facts) -> tuple[bool, Lines]:
     """(whether a real model is served, the services)."""
     found = offers(facts)
-    usable = next((offer for offer in found if offer.vendor in _IMAGES), None)
     marked = labelled(facts)
-    if usable:
-        return True, _served(facts, usable, [offer for offer in found if offer != usable])
     if found:
-        why = f"{found[0].text}: there is no usual image of vLLM for {found[0].vendor}."
-        why += " Until you name one (engine.image, accelerator.vendor), a simulator answers."
-    elif marked and marked[0] == "nvidia":
+        return True, _served(facts, found[0], found[1:])
+    if marked and marked[0] == "nvidia":
         return True, _served(facts, None, [])
     elif marked:
         why = "No node offers an accelerator to pods, so a simulator answers."
@@ -260,8 +242,6 @@ def _served(facts: Facts, offer: Offer | None, others: list[Offer]) -> Lines:
         if offer.resource.startswith("nvidia.com/mig-"):
             lines.append(f"      resource: {offer.resource}")
         lines.append("      per_replica: 1 # more for a model that one does not hold")
-        if _IMAGES[offer.vendor]:
-            lines += ["    engine:", f"      image: {_IMAGES[offer.vendor]} # or a newer one"]
         if offer.node_selector:
             lines += ["    node_selector:", *(f"      {key}: {_scalar(value)}" for key, value in offer.node_selector.items())]
         if offer.tolerations:

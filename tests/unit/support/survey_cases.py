@@ -183,7 +183,7 @@ CASES: dict[str, tuple[Facts, Facts]] = {
         {"vendor": "amd", "product": "AMD_Instinct_MI300X_OAM", "engine": "vllm", "operator": "none"},
     ),
     "AMD without a device plugin": (cluster(nodes=[node("n", labels={"feature.node.kubernetes.io/amd-gpu": "true"})]), {"engine": "simulator"}),
-    "Gaudi": (cluster(nodes=[node("n", gaudi=8)]), {"engine": "simulator", "operator": "none"}),
+    "Gaudi": (cluster(nodes=[node("n", gaudi=8)]), {"engine": "vllm", "vendor": "intel_gaudi", "operator": "none"}),
     "MIG slices": (cluster(nodes=[node("n", **{"nvidia.com/mig-3g.20gb": 2})]), {"vendor": "nvidia", "resource": "nvidia.com/mig-3g.20gb", "replicas": 2}),
     "Prometheus and LeaderWorkerSet": (
         cluster(crds=dict.fromkeys(("podmonitors.monitoring.coreos.com", "leaderworkersets.leaderworkerset.x-k8s.io"), {"version": None, "owner": "helm"})),

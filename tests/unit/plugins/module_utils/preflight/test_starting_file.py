@@ -89,7 +89,7 @@ def test_a_controller_that_is_elsewhere_is_not_counted_on() -> None:
 @pytest.mark.parametrize(
     ("name", "commands"),
     [
-        ("kind", ["kubectl -n envoy-gateway-system port-forward $service 8080:80", "sudo ip route add 10.96.0.0/16 via 172.18.0.2"]),
+        ("kind", ["kubectl -n envoy-gateway-system port-forward $service 8080:80"]),
         ("agentgateway", ["kubectl -n llm-d port-forward service/llm-d-gateway-agentgateway 8080:80"]),
         ("Istio", ["kubectl -n llm-d port-forward service/llm-d-gateway-istio-istio 8080:80"]),
         ("nothing but an old Envoy Gateway", ["kubectl -n llm-d port-forward service/sim-gateway 8080:80"]),
