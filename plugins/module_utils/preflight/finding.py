@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import dataclasses
+import typing as t
+
+from ..common.objects import Facts, mapping
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,3 +21,20 @@ class PreflightFinding:
     needed: str
     how: str
     severity: str = "error"
+
+
+Found = t.Iterator[PreflightFinding]
+# Who installs CRDs.
+ADMINISTRATOR = (
+    "An administrator installs them once (playbooks/prerequisites.yml); where you may, leave llm_d_scope and llm_d_crd_sources as they are and we do."
+)
+
+
+def crd_of(facts: Facts, name: str) -> Facts | None:
+    """{version, owner} of a CRD; None where it does not exist.
+
+    An account that may not read CRDs still sees the API groups, without the version of their bundle.
+    """
+    if "crds" not in facts:
+        return {"version": None, "owner": None} if name.partition(".")[2] in mapping(facts.get("groups")) else None
+    return mapping(facts["crds"]).get(name)

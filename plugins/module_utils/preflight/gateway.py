@@ -11,12 +11,7 @@ import typing as t
 from ..common.labels import MANAGED_BY, has_labels
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..k8s.platform import image_version, load_balancer, older
-from ..releases.gateways import OPENSHIFT
-from ..releases.lines import NEWER_GROUP, OLDER_GROUP
-from .finding import PreflightFinding
-
-Found = t.Iterator[PreflightFinding]
-_WHO = "An administrator installs them once (playbooks/prerequisites.yml); where you may, leave llm_d_scope and llm_d_crd_sources as they are and we do."
+from .finding import ADMINISTRATOR, Found, PreflightFinding, crd_of
 
 
 def gateway_api(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -41,87 +36,7 @@ def _gateway_api_how(seen: Facts) -> str:
         return "OpenShift 4.19 and newer have it (4.21 has 1.3.0): upgrade OpenShift, or use provider standalone. Do not install it: the platform owns it."
     if seen["name"] == "gke":
         return "Turn it on: gcloud container clusters update --gateway-api=standard."
-    return _WHO
-
-
-def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The cluster serves InferencePools in the version that the gateway reads."""
-    gateway = needs["gateway"]
-    if not gateway["pool"] or needs["installs"]["inference_extension"]:
-        return
-    crd = crd_of(facts, f"inferencepools.{gateway['pool_group']}")
-    if crd is None:
-        yield PreflightFinding(
-            "inference_extension/missing",
-            "The cluster has no InferencePools.",
-            "no such CRD",
-            f"{gateway['pool_group']}/{gateway['pool_version']}",
-            _WHO,
-        )
-        return
-    if gateway["pool_version"] not in mapping(facts.get("groups")).get(gateway["pool_group"], []):
-        served = ", ".join(mapping(facts.get("groups")).get(gateway["pool_group"], []))
-        yield PreflightFinding("inference_extension/group", "InferencePools of that version are not served.", served or "none", gateway["pool_version"], _WHO)
-    minimum = needs["minimum"]["inference_extension"]
-    if crd.get("version") and older(crd["version"], minimum):
-        yield PreflightFinding("inference_extension/version", "The inference extension is too old.", crd["version"], f"{minimum} or newer", _WHO)
-
-
-def ignored_objects(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Objects of the older group are read as long as the newer group does not serve their kind."""
-    for kind, names in mapping(facts.get("objectives")).items():
-        crd = f"{kind}.{NEWER_GROUP}"
-        if names and (kind in needs["objectives"]["brings"] or crd_of(facts, crd) is not None):
-            yield PreflightFinding(
-                "inference_extension/ignored",
-                f"The endpoint picker ignores the {kind} of the older group: the newer group serves them too.",
-                f"{', '.join(names)} in {OLDER_GROUP}",
-                f"{NEWER_GROUP}/v1alpha2",
-                f"Create them again with 'apiVersion: {NEWER_GROUP}/v1alpha2', then delete the older ones.",
-                "warning",
-            )
-
-
-def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """OpenShift's own gateway reads one version of InferencePools, which depends on the release."""
-    if needs["gateway"]["provider"] != "openshift" or seen["name"] != "openshift" or not seen["version"]:
-        return
-    minor = ".".join(seen["version"].split(".")[:2])
-    row = OPENSHIFT.get(minor)
-    if older(minor, "4.19") or (row and row["pool_version"] is None):
-        yield PreflightFinding(
-            "openshift/no_pools",
-            "This OpenShift has no gateway that reads InferencePools.",
-            seen["version"],
-            "4.19 or newer",
-            "Upgrade OpenShift, or use provider istio, agentgateway or standalone.",
-        )
-    elif row and row["pool_version"] != needs["gateway"]["pool_version"]:
-        yield PreflightFinding(
-            "openshift/pool_version",
-            f"The gateway of OpenShift {minor} does not read such InferencePools.",
-            f"pool_version: {needs['gateway']['pool_version']}",
-            row["pool_version"],
-            f"Write 'pool_version: {row['pool_version']}' under llm_d_gateway"
-            + (", with 'llm_d_release: scheduler-0.7'." if minor in ("4.19", "4.20") else "."),
-        )
-
-
-def openshift_builds(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """Early builds of a release have a gateway without InferencePools. The first build with them is not known exactly."""
-    if needs["gateway"]["provider"] != "openshift" or seen["name"] != "openshift" or not seen["version"]:
-        return
-    minor = ".".join(seen["version"].split(".")[:2])
-    since = OPENSHIFT.get(minor, {}).get("since")
-    if since and older(seen["version"], since):
-        yield PreflightFinding(
-            "openshift/early_build",
-            f"The gateway of the first builds of OpenShift {minor} reads no InferencePools at all.",
-            seen["version"],
-            f"about {since} or newer",
-            "Upgrade OpenShift, where the image of Deployment istiod-openshift-gateway in openshift-ingress is older than Istio 1.26.",
-            "warning",
-        )
+    return ADMINISTRATOR
 
 
 def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
@@ -327,22 +242,8 @@ def address(facts: Facts, needs: Facts, seen: Facts) -> Found:
     yield PreflightFinding("load_balancer/none", "Nothing here gives addresses to Services of type LoadBalancer.", seen["flavour"], "a load balancer", how)
 
 
-def crd_of(facts: Facts, name: str) -> Facts | None:
-    """{version, owner} of a CRD; None where it does not exist.
-
-    An account that may not read CRDs still sees the API groups, without the version of their bundle.
-    """
-    if "crds" not in facts:
-        return {"version": None, "owner": None} if name.partition(".")[2] in mapping(facts.get("groups")) else None
-    return mapping(facts["crds"]).get(name)
-
-
 CHECKS = (
     gateway_api,
-    inference_extension,
-    ignored_objects,
-    openshift_pools,
-    openshift_builds,
     provider,
     monitoring,
     user_workloads,

@@ -11,8 +11,7 @@ from ..common.labels import has_labels
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.platform import image_version, older
 from ..plan.autoscaling import KEDA, PODS, RESOURCES
-from .finding import PreflightFinding
-from .gateway import crd_of
+from .finding import PreflightFinding, crd_of
 
 Found = t.Iterator[PreflightFinding]
 _OTHER_SCALING = "or write 'provider: external' under autoscaling, or a fixed number in replicas."

@@ -13,7 +13,7 @@ import typing as t
 
 from ..common.objects import Facts, mapping
 from ..k8s.platform import detect, image_version
-from ..preflight import cluster
+from ..preflight import cluster, pools
 from ..preflight import gateway as preflight_gateway
 from ..preflight.finding import PreflightFinding
 from .claims import Judged, claim
@@ -21,8 +21,8 @@ from .claims import Judged, claim
 FACTS = ("crds", "namespaces", "user", "gateway_classes", "controllers", "cluster_version", "ingress_operator", "infrastructure")
 _CRDS = (
     preflight_gateway.gateway_api,
-    preflight_gateway.inference_extension,
-    preflight_gateway.openshift_pools,
+    pools.inference_extension,
+    pools.openshift_pools,
     preflight_gateway.provider,
     preflight_gateway.monitoring,
 )

@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Findings on InferencePools and on what endpoint pickers read. Pure."""
+
+from __future__ import annotations
+
+from ..common.objects import Facts, mapping
+from ..k8s.platform import older
+from ..releases.gateways import OPENSHIFT
+from ..releases.lines import NEWER_GROUP, OLDER_GROUP
+from .finding import ADMINISTRATOR, Found, PreflightFinding, crd_of
+
+
+def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """The cluster serves InferencePools in the version that the gateway reads."""
+    gateway = needs["gateway"]
+    if not gateway["pool"] or needs["installs"]["inference_extension"]:
+        return
+    crd = crd_of(facts, f"inferencepools.{gateway['pool_group']}")
+    if crd is None:
+        yield PreflightFinding(
+            "inference_extension/missing",
+            "The cluster has no InferencePools.",
+            "no such CRD",
+            f"{gateway['pool_group']}/{gateway['pool_version']}",
+            ADMINISTRATOR,
+        )
+        return
+    if gateway["pool_version"] not in mapping(facts.get("groups")).get(gateway["pool_group"], []):
+        served = ", ".join(mapping(facts.get("groups")).get(gateway["pool_group"], []))
+        yield PreflightFinding(
+            "inference_extension/group", "InferencePools of that version are not served.", served or "none", gateway["pool_version"], ADMINISTRATOR
+        )
+    minimum = needs["minimum"]["inference_extension"]
+    if crd.get("version") and older(crd["version"], minimum):
+        yield PreflightFinding("inference_extension/version", "The inference extension is too old.", crd["version"], f"{minimum} or newer", ADMINISTRATOR)
+
+
+def ignored_objects(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """Objects of the older group are read as long as the newer group does not serve their kind."""
+    for kind, names in mapping(facts.get("objectives")).items():
+        crd = f"{kind}.{NEWER_GROUP}"
+        if names and (kind in needs["objectives"]["brings"] or crd_of(facts, crd) is not None):
+            yield PreflightFinding(
+                "inference_extension/ignored",
+                f"The endpoint picker ignores the {kind} of the older group: the newer group serves them too.",
+                f"{', '.join(names)} in {OLDER_GROUP}",
+                f"{NEWER_GROUP}/v1alpha2",
+                f"Create them again with 'apiVersion: {NEWER_GROUP}/v1alpha2', then delete the older ones.",
+                "warning",
+            )
+
+
+def openshift_pools(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """OpenShift's own gateway reads one version of InferencePools, which depends on the release."""
+    if needs["gateway"]["provider"] != "openshift" or seen["name"] != "openshift" or not seen["version"]:
+        return
+    minor = ".".join(seen["version"].split(".")[:2])
+    row = OPENSHIFT.get(minor)
+    if older(minor, "4.19") or (row and row["pool_version"] is None):
+        yield PreflightFinding(
+            "openshift/no_pools",
+            "This OpenShift has no gateway that reads InferencePools.",
+            seen["version"],
+            "4.19 or newer",
+            "Upgrade OpenShift, or use provider istio, agentgateway or standalone.",
+        )
+    elif row and row["pool_version"] != needs["gateway"]["pool_version"]:
+        yield PreflightFinding(
+            "openshift/pool_version",
+            f"The gateway of OpenShift {minor} does not read such InferencePools.",
+            f"pool_version: {needs['gateway']['pool_version']}",
+            row["pool_version"],
+            f"Write 'pool_version: {row['pool_version']}' under llm_d_gateway"
+            + (", with 'llm_d_release: scheduler-0.7'." if minor in ("4.19", "4.20") else "."),
+        )
+
+
+def openshift_builds(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """Early builds of a release have a gateway without InferencePools. The first build with them is not known exactly."""
+    if needs["gateway"]["provider"] != "openshift" or seen["name"] != "openshift" or not seen["version"]:
+        return
+    minor = ".".join(seen["version"].split(".")[:2])
+    since = OPENSHIFT.get(minor, {}).get("since")
+    if since and older(seen["version"], since):
+        yield PreflightFinding(
+            "openshift/early_build",
+            f"The gateway of the first builds of OpenShift {minor} reads no InferencePools at all.",
+            seen["version"],
+            f"about {since} or newer",
+            "Upgrade OpenShift, where the image of Deployment istiod-openshift-gateway in openshift-ingress is older than Istio 1.26.",
+            "warning",
+        )
+
+
+CHECKS = (inference_extension, ignored_objects, openshift_pools, openshift_builds)
