@@ -16,13 +16,13 @@ SERVICES = yaml.safe_load((plays.ROOT / "roles/local_cluster/defaults/main.yml")
 
 @pytest.fixture(name="no_route")
 def _no_route() -> t.Iterator[None]:
-    """This host reaches no Service; pods still do, since what they send is forwarded."""
+    """This host reaches no Service; pods still do, since what they send is forwarded. Before kube-proxy puts a pod's address in the place of the Service's."""
     rule = ["OUTPUT", "-d", SERVICES, "-p", "tcp", "--dport", "80", "-j", "DROP"]
-    subprocess.run(["iptables", "-w", "-I", *rule], check=True)
+    subprocess.run(["iptables", "-w", "-t", "mangle", "-I", *rule], check=True)
     try:
         yield
     finally:
-        subprocess.run(["iptables", "-w", "-D", *rule], check=True)
+        subprocess.run(["iptables", "-w", "-t", "mangle", "-D", *rule], check=True)
 
 
 @pytest.mark.usefixtures("no_route")

@@ -190,7 +190,12 @@ def _roles(service: Facts, path: str, required: Facts) -> list[Problem]:
 
 
 def _events(service: Facts, path: str, required: Facts) -> list[Problem]:
-    found = []
+    port = service["engine"]["port"]
+    found = [
+        Problem(f"{path}.engine.port", port, f"{port} is where the server publishes its KV events.", "Write another port, such as 8000.")
+        for item in required["vllm"]["ports"]
+        if item["port"] == port
+    ]
     replicas = service["scheduler"]["replicas"]
     if required["epp"]["publish_not_ready"] and replicas > 1:
         found.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from pathlib import Path
 
@@ -193,3 +194,36 @@ def test_the_gateway_never_asks_an_endpoint_picker_that_is_not_ready() -> None:
     assert events["publishNotReadyAddresses"] is True and [port["port"] for port in events["ports"]] == [5557]
     pod = named[("Deployment", "a-epp")]["spec"]["template"]["spec"]
     assert [container["name"] for container in pod["initContainers"]] == ["tokenizer"]
+
+
+def test_no_value_is_printed_as_yaml_would_read_it(root: Path) -> None:
+    """`on`, `405` and `2025` are names in Kubernetes. Text within a value (a block of text, a path) is none of YAML's."""
+    bare = re.compile(r"^\s*(- )*([\w./-]+: |- )\{\{ (?!.*\| to_json \}\})[^}]+\}\}\s*(#.*)?$")
+    found = {
+        f"{path.relative_to(root)}: {line.strip()}"
+        for path in sorted(root.glob("roles/*/templates/*.yml.j2"))
+        if "local_cluster" not in path.parts
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if bare.match(line)
+    }
+    assert found == {"roles/gateway_provider/templates/provider_istio.yml.j2: type: {{ gateway.service_type }}"}  # in the text of a ConfigMap
+
+
+@pytest.mark.parametrize("name", ["on", "no", "y", "null", "405", "2025", "1e3", "0x1f", "1-2-3", "2025-01-01"])
+def test_a_name_that_yaml_reads_as_something_else_stays_a_name(name: str) -> None:
+    service = {"name": name, "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
+    for provider in ("envoy_gateway", "istio", "standalone", "gke"):
+        platform = {"llm_d_platform": "gke"} if provider == "gke" else {}
+        planned = plan(
+            {"llm_d_gateway": {"provider": provider, **({} if provider == "standalone" else {"name": name})}, **platform, "llm_d_model_services": [service]}
+        )
+        found = [item for template in (*TEMPLATES, ROOT / "roles/gateway_provider/templates/gateway.yml.j2") for item in render(template, planned)]
+        references = [value for item in found for key, value in _scalars(item) if key in ("name", "namespace", "serviceAccountName", "group", "kind")]
+        assert name in references and all(isinstance(value, str) for value in references), [value for value in references if not isinstance(value, str)]
+
+
+def _scalars(node: t.Any) -> t.Iterator[tuple[str, t.Any]]:
+    """(key, value) of every scalar of a mapping, at any depth."""
+    for key, value in node.items() if isinstance(node, dict) else ():
+        yield from _scalars(value) if isinstance(value, dict) else ((str(key), value),) if not isinstance(value, list) else ()
+        yield from (found for item in value for found in _scalars(item)) if isinstance(value, list) else ()

@@ -249,6 +249,12 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         f"{S0}.accelerator.product",
         "Use node_selector.",
     ),
+    (
+        "a port that KV events have",
+        {**sim(model={"uri": "hf://a/b"}, engine={"port": 5557}, scheduler={"preset": "precise_prefix"}), "llm_d_release": "router-0.10"},
+        f"{S0}.engine.port",
+        "5557 is where the server publishes its KV events. Write another port",
+    ),
     ("accelerators of nobody", sim(accelerator={"per_replica": 2}), f"{S0}.accelerator.vendor", "says that there is no accelerator"),
     ("a label of ours", sim(labels={"llm-d.ai/role": "prefill"}), f"{S0}.labels.llm-d.ai/role", "belongs to the collection"),
     (
