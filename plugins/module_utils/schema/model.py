@@ -86,7 +86,7 @@ ENGINE = {
             " always on."
         ),
     ),
-    "gpu_memory_utilization": Field("float", "Fraction of the accelerator memory that vLLM may use. If omitted, 0.9.", minimum=0.01, maximum=1),
+    "gpu_memory_utilization": Field("float", "Fraction of the accelerator memory that vLLM may use. If omitted, vLLM's own default.", minimum=0.01, maximum=1),
     "quantization": Field(
         "str", "Quantization method, as vLLM names it. If omitted, the method in the model's configuration.", format="secret_key", example="fp8"
     ),
