@@ -83,13 +83,13 @@ def test_a_lock_that_does_not_fit_the_file_is_refused_and_can_be_written_again(t
     with registry() as host:
         inventory(tmp_path, host)
         assert pin(tmp_path).returncode == 0
-        lock = inventory(tmp_path, host, llm_d_release="router-0.9")
+        lock = inventory(tmp_path, host, llm_d_release="router-0.9", llm_d_scope="namespace")
         old, new = (f"ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.{number}.0" for number in (10, 9))
         refused = plays.run("-i", str(tmp_path), "playbooks/list_images.yml", HOME=str(tmp_path))
         said = " ".join(refused.stdout.split() + refused.stderr.split())
         assert refused.returncode and f"llm_d_image_digests: lacks {new}." in said and "playbooks/pin_images.yml" in said
-        assert f"llm_d_image_digests.{old}: is of no use: the plan has no such image." in said
-        assert pin(tmp_path).returncode == 0 and new in lock.read_text(encoding="utf-8") and old not in lock.read_text(encoding="utf-8")
+        assert pin(tmp_path).returncode == 0 and "docker.io/envoyproxy/gateway:" in lock.read_text(encoding="utf-8"), "of the controller too"
+        assert new in lock.read_text(encoding="utf-8") and old not in lock.read_text(encoding="utf-8")
 
 
 def test_all_images_without_a_digest_are_named_and_nothing_is_written(tmp_path: Path) -> None:
@@ -136,3 +136,10 @@ def test_charts_get_the_digest_after_the_tag() -> None:
         digests = {name: digest(name) for name in needed(plan(file))["sources"]}
         pinned = plan({**file, "llm_d_image_digests": digests})
         assert needed(pinned)["images"] == sorted(f"{name}@{value}" for name, value in digests.items()), provider
+
+
+@pytest.mark.parametrize("scope", ["prerequisites", "namespace"])
+def test_one_lock_is_for_both_parts_of_a_deployment(scope: str) -> None:
+    file: Facts = {"llm_d_model_services": [SERVICE]}
+    digests = {name: digest(name) for name in needed(plan(file))["sources"]}
+    assert plan({**file, "llm_d_scope": scope, "llm_d_image_digests": digests})["scope"] == scope
