@@ -61,10 +61,14 @@ def drawn() -> list[tuple[str, list[str]]]:
 
 
 def of_yaml(tasks: list[str]) -> set[str]:
-    """YAML files by which Ansible carries the definitions: those that name the template, and running tasks that name the list of definitions."""
+    """YAML files by which the value gets on: the template that prints it with to_json (which bypasses the text, and with it the trace), those that name the
+    template, and running tasks that name the list of definitions.
+    """
+    template = ROOT / "roles/model_service/templates" / TEMPLATE
+    printed = {str(template.relative_to(ROOT))} if "replicas: {{ server.replicas | to_json }}" in template.read_text(encoding="utf-8") else set()
     role = [path for part in ("defaults", "vars", "tasks") for path in (ROOT / "roles/model_service" / part).glob("*.yml")]
     naming = {str(path.relative_to(ROOT)) for path in role if TEMPLATE in path.read_text(encoding="utf-8")}
-    return naming | {path for path in tasks if "objects_definitions" in (ROOT / path).read_text(encoding="utf-8")}
+    return printed | naming | {path for path in tasks if "objects_definitions" in (ROOT / path).read_text(encoding="utf-8")}
 
 
 def test_the_value_reaches_the_object(trace: list[dict[str, t.Any]]) -> None:
