@@ -20,6 +20,7 @@ from .k8s_job_objects import LABEL, owned
 from .runner import Say, Unusable
 
 POLL = 1.0
+WRITTEN = 10.0  # seconds for the end of a log: a node that is busy writes it after the container has ended
 SILENCE = 60.0  # seconds for which the API server may be unreachable
 GONE = 60.0  # seconds that the pod may take to terminate
 SEEN_LINES, SEEN_BYTES = 5, 1 << 16
@@ -110,16 +111,27 @@ class JobRun:
         self._told = lines or self._told
 
     def _read(self, pod: Facts) -> output.Told:
-        log = self._log(pod, {})
-        self._tell(log)
-        try:
-            return output.read(log)
-        except ValueError as error:
-            trouble = pod_failure(pod)
-            ended = next((mapping(get_path(entry, "state", "terminated")) for entry in dicts(get_path(pod, "status", "containerStatuses"))), {})
-            if ended.get("exitCode") == 2:  # the program says itself why it measured nothing
-                raise Unusable(str(error)) from None
-            raise Unusable(f"the Job told no result ({trouble.what if trouble else text(ended.get('reason'))}); it said last: {error}") from None
+        ended = next((mapping(get_path(entry, "state", "terminated")) for entry in dicts(get_path(pod, "status", "containerStatuses"))), {})
+        until = time.monotonic() + (WRITTEN if ended.get("exitCode") == 0 else 0)
+        while True:
+            log = self._log(pod, {})
+            try:
+                told = output.read(log)
+            except ValueError as error:
+                if time.monotonic() < until:
+                    time.sleep(POLL)
+                    continue
+                self._tell(log)
+                raise self._unusable(pod, ended, error) from None
+            self._tell(log)
+            return told
+
+    def _unusable(self, pod: Facts, ended: Facts, error: ValueError) -> Unusable:
+        """Why a pod that has ended told no result."""
+        trouble = pod_failure(pod)
+        if ended.get("exitCode") == 2:  # the program says itself why it measured nothing
+            return Unusable(str(error))
+        return Unusable(f"the Job told no result ({trouble.what if trouble else text(ended.get('reason'))}); it said last: {error}")
 
     def _log(self, pod: Facts, query: Facts) -> str:
         log: str = self._cluster.read_text(f"{self._path('Pod', text(get_path(pod, 'metadata', 'name')))}/log", query)

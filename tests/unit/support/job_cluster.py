@@ -36,6 +36,7 @@ class Cluster:
         self.objects["events"] = {str(index): event for index, event in enumerate(events)}
         self.seen: list[tuple[str, str, t.Any]] = []
         self.process: subprocess.Popen[str] | None = None
+        self.late = 0  # reads of the log after the end of the pod that still lack its last line
 
     def left(self) -> list[str]:
         """Names of what a measurement left behind."""
@@ -117,6 +118,9 @@ class Cluster:
             return self._pod[1]
         time.sleep(0.01)
         lines = (self._folder / "log").read_text(encoding="utf-8").splitlines(keepends=True)
+        if self.late and self.process and self.process.poll() is not None:
+            self.late -= 1
+            lines.pop()
         return "".join(lines[-int(query["tailLines"][0]) :] if "tailLines" in query else lines)
 
 

@@ -81,6 +81,17 @@ def test_a_job_gives_the_same_as_this_host_and_leaves_nothing(call, tmp_path):
     assert cluster.left() == []
 
 
+def test_the_end_of_a_log_may_come_after_the_end_of_the_pod(call, tmp_path):
+    """As a busy node writes it."""
+    with serve(lambda *_args: answer()) as url:
+        cluster = Cluster(tmp_path)
+        cluster.late = 2
+        with serve(cluster) as api:
+            options = {**OPTIONS, "kubeconfig": kubeconfig(tmp_path, api), "url": url, "stages": [{"concurrency": 1, "requests": 2}]}
+            found = call(vllm_perf, job=JOB, **options)
+    assert found.get("verdict") == "passed" and cluster.late == 0, found
+
+
 def test_the_pod_keeps_to_the_restricted_standard(call, tmp_path):
     cluster = Cluster(tmp_path, pod=({"phase": "Succeeded"}, ""))
     with serve(cluster) as api:
