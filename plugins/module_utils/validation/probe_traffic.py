@@ -53,8 +53,7 @@ class ProbeTraffic:
         self._words = limits.prefix_words
         self._by_header = False  # becomes True when an answer names its server
         self.seen: dict[str, t.Any] = {
-            **{key: service.get(key) for key in ("name", "url", "model", "replicas", "endpoints", "plugins", "sometimes", "cold_tokens")},
-            "through": service["forward"].name if service.get("forward") else None,
+            **{key: service.get(key) for key in ("name", "url", "through", "model", "replicas", "endpoints", "plugins", "sometimes", "cold_tokens")},
             "promises": list(service.get("promises") or ()),
             "ready_endpoints": None,
             "sent": 0,

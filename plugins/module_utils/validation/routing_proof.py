@@ -43,8 +43,6 @@ class Proof:
             judged.append(claims.judge_gateway(gateway))
             base = gateway["url"]
         services = [{**service, "url": service["url"] or self._url(service, base), "given": service["url"]} for service in self._options["services"]]
-        hidden = {url for url in {service["url"] for service in services if service["url"] and not service["given"]} if unanswered(url)}
-        services = [{**service, "forward": self._forward(service) if service["url"] in hidden else None} for service in services]
         reachable = [service for service in services if service["url"]]
         for service in services:
             if not service["url"]:
@@ -58,8 +56,8 @@ class Proof:
             "claims": found,
             "not_checked": [entry for part in judged for entry in part[1]],
             "endpoints": [
-                {**{key: service.get(key) for key in ("name", "url", "model", "host_header")}, "through": service["forward"] and service["forward"].name}
-                for service in reachable
+                {**{key: service.get(key) for key in ("name", "url", "model", "host_header")}, "through": seen["through"]}
+                for service, seen in zip(reachable, observations, strict=True)
             ],
             "observations": observations,
             "kubernetes": self._kubernetes(),
@@ -73,15 +71,16 @@ class Proof:
         return base and base + (service["path"] or "").rstrip("/")
 
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
-        headers = {"Host": service["host_header"]} if service.get("host_header") else None
-        if service["forward"]:
-            client = service["forward"].client
+        forward = self._forward(service) if not service["given"] and unanswered(service["url"], service["use_proxy"]) else None
+        if forward:
+            client = forward.client
         else:
             transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls.chosen(service))
+            headers = {"Host": service["host_header"]} if service.get("host_header") else None
             client = OpenAIClient(transport, service.get("api_key"), headers)
         groups = service.get("servers") or {}
         servers = Servers(self._cluster, groups["namespace"], groups["groups"]) if groups else None
-        return Prober(service, client, self._counters(service.get("metrics")), self._limits, servers).run()
+        return Prober({**service, "through": forward and forward.name}, client, self._counters(service.get("metrics")), self._limits, servers).run()
 
     def _forward(self, service: dict[str, t.Any]) -> ServerTarget | None:
         """The gateway by port-forward, for an address within the cluster that this host has no route to; None where that is not to be had either."""
