@@ -15,7 +15,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.gpu_checks im
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.mirrors import mirror_files
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.references import collisions, mirrored, registries, source_of
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, variants
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gpus import OPERATORS
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS, LEADER_WORKER_SET, RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.sources import CHARTS, GAUDI_REGISTRY, IMAGES, REMOVED
@@ -35,8 +35,8 @@ def rows() -> t.Iterator[tuple[str, str]]:
     for name, engine in ENGINE_DEFAULTS.items():
         yield from ((f"{name} {vendor}", image) for vendor, image in {"": engine["image"], **engine["images"]}.items())
     for name, provider in GATEWAY_PROVIDERS.items():
-        for facts in (provider, *provider["by_class"].values()):
-            yield from ((f"{name} {key}", facts[key]) for key in ("controller_image", "proxy_image") if facts.get(key))
+        for facts in variants(provider):
+            yield from ((f"{name} {key}", facts[key]) for key in ("controller_image", "proxy_image") if facts[key])
     for name, operator in OPERATORS.items():
         yield from ((f"{name} {part}", image) for part, image in operator.get("chart", {}).get("images", {}).items())
     yield "LeaderWorkerSet", LEADER_WORKER_SET["image"].format(version="1.0.0")
@@ -63,9 +63,7 @@ def test_only_the_local_cluster_has_the_simulators_tokenizer(root: Path) -> None
 
 
 def test_every_chart_has_a_source() -> None:
-    used = {
-        (chart["key"], chart["name"]) for row in GATEWAY_PROVIDERS.values() for facts in (row, *row["by_class"].values()) for chart in facts.get("charts", ())
-    }
+    used = {(chart["key"], chart["name"]) for row in GATEWAY_PROVIDERS.values() for facts in variants(row) for chart in facts["charts"]}
     used |= {(row["chart"]["key"], row["chart"]["name"]) for row in OPERATORS.values() if "chart" in row}
     assert used | {("leader_worker_set", LEADER_WORKER_SET["chart"])} == set(CHARTS)
     assert {key for key, _name in CHARTS} == set(VARIABLES["llm_d_charts"].options or {})
@@ -73,7 +71,7 @@ def test_every_chart_has_a_source() -> None:
 
 def test_every_bundle_of_crds_has_a_source() -> None:
     bundles = [GATEWAY_API["sources"], [source for source, _since in LEADER_WORKER_SET["sources"]], *(release["crds_sources"] for release in RELEASES.values())]
-    bundles += [facts["crds_sources"] for row in GATEWAY_PROVIDERS.values() for facts in (row, *row["by_class"].values()) if facts.get("crds_name")]
+    bundles += [facts["crds_sources"] for row in GATEWAY_PROVIDERS.values() for facts in variants(row) if facts["crds_name"]]
     assert all(bundle and all(source.startswith("https://github.com/") for source in bundle) for bundle in bundles)
 
 

@@ -9,7 +9,7 @@ import typing as t
 
 from ..common.labels import PART_OF
 from ..common.objects import Facts
-from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
+from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS, variants
 from .charts import hook_objects
 from .endpoint_picker import events_service
 from .gateway import GROUP, default_name, shared
@@ -139,7 +139,7 @@ def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
     present = gateway["controller"]["namespace"] if gateway["controller"] else None
     found = []
     for provider, facts in _other_providers(gateway):
-        rows = [row for row in _rows(facts) if row["charts"] and row["namespace"] != present]
+        rows = [row for row in variants(facts) if row["charts"] and row["namespace"] != present]
         for namespace in dict.fromkeys(row["namespace"] for row in rows):
             here = [row for row in rows if row["namespace"] == namespace]
             found.append(
@@ -160,13 +160,8 @@ def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
 
 def _shared(gateway: Facts) -> list[Facts]:
     """Controllers of other providers, whose users are checked before removal. One with the present controller's name is not: its classes stay in use."""
-    rows = [row for _provider, facts in _other_providers(gateway) if facts["charts"] for row in _rows(facts)]
+    rows = [row for _provider, facts in _other_providers(gateway) if facts["charts"] for row in variants(facts)]
     return [{**shared(row), "class_name": row["class_name"]} for row in rows if row["controller_name"] != gateway["controller_name"]]
-
-
-def _rows(facts: Facts) -> list[Facts]:
-    """The row of a provider, once for each of its classes."""
-    return [facts, *({**facts, **more, "class_name": name} for name, more in facts["by_class"].items())]
 
 
 def service_objects_to_prune(service: Facts, servers: list[Facts], required: Facts) -> list[Facts]:

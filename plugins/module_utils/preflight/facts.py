@@ -14,7 +14,7 @@ import typing as t
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
-from ..releases.gateways import GATEWAY_PROVIDERS
+from ..releases.gateways import GATEWAY_PROVIDERS, variants
 from ..releases.lines import OBJECTIVE_KINDS, OLDER_GROUP
 
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -73,8 +73,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
 
 def survey(cluster: Cluster) -> Facts:
     """The facts of which preflight/starting_file.py makes a file, with the controllers of all providers. Raises ClusterError as `collect` does."""
-    variants = [{**row, **more} for row in GATEWAY_PROVIDERS.values() for more in ({}, *row["by_class"].values())]
-    places = sorted({(row["namespace"], row["controller"]["name"]) for row in variants if row["controller"]})
+    rows = [row for facts in GATEWAY_PROVIDERS.values() for row in variants(facts)]
+    places = sorted({(row["namespace"], row["controller"]["name"]) for row in rows if row["controller"]})
     facts = collect(cluster, _NO_NEEDS, only=_SURVEYED)
     found = cluster.parallel(lambda place: _tried(lambda: _one(cluster, f"/apis/apps/v1/namespaces/{place[0]}/deployments/{place[1]}")), places)
     return {**facts, "controllers": {"/".join(place): one for place, one in zip(places, found, strict=True) if one is not _UNREAD}}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..common.labels import MANAGED_BY
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.platform import image_version, load_balancer, older, parts
-from ..releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, OPENSHIFT
+from ..releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, OPENSHIFT, variants
 
 _EXTENSION_FLAG = "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"
 
@@ -86,11 +86,8 @@ def _gke(facts: Facts, platform: Facts) -> GatewayChoice:
 
 def _installed(facts: Facts) -> list[GatewayChoice]:
     """Providers that have a GatewayClass or a controller, in the order of the table of providers."""
-    rows = [(provider, row) for provider, row in GATEWAY_PROVIDERS.items() if row["controller"]]
-    variants = [
-        (provider, {**row, **more}) for provider, row in rows for more in ({}, *({**more, "class_name": name} for name, more in row["by_class"].items()))
-    ]
-    there = [(provider, row, _classes(facts, row["controller_name"]), _controller(facts, row)) for provider, row in variants]
+    rows = [(provider, row) for provider, known in GATEWAY_PROVIDERS.items() if known["controller"] for row in variants(known)]
+    there = [(provider, row, _classes(facts, row["controller_name"]), _controller(facts, row)) for provider, row in rows]
     found, claimed = {}, set()
     # agentgateway and kgateway have one controller name: the class belongs to the one of which there is a controller, of its own numbering.
     for index, (provider, row, classes, controller) in sorted(enumerate(there), key=lambda each: (not each[1][3], _other_major(each[1][1], each[1][3]))):

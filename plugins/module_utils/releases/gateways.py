@@ -269,3 +269,8 @@ OPENSHIFT: dict[str, Facts] = {
     "4.23": {"gateway_api": "1.5.1", "pool_version": "v1"},
     "5.0": {"gateway_api": "1.5.1", "pool_version": "v1"},
 }
+
+
+def variants(provider: Facts) -> list[Facts]:
+    """A row of GATEWAY_PROVIDERS, and what it is for each class with properties of its own."""
+    return [provider, *({**provider, **more, "class_name": name} for name, more in provider["by_class"].items())]
