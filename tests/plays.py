@@ -5,9 +5,11 @@ Who imports this can import the checkout as ansible_collections.llm_d.inference,
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import typing as t
 from pathlib import Path
 
 from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
@@ -31,3 +33,16 @@ def environment(**more: str) -> dict[str, str]:
 def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     """A whole play, in the checkout; `more` are variables of its environment."""
     return subprocess.run(command(*arguments), cwd=ROOT, capture_output=True, text=True, env=environment(**more), check=False)
+
+
+def well(inventory: str, playbook: str, artifacts: Path, *options: str, **given: t.Any) -> str:
+    """The output of a play that ends well. given: variables; its reports go to `artifacts`."""
+    done = run("-i", inventory, playbook, "-e", json.dumps({"llm_d_artifacts_dir": str(artifacts), **given}), *options)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+    return done.stdout
+
+
+def site(inventory: str, artifacts: Path, *options: str, **given: t.Any) -> tuple[dict[str, t.Any], str]:
+    """(verdict, output) of a site.yml that ends well."""
+    out = well(inventory, "site.yml", artifacts, *options, **given)
+    return json.loads((artifacts / "verdict.json").read_text(encoding="utf-8")), out

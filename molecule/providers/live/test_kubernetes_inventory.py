@@ -6,7 +6,6 @@ internet, and an endpoint picker of a size that 2 cores have.
 
 from __future__ import annotations
 
-import json
 import os
 import typing as t
 from pathlib import Path
@@ -34,25 +33,12 @@ def laid_over() -> dict[str, t.Any]:
     return {**{name: local[name] for name in HERE}, "llm_d_release": local["llm_d_release"], "llm_d_gateway": gateway, "llm_d_model_services": [simulated]}
 
 
-def play(inventory: str, playbook: str, artifacts: Path, **given: t.Any) -> str:
-    """The output of a play that ends well."""
-    done = plays.run("-i", inventory, playbook, "-e", json.dumps({"llm_d_artifacts_dir": str(artifacts), **given}))
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr
-    return done.stdout
-
-
-def site(inventory: str, artifacts: Path, **given: t.Any) -> tuple[dict[str, t.Any], str]:
-    """(verdict, output) of site.yml."""
-    out = play(inventory, "site.yml", artifacts, **given)
-    return json.loads((artifacts / "verdict.json").read_text(encoding="utf-8")), out
-
-
 def test_the_inventory_is_served_with_upstreams_images_and_the_local_one_again(tmp_path: Path) -> None:
     over = laid_over()
-    play("inventories/local", "playbooks/teardown.yml", tmp_path)
-    verdict, _out = site("inventories/kubernetes", tmp_path, **over)
+    plays.well("inventories/local", "playbooks/teardown.yml", tmp_path)
+    verdict, _out = plays.site("inventories/kubernetes", tmp_path, **over)
     assert verdict["ok"], [claim for claim in verdict["claims"] if not claim["ok"]]
-    assert "changed=0 " in site("inventories/kubernetes", tmp_path, **over)[1]
+    assert "changed=0 " in plays.site("inventories/kubernetes", tmp_path, **over)[1]
     config.load_kube_config(KUBECONFIG)
     core = client.CoreV1Api()
     pods = [pod for space in ("llm-d", "envoy-gateway-system") for pod in core.list_namespaced_pod(space).items]
@@ -63,7 +49,7 @@ def test_the_inventory_is_served_with_upstreams_images_and_the_local_one_again(t
         "docker.io/envoyproxy/gateway",
         "docker.io/envoyproxy/envoy",
     }
-    play("inventories/kubernetes", "playbooks/teardown.yml", tmp_path, **over)
-    back, _out = site("inventories/local", tmp_path)
+    plays.well("inventories/kubernetes", "playbooks/teardown.yml", tmp_path, **over)
+    back, _out = plays.site("inventories/local", tmp_path)
     assert back["ok"] and "sim/serving" in {claim["id"] for claim in back["claims"]}
     assert not [name for name in (item.metadata.name for item in client.AppsV1Api().list_namespaced_deployment("llm-d").items) if name.startswith("llama")]

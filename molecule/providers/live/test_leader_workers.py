@@ -39,13 +39,6 @@ def definitions() -> set[str]:
     return {item.metadata.name for item in client.ApiextensionsV1Api().list_custom_resource_definition().items}
 
 
-def site(inventory: str, artifacts: Path) -> tuple[dict[str, t.Any], str]:
-    """(verdict, output) of site.yml, which ends well."""
-    done = plays.run("-i", inventory, "site.yml", "-e", json.dumps({"llm_d_artifacts_dir": str(artifacts)}))
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr
-    return json.loads((artifacts / "verdict.json").read_text(encoding="utf-8")), done.stdout
-
-
 def members() -> dict[tuple[str, str], client.V1Pod]:
     """Pods of the groups, by (group, place in it); the leader's place is 0."""
     pods = client.CoreV1Api().list_namespaced_pod(HOME, label_selector=f"{LABEL}/name={NAME}").items
@@ -82,7 +75,7 @@ def until(look: t.Callable[[], bool], seconds: float, what: str) -> None:
 
 def test_groups_take_the_place_of_single_servers(artifacts: Path) -> None:
     assert NAME in deployments(HOME) and webhooks() == set()
-    verdict, _out = site("molecule/providers/spanning", artifacts)
+    verdict, _out = plays.site("molecule/providers/spanning", artifacts)
     assert verdict["ok"], verdict
     assert deployments("lws-system") == {"lws-controller-manager"} and NAME not in deployments(HOME)
     status = client.CustomObjectsApi().get_namespaced_custom_object(*GROUP, NAME)["status"]
@@ -104,12 +97,12 @@ def test_leaders_answer_through_the_gateway_and_workers_never(artifacts: Path) -
 
 
 def test_the_next_run_changes_nothing(artifacts: Path) -> None:
-    verdict, out = site("molecule/providers/spanning", artifacts)
+    verdict, out = plays.site("molecule/providers/spanning", artifacts)
     assert verdict["ok"] and "changed=0 " in out, out[-3000:]
 
 
 def test_all_of_it_goes_when_no_server_spans_nodes(artifacts: Path) -> None:
-    verdict, _out = site("inventories/local", artifacts)
+    verdict, _out = plays.site("inventories/local", artifacts)
     assert verdict["ok"], verdict
     assert NAME in deployments(HOME) and client.CustomObjectsApi().list_namespaced_custom_object(*GROUP)["items"] == []
     assert "lws-system" not in {item.metadata.name for item in client.CoreV1Api().list_namespace().items}
@@ -117,4 +110,4 @@ def test_all_of_it_goes_when_no_server_spans_nodes(artifacts: Path) -> None:
     roles = {item.metadata.name for item in client.RbacAuthorizationV1Api().list_cluster_role().items}
     assert not [name for name in roles if name.startswith("lws-")]
     until(lambda: not members(), 180, "the pods of the groups have gone")
-    assert "changed=0 " in site("inventories/local", artifacts)[1]
+    assert "changed=0 " in plays.site("inventories/local", artifacts)[1]

@@ -13,6 +13,7 @@ import pytest
 from kubernetes import client, config
 
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+LOCAL = "inventories/local"
 STANDALONE = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
 # A few seconds for each preset, of short prompts.
 SHORT: dict[str, t.Any] = {
@@ -28,20 +29,6 @@ def _artifacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("artifacts")
 
 
-def play(playbook: str, artifacts: Path, *options: str, **given: t.Any) -> str:
-    """The output of a play that ends well."""
-    variables = json.dumps({"llm_d_artifacts_dir": str(artifacts), **given})
-    done = plays.run("-i", "inventories/local", playbook, "-e", variables, *options)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr
-    return done.stdout
-
-
-def site(artifacts: Path, **given: t.Any) -> dict[str, t.Any]:
-    """The verdict after site.yml; nothing given: with the gateway of the file."""
-    play("site.yml", artifacts, **given)
-    return json.loads((artifacts / "verdict.json").read_text(encoding="utf-8"))
-
-
 def gateway_objects() -> list[str]:
     """What only a stack with Envoy Gateway has, of the service `sim`."""
     config.load_kube_config(KUBECONFIG)
@@ -53,7 +40,7 @@ def gateway_objects() -> list[str]:
 
 
 def test_check_mode_shows_the_move_and_makes_none(artifacts: Path) -> None:
-    out = play("site.yml", artifacts, "--check", "--diff", **STANDALONE)
+    out = plays.well(LOCAL, "site.yml", artifacts, "--check", "--diff", **STANDALONE)
     gone, come = (re.findall(rf"^\{sign}+ *kind: *(\w+)$", out, re.MULTILINE) for sign in "-+")
     assert {"Gateway", "HTTPRoute", "EnvoyExtensionPolicy"} <= set(gone), out
     assert "Service" in come and "Gateway" not in come, out
@@ -61,27 +48,27 @@ def test_check_mode_shows_the_move_and_makes_none(artifacts: Path) -> None:
 
 
 def test_the_stack_moves_to_another_provider(artifacts: Path) -> None:
-    before = site(artifacts)
-    moved = site(artifacts, **STANDALONE)
+    before = plays.site(LOCAL, artifacts)[0]
+    moved = plays.site(LOCAL, artifacts, **STANDALONE)[0]
     assert moved["ok"] and gateway_objects() == []
     assert moved["endpoint"] != before["endpoint"]
 
 
 def test_presets_are_compared_without_a_gateway(artifacts: Path) -> None:
-    play("playbooks/compare_scorers.yml", artifacts, **STANDALONE, **SHORT)
+    plays.well(LOCAL, "playbooks/compare_scorers.yml", artifacts, **STANDALONE, **SHORT)
     for preset in SHORT["compare_presets"]:
         run = json.loads((artifacts / f"compare/runs/{preset}.json").read_text(encoding="utf-8"))
         assert run["total"]["ok"] == run["total"]["requests"] == 40, run["total"]
         assert len(run["total"]["servers"]) > 1 or preset != "round_robin", run["total"]
     assert (artifacts / "compare/results.json").is_file() and not (artifacts / "compare/restore.json").exists()
-    assert "changed=0 " in play("site.yml", artifacts, **STANDALONE)
+    assert "changed=0 " in plays.well(LOCAL, "site.yml", artifacts, **STANDALONE)
 
 
 def test_a_stack_without_a_gateway_is_found_well(artifacts: Path) -> None:
-    play("playbooks/diagnose.yml", artifacts, **STANDALONE, diagnose_fail=True)
+    plays.well(LOCAL, "playbooks/diagnose.yml", artifacts, **STANDALONE, diagnose_fail=True)
 
 
 def test_the_stack_moves_to_another_provider_and_back(artifacts: Path) -> None:
-    back = site(artifacts)
+    back = plays.site(LOCAL, artifacts)[0]
     assert back["ok"] and gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]
-    assert "changed=0 " in play("site.yml", artifacts)
+    assert "changed=0 " in plays.well(LOCAL, "site.yml", artifacts)
