@@ -14,21 +14,11 @@ import yaml
 from plugins.module_utils.k8s.apply_results import hide_secret_values
 from plugins.module_utils.plan.build import plan, secret_definitions
 from plugins.module_utils.preflight.starting_file import MADE_BY
-from plugins.plugin_utils.planning import render
+from plugins.plugin_utils.planning import definitions
 
 Facts = dict[str, t.Any]
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests/golden/manifests"
-# In the order in which the roles of site.yml apply them.
-TEMPLATES = (
-    "prerequisites/templates/namespaces.yml.j2",
-    "gpu_operator/templates/operator.yml.j2",
-    "gpu_operator/templates/policy.yml.j2",
-    "gateway_provider/templates/gateway.yml.j2",
-    "gaie_scheduler/templates/scheduler.yml.j2",
-    "model_service/templates/claims.yml.j2",
-    "model_service/templates/servers.yml.j2",
-)
 
 
 class Dumper(yaml.SafeDumper):
@@ -70,7 +60,7 @@ def case(name: str) -> tuple[Facts, list[Facts]]:
     """(plan, objects) of an inventory."""
     user = {key: value for key, value in user_file(name).items() if key.startswith("llm_d_")}
     planned = plan(user)
-    return planned, [*(item for template in TEMPLATES for item in render(ROOT / "roles" / template, planned)), *secret_definitions(user)]
+    return planned, [*definitions(planned), *secret_definitions(user)]
 
 
 def generated() -> dict[Path, str]:

@@ -16,9 +16,9 @@ from ..filter.benchmark_runs import benchmark_runs
 from ..filter.validation_targets import validation_targets
 from ..module_utils.common.objects import Facts
 from ..plugin_utils import compat
-from ..plugin_utils.planning import plain, planned, render
+from ..plugin_utils.planning import definitions, plain, planned, render
 
-DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {"runs": benchmark_runs, "targets": validation_targets}
+DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {"runs": benchmark_runs, "targets": validation_targets, "everything": definitions}
 
 
 class ActionModule(ActionBase):

@@ -33,9 +33,10 @@ options:
     description:
       - V(targets) adds the result of P(llm_d.inference.validation_targets#filter).
       - V(runs) adds the result of P(llm_d.inference.benchmark_runs#filter).
+      - V(everything) adds the definitions of every object that P(llm_d.inference.site#playbook) applies, without Secrets and what charts bring.
     type: list
     elements: str
-    choices: [runs, targets]
+    choices: [everything, runs, targets]
     default: []
 notes:
   - Works as an action plugin, since only the controller knows the variables and the templates.
@@ -71,6 +72,12 @@ state:
   returned: success
   type: str
   sample: present
+everything:
+  description: The definitions of all objects.
+  returned: with O(derive=everything)
+  type: list
+  elements: dict
+  sample: [{apiVersion: v1, kind: Namespace, metadata: {name: llm-d}}]
 connection:
   description: The connection options of the plan that are set, for C(module_defaults).
   returned: success

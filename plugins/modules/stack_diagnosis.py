@@ -21,6 +21,13 @@ options:
     description: The plan of the deployment, from P(llm_d.inference.plan#lookup).
     type: dict
     required: true
+  definitions:
+    description:
+      - What the plan renders, as RV(llm_d.inference.role_facts#module:everything) has it. Each object in the cluster is compared with its definition
+        by a server-side dry run, and what differs is a finding, with the field, its value, the planned one, and who changed it.
+    type: list
+    elements: dict
+    default: []
   requests:
     description: Whether to send requests to the model servers and through the gateway.
     type: bool
@@ -102,6 +109,11 @@ findings:
     remedy:
       description: What to do.
       type: str
+busy:
+  description: Whether a server has requests in its queue, and makes progress.
+  returned: always
+  type: bool
+  sample: false
 looked_at:
   description: How many objects of each kind were read.
   returned: always
@@ -157,7 +169,7 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.common.text import one_line
-from ..module_utils.diagnosis import report
+from ..module_utils.diagnosis import report, traffic
 from ..module_utils.diagnosis.collect import Collector
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
@@ -173,6 +185,7 @@ def main() -> None:
     """Entry of the module."""
     spec = {
         "plan": {"type": "dict", "required": True},
+        "definitions": {"type": "list", "elements": "dict", "default": []},
         "requests": {"type": "bool", "default": True},
         "request_timeout": {"type": "float", "default": 5},
         "log_lines": {"type": "int", "default": 200},
@@ -184,10 +197,11 @@ def main() -> None:
         module.fail_json(msg=wrong)
     limits = {name: module.params[name] for name in ("request_timeout", "log_lines")}
     limits["requests"] = module.params["requests"] and not module.check_mode
-    start, checked, not_read = time.monotonic(), {}, []
+    start, checked, not_read, busy = time.monotonic(), {}, [], False
     try:
-        snap = Collector(connect(module), plan, limits).collect()
+        snap = Collector(connect(module), plan, limits, module.params["definitions"]).collect()
         found = report.diagnose(snap)
+        busy = any(traffic.busy(server) for server in snap.servers)
         checked = {kind: len(items) for kind, items in sorted(snap.objects.items()) if items}
         not_read = [f"{entry['what']}: {entry['message']}" for entry in snap.unread]
     except ClusterError as error:
@@ -196,6 +210,7 @@ def main() -> None:
         "instance": plan["instance"],
         "namespace": plan["namespace"],
         "release": plan["release"]["name"],
+        "busy": busy,
         "looked_at": checked,
         "not_read": not_read,
         "time": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -25,6 +25,17 @@ from ..module_utils.schema.fields import Problem
 from ..module_utils.schema.variables import VARIABLES
 
 Template = t.Callable[[t.Any], t.Any]
+ROLES = Path(__file__).resolve().parents[2] / "roles"
+# What site.yml applies, in the order of its roles.
+TEMPLATES = (
+    "prerequisites/templates/namespaces.yml.j2",
+    "gpu_operator/templates/operator.yml.j2",
+    "gpu_operator/templates/policy.yml.j2",
+    "gateway_provider/templates/gateway.yml.j2",
+    "gaie_scheduler/templates/scheduler.yml.j2",
+    "model_service/templates/claims.yml.j2",
+    "model_service/templates/servers.yml.j2",
+)
 _PATHS = ("llm_d_artifacts_dir", "llm_d_kubeconfig")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MARK = "\u2063value "
@@ -70,6 +81,11 @@ def render(template: str | Path, plan: t.Mapping[str, t.Any]) -> list[Facts]:
     if values.placed != len(values.kept):
         raise ValueError(f"{path.name}: to_json has to be the whole value of a key or list item; {len(values.kept) - values.placed} of its uses are not.")
     return found
+
+
+def definitions(plan: t.Mapping[str, t.Any]) -> list[Facts]:
+    """Every object that site.yml applies for a plan, in order, without Secrets and what charts bring. Raises as `render` does."""
+    return [item for template in TEMPLATES for item in render(ROLES / template, plan)]
 
 
 def plain(value: t.Any) -> t.Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tools.manifests import ROOT, TEMPLATES, case, names
+from plugins.plugin_utils.planning import TEMPLATES
+from tools.manifests import ROOT, case, names
 
 __all__ = ["NAMES", "ROOT", "TEMPLATES", "case"]
 

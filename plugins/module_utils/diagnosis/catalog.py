@@ -413,8 +413,8 @@ _ALL = (
         (
             "drift",
             "the cluster differs from your file",
-            "an argument, port or configuration is not the planned one",
-            "run playbooks/site.yml, or write the change into your file",
+            "a field of an object has another value than planned, or one that others have added; playbooks/diff.yml names each, and who has set it",
+            "run playbooks/site.yml, which sets the fields of your file again, remove what others have added, or write the change into your file",
         ),
         (
             "policy",
@@ -441,6 +441,12 @@ _ALL = (
             "the gateway does not answer",
             "no connection to its address",
             "check the proxy's pods and its Service; from outside the cluster, the load balancer",
+        ),
+        (
+            "claim",
+            "a claim of the validation does not hold",
+            "playbooks/validate.yml names it; nothing else that the diagnosis inspects is wrong",
+            "read the claim in docs/claims.md, and report what was wrong, so that the diagnosis learns it",
         ),
         ("answer", "a request fails", "an error that is not listed here", "read the server's log"),
     ),

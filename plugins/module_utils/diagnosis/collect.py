@@ -27,6 +27,7 @@ from ..k8s.pod_failures import containers
 from ..k8s.related_objects import Observer
 from ..k8s.service_proxy import ServiceTransport
 from ..releases import engines
+from .drift_reader import read_drift
 from .snapshot import Snapshot, is_ready, selects
 
 THREADS = 12
@@ -67,9 +68,9 @@ EVERYWHERE = (
 class Collector:
     """Fills a snapshot. Raises ClusterError only when the API server cannot be reached at all."""
 
-    def __init__(self, cluster: Cluster, plan: c.Mapping[str, t.Any], limits: c.Mapping[str, t.Any]) -> None:
-        """limits: {request_timeout, log_lines, requests}."""
-        self.cluster, self.snap, self.limits = cluster, Snapshot(plan), limits
+    def __init__(self, cluster: Cluster, plan: c.Mapping[str, t.Any], limits: c.Mapping[str, t.Any], definitions: c.Sequence[Facts] = ()) -> None:
+        """limits: {request_timeout, log_lines, requests}; definitions: what the roles render from the plan."""
+        self.cluster, self.snap, self.limits, self.definitions = cluster, Snapshot(plan), limits, definitions
         self.observer = Observer(cluster, [])
 
     def collect(self) -> Snapshot:
@@ -79,6 +80,7 @@ class Collector:
         self._each(self._list, list(self._wanted()))
         self._each(self._crd, sorted({entry["probe"] for entry in self.snap.plan["prerequisites"]["crds"]} | self._pool_crds()))
         self._each(self._config, self.snap.services)
+        self.snap.drift = read_drift(self.cluster, self.definitions, mapping(self.snap.plan.get("labels")))
         self._logs()
         self._each(self._metrics, self.snap.services)
         if self.limits["requests"]:

@@ -21,6 +21,7 @@ REFUSED = 86  # quota, admission policy
 CANNOT_RUN = 85  # a pod that cannot run, for a known reason
 WIRING = 80  # objects that do not fit together
 SERVER = 75  # a ready server that does not serve
+DRIFT = 70  # an object is not as planned: behind what makes requests fail, before what follows from it
 UNREADY = 65  # not ready, for an unknown reason
 SUSPECT = 55  # may be harmless
 SYMPTOM = 40  # follows from another finding

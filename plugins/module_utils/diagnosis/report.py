@@ -9,13 +9,13 @@ import collections.abc as c
 import dataclasses
 import typing as t
 
-from ..common.text import redact
-from . import cluster, gateway, pods, scheduling, traffic
+from ..common.text import pluralize, redact
+from . import cluster, drift, gateway, pods, scheduling, traffic
 from .catalog import CATALOG, LAYERS
-from .finding import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding
+from .finding import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding, finding
 from .snapshot import Snapshot
 
-RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES)
+RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES, *drift.RULES)
 
 
 def unreachable(message: str) -> list[Finding]:
@@ -70,23 +70,34 @@ def ranked(found: c.Iterable[Finding]) -> list[Finding]:
 
 
 def report(found: c.Sequence[Finding], facts: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The file diagnosis.json. facts: {instance, namespace, release, time, seconds, looked_at, not_read}."""
+    """The file diagnosis.json. facts: {instance, namespace, release, time, seconds, busy, looked_at, not_read}."""
     serious = [entry for entry in found if entry.weight >= SYMPTOM]
     return {
         "ok": not serious,
         "summary": summary(found),
-        **{name: facts.get(name) for name in ("instance", "namespace", "release", "time", "seconds")},
+        **{name: facts.get(name) for name in ("instance", "namespace", "release", "time", "seconds", "busy")},
         "findings": [entry.shown(rank) for rank, entry in enumerate(found, 1)],
         "looked_at": dict(facts.get("looked_at") or {}),
         "not_read": [redact(str(line)) for line in facts.get("not_read") or []],
     }
 
 
+def with_claims(made: c.Mapping[str, t.Any], verdict: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The report of a diagnosis that found nothing, with a symptom for each claim of the verdict that does not hold."""
+    failed = [entry for entry in verdict["claims"] if not entry["ok"]]
+    found = [finding("claim", f"claim {entry['id']}", [entry["evidence"]], SYMPTOM, f"{entry['id']} does not hold", entry["remedy"]) for entry in failed]
+    if not found:
+        return {**made, "claims": len(verdict["claims"])}
+    shown = [entry.shown(rank) for rank, entry in enumerate(found, 1)]
+    notes = [{**entry, "rank": len(shown) + index} for index, entry in enumerate(made["findings"], 1)]
+    return {**made, "ok": False, "summary": summary(found), "findings": shown + notes, "claims": len(verdict["claims"])}
+
+
 def summary(found: c.Sequence[Finding]) -> str:
     """The diagnosis in one line."""
     serious = [entry for entry in found if entry.weight >= SYMPTOM]
     if not serious:
-        return "no known failure was found" + (f"; {len(found)} notes" if found else "")
+        return "no known failure was found" + (f"; {pluralize(len(found), 'note')}" if found else "")
     first = serious[0]
     others = len(serious) - 1
     sure = "most probable cause" if first.weight >= SUSPECT else "symptom without a known cause"

@@ -92,14 +92,6 @@ def _selection(snap: Snapshot, obj: Facts, labels: c.Mapping[str, str], planned:
             f"the {what} has no ready pod",
             "find out why the pods are not ready",
         )
-    elif dict(labels) != dict(planned):
-        yield finding(
-            "drift",
-            name_of(obj),
-            [f"its selector is {shown}, planned: {', '.join(f'{n}={v}' for n, v in planned.items())}"],
-            SUSPECT + 5,
-            f"the {what} selects other labels than planned",
-        )
 
 
 def _dialled(snap: Snapshot, obj: Facts, labels: c.Mapping[str, str], ports: set[int]) -> c.Iterator[Finding]:
@@ -176,15 +168,7 @@ def pickers(snap: Snapshot) -> c.Iterator[Finding]:
             yield from _tls(obj, arguments(spec), epp["args"])
             yield from _differing(obj, arguments(spec), epp["args"])
         config = snap.get("ConfigMap", epp["name"])
-        if config is not None and text(mapping(config.get("data")).get(epp["config_key"])).strip() != text(epp["config"]).strip():
-            yield finding(
-                "drift",
-                name_of(config),
-                [f"{epp['config_key']} differs from the configuration generated from your file"],
-                SUSPECT + 3,
-                f"the configuration of the endpoint picker of {service['name']} is not the planned one",
-            )
-        elif config is None and snap.read("ConfigMap"):
+        if config is None and snap.read("ConfigMap"):
             yield finding("absent", f"ConfigMap {snap.namespace}/{epp['name']}", ["not there"], MISSING, "the endpoint picker's configuration is missing")
 
 
@@ -200,37 +184,11 @@ def _tls(obj: Facts, actual: list[str], planned: list[str]) -> c.Iterator[Findin
 
 
 def _differing(obj: Facts, actual: list[str], planned: list[str]) -> c.Iterator[Finding]:
-    names = dict.fromkeys(argument.lstrip("-").partition("=")[0] for argument in [*planned, *actual] if argument.startswith("--"))
-    for name in names:
+    for name in POOL_ARGUMENTS:
         have, want = option(actual, name), option(planned, name)
-        if have == want or name == "secure-serving":
-            continue
-        lines = [f"--{name} is {'missing' if have is None else have or 'set'}, planned: {'none' if want is None else want or 'set'}"]
-        if name in POOL_ARGUMENTS:
+        if have != want:
+            lines = [f"--{name} is {'missing' if have is None else have or 'set'}, planned: {'none' if want is None else want or 'set'}"]
             yield finding("F5", name_of(obj), lines, WIRING + 3, "the endpoint picker watches another pool")
-        else:
-            yield finding("drift", name_of(obj), lines, SUSPECT, "an argument of the endpoint picker is not the planned one")
-
-
-def servers(snap: Snapshot) -> c.Iterator[Finding]:
-    """Differences of the model servers' arguments and images from the plan."""
-    for service in snap.services:
-        for server in service.get("servers") or [service["server"]]:
-            obj = snap.get(server.get("kind") or "Deployment", server["name"])
-            template = get_path(obj, "spec", "template") or get_path(obj, "spec", "leaderWorkerTemplate", "leaderTemplate")
-            parts = dicts(get_path(template, "spec", "containers"))
-            container = next((part for part in parts if part.get("name") == "server"), None)
-            if obj is None or container is None:
-                continue
-            lines = [f"image {text(container.get('image'))}, planned: {server['image']}"] if container.get("image") != server["image"] else []
-            lines += _changed([text(argument) for argument in container.get("args") or []], server["args"])
-            if lines:
-                yield finding("drift", name_of(obj), lines, SUSPECT, f"the servers of {service['name']} are not as planned")
-
-
-def _changed(actual: list[str], planned: list[str]) -> list[str]:
-    added, lost = [entry for entry in actual if entry not in planned], [entry for entry in planned if entry not in actual]
-    return [f"arguments that are not planned: {' '.join(added)}"] * bool(added) + [f"arguments that are missing: {' '.join(lost)}"] * bool(lost)
 
 
 def prefixes(snap: Snapshot) -> c.Iterator[Finding]:
@@ -301,4 +259,4 @@ def _within(entry: c.Mapping[str, t.Any], ports: set[int]) -> bool:
     return any(entry["port"] <= port <= (entry.get("endPort") or entry["port"]) for port in ports)
 
 
-RULES = (pools, services, shared, pickers, servers, prefixes, network)
+RULES = (pools, services, shared, pickers, prefixes, network)

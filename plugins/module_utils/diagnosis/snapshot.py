@@ -12,6 +12,7 @@ import math
 import typing as t
 
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
+from ..k8s.drift import Drift
 from .finding import Finding
 
 
@@ -23,7 +24,8 @@ class Snapshot:
     crds: by name, {served: [versions], deleting, established}, None for a missing one; logs: by 'namespace/pod/container';
     servers: inference.report.server_facts with a service; answers: requests through the gateway,
     {service, url, status, body, evidence, kind, remedy, ok, picked}; differences: findings of inference.replicas.compare with a service;
-    metrics: pages of the endpoint pickers by service, {status, text}; unread: {what, message, status} of failed reads.
+    metrics: pages of the endpoint pickers by service, {status, text}; unread: {what, message, status} of failed reads;
+    drift: the objects that differ from their definitions.
     """
 
     plan: c.Mapping[str, t.Any]
@@ -36,6 +38,7 @@ class Snapshot:
     differences: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
     metrics: dict[str, dict[str, t.Any]] = dataclasses.field(default_factory=dict)
     unread: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
+    drift: list[Drift] = dataclasses.field(default_factory=list)
     now: str = ""  # UTC, in ISO 8601
 
     def age(self, pod: Facts) -> float:

@@ -184,9 +184,9 @@ class Cluster:
             if not more:
                 return found
 
-    def apply(self, path: str, document: bytes, **options: t.Any) -> Facts:
-        """Server-side apply of one YAML or JSON document as FIELD_MANAGER; takes over conflicting fields."""
-        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+    def apply(self, path: str, document: bytes, dry_run: bool = False, **options: t.Any) -> Facts:
+        """Server-side apply of one YAML or JSON document as FIELD_MANAGER; takes over conflicting fields. The object as it is, or would be, afterwards."""
+        query = {"fieldManager": FIELD_MANAGER, "force": "true", **({"dryRun": "All"} if dry_run else {})}
         return self.request("PATCH", path, query, document, content_type="application/apply-patch+yaml", **options)
 
     def resource(self, api_version: str, kind: str, refresh: bool = False) -> Facts | None:

@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compares the objects of a stack with their definitions, by server-side dry run. Changes nothing."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import json
+
+from ..common.labels import has_labels
+from ..common.objects import Facts, get_path, text
+from ..k8s.apply_results import object_title
+from ..k8s.client import FIELD_MANAGER, Cluster
+from ..k8s.drift import Drift, differences
+from ..k8s.errors import ApiError, ClusterError
+
+SHARED = ("Namespace", "GatewayClass")  # the roles leave those of others as they are
+
+
+def read_drift(cluster: Cluster, definitions: c.Sequence[Facts], labels: dict[str, str]) -> list[Drift]:
+    """The objects that differ from their definitions, in the order of these. labels: of all that this deployment creates."""
+    found = cluster.parallel(lambda definition: _compared(cluster, definition, labels), definitions)
+    return [drift for drift in found if drift is not None]
+
+
+def _compared(cluster: Cluster, definition: Facts, labels: dict[str, str]) -> Drift | None:
+    where = object_title(definition)
+    namespace, name = text(get_path(definition, "metadata", "namespace")), text(get_path(definition, "metadata", "name"))
+    try:
+        path = cluster.path(text(definition.get("apiVersion")), text(definition.get("kind")), namespace or None, name)
+        live = cluster.find(path, timeout=20) if path else None
+    except ClusterError as error:
+        return Drift(where, problem=str(error))
+    if live is None or path is None:
+        return Drift(where, missing=True)
+    if definition.get("kind") in SHARED and not has_labels(live, labels):
+        return None
+    found = differences(definition, live, _dry_run(cluster, path, definition), FIELD_MANAGER)
+    return Drift(where, tuple(found)) if found else None
+
+
+def _dry_run(cluster: Cluster, path: str, definition: Facts) -> Facts | None:
+    """What the API server would make of the object; None where it refuses that, or this account may not."""
+    try:
+        return cluster.apply(path, json.dumps(definition).encode(), dry_run=True, timeout=20)
+    except ApiError:
+        return None

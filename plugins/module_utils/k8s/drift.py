@@ -1,0 +1,302 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How an object in the cluster differs from its definition, field by field, and who changed the field and when, by its managed fields. Pure.
+
+Two kinds of differences: fields of the definition with another value, which server-side apply would set again, and fields that another manager has added,
+which apply leaves alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..common.text import shorten
+from .apply_results import HIDDEN, SERVER_SIDE, is_secret
+from .field_ownership import leaves_replicas
+from .secret_checksums import ANNOTATION
+
+ABSENT = "(absent)"
+# Written by the control plane into objects of others, each with fields that no definition has: a bound volume, a token of an account.
+CONTROL_PLANE = ("kube-controller-manager", "kube-apiserver", "kube-scheduler", "openshift-controller-manager", "cloud-controller-manager")
+# Annotations of a pod template by which people restart pods, and our own, which cluster_objects adds to a definition.
+_HARMLESS = (ANNOTATION, "kubectl.kubernetes.io/restartedAt", "deployment.kubernetes.io/revision")
+_METADATA = (*SERVER_SIDE, "name", "namespace", "finalizers", "ownerReferences", "selfLink")
+_KEYS = (("name",), ("containerPort", "protocol"), ("containerPort",), ("port", "protocol"), ("port",), ("number",), ("mountPath",), ("key",), ("type",))
+_UNKNOWN = object()
+MAX_FIELDS = 20  # shown of one object
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One field. found, planned: its values as JSON, ABSENT for none; by, at: manager and time (UTC) of its last change, empty where unknown."""
+
+    field: str
+    found: str
+    planned: str
+    by: str = ""
+    at: str = ""
+
+    def line(self) -> str:
+        """The difference in one line."""
+        who = f"; last set by {self.by}" + (f" at {self.at}" if self.at else "") if self.by else ""
+        return f"{self.field} is {self.found}, planned: {self.planned}{who}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Drift:
+    """An object that differs. where: such as `Service llm-d/sim`; missing: it does not exist; problem: it could not be read."""
+
+    where: str
+    differences: tuple[Difference, ...] = ()
+    missing: bool = False
+    problem: str = ""
+
+    def lines(self) -> list[str]:
+        """One line for each difference; for many, the first MAX_FIELDS."""
+        if self.missing or self.problem:
+            return [self.problem or "not there"]
+        more = len(self.differences) - MAX_FIELDS
+        shown = [difference.line() for difference in self.differences[:MAX_FIELDS]]
+        return [*shown, f"{more} more fields"] if more > 0 else shown
+
+
+@dataclasses.dataclass(frozen=True)
+class _Step:
+    """One step of a path: a field, or the element of a list with these keys."""
+
+    name: str = ""
+    keys: tuple[tuple[str, t.Any], ...] = ()
+
+
+_Path = tuple[_Step, ...]
+
+
+def differences(definition: Facts, live: Facts, wanted: Facts | None, manager: str) -> list[Difference]:
+    """The differences of an object from its definition.
+
+    wanted: what the API server makes of the definition in a dry run; None where it makes nothing of it, and the definition itself is compared.
+    manager: our field manager; those whose names begin with it are ours too.
+    """
+    hidden = is_secret(definition)
+    entries = [entry for entry in dicts(get_path(live, "metadata", "managedFields")) if not entry.get("subresource")]
+    found = list(_changed(_content(live), _content(wanted if wanted is not None else definition), (), whole=wanted is not None))
+    changed = [each for each in found if not _expected(each[0], definition)]
+    made = [_difference(path, have, want, entries, manager, hidden) for path, have, want in changed]
+    covered = [path for path, _have, _want in changed]
+    for entry in entries:
+        name = text(entry.get("manager"))
+        if name.startswith(manager) or name in CONTROL_PLANE:
+            continue
+        owned = {key: below for key, below in mapping(entry.get("fieldsV1")).items() if key not in ("f:metadata", "f:status")}
+        for path, have in _leaves(live, owned, ()):
+            below = any(path[: len(other)] == other or other[: len(path)] == path for other in covered)
+            if not below and _at(definition, path) is _UNKNOWN and not _expected(path, definition):
+                made.append(Difference(_shown(path), _value(path, have, hidden), ABSENT, name, text(entry.get("time"))))
+    return made
+
+
+def _content(obj: Facts) -> Facts:
+    """An object without its status and what the API server writes into its metadata."""
+    metadata = {name: value for name, value in mapping(obj.get("metadata")).items() if name not in _METADATA}
+    return {**{name: value for name, value in obj.items() if name not in ("status", "metadata", "apiVersion", "kind")}, "metadata": metadata}
+
+
+def _expected(path: _Path, definition: Facts) -> bool:
+    """Whether a field may differ: others scale an object without a number of its own, and restart its pods."""
+    names = [step.name for step in path]
+    return names[-1] in _HARMLESS or (names == ["spec", "replicas"] and leaves_replicas(definition))
+
+
+def _changed(have: t.Any, want: t.Any, path: _Path, whole: bool) -> t.Iterator[tuple[_Path, t.Any, t.Any]]:
+    """(path, found, planned) of each field that differs. whole: what only `have` has differs too."""
+    if isinstance(have, dict) and isinstance(want, dict):
+        for name in dict.fromkeys([*want, *(have if whole else ())]):
+            yield from _changed(have.get(name, _UNKNOWN), want.get(name, _UNKNOWN), (*path, _Step(name)), whole)
+        return
+    if isinstance(have, list) and isinstance(want, list):
+        keys = _keys(have, want)
+        if keys is not None:
+            ours, theirs = _by_key(want, keys), _by_key(have, keys)
+            for key in dict.fromkeys([*ours, *(theirs if whole else ())]):
+                yield from _changed(theirs.get(key, _UNKNOWN), ours.get(key, _UNKNOWN), (*path, _Step(keys=key)), whole)
+            return
+        if len(have) == len(want) and any(isinstance(item, dict) for item in want):
+            for index, (one, other) in enumerate(zip(have, want, strict=True)):
+                yield from _changed(one, other, (*path, _Step(keys=(("", index),))), whole)
+            return
+    if have != want and not (not whole and _same(have, want)):
+        yield path, have, want
+
+
+def _same(have: t.Any, want: t.Any) -> bool:
+    """Whether a value that the API server has not normalized means what the cluster has: an empty one, or a quantity."""
+    if have is _UNKNOWN:
+        return want in ({}, [], None, "", False)
+    one, other = (_quantity(value) for value in (have, want))
+    return one is not None and one == other
+
+
+_UNITS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_UNITS |= {f"{unit}i": 1024.0**power for power, unit in enumerate("KMGTP", 1)}
+
+
+def _quantity(value: t.Any) -> float | None:
+    """A Kubernetes quantity as a number; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    written = str(value)
+    digits = written.rstrip("numkKMGTPi")
+    try:
+        return float(digits) * _UNITS[written[len(digits) :]]
+    except (ValueError, KeyError):
+        return None
+
+
+def _keys(*lists: list[t.Any]) -> tuple[str, ...] | None:
+    """The fields by which the elements of both lists are told apart; None for none."""
+    items = [item for each in lists for item in each]
+    if not items or not all(isinstance(item, dict) for item in items):
+        return None
+    for keys in _KEYS:
+        told = all(isinstance(item.get(key), (str, int)) for item in items for key in keys)
+        if told and all(len({tuple(item[key] for key in keys) for item in each}) == len(each) for each in lists):
+            return keys
+    return None
+
+
+def _by_key(items: list[Facts], keys: tuple[str, ...]) -> dict[tuple[tuple[str, t.Any], ...], Facts]:
+    return {tuple((key, item[key]) for key in keys): item for item in items}
+
+
+def _difference(path: _Path, have: t.Any, want: t.Any, entries: list[Facts], manager: str, hidden: bool) -> Difference:
+    found, planned = _value(path, have, hidden), _value(path, want, hidden)
+    if isinstance(have, list) and isinstance(want, list) and have != want and HIDDEN not in (found, planned):
+        more, less = [item for item in have if item not in want], [item for item in want if item not in have]
+        if (more or less) and len(more) + len(less) < len(have) + len(want):
+            found, planned = _json(more) if more else "without these", _json(less) if less else "without these"
+    elif isinstance(have, str) and isinstance(want, str) and "\n" in have + want and HIDDEN not in (found, planned):
+        found, planned = _line_of(have, want)
+    by, at = _changed_by(path, have, entries, manager)
+    return Difference(_shown(path), found, planned, by, at)
+
+
+def _line_of(have: str, want: str) -> tuple[str, str]:
+    """The first lines in which two texts differ, with their number."""
+    mine, theirs = have.splitlines(), want.splitlines()
+    number = next((index for index, (one, other) in enumerate(zip(mine, theirs, strict=False)) if one != other), min(len(mine), len(theirs)))
+    one, other = ([*lines, ABSENT][min(number, len(lines))] for lines in (mine, theirs))
+    return f"{shorten(one.strip())} in line {number + 1}", shorten(other.strip())
+
+
+def _changed_by(path: _Path, have: t.Any, entries: list[Facts], manager: str) -> tuple[str, str]:
+    """(manager, time) of the last change of a field: its owner, and of a field that is gone the last other manager that has changed the object."""
+    owners = [entry for entry in entries if _owns(mapping(entry.get("fieldsV1")), path)]
+    others = [entry for entry in owners if not text(entry.get("manager")).startswith(manager)]
+    if not owners and have is _UNKNOWN:
+        others = [entry for entry in entries if not text(entry.get("manager")).startswith((manager, *CONTROL_PLANE))]
+    latest = max(others or owners, key=lambda entry: text(entry.get("time")), default={})
+    return text(latest.get("manager")), text(latest.get("time"))
+
+
+def _owns(owned: Facts, path: _Path) -> bool:
+    """Whether a fieldsV1 tree has the field, or one that contains it as a whole, or a part of it."""
+    for step in path:
+        below = _below(owned, step)
+        if below is None:
+            return False
+        if not [name for name in below if name != "."]:
+            return True
+        owned = below
+    return True
+
+
+def _below(owned: Facts, step: _Step) -> Facts | None:
+    if step.name:
+        found = owned.get(f"f:{step.name}")
+        return mapping(found) if found is not None else None
+    for name, below in owned.items():
+        kind, _colon, rest = name.partition(":")
+        if kind == "k":
+            keys = mapping(_read(rest))
+            if keys and all(keys.get(key) == value for key, value in step.keys if key in keys) and set(keys) & {key for key, _value in step.keys}:
+                return mapping(below)
+    return None
+
+
+def _read(text_: str) -> t.Any:
+    try:
+        return json.loads(text_)
+    except ValueError:
+        return None
+
+
+def _leaves(value: t.Any, owned: Facts, path: _Path) -> t.Iterator[tuple[_Path, t.Any]]:
+    """(path, value) of each field that a fieldsV1 tree owns as a whole."""
+    inner = {name: below for name, below in owned.items() if name != "."}
+    if not inner:
+        yield path, value
+    for name, below in inner.items():
+        kind, _colon, rest = name.partition(":")
+        if kind == "f" and isinstance(value, dict) and rest in value:
+            yield from _leaves(value[rest], mapping(below), (*path, _Step(rest)))
+        elif kind == "k" and isinstance(value, list):
+            keys = mapping(_read(rest))
+            for item in value:
+                if isinstance(item, dict) and keys and all(item.get(key) == wanted for key, wanted in keys.items()):
+                    yield from _leaves(
+                        item, {key: part for key, part in mapping(below).items() if key[2:] not in keys}, (*path, _Step(keys=tuple(keys.items())))
+                    )
+
+
+def _at(definition: t.Any, path: _Path) -> t.Any:
+    """The value of a definition at a path; _UNKNOWN where it has none."""
+    node = definition
+    for step in path:
+        if step.name and isinstance(node, dict) and step.name in node:
+            node = node[step.name]
+        elif step.keys and isinstance(node, list):
+            node = next((item for item in node if isinstance(item, dict) and all(item.get(key, value) == value for key, value in step.keys)), _UNKNOWN)
+        else:
+            return _UNKNOWN
+    return node
+
+
+def _shown(path: _Path) -> str:
+    shown = ""
+    for step in path:
+        if step.keys:
+            shown += "[" + ",".join(f"{key}={value}" if key else f"{value}" for key, value in step.keys) + "]"
+        else:
+            plain = step.name.replace("_", "").replace("-", "").isalnum()
+            shown += (f".{step.name}" if shown else step.name) if plain else f"[{step.name}]"
+    return shown
+
+
+def _value(path: _Path, value: t.Any, hidden: bool) -> str:
+    """A value as one short line. The values of Secrets, and of environment variables, may be secrets."""
+    if value is _UNKNOWN:
+        return ABSENT
+    if hidden and path and path[0].name in ("data", "stringData"):
+        return HIDDEN
+    names = [step.name for step in path]
+    if "env" in names and names[-1] == "value":
+        return HIDDEN
+    return shorten(_json(_without_environment(value)))
+
+
+def _without_environment(value: t.Any) -> t.Any:
+    """The value without those of environment variables in it."""
+    if isinstance(value, list):
+        return [_without_environment(item) for item in value]
+    if isinstance(value, dict):
+        hides = "name" in value and "value" in value and set(value) <= {"name", "value"}
+        return {name: HIDDEN if hides and name == "value" else _without_environment(item) for name, item in value.items()}
+    return value
+
+
+def _json(value: t.Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
