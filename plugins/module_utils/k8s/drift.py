@@ -66,10 +66,11 @@ class Drift:
 
 @dataclasses.dataclass(frozen=True)
 class _Step:
-    """One step of a path: a field, or the element of a list with these keys."""
+    """One step of a path: a field, or the element of a list with these keys, which is `item`."""
 
     name: str = ""
     keys: tuple[tuple[str, t.Any], ...] = ()
+    item: Facts = dataclasses.field(default_factory=dict, compare=False)
 
 
 _Path = tuple[_Step, ...]
@@ -113,6 +114,8 @@ def _expected(path: _Path, definition: Facts) -> bool:
 
 def _changed(have: t.Any, want: t.Any, path: _Path, whole: bool) -> t.Iterator[tuple[_Path, t.Any, t.Any]]:
     """(path, found, planned) of each field that differs. whole: what only `have` has differs too."""
+    if path and path[-1].name in ("metadata", "annotations"):
+        have, want = ({} if each is _UNKNOWN else each for each in (have, want))
     if isinstance(have, dict) and isinstance(want, dict):
         for name in dict.fromkeys([*want, *(have if whole else ())]):
             yield from _changed(have.get(name, _UNKNOWN), want.get(name, _UNKNOWN), (*path, _Step(name)), whole)
@@ -122,7 +125,8 @@ def _changed(have: t.Any, want: t.Any, path: _Path, whole: bool) -> t.Iterator[t
         if keys is not None:
             ours, theirs = _by_key(want, keys), _by_key(have, keys)
             for key in dict.fromkeys([*ours, *(theirs if whole else ())]):
-                yield from _changed(theirs.get(key, _UNKNOWN), ours.get(key, _UNKNOWN), (*path, _Step(keys=key)), whole)
+                step = _Step(keys=key, item={**ours.get(key, {}), **theirs.get(key, {})})
+                yield from _changed(theirs.get(key, _UNKNOWN), ours.get(key, _UNKNOWN), (*path, step), whole)
             return
         if len(have) == len(want) and any(isinstance(item, dict) for item in want):
             for index, (one, other) in enumerate(zip(have, want, strict=True)):
@@ -195,9 +199,7 @@ def _line_of(have: str, want: str) -> tuple[str, str]:
 def _changed_by(path: _Path, have: t.Any, entries: list[Facts], manager: str) -> tuple[str, str]:
     """(manager, time) of the last change of a field: its owner, and of a field that is gone the last other manager that has changed the object."""
     owners = [entry for entry in entries if _owns(mapping(entry.get("fieldsV1")), path)]
-    others = [entry for entry in owners if not text(entry.get("manager")).startswith(manager)]
-    if not owners and have is _UNKNOWN:
-        others = [entry for entry in entries if not text(entry.get("manager")).startswith((manager, *CONTROL_PLANE))]
+    others = [entry for entry in (entries if have is _UNKNOWN else owners) if not text(entry.get("manager")).startswith((manager, *CONTROL_PLANE))]
     latest = max(others or owners, key=lambda entry: text(entry.get("time")), default={})
     return text(latest.get("manager")), text(latest.get("time"))
 
@@ -218,11 +220,11 @@ def _below(owned: Facts, step: _Step) -> Facts | None:
     if step.name:
         found = owned.get(f"f:{step.name}")
         return mapping(found) if found is not None else None
-    for name, below in owned.items():
+    for name, below in owned.items() if step.item else ():
         kind, _colon, rest = name.partition(":")
         if kind == "k":
             keys = mapping(_read(rest))
-            if keys and all(keys.get(key) == value for key, value in step.keys if key in keys) and set(keys) & {key for key, _value in step.keys}:
+            if keys and all(step.item.get(key, value) == value for key, value in keys.items()):
                 return mapping(below)
     return None
 

@@ -10,10 +10,11 @@ import json
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import pods as diagnosis_pods
-from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import report, scheduling
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import finding, report, scheduling
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOG
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.collect import Collector
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.snapshot import Snapshot, option
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.drift import Difference, Drift
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from failure_examples import ANSWERED, LOG_LINES, REFUSED
 from hypothesis import given
@@ -481,7 +482,7 @@ def old_metric_names(snap):
 
 @breaks("drift")
 def configuration_changed_by_hand(snap):
-    get(snap, "ConfigMap", EPP)["data"]["config.yaml"] += "# by hand\n"
+    snap.drift = [Drift(f"ConfigMap {NAMESPACE}/{EPP}", (Difference("data[config.yaml]", "# by hand in line 9", "(absent)", "kubectl-edit"),))]
 
 
 @breaks("F7")
@@ -709,7 +710,7 @@ def test_there_are_more_than_twenty_ways():
 def test_every_entry_of_the_catalogue_is_found_by_something():
     by_objects = {code for code, _function, _also in BREAKS.values()}
     by_words = {row[0] for row in LOG_LINES} | {row[0] for row in ANSWERED} | {row[0] for row in REFUSED}
-    elsewhere = {"api", "F46"}  # below, and a port of this host, which is seen where it is taken
+    elsewhere = {"api", "F46", "claim"}  # below, and a port of this host, which is seen where it is taken
     assert set(CATALOG) - by_objects - by_words == elsewhere
 
 
@@ -718,6 +719,34 @@ def test_a_log_of_a_crashing_pod_names_its_cause(code, line):
     snap = healthy()
     unready(snap, DECODE, log=f"INFO starting\n{line}\n", status=CRASH)
     assert code in [entry.code for entry in report.diagnose(snap)[:2]]
+
+
+def test_drift_ranks_behind_what_makes_requests_fail_and_before_what_follows():
+    weights = [finding.SERVER, finding.DRIFT, finding.UNREADY]
+    assert weights == sorted(weights, reverse=True)
+    snap = healthy()
+    configuration_changed_by_hand(snap)
+    (only,) = report.diagnose(snap)
+    assert only.what == "data[config.yaml] is not as planned" and only.shown(1)["kind"] == "cause"
+    assert only.evidence == ("data[config.yaml] is # by hand in line 9, planned: (absent); last set by kubectl-edit",)
+
+
+def test_an_object_that_is_missing_or_unreadable_is_told_once():
+    snap = healthy()
+    remove(snap, "Service", EPP)
+    snap.drift = [Drift(f"Service {NAMESPACE}/{EPP}", missing=True), Drift(f"Role {NAMESPACE}/{EPP}", problem="forbidden")]
+    found = [entry for entry in report.diagnose(snap) if entry.where.endswith(f" {NAMESPACE}/{EPP}")]
+    assert [(entry.code, entry.weight) for entry in found] == [("absent", finding.MISSING), ("rights", finding.NOTE)]
+
+
+def test_a_claim_that_fails_without_a_cause_is_told():
+    made = report.report([], {"instance": "llm-d"})
+    held = {"id": "sim/serving", "ok": True, "evidence": "answers", "remedy": ""}
+    failed = {"id": "sim/sticky", "ok": False, "evidence": "6 requests to 3 servers", "remedy": "look at the picker's log"}
+    assert report.with_claims(made, {"claims": [held]}) == {**made, "claims": 1}
+    told = report.with_claims(made, {"claims": [held, failed]})
+    assert not told["ok"] and told["summary"] == "symptom without a known cause: sim/sticky does not hold (claim sim/sticky)"
+    assert [(entry["code"], entry["evidence"], entry["remedy"]) for entry in told["findings"]] == [("claim", [failed["evidence"]], failed["remedy"])]
 
 
 def test_nothing_but_the_api_server():
@@ -865,11 +894,8 @@ def test_a_worker_that_cannot_run_is_told_with_its_service():
     assert len(found) == 1 and found[0].what.startswith("decode servers of big: ")
 
 
-def test_groups_that_drifted_are_told():
+def test_groups_with_a_stale_status_are_told():
     snap = grouped()
-    assert not list(scheduling.servers(snap))
-    snap.objects["LeaderWorkerSet"][0]["spec"]["leaderWorkerTemplate"]["leaderTemplate"]["spec"]["containers"][0]["image"] = "other:1"
-    assert [entry.where for entry in scheduling.servers(snap)] == ["LeaderWorkerSet llm-d/big-decode"]
     snap.objects["LeaderWorkerSet"][0]["metadata"]["generation"] = 2
     assert [entry.code for entry in diagnosis_pods.stale(snap)] == ["F43"]
 
