@@ -83,6 +83,11 @@ objects:
       description: The fields that differ, each with its value in the cluster, the planned one, and manager and time of its last change where they are known.
       type: list
       elements: dict
+summary:
+  description: All of it as text.
+  returned: success
+  type: str
+  sample: "24 objects compared: each is as planned"
 lines:
   description: The differences as lines of text.
   returned: success
@@ -100,6 +105,14 @@ from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 
 
+def summary(checked: int, differing: int, lines: list[str]) -> str:
+    """The result for people."""
+    if not differing:
+        return f"{checked} objects compared: each is as planned"
+    remedy = "playbooks/site.yml sets the fields of your file again; what others have added, they have to remove."
+    return "\n".join([f"{differing} of {checked} objects are not as planned:", *(f"- {line}" for line in lines), remedy])
+
+
 def main() -> None:
     """Entry of the module."""
     spec = {"definitions": {"type": "list", "elements": "dict", "required": True}, "labels": {"type": "dict", "default": {}}}
@@ -111,7 +124,8 @@ def main() -> None:
     except ClusterError as error:
         module.fail_json(msg=str(error))
     lines = [f"{drift.where}: {line}" for drift in found for line in drift.lines()]
-    module.exit_json(changed=False, ok=not found, objects=[dataclasses.asdict(drift) for drift in found], lines=lines)
+    objects = [{**dataclasses.asdict(drift), "differences": [dataclasses.asdict(each) for each in drift.differences]} for drift in found]
+    module.exit_json(changed=False, ok=not found, summary=summary(len(module.params["definitions"]), len(found), lines), objects=objects, lines=lines)
 
 
 if __name__ == "__main__":

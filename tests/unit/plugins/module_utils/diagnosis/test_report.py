@@ -9,8 +9,8 @@ import copy
 import json
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import finding, report
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import pods as diagnosis_pods
-from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import finding, report, scheduling
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOG
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.collect import Collector
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.snapshot import Snapshot, option

@@ -1,0 +1,117 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module against an API server of this host: what it asks for, objects that are missing, of others, forbidden, or that no dry run takes."""
+
+from __future__ import annotations
+
+import copy
+import json
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.modules import cluster_drift
+from local_servers import JSON, serve
+
+Facts = dict[str, t.Any]
+LABELS = {"app.kubernetes.io/managed-by": "llm_d.inference"}
+KINDS = {"services": "Service", "namespaces": "Namespace", "configmaps": "ConfigMap"}
+
+
+def item(kind: str, name: str, **fields: t.Any) -> Facts:
+    place = {} if kind == "Namespace" else {"namespace": "llm-d"}
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, **place, "labels": LABELS}, **fields}
+
+
+SERVICE = item("Service", "sim", spec={"ports": [{"port": 80, "targetPort": 8000}]})
+
+
+class Api:
+    """An API server with these objects, which takes a dry run as it is given, or refuses it."""
+
+    def __init__(self, *objects: Facts, refuses: int = 0, forbids: str = "") -> None:
+        self.objects, self.refuses, self.forbids, self.asked = {each["metadata"]["name"]: each for each in objects}, refuses, forbids, set()
+
+    def __call__(self, handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
+        path, _mark, query = path.partition("?")
+        name = path.rpartition("/")[2]
+        self.asked.add((method, query))
+        if path == "/version":
+            return self.json({"gitVersion": "v1.34.2"})
+        if path == "/api/v1":
+            return self.json({"resources": [{"name": plural, "kind": kind, "namespaced": kind != "Namespace"} for plural, kind in KINDS.items()]})
+        if name == self.forbids:
+            return 403, {"Content-Type": JSON}, json.dumps({"kind": "Status", "reason": "Forbidden", "message": f"{name} is forbidden"})
+        if name not in self.objects:
+            return 404, {"Content-Type": JSON}, json.dumps({"kind": "Status", "reason": "NotFound", "message": "not found"})
+        if method == "PATCH" and self.refuses:
+            return (
+                self.refuses,
+                {"Content-Type": JSON},
+                json.dumps({"kind": "Status", "reason": "Invalid", "message": "may not specify more than 1 handler type"}),
+            )
+        return self.json({**self.objects[name], **json.loads(body)} if method == "PATCH" else self.objects[name])
+
+    @staticmethod
+    def json(content: t.Any) -> t.Any:
+        return 200, {"Content-Type": JSON}, json.dumps(content)
+
+
+@pytest.fixture(name="compare")
+def _compare(call: t.Any, monkeypatch: pytest.MonkeyPatch) -> t.Any:
+    """Runs the module against an API server."""
+    for name in ("KUBECONFIG", "K8S_AUTH_KUBECONFIG"):
+        monkeypatch.delenv(name, raising=False)
+
+    def compare(api: Api, *definitions: Facts, check: bool = False) -> Facts:
+        with serve(api) as url:
+            found: Facts = call(cluster_drift, check=check, host=url, api_key="token", definitions=list(definitions), labels=LABELS)
+        assert "failed" not in found, found
+        return found
+
+    return compare
+
+
+def changed(**port: t.Any) -> Facts:
+    made = copy.deepcopy(SERVICE)
+    made["spec"]["ports"][0].update(port)
+    return made
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_nothing_but_dry_runs_is_sent(compare: t.Any, check: bool) -> None:
+    api = Api(SERVICE)
+    found = compare(api, SERVICE, check=check)
+    assert found["ok"] and found["objects"] == [] and found["lines"] == [] and not found["changed"]
+    assert api.asked == {("GET", ""), ("PATCH", "fieldManager=llm_d.inference&force=true&dryRun=All")}
+
+
+@pytest.mark.parametrize("refuses", [0, 403, 422])
+def test_a_field_that_differs_is_named_whatever_the_dry_run_says(compare: t.Any, refuses: int) -> None:
+    found = compare(Api(changed(targetPort=9), refuses=refuses), SERVICE)
+    assert not found["ok"] and found["lines"] == ["Service llm-d/sim: spec.ports[port=80].targetPort is 9, planned: 8000"]
+    assert found["objects"][0]["differences"] == [{"field": "spec.ports[port=80].targetPort", "found": "9", "planned": "8000", "by": "", "at": ""}]
+
+
+def test_what_is_missing_or_cannot_be_read_is_told(compare: t.Any) -> None:
+    found = compare(
+        Api(SERVICE, forbids="hidden"), SERVICE, item("ConfigMap", "gone"), item("ConfigMap", "hidden"), {**item("Thing", "x"), "apiVersion": "a.test/v1"}
+    )
+    assert [(each["where"], each["missing"]) for each in found["objects"]] == [
+        ("ConfigMap llm-d/gone", True),
+        ("ConfigMap llm-d/hidden", False),
+        ("Thing llm-d/x", True),
+    ]
+    assert "forbidden" in found["objects"][1]["problem"]
+
+
+def test_a_namespace_of_somebody_else_is_theirs(compare: t.Any) -> None:
+    theirs = item("Namespace", "llm-d")
+    theirs["metadata"]["labels"] = {}
+    assert compare(Api(theirs), item("Namespace", "llm-d"))["ok"]
+    assert not compare(Api(), item("Namespace", "llm-d"))["ok"]
+
+
+def test_no_api_server_is_one_line(call: t.Any) -> None:
+    found = call(cluster_drift, host="http://127.0.0.1:1", definitions=[SERVICE])
+    assert found["failed"] and "\n" not in found["msg"]
