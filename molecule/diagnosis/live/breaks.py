@@ -152,6 +152,19 @@ BREAKS: dict[str, Break] = {
     "pool_deleted": (("absent",), lambda stack: stack.delete("inferencepools", POOL)),
     "two_pools_share_the_servers": (("F29",), second_pool),
     "service_target_port_wrong": (("F22",), lambda stack: stack.edit("services", "sim", lambda obj: obj["spec"]["ports"][0].update(targetPort=9999))),
+    "picker_service_target_port_wrong": (("drift",), lambda stack: stack.edit("services", EPP, lambda obj: obj["spec"]["ports"][0].update(targetPort=9999))),
+    "route_with_a_timeout_of_10_ms": (
+        ("drift",),
+        lambda stack: stack.edit("httproutes", ROUTE, lambda obj: obj["spec"]["rules"][0].update(timeouts={"request": "10ms"})),
+    ),
+    "listener_for_another_host_name": (
+        ("drift",),
+        lambda stack: stack.edit("gateways", "llm-d-gateway", lambda obj: obj["spec"]["listeners"][0].update(hostname="other.example.com")),
+    ),
+    "readiness_probe_changed_by_hand": (
+        ("drift",),
+        lambda stack: stack.container(DECODE, lambda part: part.update(readinessProbe={"httpGet": {"path": "/nothing", "port": 8000}})),
+    ),
     "route_on_another_gateway": (
         ("F8",),
         lambda stack: stack.edit("httproutes", ROUTE, lambda obj: obj["spec"]["parentRefs"][0].update(name="another-gateway")),

@@ -1,0 +1,19 @@
+"""Random changes of each object of the stack: the diagnosis names the object, and finds nothing once all is put back. More: tests/benchmarks/random_breaks."""
+
+from __future__ import annotations
+
+import yaml
+from plays import ROOT
+from random_breaks import Stack as Broken
+from stack import Stack
+
+from tools.manifests import user_file
+
+
+def test_random_breaks_are_named_with_the_object(stack: Stack) -> None:
+    own = ROOT / "molecule/diagnosis/inventory/group_vars/all/small.yml"
+    broken = Broken({**user_file("local"), **yaml.safe_load(own.read_text(encoding="utf-8"))}, stack.kubeconfig)
+    assert broken.alarms() == []
+    out = broken.breaks(20, 14)
+    assert out.done == 20 and out.named >= 19, out.missed
+    assert broken.alarms() == []
