@@ -13,6 +13,7 @@ import sys
 import plays
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 from engine_servers import VLLM, engine
 from local_servers import free_port, serve
 from stack_objects import StackServer, healthy
@@ -35,6 +36,7 @@ def run_playbook(root, tmp_path):
         }
         (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config), encoding="utf-8")
         user = {
+            "llm_d_release": "scheduler-0.7",
             "llm_d_charts": {"envoy_gateway": "/charts"},
             "llm_d_gateway": {"service_type": "ClusterIP"},
             "llm_d_kubeconfig": str(tmp_path / "kubeconfig"),
@@ -73,7 +75,7 @@ def run_playbook(root, tmp_path):
 def without_pool():
     snap = healthy()
     snap.objects["InferencePool"] = []
-    return StackServer(snap)
+    return StackServer(snap, planned=[obj for obj in definitions(snap.plan) if obj["kind"] != "InferencePool"])
 
 
 def test_a_broken_stack(play):
@@ -83,11 +85,11 @@ def test_a_broken_stack(play):
     assert done.returncode == 0, done.stdout + done.stderr
     made = json.loads((artifacts / "diagnosis.json").read_text(encoding="utf-8"))
     assert made["ok"] is False and made["findings"][0]["code"] == "absent" and made["findings"][0]["where"] == "InferencePool llm-d/sim"
-    assert set(made) == {"ok", "summary", "instance", "namespace", "release", "time", "seconds", "findings", "looked_at", "not_read"}
+    assert set(made) == {"ok", "summary", "instance", "namespace", "release", "time", "seconds", "busy", "claims", "findings", "looked_at", "not_read"}
     assert "the pool of sim is missing" in (artifacts / "diagnosis.md").read_text(encoding="utf-8")
     assert "most probable cause: the pool of sim is missing" in done.stdout and "remedy:" in done.stdout and "changed=0" in done.stdout
     assert "summary.txt" in {path.name for path in (artifacts / "diagnose").iterdir()}
-    assert api.methods == {"GET"}
+    assert api.methods == {"GET", "PATCH"}, "and each PATCH is a dry run: tests/unit/plugins/modules/test_cluster_drift.py"
 
 
 TOKEN = "hf_abcdEFGH12345678"

@@ -208,12 +208,26 @@ KINDS = {
 CLUSTER_WIDE = ("nodes", "namespaces", "gatewayclasses")
 
 
+def plural(kind: str) -> str:
+    """The name of a kind in paths."""
+    return next((name for name, known in KINDS.items() if known == kind), kind.lower() + "s")
+
+
 class StackServer(ApiServer):
     """An API server that shows a snapshot's objects, and proxies to servers where pods bear the annotation test/url."""
 
-    def __init__(self, snap: Snapshot, logs: dict[str, str] | None = None, without: t.Sequence[str] = (), refuses: t.Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        snap: Snapshot,
+        logs: dict[str, str] | None = None,
+        without: t.Sequence[str] = (),
+        refuses: t.Sequence[str] = (),
+        planned: t.Sequence[dict[str, t.Any]] = (),
+    ) -> None:
+        """planned: objects that are as planned, beside those of the snapshot."""
         super().__init__(snap.of("Pod"), logs=logs)
         self.snap, self.without, self.refuses, self.methods = snap, without, refuses, set()
+        self.planned = {(plural(obj["kind"]), obj["metadata"]["name"]): obj for obj in planned}
 
     def __call__(self, handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
         if "/proxy/" not in path:
@@ -229,7 +243,13 @@ class StackServer(ApiServer):
                 "metadata": {"name": path.rpartition("/")[2]},
             }
             return self.json(made) if made else self.status(404, "NotFound", "not found")
+        if (tuple(path.split("/")[-2:])) in self.planned:
+            return self.json(self.planned[path.split("/")[-2], path.split("/")[-1]])
         group = path.removeprefix("/apis/") if path.startswith("/apis/") else path.removeprefix("/api/")
+        kinds = {obj["kind"] for obj in self.planned.values() if obj["apiVersion"] == group} - {KINDS[plural] for plural in PLURALS.get(group, ())}
+        if kinds:
+            more = [{"name": plural(kind), "kind": kind, "namespaced": True} for kind in sorted(kinds)]
+            return self.json({"resources": [*more, *({"name": name, "kind": KINDS[name], "namespaced": True} for name in PLURALS.get(group, ()))]})
         if group in PLURALS:
             served = [] if group in self.without else PLURALS[group]
             return self.json({"resources": [{"name": name, "kind": KINDS[name], "namespaced": name not in CLUSTER_WIDE} for name in served]})
