@@ -98,9 +98,13 @@ class _Reader:
         self.other: list[str] = []
         self._streams: dict[tuple[str | None, ...], _Stream] = {}
         self._chains = 0
+        self._survived = 0  # how many of the first exceptions the program survived
 
     def read(self, whole: str) -> None:
+        """Take in the next line."""
         whole = _COLOUR.sub("", whole[:LIMIT])
+        if not whole.strip():
+            return
         found = _PREFIX.match(whole)
         key = found.group("process", "level", "source", "rank") if found else ()
         line = whole[found.end() :] if found else whole
@@ -108,8 +112,7 @@ class _Reader:
         line = line[group.end() :] if group else line
         stream = self._streams.setdefault(key, _Stream())
         if _SERVES in line:
-            for earlier in self.raised:
-                earlier.rank = max(earlier.rank, Rank.SURVIVED)
+            self._survived = len(self.raised)
         if line.rstrip().endswith(_HEADER):  # a progress bar without a line end can stand before it
             stream.inside, stream.wants = True, False
         elif line.startswith('  File "') and ", line " in line:
@@ -128,8 +131,14 @@ class _Reader:
             stream.wants = line.rstrip().endswith(":")
         else:
             self._message(stream, key, line)
-            stream.harmless = any(mark in line for mark in _HARMLESS) or (stream.harmless and not line.strip())
+            stream.harmless = any(mark in line for mark in _HARMLESS)
             self.other.append(whole)
+
+    def told(self) -> list[Raised]:
+        """The exceptions so far."""
+        for earlier in self.raised[: self._survived]:
+            earlier.rank = max(earlier.rank, Rank.SURVIVED)
+        return self.raised
 
     def _add(self, stream: _Stream, key: tuple[str | None, ...], line: str) -> None:
         if not (stream.linked and stream.latest):
@@ -153,7 +162,7 @@ class _Reader:
 
     def _message(self, stream: _Stream, key: tuple[str | None, ...], line: str) -> None:
         latest, said = stream.latest, line.strip()
-        if latest is None or not said or len(latest.more) >= MORE:
+        if latest is None or len(latest.more) >= MORE:
             return
         if "validation error" in latest.line and _FIELD.match(line):
             where = latest.more[-1] + ": " if latest.more else ""
@@ -177,7 +186,7 @@ def read_exceptions(log: str) -> tuple[list[Raised], list[str]]:
     reader = _Reader()
     for line in log.replace("\r", "\n").split("\n"):
         reader.read(line)
-    return reader.raised, reader.other
+    return reader.told(), reader.other
 
 
 def first_exception(raised: list[Raised]) -> list[Raised]:
