@@ -266,6 +266,12 @@ _ALL = (
             "log: the first exception of a Python traceback, or a panic of Go, Rust or C++",
             "correct what this error names; its traceback is in the log",
         ),
+        (
+            "command",
+            "a container's command cannot be run",
+            'StartError or RunContainerError: exec: "/bin/sh": no such file or directory, or not found in $PATH',
+            "use an image that has this program, or correct the command",
+        ),
         ("create", "a container cannot be created", "CreateContainerError, RunContainerError", "correct what the message names"),
         ("evicted", "a pod was evicted", "phase Failed, reason Evicted", "the node has too little memory or disk: free some, or lower the requests"),
         ("failed", "a pod has failed", "phase Failed", "read its log"),

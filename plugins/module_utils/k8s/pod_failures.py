@@ -15,6 +15,7 @@ from .log_exceptions import LIMIT, Raised, Rank, first_exception, read_exception
 
 # Restarts after which one more crash during a wait counts as lasting; with the back-off that is about 75 seconds.
 CRASHES = 4
+_COMMAND = "use an image that has this program, or correct the command"
 UNKNOWN = "correct what this error names; its traceback is in the log"
 # Addresses, names made of a hash or by tempfile, IPv6, numbers: process ids, times, sizes.
 _VARYING = re.compile(
@@ -203,7 +204,18 @@ def _core(message: str) -> str:
     return shorten(message.rpartition(": ")[2]).strip(' ."')
 
 
+def command_error(message: str) -> str:
+    """What the container runtime says of a command that the image does not have or that may not be run; empty for other messages."""
+    found = re.search(
+        r'exec: "[^"]{1,200}": [^\n]{0,300}?(?:no such file or directory|not found in \$PATH|permission denied|exec format error)', message[:LIMIT]
+    )
+    return found.group(0) if found else ""
+
+
 def _create(name: str, reason: str, message: str) -> Failure:
+    command = command_error(message)
+    if command:
+        return Failure("command", f"container {name} cannot run its command: {shorten(command)}", _COMMAND)
     lost = re.search(r'(secret|configmap) "([^"]+)" not found', message)
     if lost:
         what = f"{lost.group(1)} {lost.group(2)}"
@@ -222,6 +234,9 @@ def _crash(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure:
     lasting = count >= CRASHES and count > number(restarts.get(container_key(pod, entry)))
     code, why = ended.get("exitCode"), text(ended.get("reason"))
     what = f"container {text(entry.get('name'))} crashes (exit code {text(code) or 'unknown'}, {count} restarts)"
+    command = command_error(text(ended.get("message"))) if why in ("StartError", "ContainerCannotRun") else ""
+    if command:
+        return Failure("command", f"container {text(entry.get('name'))} cannot run its command: {shorten(command)}", _COMMAND, lasting)
     if why == "OOMKilled":
         return Failure("F18", what + ": out of memory", "raise its memory limit", lasting)
     message = shorten(text(ended.get("message")).strip().splitlines()[-1]) if text(ended.get("message")).strip() else ""

@@ -147,7 +147,7 @@ class Wait:
         if count <= before.count or key in self._again or "terminated" in state:
             return
         stamp, log = self.observer.stamped_log(pod, text(entry.get("name")), LOG_LINES, previous=True) if ended.get("exitCode") else ("", "")
-        error = pod_failures.lasting_error(log)
+        error = pod_failures.command_error(text(ended.get("message"))) or pod_failures.lasting_error(log)
         # The status of a pod is older than the log: where the next run has ended meanwhile, this was its log, and it comes again.
         if error and error == before.error and count == before.count + 1 and (not stamp or stamp != before.stamp):
             known = pod_failures.log_failure(log)

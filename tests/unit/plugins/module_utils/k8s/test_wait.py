@@ -311,6 +311,25 @@ def test_other_ends_are_waited_for_as_before(errors, monkeypatch):
     assert verdict.terminal, "four restarts still are the end"
 
 
+def test_a_command_that_cannot_be_run_is_the_same_error_without_a_log(monkeypatch):
+    shown = Crashes.show
+
+    def start_error(api):
+        answer = shown(api)
+        for entry in answer["items"][:1] if api.reads > 1 else []:
+            for state in (entry["status"]["containerStatuses"][0][key] for key in ("state", "lastState")):
+                if "terminated" in state:
+                    state["terminated"].update(
+                        reason="StartError", message='runc create failed: exec: "/bin/sh": stat /bin/sh: no such file or directory: unknown'
+                    )
+        return answer
+
+    monkeypatch.setattr(Crashes, "show", start_error)
+    assert not ends_seen([""], 1, monkeypatch)[0].terminal
+    verdict, _wait = ends_seen([""], 2, monkeypatch)
+    assert verdict.terminal and "no such file or directory" in verdict.reason
+
+
 def test_a_transient_error_before_is_no_first_end(monkeypatch):
     errors = ["ConnectionRefusedError: [Errno 111] Connection refused", "OddError: x", "OddError: x"]
     assert not ends_seen(errors, 2, monkeypatch)[0].terminal
