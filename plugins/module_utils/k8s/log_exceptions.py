@@ -82,7 +82,7 @@ def _panic(line: str) -> bool:
 
 
 @dataclass
-class _Stream:
+class _LogStream:
     """What the lines of one process and one call of its logger have said. wants: the exception whose message comes in the lines that follow."""
 
     inside: bool = False
@@ -92,11 +92,11 @@ class _Stream:
     wants: bool = False
 
 
-class _Reader:
+class _LogReader:
     def __init__(self) -> None:
         self.raised: list[Raised] = []
         self.other: list[str] = []
-        self._streams: dict[tuple[str | None, ...], _Stream] = {}
+        self._streams: dict[tuple[str | None, ...], _LogStream] = {}
         self._chains = 0
         self._survived = 0  # how many of the first exceptions the program survived
 
@@ -110,7 +110,7 @@ class _Reader:
         line = whole[found.end() :] if found else whole
         group = _GROUP.match(line)
         line = line[group.end() :] if group else line
-        stream = self._streams.setdefault(key, _Stream())
+        stream = self._streams.setdefault(key, _LogStream())
         if _SERVES in line:
             self._survived = len(self.raised)
         if line.rstrip().endswith(_HEADER):  # a progress bar without a line end can stand before it
@@ -140,7 +140,7 @@ class _Reader:
             earlier.rank = max(earlier.rank, Rank.SURVIVED)
         return self.raised
 
-    def _add(self, stream: _Stream, key: tuple[str | None, ...], line: str) -> None:
+    def _add(self, stream: _LogStream, key: tuple[str | None, ...], line: str) -> None:
         if not (stream.linked and stream.latest):
             self._chains += 1
         chain = stream.latest.chain if stream.linked and stream.latest else self._chains
@@ -152,7 +152,7 @@ class _Reader:
         stream.inside = stream.linked = stream.harmless = False
         stream.latest = raised
 
-    def _invalid(self, stream: _Stream, key: tuple[str | None, ...], line: str, where: str) -> None:
+    def _invalid(self, stream: _LogStream, key: tuple[str | None, ...], line: str, where: str) -> None:
         """What pydantic says is wrong: the message of the exception before it, or, where the log was cut, all that is left."""
         if stream.inside or stream.latest is None or "validation error" not in stream.latest.line:
             self._add(stream, key, line)
@@ -160,7 +160,7 @@ class _Reader:
         stream.latest.line = where + line.strip().partition(" [type=")[0]
         stream.latest.rank = max(_rank(stream.latest.line), stream.latest.rank)
 
-    def _message(self, stream: _Stream, key: tuple[str | None, ...], line: str) -> None:
+    def _message(self, stream: _LogStream, key: tuple[str | None, ...], line: str) -> None:
         latest, said = stream.latest, line.strip()
         if latest is None or len(latest.more) >= MORE:
             return
@@ -183,7 +183,7 @@ def _rank(line: str) -> Rank:
 
 def read_exceptions(log: str) -> tuple[list[Raised], list[str]]:
     """(the exceptions of a log in their order, the lines that are neither of a traceback nor an exception)."""
-    reader = _Reader()
+    reader = _LogReader()
     for line in log.replace("\r", "\n").split("\n"):
         reader.read(line)
     return reader.told(), reader.other

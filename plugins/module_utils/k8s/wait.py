@@ -149,7 +149,7 @@ class Wait:
         stamp, log = self.observer.stamped_log(pod, text(entry.get("name")), LOG_LINES, previous=True) if ended.get("exitCode") else ("", "")
         error = pod_failures.command_error(text(ended.get("message"))) or pod_failures.lasting_error(log)
         # The status of a pod is older than the log: where the next run has ended meanwhile, this was its log, and it comes again.
-        if error and error == before.error and count == before.count + 1 and (not stamp or stamp != before.stamp):
+        if error and error == before.error and (not stamp or stamp != before.stamp):
             known = pod_failures.log_failure(log)
             self._again[key] = known.what if known else error
         self._ends[key] = End(count, error, stamp)
