@@ -16,8 +16,9 @@ description:
   - Waits for all given objects at once, each by the rules of readiness of its kind, for the current generation.
   - Deployments, StatefulSets and DaemonSets must be updated and available with no old replica left. Gateways must be programmed with every
     listener. Routes must be accepted by every parent they name. Policies must be accepted by their ancestors.
-  - Fails after O(timeout), or when waiting longer cannot help (an image that does not exist, a missing Secret, a lasting crash). The error names for
-    each object what is wrong, what its pods, events and logs say, and what to do. What looks like a secret is removed from log lines.
+  - Fails after O(timeout), or when waiting longer cannot help (an image that does not exist, a missing Secret, a lasting crash).
+  - A container that ends twice with the same error is not waited for, unless the error may pass, such as a refused connection or a name that does not resolve.
+  - The error names for each object what is wrong, what its pods, events and logs say, and what to do. What looks like a secret is removed from log lines.
   - Displays its progress with a local connection.
 options:
   resources:

@@ -39,7 +39,7 @@ options:
   log_lines:
     description: Lines to read from the log of a container that is not ready.
     type: int
-    default: 200
+    default: 400
 extends_documentation_fragment:
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
@@ -188,7 +188,7 @@ def main() -> None:
         "definitions": {"type": "list", "elements": "dict", "default": []},
         "requests": {"type": "bool", "default": True},
         "request_timeout": {"type": "float", "default": 5},
-        "log_lines": {"type": "int", "default": 200},
+        "log_lines": {"type": "int", "default": 400},
     }
     module = AnsibleModule({**auth_spec(), **spec}, supports_check_mode=True)
     plan = module.params["plan"]

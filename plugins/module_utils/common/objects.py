@@ -30,12 +30,13 @@ class Context:
     """Related data for a readiness check.
 
     pods: pods of the object's current revision; events: events of the object and of those pods;
-    restarts: restart counts at the start of the wait, by 'pod uid/container'.
+    restarts: restart counts at the start of the wait, by 'pod uid/container'; again: the error with which a container ended twice, by the same.
     """
 
     pods: list[Facts] = field(default_factory=list)
     events: list[Facts] = field(default_factory=list)
     restarts: dict[str, int] = field(default_factory=dict)
+    again: dict[str, str] = field(default_factory=dict)
 
 
 def get_path(value: t.Any, *keys: str) -> t.Any:

@@ -260,6 +260,18 @@ _ALL = (
             "upgrade Kubernetes, or remove the syncer",
         ),
         ("crash", "a container ends again and again", "CrashLoopBackOff", "read its last log lines"),
+        (
+            "exception",
+            "a program ends with an error that is not listed here",
+            "log: the first exception of a Python traceback, or a panic of Go, Rust or C++",
+            "correct what this error names; its traceback is in the log",
+        ),
+        (
+            "command",
+            "a container's command cannot be run",
+            'StartError or RunContainerError: exec: "/bin/sh": no such file or directory, or not found in $PATH',
+            "use an image that has this program, or correct the command",
+        ),
         ("create", "a container cannot be created", "CreateContainerError, RunContainerError", "correct what the message names"),
         ("evicted", "a pod was evicted", "phase Failed, reason Evicted", "the node has too little memory or disk: free some, or lower the requests"),
         ("failed", "a pod has failed", "phase Failed", "read its log"),
@@ -334,6 +346,24 @@ _ALL = (
             "read the first error before it, then restart the server",
         ),
         ("V11", "the engine did not start", "log: Engine core initialization failed", "the cause is earlier in the log: find the first traceback"),
+        (
+            "block_size",
+            "the attention backend does not take this block size",
+            "log: No common block size for 16, Block size must be a multiple of 16",
+            "set block_size to a multiple of what the message names, or leave it out",
+        ),
+        (
+            "quantization",
+            "the quantization is unknown, or not that of the weights",
+            "log: Unknown quantization method, Cannot find the config file for awq",
+            "set quantization to how the weights were quantised, or leave it out",
+        ),
+        (
+            "weights",
+            "files of the weights are missing or damaged",
+            "log: SafetensorError, Cannot find any model weights with, PytorchStreamReader failed",
+            "stage the model again, and check that all files of its weights are there with their full size",
+        ),
         (
             "hung",
             "a server listens and does not serve",

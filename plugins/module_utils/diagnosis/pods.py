@@ -173,7 +173,8 @@ def why(snap: Snapshot, pod: Facts) -> tuple[Failure, list[str]]:
         for entry in containers(pod):
             log = snap.log(pod, text(entry.get("name")))
             said = log_failure(log) if not entry.get("ready") else None
-            if said:
+            # A program that runs has survived an exception that nobody knows, or has not ended yet.
+            if said and (said.code != "exception" or _ended(entry)):
                 return said, [failure.what] if failure else []
         probed = _probe(events)
         if probed and (failure is None or dig_exit(pod) in (137, 143)):
@@ -186,7 +187,14 @@ def why(snap: Snapshot, pod: Facts) -> tuple[Failure, list[str]]:
         latest = max(mounted, key=event_time)
         return _mount(latest), []
     since = text(get_path(pod, "status", "startTime")) or "an unknown time"
-    return Failure("starting", f"{pod_activity(pod, events)} (since {since})", "wait, then read its log and its events"), []
+    raised = [log_failure(snap.log(pod, text(entry.get("name")))) for entry in containers(pod) if not entry.get("ready")]
+    return Failure("starting", f"{pod_activity(pod, events)} (since {since})", "wait, then read its log and its events"), [
+        f"its log: {one.what}" for one in raised if one
+    ]
+
+
+def _ended(entry: Facts) -> bool:
+    return any(get_path(entry, state, "terminated") for state in ("lastState", "state"))
 
 
 def dig_exit(pod: Facts) -> object:

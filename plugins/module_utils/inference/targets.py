@@ -25,7 +25,6 @@ GATEWAY_SERVICES = (
     "gateway.networking.k8s.io/gateway-name={name}",
     "gateway.envoyproxy.io/owning-gateway-name={name},gateway.envoyproxy.io/owning-gateway-namespace={namespace}",
 )
-LOG_LINES = 200
 KINDS = ("service", "pod", "gateway", "replicas")
 NO_HEADERS = "cannot be sent through the API server's proxy, which keeps such headers for itself; write through: port_forward, or give url or urls instead"
 
@@ -75,7 +74,7 @@ class Targets:
         if target.pod is None:
             return None
         # imported here for the same reason
-        from ..k8s.related_objects import Observer
+        from ..k8s.related_objects import LOG_LINES, Observer
 
         observer, stated = Observer(self.cluster, []), pod_failure(target.pod)
         if stated and stated.code not in ("crash", "failed"):

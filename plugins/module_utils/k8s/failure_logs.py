@@ -48,7 +48,11 @@ LOGS = (
         "F16",
         "without internet: mount the model and give its path, set HF_HUB_OFFLINE=1; else check egress and proxy",
     ),
-    (r"NameResolutionError|Temporary failure in name resolution|Could not resolve host", "F16", "check DNS, egress and proxy of the cluster, or use a mirror"),
+    (
+        r"NameResolutionError|Temporary failure in name resolution|Name or service not known|Could not resolve host",
+        "F16",
+        "check DNS, egress and proxy of the cluster, or use a mirror",
+    ),
     (
         r"lookup \S+( on \S+)?: (no such host|server misbehaving)|lookup \S+.*(i/o timeout|connection refused)",
         "dns",
@@ -71,6 +75,11 @@ LOGS = (
         "F18",
         "another process holds memory of this GPU: free it, or lower gpu_memory_utilization",
     ),
+    (
+        r"Available memory on node .*less than requested memory for kv",
+        "F18",
+        "raise the pod's memory, or correct gpu_memory_utilization: the model's weights leave no room for the cache",
+    ),
     (r"CUDA out of memory occurred when warming up sampler", "F18", "lower max_num_seqs or gpu_memory_utilization"),
     (r"CUDA out of memory|HIP out of memory", "F18", "lower max_model_len or the memory utilisation, or use more GPUs per replica"),
     (r"No space left on device", "F20", "use a larger volume"),
@@ -78,6 +87,21 @@ LOGS = (
         r"User-specified max_model_len .*greater than the derived",
         "V1",
         "lower max_model_len to the model's own, or set VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 knowingly",
+    ),
+    (
+        r"No common block size for|[Bb]lock size must be a multiple of",
+        "block_size",
+        "set block_size to a multiple of what the message names, or leave it out",
+    ),
+    (
+        r"Unknown quantization method|Cannot find the config file for \S|does not match the quantization method specified",
+        "quantization",
+        "set quantization to how the weights were quantised, or leave it out: the server then reads it from the model",
+    ),
+    (
+        r"SafetensorError|Cannot find any model weights with|PytorchStreamReader failed",
+        "weights",
+        "stage the model again: files of its weights are missing, or were copied in part",
     ),
     (r"must be divisible by tensor parallel size", "V9", "use a tensor parallel size that divides the number of attention heads"),
     (r"Model architectures .*(are not supported|failed to be inspected)", "V8", "use a newer image, set trust_remote_code, or install what the message names"),
@@ -106,13 +130,25 @@ LOGS = (
         "correct the configuration that it is given",
     ),
     (r"exec format error", "image", "the image is built for another processor: use one for this node"),
-    (r"address already in use|EADDRINUSE", "port", "two processes of the pod want one port: give them different ports"),
+    (r"[Aa]ddress already in use|EADDRINUSE", "port", "two processes of the pod want one port: give them different ports"),
     (r"Permission denied", "F49", "set fsGroup for the volume, or mount it where the image may write"),
     (r"KeyboardInterrupt: terminated", "F19", "a probe ended it while it was loading: raise the startup probe's failureThreshold, or stage the model before"),
     # Errors that wrap another, or only hint at one, come last: a known cause is above.
     (r"EngineCore encountered a fatal error|EngineDeadError", "V10", "read the first error in the log, then restart the server"),
     (r"Engine core initialization failed|EngineCore failed to start", "V11", "the cause is further up in the log: look for the first traceback"),
     (r"No available shared memory broadcast block found", "V3", "a worker is stuck: look at the other ranks; while a model is first compiled it is no fault"),
+)
+
+# Codes of LOGS of which the next run of the container may know nothing: what another part causes that may still be starting, what others use at the moment,
+# and lines that name no cause.
+PASSING = frozenset({"dns", "port", "F3", "F4", "F5", "F11", "F19", "F20", "F24", "F25", "F32", "F50", "V2", "V3", "V4", "V5", "V10", "V11"})
+# The same for exceptions: part of the message.
+TRANSIENT = (
+    r"connect(ion)?[ _]?(error|refused|reset|closed|aborted|timeout)|couldn't connect|failed to connect|broken pipe|unreachable|no route to host"
+    r"|name resolution|name or service not known|no such host|nameresolution|resolve host|gaierror|server misbehaving"
+    r"|time(d)?[ -]?out|deadline exceeded|temporar|try again|unavailable|too many requests|\b(429|500|502|503|504)\b|not yet|\bbusy\b|rate limit"
+    r"|already in use|no space left|out of memory|free memory on device|leader ?election|\blease|forbidden: user|no matches for kind"
+    r"|nccl|gloo|rendezvous|stale file handle|input/output error|webhook"
 )
 
 # status or None for any, pattern in the body, code, what it means, remedy; patterns come before bare statuses

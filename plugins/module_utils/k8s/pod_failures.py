@@ -6,14 +6,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..common.objects import Facts, condition, dicts, get_path, mapping, number, text
 from ..common.text import shorten
-from .failure_logs import LOGS, REFUSALS, RESPONSES
+from .failure_logs import LOGS, PASSING, REFUSALS, RESPONSES, TRANSIENT
+from .log_exceptions import LIMIT, Raised, Rank, first_exception, read_exceptions
 
 # Restarts after which one more crash during a wait counts as lasting; with the back-off that is about 75 seconds.
 CRASHES = 4
+_COMMAND = "use an image that has this program, or correct the command"
+UNKNOWN = "correct what this error names; its traceback is in the log"
+# Addresses, names made of a hash or by tempfile, IPv6, numbers: process ids, times, sizes.
+_VARYING = re.compile(
+    r"0x[0-9a-fA-F]+|(?<![0-9A-Za-z])(?:[0-9a-f]{12,}|tmp[a-z0-9_]{8}|(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{1,4})(?![0-9A-Za-z])|[0-9]+",
+)
 
 
 @dataclass(frozen=True)
@@ -46,12 +53,38 @@ _PULL = (
 
 
 def log_failure(log: str) -> Failure | None:
-    """The first known failure in a log; `what` is the matching line."""
+    """The failure that a log shows: its first exception or panic, whether known or not, else the first line that is known; `what` is that line."""
+    raised, lines = read_exceptions(log)
+    chain = first_exception(raised)
+    unknown = Failure("exception", _shown(chain), UNKNOWN) if chain and chain[0].rank <= Rank.FOLLOWS else None
+    if chain and chain[0].rank <= Rank.ECHO:
+        known = next((found for found in (_listed([one.line, *one.more]) for one in chain) if found), unknown)
+        return known and replace(known, what=_shown(chain))
+    return _listed([*lines, *(line for one in raised for line in (one.line, *one.more))]) or unknown
+
+
+def _listed(lines: list[str]) -> Failure | None:
+    """The first pattern of the table that is in one of the lines."""
     for pattern, code, remedy in LOGS:
-        found = re.search(r"^.*(?:" + pattern + r").*$", log, re.MULTILINE)
-        if found:
-            return Failure(code, shorten(found.group(0)), remedy)
+        for line in lines:
+            if re.search(pattern, line[:LIMIT]):
+                return Failure(code, shorten(line), remedy)
     return None
+
+
+def _shown(chain: list[Raised]) -> str:
+    first, last = chain[0].line, chain[-1].line
+    return shorten(first if last.rpartition(": ")[2] in first else f"{shorten(first, 160)}; then {last}")
+
+
+def lasting_error(log: str) -> str:
+    """What to compare the errors of two runs by, without what differs from run to run; empty where there is none, or where the next run may do better."""
+    raised, _lines = read_exceptions(log)
+    chain, found = first_exception(raised), log_failure(log)
+    if found is None or found.code in PASSING:
+        return ""
+    said = [found.what, *(line for one in chain if one.rank <= Rank.ECHO for line in (one.line, *one.more))]
+    return "" if any(re.search(TRANSIENT, line[:LIMIT], re.IGNORECASE) for line in said) else _VARYING.sub("#", found.what)
 
 
 def response_failure(status: int, body: str) -> Failure | None:
@@ -79,15 +112,15 @@ def last_line(log: str) -> str:
     return shorten(lines[-1]) if lines else ""
 
 
-def pod_failure(pod: Facts, restarts: dict[str, int] | None = None) -> Failure | None:
-    """The failure of a pod; None when none is known. restarts: see common.objects.Context."""
+def pod_failure(pod: Facts, restarts: dict[str, int] | None = None, again: dict[str, str] | None = None) -> Failure | None:
+    """The failure of a pod; None when none is known. restarts, again: see common.objects.Context."""
     if get_path(pod, "metadata", "deletionTimestamp"):
         return None
     status = mapping(pod.get("status"))
     if status.get("phase") == "Failed":
         return _failed(status)
     for entry in containers(pod):
-        failure = _container(pod, entry, restarts or {}) or _endless(pod, entry)
+        failure = _again(entry, (again or {}).get(container_key(pod, entry), "")) or _container(pod, entry, restarts or {}) or _endless(pod, entry)
         if failure:
             return failure
     scheduled = condition(status, "PodScheduled")
@@ -103,10 +136,11 @@ def containers(pod: Facts) -> list[Facts]:
 
 def restart_counts(pods: list[Facts]) -> dict[str, int]:
     """Restart counts by `pod uid/container`."""
-    return {_key(pod, entry): number(entry.get("restartCount")) for pod in pods for entry in containers(pod)}
+    return {container_key(pod, entry): number(entry.get("restartCount")) for pod in pods for entry in containers(pod)}
 
 
-def _key(pod: Facts, entry: Facts) -> str:
+def container_key(pod: Facts, entry: Facts) -> str:
+    """A container of one pod as text: `pod uid/container`."""
     return f"{text(get_path(pod, 'metadata', 'uid'))}/{text(entry.get('name'))}"
 
 
@@ -129,6 +163,13 @@ def _container(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure | 
     if reason == "CrashLoopBackOff" or get_path(entry, "state", "terminated", "exitCode") not in (None, 0):
         return _crash(pod, entry, restarts)
     return None
+
+
+def _again(entry: Facts, error: str) -> Failure | None:
+    if not error or entry.get("ready"):
+        return None
+    what = f"container {text(entry.get('name'))} ended twice with the same error ({number(entry.get('restartCount'))} restarts): {error}"
+    return Failure("crash", what, "correct what the error names", True)
 
 
 # Sidecars: init containers that run as long as the pod. Kubernetes before 1.29 waits for them to end, so the pod never starts.
@@ -163,7 +204,18 @@ def _core(message: str) -> str:
     return shorten(message.rpartition(": ")[2]).strip(' ."')
 
 
+def command_error(message: str) -> str:
+    """What the container runtime says of a command that the image does not have or that may not be run; empty for other messages."""
+    found = re.search(
+        r'exec: "[^"]{1,200}": [^\n]{0,300}?(?:no such file or directory|not found in \$PATH|permission denied|exec format error)', message[:LIMIT]
+    )
+    return found.group(0) if found else ""
+
+
 def _create(name: str, reason: str, message: str) -> Failure:
+    command = command_error(message)
+    if command:
+        return Failure("command", f"container {name} cannot run its command: {shorten(command)}", _COMMAND)
     lost = re.search(r'(secret|configmap) "([^"]+)" not found', message)
     if lost:
         what = f"{lost.group(1)} {lost.group(2)}"
@@ -179,9 +231,12 @@ def _create(name: str, reason: str, message: str) -> Failure:
 def _crash(pod: Facts, entry: Facts, restarts: dict[str, int]) -> Failure:
     ended = mapping(get_path(entry, "lastState", "terminated")) or mapping(get_path(entry, "state", "terminated"))
     count = number(entry.get("restartCount"))
-    lasting = count >= CRASHES and count > number(restarts.get(_key(pod, entry)))
+    lasting = count >= CRASHES and count > number(restarts.get(container_key(pod, entry)))
     code, why = ended.get("exitCode"), text(ended.get("reason"))
     what = f"container {text(entry.get('name'))} crashes (exit code {text(code) or 'unknown'}, {count} restarts)"
+    command = command_error(text(ended.get("message"))) if why in ("StartError", "ContainerCannotRun") else ""
+    if command:
+        return Failure("command", f"container {text(entry.get('name'))} cannot run its command: {shorten(command)}", _COMMAND, lasting)
     if why == "OOMKilled":
         return Failure("F18", what + ": out of memory", "raise its memory limit", lasting)
     message = shorten(text(ended.get("message")).strip().splitlines()[-1]) if text(ended.get("message")).strip() else ""

@@ -21,6 +21,7 @@ GATEWAY_PODS = (
 )
 # Objects that accelerator operators act on, with the namespace of the operator's DaemonSets; empty: the object's own namespace.
 OPERATED = {("habanalabs.habana.ai", "ClusterPolicy"): "habana-ai-operator", ("amd.com", "DeviceConfig"): ""}
+LOG_LINES = 400  # lines of a log that hold the cause: vLLM writes some 150 after it, of every process
 REVISION = "deployment.kubernetes.io/revision"
 # Labels that LeaderWorkerSet sets on everything it creates.
 
@@ -179,16 +180,23 @@ class Observer:
             return []
         return dicts(mapping(found).get("items"))
 
-    def log(self, pod: Facts, container: str, lines: int, previous: bool = False) -> str:
-        """The last lines of a container's log, with secrets; empty when it cannot be read."""
+    def log(self, pod: Facts, container: str, lines: int, previous: bool = False, stamps: bool = False) -> str:
+        """The last lines of a container's log, with secrets; empty when it cannot be read. stamps: a time before each line."""
         name, namespace = text(get_path(pod, "metadata", "name")), text(get_path(pod, "metadata", "namespace"))
         query = {"container": container, "tailLines": str(lines), "limitBytes": "200000"}
         if previous:
             query["previous"] = "true"
+        if stamps:
+            query["timestamps"] = "true"
         try:
             return self.cluster.read_text(f"/api/v1/namespaces/{namespace}/pods/{name}/log", query, timeout=10)
         except ClusterError:
             return ""
+
+    def stamped_log(self, pod: Facts, container: str, lines: int, previous: bool = False) -> tuple[str, str]:
+        """(time of the last line, the last lines) of a container's log; empty when it cannot be read."""
+        parts = [line.partition(" ") for line in self.log(pod, container, lines, previous, stamps=True).rstrip("\n").split("\n")]
+        return parts[-1][0], "\n".join(line for _stamp, _space, line in parts)
 
     def _list(self, path: str, selector: str) -> list[Facts]:
         try:

@@ -6,19 +6,29 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from ..common.objects import Context, Facts, Verdict, condition, generation, get_path, text
+from ..common.objects import Context, Facts, Verdict, condition, generation, get_path, mapping, number, text
 from ..common.text import shorten
 from . import pod_failures
 from .client import Cluster
 from .errors import ApiError, ClusterError
 from .readiness.judge import judge, leaving
-from .related_objects import Observer, Ref
+from .related_objects import LOG_LINES, Observer, Ref
 
 # Seconds: how long a terminal verdict must hold, how often pods are read, how long the API server may be unreachable, how often progress is reported.
 GRACE, PODS, SILENCE, BEAT = 3.0, 1.0, 30.0, 10.0
 DETAIL = 3  # pods, events or objects in a message
+
+
+@dataclass(frozen=True)
+class End:
+    """The latest end of a container that was noted. count: which; error: to be compared, see lasting_error; stamp: time of the last line of its log."""
+
+    count: int
+    error: str = ""
+    stamp: str = ""
 
 
 class Wait:
@@ -32,6 +42,8 @@ class Wait:
         self._culprits: dict[Ref, Facts] = {}
         self._contexts: dict[Ref, tuple[float, Context]] = {}
         self._restarts: dict[str, int] = {}
+        self._ends: dict[str, End] = {}
+        self._again: dict[str, str] = {}
         self._terminal: dict[Ref, float] = {}
         self._progress = Progress(progress)
         self._begin = time.monotonic()
@@ -115,11 +127,32 @@ class Wait:
         for key, count in pod_failures.restart_counts(pods).items():
             # Restarts during the wait count: all of a pod that is created during it, the further ones of a pod that existed.
             self._restarts.setdefault(key, count if not self._contexts.get(ref) else 0)
+        for pod in pods:
+            for entry in pod_failures.containers(pod):
+                self._note_end(pod, entry, first=not self._contexts.get(ref))
         unready = [pod for pod in pods if condition(pod.get("status"), "Ready").get("status") != "True"]
         events = self.observer.events(unready[0]) if unready else []
-        context = Context(pods, events, self._restarts)
+        context = Context(pods, events, self._restarts, self._again)
         self._contexts[ref] = (self.elapsed, context)
         return context
+
+    def _note_end(self, pod: Facts, entry: Facts, first: bool) -> None:
+        """Compare the error of a container's latest end with that of the end before. first: the wait begins, and what ended before does not count."""
+        key, state = pod_failures.container_key(pod, entry), mapping(entry.get("state"))
+        ended = mapping(get_path(entry, "lastState", "terminated"))
+        # restartCount grows when the next run starts; until then the container waits.
+        count = number(entry.get("restartCount")) + ("terminated" in state or ("waiting" in state and bool(ended)))
+        before = self._ends.setdefault(key, End(count if first else 0))
+        # While the state is `terminated`, the log of that run is in a moment no longer the current and not yet the previous one.
+        if count <= before.count or key in self._again or "terminated" in state:
+            return
+        stamp, log = self.observer.stamped_log(pod, text(entry.get("name")), LOG_LINES, previous=True) if ended.get("exitCode") else ("", "")
+        error = pod_failures.command_error(text(ended.get("message"))) or pod_failures.lasting_error(log)
+        # The status of a pod is older than the log: where the next run has ended meanwhile, this was its log, and it comes again.
+        if error and error == before.error and (not stamp or stamp != before.stamp):
+            known = pod_failures.log_failure(log)
+            self._again[key] = known.what if known else error
+        self._ends[key] = End(count, error, stamp)
 
     def _has_lasting_failure(self) -> bool:
         """Whether a terminal verdict has held for GRACE seconds."""
@@ -158,14 +191,14 @@ class Wait:
         pods = [pod for pod in self.observer.pods(obj) if condition(pod.get("status"), "Ready").get("status") != "True"]
         for pod in pods[:DETAIL]:
             name = text(get_path(pod, "metadata", "name"))
-            failure = pod_failures.pod_failure(pod, self._restarts)
+            failure = pod_failures.pod_failure(pod, self._restarts, self._again)
             events = self.observer.events(pod)
             lines.append(f"pod {name}: {failure.what if failure else pod_failures.pod_activity(pod, events)}")
             said.append(failure.what if failure else "")
             for container, log in self._logs(pod):
                 known = pod_failures.log_failure(log)
                 line = known.what if known else pod_failures.last_line(log)
-                if line:
+                if line and not (failure and line in failure.what):
                     lines.append(f"pod {name}, log of {container}: {line}")
                 remedy = remedy or (known.remedy if known else "")
             lines += event_lines(events, f"pod {name}", said)
@@ -173,15 +206,15 @@ class Wait:
         return lines, remedy
 
     def _logs(self, pod: Facts) -> list[tuple[str, str]]:
-        """(container, end of its log) for containers that are not ready; of the previous run when the current one has no log."""
+        """(container, end of its log) for containers that are not ready; after a restart with the end of the previous run's log before it."""
         logs: list[tuple[str, str]] = []
         for entry in pod_failures.containers(pod):
             if entry.get("ready") is True:
                 continue
             name = text(entry.get("name"))
-            log = self.observer.log(pod, name, 60) if get_path(entry, "state", "running") or get_path(entry, "state", "terminated") else ""
-            if not log and entry.get("restartCount"):
-                log = self.observer.log(pod, name, 60, previous=True)
+            log = self.observer.log(pod, name, LOG_LINES, previous=True) if entry.get("restartCount") else ""
+            if get_path(entry, "state", "running") is not None or get_path(entry, "state", "terminated"):
+                log += self.observer.log(pod, name, LOG_LINES)
             logs.append((name, log))
         return logs
 

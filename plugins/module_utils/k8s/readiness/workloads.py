@@ -75,7 +75,7 @@ def _replicas(obj: Facts, context: Context, want: int, done: int, old: int) -> V
 def _pods(count: str, context: Context) -> Verdict:
     """Not ready, with the worst failure of the pods, else what the first unready pod does."""
     waiting = [pod for pod in context.pods if condition(mapping(pod).get("status"), "Ready").get("status") != "True"]
-    failures = [failure for failure in (pod_failure(pod, context.restarts) for pod in waiting) if failure]
+    failures = [failure for failure in (pod_failure(pod, context.restarts, context.again) for pod in waiting) if failure]
     if failures:
         worst = max(failures, key=lambda failure: failure.terminal)
         return Verdict(False, f"{count} ({worst.what})", worst.remedy, worst.terminal)
@@ -107,7 +107,7 @@ def pod(obj: Facts, context: Context) -> Verdict:
         return Verdict(True, "succeeded")
     if condition(status, "Ready").get("status") == "True":
         return Verdict(True, "ready")
-    failure = pod_failure(obj, context.restarts)
+    failure = pod_failure(obj, context.restarts, context.again)
     if failure:
         return Verdict(False, failure.what, failure.remedy, failure.terminal)
     return Verdict(False, pod_activity(obj, context.events))

@@ -333,7 +333,24 @@ def wrong_image(snap):
     unready(snap, DECODE, recorded_as="pod_bad_image")
 
 
+SHELL = (
+    "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error "
+    'during container init: exec: "/bin/sh": stat /bin/sh: no such file or directory: unknown'
+)
+
+
+@breaks("command")
+def server_image_without_a_shell(snap):
+    ended = {"exitCode": 128, "reason": "StartError", "message": SHELL, "startedAt": "1970-01-01T00:00:00Z"}
+    unready(snap, DECODE, status={**CRASH, "lastState": {"terminated": ended}})
+
+
 @breaks("crash")
+def server_crash_looping_and_says_nothing(snap):
+    unready(snap, DECODE, log="INFO leaving\n", status=CRASH)
+
+
+@breaks("exception")
 def server_crash_looping(snap):
     unready(snap, DECODE, log="Traceback (most recent call last):\nRuntimeError: something that nobody knows\n", status=CRASH)
 
@@ -842,6 +859,18 @@ def test_names_that_do_not_resolve_are_one_finding_and_history_in_a_pod_that_is_
     unready(snap, EPP, log=lines[2], status=CRASH)
     (found,) = [entry for entry in report.diagnose(snap) if entry.code == "dns"]
     assert "envoy-llm-d-gateway" in found.where and "sim-epp" in found.where and len(found.evidence) == 2 and "i/o timeout" in " ".join(found.evidence)
+
+
+def test_an_exception_that_nobody_knows_is_the_cause_where_the_program_ended_and_evidence_where_it_runs():
+    log = "Traceback (most recent call last):\nRuntimeError: something that nobody knows\nRuntimeError: Engine core initialization failed.\n"
+    snap = healthy()
+    unready(snap, DECODE, log=log, status=CRASH)
+    first = report.diagnose(snap)[0]
+    assert first.code == "exception" and first.weight == finding.CANNOT_RUN and first.evidence[0] == "RuntimeError: something that nobody knows"
+    snap = healthy()
+    unready(snap, DECODE, log=log, status={**CRASH, "restartCount": 0, "state": {"running": {}}, "lastState": {}})
+    (found,) = [entry for entry in report.diagnose(snap) if entry.code in ("starting", "exception")]
+    assert found.code == "starting" and "its log: RuntimeError: something that nobody knows" in found.evidence
 
 
 def test_a_young_pod_is_a_note_and_a_replaced_one_is_nothing():

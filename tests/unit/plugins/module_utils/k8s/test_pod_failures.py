@@ -84,6 +84,32 @@ def test_crashes(ended, said):
         assert trouble.what.endswith(": RuntimeError: no CUDA device")
 
 
+SHELL = (
+    "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error "
+    'during container init: exec: "{}": {}: unknown'
+)
+
+
+@pytest.mark.parametrize(
+    "program, why", [("/bin/sh", "stat /bin/sh: no such file or directory"), ("vlm", "executable file not found in $PATH"), ("/x", "permission denied")]
+)
+def test_a_command_that_the_image_does_not_have(program, why):
+    said = f'exec: "{program}": {why}'
+    ended = {"exitCode": 128, "reason": "StartError", "message": SHELL.format(program, why)}
+    for pod in (
+        changed(recorded("pod_crash"), "status.containerStatuses.0.lastState", {"terminated": ended}),
+        waiting("RunContainerError", SHELL.format(program, why)),
+    ):
+        trouble = pod_failure(pod)
+        assert trouble.code == "command" and trouble.what.endswith(f"cannot run its command: {said}") and "image" in trouble.remedy
+
+
+def test_a_container_that_was_killed_for_its_memory():
+    ended = {"exitCode": 137, "reason": "OOMKilled"}
+    trouble = pod_failure(changed(recorded("pod_crash"), "status.containerStatuses.0.lastState", {"terminated": ended}))
+    assert trouble.code == "F18" and trouble.what == "container c crashes (exit code 137, 4 restarts): out of memory"
+
+
 def test_pods_that_failed_for_good():
     refused = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "Allocate failed: maximum request size for shared resources is 1"}
     assert pod_failure({"status": refused}).code == "F37" and pod_failure({"status": refused}).terminal

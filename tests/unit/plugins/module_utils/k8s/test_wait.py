@@ -196,6 +196,181 @@ def test_a_hopeless_wait_ends_early_and_says_why():
     assert "error: unknown flag: --nonsense" in text and "hf_abcdefgh" not in text
 
 
+class Crashes(Api):
+    """An API server whose one pod runs again and again, each time with the next error; one phase of a run passes with every read of the pod.
+
+    The kubelet restarts a container at once after its first end, then after a back-off. errors: of each run, whose last is repeated; `-` ends with 0.
+    """
+
+    PHASES = ("running", "terminated", "waiting")
+
+    def __init__(self, errors, born=False):
+        super().__init__()
+        base = crashing()
+        self.table.update(base.table)
+        self.errors, self.reads = errors, 0
+        self.pod = recorded("pod_crash")
+        self.path = "/api/v1/namespaces/objects-try/pods"
+        self.table[self.path] = self.show
+        self.born = born
+        self.logs = []
+
+    def error(self, run):
+        return self.errors[min(run, len(self.errors) - 1)]
+
+    def show(self):
+        if self.born and self.reads == 0:
+            self.reads += 1
+            return {"items": []}
+        run, phase = divmod(self.reads, len(self.PHASES))
+        self.reads += 1
+        self.run = run
+        state = self.PHASES[phase]
+        ended = lambda run: {"terminated": {"exitCode": 0 if self.error(run) == "-" else 1, "reason": "Error", "containerID": f"c{run}"}}  # noqa: E731
+        last = run if state == "waiting" else run - 1
+        entry = {
+            "name": "c",
+            "ready": False,
+            "restartCount": run,
+            "state": {"running": {"startedAt": "x"}}
+            if state == "running"
+            else ended(run)
+            if state == "terminated"
+            else {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": ended(last) if last >= 0 else {},
+        }
+        self.ended = last
+        return {"items": [changed(self.pod, "status.containerStatuses", [entry])]}
+
+    def __call__(self, handler, method, path, body):
+        if not path.partition("?")[0].endswith("/log"):
+            return super().__call__(handler, method, path, body)
+        query = urllib.parse.parse_qs(path.partition("?")[2])
+        run = self.ended if "previous" in query else self.run
+        self.logs.append(run)
+        if run < 0:
+            return 400, {}, "{}"
+        lines = [f"INFO run with pid {run + 40}", f"{self.error(run)}"]
+        stamp = "2026-11-22T13:%02d:%02d.5Z " if "timestamps" in query else ""
+        return 200, {}, "".join((stamp % (run, index) if stamp else "") + line + "\n" for index, line in enumerate(lines))
+
+
+ODD = "OddError: process {} has no shard"
+
+
+def wait_for(api, seconds=20):
+    with serve(api) as url:
+        wait = Wait(cluster(url), [DEPLOYMENT])
+        done = wait.run(seconds, 0.02)
+        return done, wait, wait.explain()
+
+
+@pytest.mark.parametrize("born", [True, False], ids=["a new pod", "a pod that was there"])
+def test_a_container_that_ends_twice_with_the_same_error_is_not_waited_for(born):
+    api = Crashes([ODD.format(7), ODD.format(812)], born)
+    done, wait, (entry,) = wait_for(api)
+    assert not done and entry["terminal"] and wait.elapsed < 15
+    assert "container c ended twice with the same error" in entry["reason"] and "OddError: process 812 has no shard" in entry["reason"]
+    assert entry["remedy"] == "correct what this error names; its traceback is in the log"
+
+
+def ends_seen(errors, runs, monkeypatch, crashes=99):
+    """The verdict after the back-off of so many runs has begun, of a wait that gives up for nothing else."""
+    monkeypatch.setattr(waiting.pod_failures, "CRASHES", crashes)
+    api = Crashes(errors, born=True)
+    with serve(api) as url:
+        wait = Wait(cluster(url), [DEPLOYMENT])
+        while api.reads < 3 * runs:
+            wait.poll()
+        return wait.verdicts[DEPLOYMENT], wait
+
+
+def test_it_is_given_up_at_the_second_end_and_not_before(monkeypatch):
+    verdict, _wait = ends_seen([ODD], 1, monkeypatch)
+    assert not verdict.terminal
+    verdict, _wait = ends_seen([ODD], 2, monkeypatch)
+    assert verdict.terminal
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        ["OddError: one", "OddError: two"] * 9,
+        ["ConnectionRefusedError: [Errno 111] Connection refused"],
+        ["panic: dial tcp: lookup store.llm-d.svc on 10.96.0.10:53: no such host"],
+        ["RuntimeError: Engine core initialization failed. See root cause above."],
+        ["INFO nothing is wrong"],
+        ["-"],
+    ],
+    ids=["different", "refused", "dns", "only a wrapper", "nothing said", "exit 0"],
+)
+def test_other_ends_are_waited_for_as_before(errors, monkeypatch):
+    verdict, wait = ends_seen(errors, 8, monkeypatch)
+    assert not verdict.terminal and not wait._again
+    verdict, _wait = ends_seen(errors, 8, monkeypatch, crashes=4)
+    assert verdict.terminal, "four restarts still are the end"
+
+
+def test_a_command_that_cannot_be_run_is_the_same_error_without_a_log(monkeypatch):
+    shown = Crashes.show
+
+    def start_error(api):
+        answer = shown(api)
+        for entry in answer["items"][:1] if api.reads > 1 else []:
+            for state in (entry["status"]["containerStatuses"][0][key] for key in ("state", "lastState")):
+                if "terminated" in state:
+                    state["terminated"].update(
+                        reason="StartError", message='runc create failed: exec: "/bin/sh": stat /bin/sh: no such file or directory: unknown'
+                    )
+        return answer
+
+    monkeypatch.setattr(Crashes, "show", start_error)
+    assert not ends_seen([""], 1, monkeypatch)[0].terminal
+    verdict, _wait = ends_seen([""], 2, monkeypatch)
+    assert verdict.terminal and "no such file or directory" in verdict.reason
+
+
+def test_a_transient_error_before_is_no_first_end(monkeypatch):
+    errors = ["ConnectionRefusedError: [Errno 111] Connection refused", "OddError: x", "OddError: x"]
+    assert not ends_seen(errors, 2, monkeypatch)[0].terminal
+    assert ends_seen(errors, 3, monkeypatch)[0].terminal
+
+
+def test_an_end_whose_log_is_read_twice_counts_once(monkeypatch):
+    """The kubelet is ahead of the API server: the log of run 2 comes for the end of run 1, too."""
+    api = Crashes(["OddError: one", "OddError: x", "OddError: last"], born=True)
+    monkeypatch.setattr(waiting.pod_failures, "CRASHES", 99)
+
+    def ahead(self, handler, method, path, body):
+        if "/log" in path and self.ended == 0:
+            self.ended = 1
+        return Crashes.__call__(self, handler, method, path, body)
+
+    api.__class__ = type("Ahead", (Crashes,), {"__call__": ahead})
+    with serve(api) as url:
+        wait = Wait(cluster(url), [DEPLOYMENT])
+        while api.reads < 9:
+            wait.poll()
+    assert api.logs[:2] == [1, 1] and not wait._again
+
+
+def test_ends_before_the_wait_do_not_count(monkeypatch):
+    monkeypatch.setattr(waiting.pod_failures, "CRASHES", 99)
+    api = Crashes(["OddError: old", "OddError: x", "OddError: x"])
+    api.reads = 2  # the first run has ended
+    with serve(api) as url:
+        wait = Wait(cluster(url), [DEPLOYMENT])
+        wait.poll()
+        assert wait._ends and all(end.count == 1 and not end.error for end in wait._ends.values())
+        api.errors = ["OddError: x"]
+        while api.reads <= 6:
+            wait.poll()
+        assert not wait._again, "the first end during the wait has the same error as the one before it"
+        while api.reads <= 9:
+            wait.poll()
+        assert wait._again
+
+
 def test_without_fail_fast_the_time_is_used():
     with serve(crashing("pod_nosecret")) as url:
         wait = Wait(cluster(url), [DEPLOYMENT])

@@ -1,0 +1,197 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Exceptions in the log of a program: of Python, also behind the prefixes of vLLM, and panics of Go, Rust and C++. Pure.
+
+Reads line by line and looks at no more than LIMIT characters of each, so the time is linear in the length of the log, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass, field
+
+LIMIT = 2000  # characters of a line
+MORE = 12  # further lines of a message
+
+
+class Rank(enum.IntEnum):
+    """How near an exception is to the cause of an end; of equal ones the first counts."""
+
+    CAUSE = 0
+    ECHO = 1  # repeats the message of another, which a cut log may no longer hold
+    FOLLOWS = 2  # usually of a program that is being ended, or whose other part is gone
+    SURVIVED = 3  # logged as a warning, or before the program began to serve: it went on
+    WRAPPER = 4  # only says that another part has failed
+
+
+@dataclass
+class Raised:
+    """One exception or panic. line: its message; more: further lines of the message; chain: the same number for exceptions that follow from each other."""
+
+    line: str
+    rank: Rank
+    chain: int
+    more: list[str] = field(default_factory=list)
+
+
+# What vLLM, Ray and torchrun write before a line: process, then level, time and source, then the rank.
+_PREFIX = re.compile(
+    r"(?:(?P<process>\([A-Za-z][\w.-]{0,60} pid=[0-9]{1,10}(?:, ip=[0-9A-Fa-f.:]{1,45})?\)) ?)?"
+    r"(?:(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) [0-9-]{5,10} [0-9:.,]{8,15} \[?(?P<source>[\w./-]{1,200}:[0-9]{1,6})\] ?)?"
+    r"(?:(?P<rank>\[rank[0-9]{1,6}\]): ?)?"
+)
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
+_GROUP = re.compile(r" {2,40}\| ?")  # the margin of an exception group
+_HEADER = "Traceback (most recent call last):"
+_LINKS = ("The above exception was the direct cause of", "During handling of the above exception")
+_FIELD = re.compile(r"  (?=\S)")  # pydantic: two spaces before what is wrong, four before where to read about it
+_RUST = re.compile(r"thread '[^']{0,200}' (?:\([0-9]{1,20}\) )?(?:panicked at |has overflowed its stack)")
+_KLOG = re.compile(r"F[0-9]{4} [0-9:.]{8,15} {1,10}[0-9]{1,10} [\w./-]{1,200}:[0-9]{1,6}\] ")
+_PANICS = ("panic: ", "fatal error: ", "Fatal Python error: ", "fatal runtime error: ")
+_CPP = "terminate called after throwing an instance of"
+# A program that says this before an exception goes on.
+_HARMLESS = ("Exception ignored in", "Exception in ASGI application", "exception was never retrieved")
+_SERVES = "Application startup complete."
+# Parts of messages, in lower case.
+_WRAPPERS = (
+    "engine core initialization failed", "workerproc initialization failed", "enginedeaderror", "enginecore encountered", "executor failed",
+    "see root cause above", "see stack trace", "in a background process", "childfailederror", "sub-exception",
+)  # fmt: skip
+_ECHOES = ("worker failed with error", "raytaskerror")
+_FOLLOWS = ("keyboardinterrupt", "cancellederror", "systemexit", "brokenpipeerror", "connectionreseterror", "eoferror")
+
+
+def _exception(line: str, inside: bool) -> bool:
+    """Whether a line is an exception with its message. inside: at the end of a traceback, where the name can be anything that is used for classes."""
+    name, colon, message = line.partition(":")
+    name = name[:300].partition("(")[0].replace("<locals>.", "")
+    if (colon and message and not message[0].isspace()) or not all(part.isidentifier() for part in name.split(".")):
+        return False
+    last = name.rpartition(".")[2]
+    if last.isupper():  # INFO, ERROR
+        return False
+    if not inside:
+        return bool(colon and message.strip()) and last[0].isupper() and last.endswith(("Error", "Exception", "Interrupt"))
+    return last[0].isupper() or last.endswith(("error", "exception", "timeout"))
+
+
+def _panic(line: str) -> bool:
+    return line.startswith(_PANICS) or line.startswith(_CPP) or bool(_RUST.match(line) or _KLOG.match(line))
+
+
+@dataclass
+class _LogStream:
+    """What the lines of one process and one call of its logger have said. wants: the exception whose message comes in the lines that follow."""
+
+    inside: bool = False
+    linked: bool = False
+    harmless: bool = False
+    latest: Raised | None = None
+    wants: bool = False
+
+
+class _LogReader:
+    def __init__(self) -> None:
+        self.raised: list[Raised] = []
+        self.other: list[str] = []
+        self._streams: dict[tuple[str | None, ...], _LogStream] = {}
+        self._chains = 0
+        self._survived = 0  # how many of the first exceptions the program survived
+
+    def read(self, whole: str) -> None:
+        """Take in the next line."""
+        whole = _COLOUR.sub("", whole[:LIMIT])
+        if not whole.strip():
+            return
+        found = _PREFIX.match(whole)
+        key = found.group("process", "level", "source", "rank") if found else ()
+        line = whole[found.end() :] if found else whole
+        group = _GROUP.match(line)
+        line = line[group.end() :] if group else line
+        stream = self._streams.setdefault(key, _LogStream())
+        if _SERVES in line:
+            self._survived = len(self.raised)
+        if line.rstrip().endswith(_HEADER):  # a progress bar without a line end can stand before it
+            stream.inside, stream.wants = True, False
+        elif line.startswith('  File "') and ", line " in line:
+            stream.inside, stream.wants = True, False  # so is the rest of a traceback in a log that was cut
+        elif line.startswith(_LINKS):
+            stream.linked = True
+        elif line.startswith("  Value error, "):
+            self._invalid(stream, key, line, "")
+        elif stream.inside and line[:1] in (" ", "\t"):
+            pass  # quoted source
+        elif _panic(line):
+            self._add(stream, key, line)
+            stream.wants = line.startswith(_CPP) or line.rstrip().endswith(":")
+        elif _exception(line, stream.inside):
+            self._add(stream, key, line)
+            stream.wants = line.rstrip().endswith(":")
+        else:
+            self._message(stream, key, line)
+            stream.harmless = any(mark in line for mark in _HARMLESS)
+            self.other.append(whole)
+
+    def told(self) -> list[Raised]:
+        """The exceptions so far."""
+        for earlier in self.raised[: self._survived]:
+            earlier.rank = max(earlier.rank, Rank.SURVIVED)
+        return self.raised
+
+    def _add(self, stream: _LogStream, key: tuple[str | None, ...], line: str) -> None:
+        if not (stream.linked and stream.latest):
+            self._chains += 1
+        chain = stream.latest.chain if stream.linked and stream.latest else self._chains
+        raised = Raised(line.strip(), Rank.CAUSE, chain)
+        weak = stream.harmless or (len(key) > 1 and key[1] in ("DEBUG", "INFO", "WARNING"))
+        weak = weak or (stream.linked and stream.latest is not None and stream.latest.rank is Rank.SURVIVED)
+        raised.rank = max(_rank(raised.line), Rank.SURVIVED if weak else Rank.CAUSE)
+        self.raised.append(raised)
+        stream.inside = stream.linked = stream.harmless = False
+        stream.latest = raised
+
+    def _invalid(self, stream: _LogStream, key: tuple[str | None, ...], line: str, where: str) -> None:
+        """What pydantic says is wrong: the message of the exception before it, or, where the log was cut, all that is left."""
+        if stream.inside or stream.latest is None or "validation error" not in stream.latest.line:
+            self._add(stream, key, line)
+        assert stream.latest is not None
+        stream.latest.line = where + line.strip().partition(" [type=")[0]
+        stream.latest.rank = max(_rank(stream.latest.line), stream.latest.rank)
+
+    def _message(self, stream: _LogStream, key: tuple[str | None, ...], line: str) -> None:
+        latest, said = stream.latest, line.strip()
+        if latest is None or len(latest.more) >= MORE:
+            return
+        if "validation error" in latest.line and _FIELD.match(line):
+            where = latest.more[-1] + ": " if latest.more else ""
+            self._invalid(stream, key, line, where)
+            return
+        if stream.wants:
+            latest.line, stream.wants = f"{latest.line} {said}", False
+            latest.rank = max(_rank(latest.line), latest.rank)
+        else:
+            latest.more.append(said)
+
+
+def _rank(line: str) -> Rank:
+    said = line.lower()
+    kinds = ((Rank.ECHO, _ECHOES), (Rank.WRAPPER, _WRAPPERS), (Rank.FOLLOWS, _FOLLOWS))
+    return next((rank for rank, marks in kinds if any(mark in said for mark in marks)), Rank.CAUSE)
+
+
+def read_exceptions(log: str) -> tuple[list[Raised], list[str]]:
+    """(the exceptions of a log in their order, the lines that are neither of a traceback nor an exception)."""
+    reader = _LogReader()
+    for line in log.replace("\r", "\n").split("\n"):
+        reader.read(line)
+    return reader.told(), reader.other
+
+
+def first_exception(raised: list[Raised]) -> list[Raised]:
+    """The exception that is the cause, then those of its chain that are no wrappers; empty where there are only wrappers."""
+    first = min((one for one in raised if one.rank is not Rank.WRAPPER), key=lambda one: one.rank, default=None)
+    if first is None:
+        return []
+    return [first, *(one for one in raised if one is not first and one.chain == first.chain and one.rank is not Rank.WRAPPER)]
