@@ -133,7 +133,9 @@ options:
     choices: [completions, chat_completions]
     default: completions
   stream:
-    description: Whether answers are streamed. Without it the first token of an answer comes with the last.
+    description:
+      - Whether answers are streamed. Without it the first token of an answer comes with the last, so that there is no C(tpot) and no C(itl).
+        Objectives on them are missed then, and no request is a good one by O(goodput) on them.
     type: bool
     default: true
   ignore_eos:
@@ -339,7 +341,8 @@ options:
   goodput:
     description:
       - What makes one request a good one, in milliseconds. C(ttft_ms) and C(e2e_ms) count from when it was due; C(tpot_ms), C(ntpot_ms), and C(itl_ms), the
-        longest gap, from its answer. Without any, every successful request is good.
+        longest gap, from its answer. Without any, every successful request is good. An answer whose tokens all came in one piece has no time between them,
+        and does not meet a bound on it, unless it has a single token.
     type: dict
     default: {}
   baseline:
@@ -439,8 +442,11 @@ EXAMPLES = r"""
 RETURN = r"""
 verdict:
   description:
-    - V(passed), V(failed), V(invalid) where this client was late, or V(inconclusive) where there were too few requests for a percentile asked for.
-    - Without O(slo) a run with any success has V(passed) when the client was not late.
+    - V(passed), V(failed), V(invalid) where this client was late, or V(inconclusive) where there were too few requests for a percentile asked for, or for
+      any comparison that O(baseline_max_ratio) asks for.
+    - Without O(slo) a run with any success has V(passed) when the client was not late in any stage.
+    - A sweep or search with O(slo) has V(passed) when one rate met every objective while the client was in time. When none did, it has V(invalid) where the
+      client was late in a stage, unless each stage missed an objective by more than the client was late.
   returned: always, except in check mode
   type: str
   sample: passed
@@ -590,7 +596,7 @@ stages:
       description: Time to last token from when the request was due.
       type: dict
     tpot_ms:
-      description: Time per output token after the first, per request.
+      description: Time per output token after the first, per request; of answers that came in several pieces.
       type: dict
     itl_ms:
       description: Time between pieces of an answer, over all requests.
@@ -639,8 +645,8 @@ stages:
       type: dict
     slo:
       description:
-        - Each objective with C(name), C(wanted), C(found), C(met), C(enough), whether there were enough requests for that percentile, and C(clear), whether
-          it is met, or missed by more than the client was late.
+        - Each objective with C(name), C(wanted), C(found), C(met), C(enough), whether there were enough requests for that percentile, C(clear), whether
+          it is met, or missed by more than the client was late, and C(why), the reason where C(found) is null.
       type: list
       elements: dict
     valid:

@@ -60,7 +60,7 @@ def plan(params: Options, text: str | None = None, nonce: str = "") -> Plan:
         raise ValueError(f"workload.path {params['workload'].get('path')}: {error}") from None
     steps = steps or ()
     if params["workload"]["kind"] == "trace" and not params["sweep"] and not params["search"] and all(step.warmup for step in steps):
-        steps += (Step(trace=True, requests=params["workload"].get("requests")),)
+        steps += (Step(trace=True, requests=len(t.cast(workloads.Trace, source).entries)),)
     destination = Destination(base_url(params["url"]), params["host_header"], params["api_key"], tuple((params["headers"] or {}).items()))
     return Plan(
         destination,

@@ -48,21 +48,22 @@ def brief(found: c.Mapping[str, t.Any]) -> Facts:
 
 
 def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, list[str]]:
-    """(verdict, reasons): passed, failed, invalid or inconclusive. A sweep or search (`ladder`) passes when one rate meets the objectives."""
+    """(verdict, reasons): passed, failed, invalid or inconclusive. A sweep or search (`ladder`) passes when one rate meets the objectives, whatever came
+    of the others; without objectives (`rules`) it is invalid as any other run is when the client was late."""
     if not any(found["ok"] for found in stages):
         example = next((found["error_example"] for found in stages if found["error_example"]), "nothing was sent")
         return "failed", [f"none of {sum(found['requests'] for found in stages)} requests succeeded: {example}"]
     late = [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]]
-    if not ladder and late and all(found["valid"] or found["blurred"] for found in stages) and (missed := _missed(stages, clear=True)):
-        return "failed", missed + late
-    if late and not ladder:
+    met = [found for found in stages if found["valid"] and all(judged["met"] for judged in found["slo"])] if ladder and rules else []
+    if late and not met:
+        # missed by more than the client was late is missed: in one stage, or in each of a ladder, of which one that meets them is enough
+        clear = [_missed([found], clear=True) for found in stages]
+        if (all(clear) if ladder else any(clear)) and all(found["valid"] or found["blurred"] for found in stages):
+            return "failed", [line for lines in clear[: 1 if ladder else None] for line in lines] + late
         return "invalid", late
-    met = [found for found in stages if found["valid"] and all(judged["met"] for judged in found["slo"])]
-    if rules and ladder and not met:
-        return "failed", _missed(stages[:1]) + late
-    if not ladder and (missed := _missed(stages)):
+    if not met and (missed := _missed(stages[:1] if ladder else stages)):
         return "failed", missed
-    few = [f"{found['label']}: {slo.said(judged)}" for found in (met if ladder else stages) for judged in found["slo"] if not judged["enough"]]
+    few = [f"{found['label']}: {slo.said(judged)}" for found in met or stages for judged in found["slo"] if not judged["enough"]]
     return ("inconclusive", few) if few else ("passed", [])
 
 

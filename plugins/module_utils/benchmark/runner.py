@@ -9,7 +9,6 @@ import asyncio
 import collections.abc as c
 import contextlib
 import gc
-import itertools
 import ssl
 import time
 import typing as t
@@ -21,7 +20,7 @@ from ..loadgen.record import Record
 from ..loadgen.request import Call
 from ..loadgen.schedule import Step
 from ..loadgen.token_counter import TokenCounter
-from ..loadgen.workloads import RequestSource
+from ..loadgen.workloads import RequestSource, Trace
 from . import slo
 from .plan import Ladder, Measured, Plan
 from .totals import Totals
@@ -72,6 +71,8 @@ class Runner:
                     if plan.warmup:
                         await self._measure(client, plan.warmup)
                     for step in plan.steps:
+                        if step.trace:  # its times are those of its first entry and on, wherever a warm-up has ended
+                            self._next = t.cast(Trace, plan.source).again(self._next)
                         await self._measure(client, step)
                     if plan.ladder:
                         await {"sweep": self._sweep, "search": self._search}[plan.ladder.kind](client, plan.ladder)
@@ -151,8 +152,7 @@ class Runner:
     def _times(self, step: Step) -> c.Iterable[float]:
         if not step.trace:
             return schedule.times(step, self._plan.seed, self._plan.arrivals)
-        due: list[float] = t.cast(t.Any, self._plan.source).times(step.requests)
-        return due if step.seconds is None else itertools.takewhile(lambda moment: moment < t.cast(float, step.seconds), due)
+        return t.cast(Trace, self._plan.source).times()
 
     async def _report_regularly(self, client: LoadClient) -> None:
         while True:

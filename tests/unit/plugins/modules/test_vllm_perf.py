@@ -28,9 +28,11 @@ OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 1, "max_lag_share
 
 
 class Server:
-    """Answers completions; remembers what it was asked. `fail` is a function of the number of the request that gives another answer or None."""
+    """Answers completions; remembers what it was asked. `fail` is a function of the number of the request that gives another answer or None; `gap`: seconds
+    from the first token to the rest."""
 
-    def __init__(self, fail=lambda number: None, told=True, wait=0.0, tokenize=True):
+    def __init__(self, fail=lambda number: None, told=True, wait=0.0, tokenize=True, gap=0.0):
+        self.gap = gap
         self.asked, self.fail, self.usage, self.wait, self.tokenize = [], fail, USAGE if told else None, wait, tokenize
         self.running = self.most = 0
         self._lock = threading.Lock()
@@ -54,7 +56,13 @@ class Server:
         headers = {"x-inference-pod": f"pod-{number % 2}"}
         if not asked.get("stream"):
             return 200, {"Content-Type": JSON, **headers}, whole()
-        return 200, {"Content-Type": SSE, **headers}, stream(chunk("To "), chunk("day", "length"), *([self.usage] if self.usage else []))
+        first, rest = stream(chunk("To "), done=False), stream(chunk("day", "length"), *([self.usage] if self.usage else []))
+        if not self.gap:
+            return 200, {"Content-Type": SSE, **headers}, first + rest
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" + first)
+        time.sleep(self.gap)
+        handler.wfile.write(rest)
+        return None
 
 
 def test_a_closed_loop_keeps_so_many_in_flight(call):
@@ -132,11 +140,11 @@ def test_every_kind_of_failure_counts(call):
 
 @pytest.mark.parametrize(("tokenize", "source"), [(True, "tokenize"), (False, "chunks"), (10**400, "chunks")], ids=["tokenize", "none", "nonsense"])
 def test_tokens_that_the_server_does_not_tell(call, tokenize, source):
-    server = Server(told=False, tokenize=tokenize)
+    server = Server(told=False, tokenize=tokenize, gap=0.02)
     with serve(server) as url:
         stage = call(vllm_perf, url=url, stages=[{"concurrency": 2, "requests": 5}], **{**OPTIONS, "ignore_eos": False})["stages"][0]
     assert stage["token_source"] == {source: 5} and stage["output_tokens"] == 10 and stage["prompt_tokens"] == (30 if source == "tokenize" else 0)
-    assert stage["tpot_ms"]["n"] == 5
+    assert stage["tpot_ms"]["n"] == 5 and stage["tpot_ms"]["min"] > 10
 
 
 @pytest.mark.parametrize(("told", "n", "p50"), [(12.5, 5, 12.5), (True, 0, None), (-1, 0, None), ("x", 0, None), (float("inf"), 0, None)])
@@ -156,6 +164,23 @@ def test_answers_that_are_not_streamed(call):
         ][0]
     assert stage["ok"] == 3 and stage["output_tokens"] == 3 and "stream" not in server.asked[1] and server.asked[1]["top_p"] == 0.5
     assert stage["ttft_ms"]["max"] == stage["e2e_ms"]["max"]
+
+
+@pytest.mark.parametrize(("streamed", "gap"), [(False, 0.0), (True, 0.0), (True, 0.02)], ids=["whole", "held back on the way", "streamed"])
+def test_a_time_between_tokens_that_nobody_saw_meets_no_objective(call, streamed, gap):
+    """Answers that come in one piece, be it that none were asked to be streamed or that a proxy collects them."""
+    said = {**json.loads(whole()), "usage": {"prompt_tokens": 20, "completion_tokens": 2}}
+    server = Server(gap=gap, fail=lambda number: None if streamed else (200, {"Content-Type": JSON}, json.dumps(said)))
+    wanted = {"slo": {"tpot_p50_ms": 1000, "itl_max_ms": 1000}, "goodput": {"tpot_ms": 1000}}
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, stream=streamed, stages=[{"concurrency": 1, "requests": 5}], **wanted, **OPTIONS)
+    (stage,) = result["stages"]
+    assert stage["ok"] == 5 and stage["output_tokens"] == 10
+    if gap:
+        assert result["verdict"] == "passed" and stage["goodput_share"] == 1 and stage["tpot_ms"]["n"] == stage["itl_ms"]["n"] == 5
+    else:
+        assert result["verdict"] == "failed" and stage["goodput_share"] == 0 and stage["tpot_ms"]["n"] == 0 and stage["tpot_ms"]["p50"] is None
+        assert all(f"{name}: no value (the tokens of each answer came in one piece" in result["msg"] for name in wanted["slo"])
 
 
 def test_chats_of_a_closed_loop(call):
@@ -194,6 +219,24 @@ def test_a_trace_is_sent_at_its_times(call, tmp_path, kind, text):
     # the first look asks for something of its own; two that are due 100 ms apart may come in by another order on a busy host
     sent = [(len(each["prompt"].split()), each["max_tokens"]) for each in server.asked if each["prompt"] != "Hello"]
     assert sorted(sent) == sorted(LENGTHS)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_warm_up_does_not_shift_a_trace(call, tmp_path, processes):
+    """Each entry is sent at its own time, and none behind the wanted number. The warm-up sends entries of the same trace, in words of its own."""
+    trace = tmp_path / "trace.jsonl"
+    times = [0, 100, 200, 600, 700, 900]  # milliseconds
+    trace.write_text("\n".join(json.dumps({"timestamp": at, "input_length": 10 + at // 100, "output_length": 2}) for at in times))
+    workload = {"kind": "trace", "path": str(trace), "requests": 4}
+    server = Server()
+    with serve(server) as url:
+        options = {"warmup": {"concurrency": 1, "requests": 3}, "processes": processes, "artifacts": str(tmp_path)}
+        stage = call(vllm_perf, url=url, **options, **{**OPTIONS, "workload": workload})["stages"][0]
+    sent = [each["prompt"] for each in server.asked if each["prompt"] != "Hello"]
+    assert stage["ok"] == 4 and [len(prompt.split()) for prompt in sent[:3]] == [10, 11, 12] and len(set(sent)) == 7
+    assert sorted(len(prompt.split()) for prompt in sent[3:]) == [10, 11, 12, 16]
+    due = {int(row["number"]): float(row["planned_s"]) for row in csv.DictReader((tmp_path / "requests.csv").open())}
+    assert due == {4: 0.0, 5: 0.1, 6: 0.2, 7: 0.6}
 
 
 def test_own_prompts_for_a_model_and_its_adapters(call, tmp_path, certificate):
