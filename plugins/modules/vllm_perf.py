@@ -256,7 +256,9 @@ options:
     type: dict
     suboptions: *stage
   sweep:
-    description: Instead of O(stages), rate after rate until the server is saturated, which is when less than 85 % of a stage's requests end in its time.
+    description:
+      - Instead of O(stages), rate after rate until the server is saturated, which is when answers end at less than 85 % of the pace at which their requests are
+        due, or when 5 % of the requests fail. How long an answer takes does not count, nor what follows the first turn of a conversation.
     type: dict
     suboptions: &ladder
       rate:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import ctypes
 import json
 import os
 import re
@@ -294,6 +295,31 @@ def test_a_sweep_ends_at_saturation(call):
     with serve(Server(fail=one_at_a_time)) as url:
         result = call(vllm_perf, url=url, arrivals="constant", sweep={"rate": 20, "seconds": 1, "factor": 3}, **OPTIONS)
     assert [stage["rate"] for stage in result["stages"]] == [20, 60] and result["limited"] is None and result["stages"][1]["requests_per_s"] < 50
+
+
+def test_a_sweep_does_not_call_an_idle_server_saturated(call):
+    """Answers take most of a stage, and the drain behind the last one as long again."""
+    with serve(Server(wait=0.8)) as url:
+        result = call(vllm_perf, url=url, arrivals="constant", sweep={"rate": 10, "seconds": 1, "most": 1}, **OPTIONS)
+    assert result["stages"][0]["ok"] == 10 and result["limited"] == "the server was not saturated at 10 requests/s, the highest rate that was tried"
+
+
+@pytest.mark.parametrize("bound", ["ttft_ms", "e2e_ms"])
+def test_good_requests_are_those_that_users_saw_in_time(call, tmp_path, bound):
+    """Coordinated omission: a server that stalls holds up the client as well, whose requests leave late and are answered at once when it is over."""
+    held = ctypes.PyDLL(None)  # whose functions keep Python from running anything else, as nothing of `time` does
+
+    def stall(number):
+        if number == 5:
+            held.usleep(2_000_000)
+
+    options = {**OPTIONS, "max_lag": 30, "artifacts": str(tmp_path)}
+    with serve(Server(fail=stall)) as url:
+        (stage,) = call(vllm_perf, url=url, arrivals="constant", stages=[{"rate": 10, "seconds": 3}], goodput={bound: 1000}, **options)["stages"]
+    rows = list(csv.DictReader((tmp_path / "requests.csv").open()))
+    from_due, from_send = (sum(float(row[name]) <= 1000 for row in rows) for name in (bound.replace("_ms", "_from_schedule_ms"), bound))
+    # 10 were due in the first second of the two; they left when those were over, and did not take a second from then
+    assert stage["ok"] == 30 and stage["goodput_share"] == pytest.approx(from_due / 30, abs=1e-5) and from_due <= 21 and from_send >= from_due + 5
 
 
 def test_files_that_are_written(call, tmp_path):
