@@ -351,7 +351,9 @@ options:
     description: The C(result.json) of an earlier run to compare with, on the host where this runs.
     type: path
   baseline_max_ratio:
-    description: The task fails when a latency is more than this many times the baseline's, or a rate less than its inverse, beyond what chance explains.
+    description:
+      - The task fails when a latency is more than this many times the baseline's, or a rate less than its inverse, beyond what chance explains.
+      - A figure of too few requests is not compared, with a warning. A p50 needs 6 requests in both runs, a p90 36, a p99 368, and a mean 30 or more.
     type: float
   artifacts:
     description:
@@ -497,13 +499,14 @@ client:
   sample: {cpu: 0.43, memory_mib: 61.2, python: 3.12.4, cores: 8, processes: 1}
 comparison:
   description:
-    - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(found), C(ratio), C(low), C(high) and C(verdict).
-    - C(low) to C(high) is the interval of 95 % confidence of the ratio.
+    - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(found), C(ratio), C(low), C(high), C(verdict) and C(why).
+    - C(low) to C(high) is the interval of 95 % confidence of the ratio. C(verdict) is V(better), V(worse), V(same) where the interval holds 1, or V(unknown)
+      where there is none. C(why) says the reason then, such as C(this run, not enough requests (40 of 368 needed)); else it is null.
   returned: with O(baseline)
   type: list
   elements: dict
   sample:
-    - {label: concurrency 64, name: tpot_p90_ms, baseline: 31.2, found: 30.8, ratio: 0.987, low: 0.961, high: 1.014, verdict: same}
+    - {label: concurrency 64, name: tpot_p90_ms, baseline: 31.2, found: 30.8, ratio: 0.987, low: 0.961, high: 1.014, verdict: same, why: null}
 artifacts:
   description: Files that were written.
   returned: with O(artifacts)

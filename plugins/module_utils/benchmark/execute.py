@@ -74,6 +74,9 @@ def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str 
         worse = result.worse_than(found["comparison"], params["baseline_max_ratio"]) if params.get("baseline_max_ratio") else []
         if worse and found["verdict"] != "invalid":
             found |= {"verdict": "failed", "why": found["why"] + worse}
+        elif params.get("baseline_max_ratio") and found["verdict"] == "passed" and all(row["why"] for row in found["comparison"]):
+            none = ["no stage has the load of a stage of the baseline, so that nothing was compared"]
+            found |= {"verdict": "inconclusive", "why": result.uncompared(found["comparison"]) or none}
     if folder := params.get("artifacts"):
         os.makedirs(folder, exist_ok=True)
         if rows is not None:
@@ -98,7 +101,8 @@ def brief(found: Facts) -> tuple[Facts, list[str]]:
         for stage in found["stages"]
         if stage["valid"] and stage["client_share"] > (found["about"]["max_lag_share"] or 1)
     ]
-    warnings += found["why"] if found["verdict"] == "inconclusive" else []
+    unknown = result.uncompared(found.get("comparison", ()))
+    warnings += [*unknown, *(line for line in found["why"] if line not in unknown and found["verdict"] == "inconclusive")]
     return {**{key: value for key, value in found.items() if key != "about"}, "stages": [result.brief(stage) for stage in found["stages"]]}, warnings
 
 
