@@ -49,7 +49,7 @@ def hist(values):
 @pytest.mark.parametrize("count", SIZES)
 def test_percentiles_are_in_their_intervals(count):
     """Of every distribution alike, since ranks are all that counts."""
-    dice, tries, missed = random.Random(f"coverage {count}"), 60_000 // count + 150, dict.fromkeys((50, 90, 99), 0)
+    dice, tries, missed = random.Random(f"coverage {count}"), 10_000 // count + 60, dict.fromkeys((50, 90, 99), 0)
     for _dummy in range(tries):
         sample = hist(SERVERS["exponential"](share) for share in shares(dice, count))
         for percent in missed:
@@ -100,12 +100,19 @@ def stage(values, label=8.0, gaps=1, sent=0.0):
     return result.stage(Measured(Step(rate=label, seconds=10), totals), plan)
 
 
+def figures(values):
+    """The label, validity and intervals of a stage, of whose requests nothing is known but the time to first token."""
+    totals = Totals()
+    totals.hist["ttft_from_schedule"] = hist(values)
+    return {"label": "rate 8", "valid": True, "intervals": result.intervals(totals)}
+
+
 @pytest.mark.parametrize("count", SIZES)
 def test_means_are_in_their_intervals(count):
     """Where they are given: a sample that is too small for how skewed it is has none."""
     for name, server in SERVERS.items():
-        dice, tries = random.Random(f"means {name} {count}"), 40_000 // count + 100
-        found = [stage([server(share) for share in shares(dice, count)])["intervals"]["ttft_from_schedule_mean_ms"] for _dummy in range(tries)]
+        dice, tries = random.Random(f"means {name} {count}"), 6_000 // count + 20
+        found = [figures([server(share) for share in shares(dice, count)])["intervals"]["ttft_from_schedule_mean_ms"] for _dummy in range(tries)]
         assert sum(not each["few"] and not each["low"] <= MEANS[name] <= each["high"] for each in found) <= tolerated(tries)
         assert count >= confidence.LEAST or all(each["few"] for each in found)
         assert count < 2000 or name == "heavy tail" or not any(each["few"] for each in found)
@@ -114,19 +121,19 @@ def test_means_are_in_their_intervals(count):
 @pytest.mark.parametrize("count", SIZES)
 def test_equal_runs_are_not_called_better_or_worse(count):
     """And each figure that says nothing has the reason for it."""
-    tries = 20_000 // count + 60
+    tries = 4_000 // count + 20
     called: dict[str, int] = {}
     for name, server in SERVERS.items():
         dice = random.Random(f"equal {name} {count}")
         for _dummy in range(tries):
-            base, again = (stage([server(share) for share in shares(dice, count)]) for _dummy in range(2))
+            base, again = (figures([server(share) for share in shares(dice, count)]) for _dummy in range(2))
             for row in result.compare([base], [again]):
                 key = f"{name} {row['name']}"
                 called[key] = called.get(key, 0) + (row["verdict"] in ("better", "worse"))
                 assert (row["verdict"] == "unknown") == bool(row["why"]) == (row["ratio"] is None)
                 if row["name"].endswith("_p99_ms") and count < 368:
                     assert row["why"] == f"baseline: not enough requests ({count} of 368 needed)"
-    assert len(called) == 3 * 16 and not {key: times for key, times in called.items() if times > tolerated(tries)}
+    assert len(called) == 3 * 4 and not {key: times for key, times in called.items() if times > tolerated(tries)}
 
 
 def test_a_slower_run_is_called_worse():
@@ -140,7 +147,7 @@ def test_a_slower_run_is_called_worse():
 def test_gaps_of_one_answer_are_no_requests():
     """30 answers of 100 gaps each are 30 of their kind: a server is slow for one of them or for another."""
     dice = random.Random("gaps")
-    tries, called = 60, 0
+    tries, called = 12, 0
     for _dummy in range(tries):
         base, again = (stage([SERVERS["exponential"](share) for share in shares(dice, 40)], gaps=100) for _dummy in range(2))
         rows = {row["name"]: row for row in result.compare([base], [again])}
