@@ -74,7 +74,7 @@ def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
     return found + [
         f"goodput.{name}: {value!r} is no number above 0"
         for name, value in good.items()
-        if name in GOOD and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0)
+        if name in GOOD and (isinstance(value, bool) or not isinstance(value, (int, float)) or not (value > 0 and math.isfinite(value)))
     ]
 
 

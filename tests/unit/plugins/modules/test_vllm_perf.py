@@ -25,6 +25,7 @@ pytestmark = pytest.mark.timing
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}}
 SMALL = {"input_len": 6, "output_len": 2}
+LOAD = {"stages": [{"rate": 1, "seconds": 1}]}
 OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 1, "max_lag_share": 0, "pause": 0}
 
 
@@ -420,11 +421,80 @@ def test_all_mistakes_at_once(call):
         ({"workload": {"kind": "trace", "path": "/nowhere/trace"}}, "workload.path /nowhere/trace: No such file"),
         ({"baseline": "/dev/null", "stages": [{"rate": 1, "seconds": 1}]}, "baseline /dev/null"),
         ({}, "stages: give at least one"),
+        ({"sweep": {"rate": 20, "rate_max": 5}}, "sweep.rate_max: 5 is less than rate, 20; write a rate that is allowed"),
+        ({"search": {"rate": 20, "rate_max": 5}, "slo": {"error_rate_max": 0}}, "search.rate_max: 5 is less than rate, 20"),
+        ({"sweep": {"rate_max": 0}}, "sweep.rate_max: 0 must be more than 0"),
+        ({"sweep": {"seconds": float("nan")}}, "sweep.seconds: nan must be more than 0"),
+        ({"sweep": {"factor": float("inf")}}, "sweep.factor: inf must be more than 1"),
+        ({"search": {"tolerance": -0.1}, "slo": {"error_rate_max": 0}}, "search.tolerance: -0.1 must be more than 0"),
+        ({"search": {"tolerance": 0}, "slo": {"error_rate_max": 0}}, "search.tolerance: 0 must be more than 0"),
+        ({**LOAD, "headers": {"X-Tenant": 7}}, "headers.X-Tenant: 7 is no text; write it in quotes"),
+        ({**LOAD, "headers": {"X-Tenant": None}}, "headers.X-Tenant: None is no text"),
+        ({**LOAD, "headers": {"Content-length": "7"}}, "headers.Content-length: this client writes it itself"),
+        ({**LOAD, "slo": {"ttft_p90_ms": True}}, "slo.ttft_p90_ms: True is no number"),
+        ({**LOAD, "goodput": {"ttft_ms": float("inf")}}, "goodput.ttft_ms: inf is no number above 0"),
+        ({**LOAD, "goodput": {"ttft_ms": True}}, "goodput.ttft_ms: True is no number above 0"),
+        ({**LOAD, "request_timeout": float("nan")}, "request_timeout: nan must be more than 0"),
+        ({**LOAD, "pause": float("inf")}, "pause: inf must be 0 or more"),
+        ({**LOAD, "baseline": "/dev/null", "baseline_max_ratio": 0}, "baseline_max_ratio: 0 must be more than 0"),
+        ({**LOAD, "workload": {"kind": "trace", "path": "x", "requests": 0, "speed": float("nan")}}, "workload.speed: nan must be more than 0"),
+        ({**LOAD, "workload": {"kind": "trace", "path": "x", "requests": 0}}, "workload.requests: 0 must be more than 0"),
+        ({**LOAD, "model": ""}, "model: the name is missing"),
+        ({**LOAD, "model": None, "models": []}, "model: the name is missing"),
+        ({**LOAD, "model": None, "models": [{"name": "m", "weight": float("nan")}]}, "models[0].weight: nan must be more than 0"),
     ],
 )
-def test_what_cannot_be(call, options, said):
-    result = call(vllm_perf, url="http://127.0.0.1:1", model="m", **options)
+def test_what_cannot_be(call, tmp_path, options, said):
+    if options.get("workload", {}).get("path") == "x":
+        (tmp_path / "x").write_text(MOONCAKE)
+        options = {**options, "workload": {**options["workload"], "path": str(tmp_path / "x")}}
+    if options.get("baseline_max_ratio") is not None:
+        (tmp_path / "old.json").write_text('{"stages": []}')
+        options = {**options, "baseline": str(tmp_path / "old.json")}
+    result = call(vllm_perf, **{key: value for key, value in {"url": "http://127.0.0.1:1", "model": "m", **options}.items() if value is not None})
     assert result["failed"] and said in result["msg"]
+
+
+@pytest.mark.parametrize(
+    ("stages", "said"),
+    [
+        ([{"valid": True, "intervals": {}}], "stages[0].label: missing; a text is needed"),
+        ([{"label": "rate 1", "valid": True}, 7], "stages[0].intervals: missing; a map of figures is needed; stages[1]: 7 is no stage"),
+        ([{"label": ["rate 1"], "valid": True, "intervals": {}}], "stages[0].label: ['rate 1']; a text is needed"),
+        ([{"label": "rate 1", "valid": True, "intervals": {"tpot_p50_ms": [1, 1, 2]}}], "stages[0].intervals.tpot_p50_ms: [1, 1, 2] is no figure"),
+        ([{"label": "rate 1", "valid": True, "intervals": {"tpot_p50_ms": {"value": "5", "few": "x"}}}], "stages[0].intervals.tpot_p50_ms"),
+    ],
+)
+def test_a_baseline_that_is_none(call, tmp_path, stages, said):
+    (tmp_path / "old.json").write_text(json.dumps({"stages": stages}))
+    result = call(vllm_perf, url="http://127.0.0.1:1", model="m", baseline=str(tmp_path / "old.json"), **LOAD)
+    assert result["failed"] and f"baseline {tmp_path}/old.json: {said}" in result["msg"] and "give the result.json of an earlier run" in result["msg"]
+
+
+def test_a_baseline_of_other_loads_is_inconclusive(call, tmp_path):
+    (tmp_path / "old.json").write_text('{"stages": []}')
+    with serve(Server()) as url:
+        result = call(
+            vllm_perf, url=url, baseline=str(tmp_path / "old.json"), baseline_max_ratio=1.1, stages=[{"concurrency": 1, "requests": 3}], **{**OPTIONS, "max_lag": 30}
+        )
+    assert not result.get("failed") and result["verdict"] == "inconclusive" and "nothing was compared" in result["why"][0] and result["comparison"] == []
+
+
+def test_files_that_cannot_be_written(call, tmp_path):
+    (tmp_path / "out").write_text("a file")
+    server = Server()
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, artifacts=str(tmp_path / "out"), stages=[{"concurrency": 1, "requests": 3}], **OPTIONS)
+    assert result["failed"] and f"artifacts {tmp_path}/out: requests.csv cannot be written" in result["msg"] and server.asked == []
+
+
+def test_a_closed_loop_is_its_own_bound(call):
+    """`in_flight` bounds open loops: there one more is a failure, in a closed loop no other place would be left to take it."""
+    server = Server(wait=0.1)
+    stages = [{"concurrency": 5, "requests": 10}, {"rate": 200, "requests": 10}]
+    with serve(server) as url:
+        closed, opened = call(vllm_perf, url=url, in_flight=2, stages=stages, arrivals="constant", **{**OPTIONS, "max_lag": 30})["stages"]
+    assert closed["ok"] == 10 and 2 < server.most <= 5 and opened["errors"]["in_flight"] > 0
 
 
 def test_one_file_runs_where_ansible_is_not(tmp_path):
