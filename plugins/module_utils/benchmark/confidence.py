@@ -39,7 +39,9 @@ def needed_for_mean(skewness: float) -> int:
 def student(count: int) -> float:
     """Standard errors around the mean of `count` values from 4 on, by Student's distribution: within 1 % (Cornish and Fisher's expansion)."""
     freedom, z = count - 1, Z95
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2) + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    return (
+        z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2) + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    )
 
 
 def _below(count: int, share: float) -> int:

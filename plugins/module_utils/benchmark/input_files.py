@@ -50,7 +50,11 @@ def _stage_problems(stage: t.Any) -> list[str]:
         if not isinstance(stage.get(name), kind)
     ]
     if not found:
-        found = [f".intervals.{name}: {excerpt(repr(figure))} is no figure with its interval" for name, figure in stage["intervals"].items() if not _is_figure(figure)]
+        found = [
+            f".intervals.{name}: {excerpt(repr(figure))} is no figure with its interval"
+            for name, figure in stage["intervals"].items()
+            if not _is_figure(figure)
+        ]
     return found
 
 

@@ -110,7 +110,10 @@ def ladder(params: Options) -> Ladder | None:
 
 def problems(params: Options) -> list[str]:
     """All mistakes in the options, but for those in stages and objectives."""
-    found = [*_numbers(params, POSITIVE, lambda value: value > 0, "must be more than 0"), *_numbers(params, NOT_NEGATIVE, lambda value: value >= 0, "must be 0 or more")]
+    found = [
+        *_numbers(params, POSITIVE, lambda value: value > 0, "must be more than 0"),
+        *_numbers(params, NOT_NEGATIVE, lambda value: value >= 0, "must be 0 or more"),
+    ]
     found += [f"path: {params['path']!r} must begin with '/'"] if params.get("path") and not params["path"].startswith("/") else []
     try:
         base_url(params["url"] or "")

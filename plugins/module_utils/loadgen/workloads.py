@@ -123,7 +123,7 @@ class Chats(Workload):
 class Trace(Workload):
     """A recorded trace: its times, the lengths of its prompts and answers, and in Mooncake's format the blocks that prompts share.
 
-    With `requests` in the options it is a trace of so many: nothing behind them is sent, neither by a warm-up nor at a rate.
+    With `requests` in the options the trace ends after that number: nothing behind it is sent, neither by a warm-up nor at a rate.
     """
 
     def __init__(self, options: Options, shape: Shape, mix: ModelMix, seed: int, nonce: str) -> None:

@@ -475,7 +475,12 @@ def test_a_baseline_of_other_loads_is_inconclusive(call, tmp_path):
     (tmp_path / "old.json").write_text('{"stages": []}')
     with serve(Server()) as url:
         result = call(
-            vllm_perf, url=url, baseline=str(tmp_path / "old.json"), baseline_max_ratio=1.1, stages=[{"concurrency": 1, "requests": 3}], **{**OPTIONS, "max_lag": 30}
+            vllm_perf,
+            url=url,
+            baseline=str(tmp_path / "old.json"),
+            baseline_max_ratio=1.1,
+            stages=[{"concurrency": 1, "requests": 3}],
+            **{**OPTIONS, "max_lag": 30},
         )
     assert not result.get("failed") and result["verdict"] == "inconclusive" and "nothing was compared" in result["why"][0] and result["comparison"] == []
 

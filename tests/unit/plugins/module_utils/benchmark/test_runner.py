@@ -109,5 +109,7 @@ def test_a_server_that_keeps_up_is_not(server):
 
 
 def test_failures_are_saturation_and_few_requests_say_nothing():
-    assert saturated(stage(idle(lambda _number: 1.0), 10, 10, "constant", fail=6)) and not saturated(stage(idle(lambda _number: 1.0), 10, 10, "constant", fail=5))
+    assert saturated(stage(idle(lambda _number: 1.0), 10, 10, "constant", fail=6)) and not saturated(
+        stage(idle(lambda _number: 1.0), 10, 10, "constant", fail=5)
+    )
     assert not saturated(stage(queue(0.1), 1, 2, "constant")) and not saturated(Measured(Step(rate=1, seconds=1), Totals()))
