@@ -133,7 +133,9 @@ options:
     choices: [completions, chat_completions]
     default: completions
   stream:
-    description: Whether answers are streamed. Without it the first token of an answer comes with the last.
+    description:
+      - Whether answers are streamed. Without it the first token of an answer comes with the last, so that there is no C(tpot) and no C(itl).
+        Objectives on them are missed then, and no request is a good one by O(goodput) on them.
     type: bool
     default: true
   ignore_eos:
@@ -254,7 +256,9 @@ options:
     type: dict
     suboptions: *stage
   sweep:
-    description: Instead of O(stages), rate after rate until the server is saturated, which is when less than 85 % of a stage's requests end in its time.
+    description:
+      - Instead of O(stages), rate after rate until the server is saturated, which is when answers end at less than 85 % of the pace at which their requests are
+        due, or when 5 % of the requests fail. How long an answer takes does not count, nor what follows the first turn of a conversation.
     type: dict
     suboptions: &ladder
       rate:
@@ -339,14 +343,17 @@ options:
   goodput:
     description:
       - What makes one request a good one, in milliseconds. C(ttft_ms) and C(e2e_ms) count from when it was due; C(tpot_ms), C(ntpot_ms), and C(itl_ms), the
-        longest gap, from its answer. Without any, every successful request is good.
+        longest gap, from its answer. Without any, every successful request is good. An answer whose tokens all came in one piece has no time between them,
+        and does not meet a bound on it, unless it has a single token.
     type: dict
     default: {}
   baseline:
     description: The C(result.json) of an earlier run to compare with, on the host where this runs.
     type: path
   baseline_max_ratio:
-    description: The task fails when a latency is more than this many times the baseline's, or a rate less than its inverse, beyond what chance explains.
+    description:
+      - The task fails when a latency is more than this many times the baseline's, or a rate less than its inverse, beyond what chance explains.
+      - A figure of too few requests is not compared, with a warning. A p50 needs 6 requests in both runs, a p90 36, a p99 368, and a mean 30 or more.
     type: float
   artifacts:
     description:
@@ -439,8 +446,11 @@ EXAMPLES = r"""
 RETURN = r"""
 verdict:
   description:
-    - V(passed), V(failed), V(invalid) where this client was late, or V(inconclusive) where there were too few requests for a percentile asked for.
-    - Without O(slo) a run with any success has V(passed) when the client was not late.
+    - V(passed), V(failed), V(invalid) where this client was late, or V(inconclusive) where there were too few requests for a percentile asked for, or for
+      any comparison that O(baseline_max_ratio) asks for.
+    - Without O(slo) a run with any success has V(passed) when the client was not late in any stage.
+    - A sweep or search with O(slo) has V(passed) when one rate met every objective while the client was in time. When none did, it has V(invalid) where the
+      client was late in a stage, unless each stage missed an objective by more than the client was late.
   returned: always, except in check mode
   type: str
   sample: passed
@@ -489,13 +499,14 @@ client:
   sample: {cpu: 0.43, memory_mib: 61.2, python: 3.12.4, cores: 8, processes: 1}
 comparison:
   description:
-    - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(found), C(ratio), C(low), C(high) and C(verdict).
-    - C(low) to C(high) is the interval of 95 % confidence of the ratio.
+    - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(found), C(ratio), C(low), C(high), C(verdict) and C(why).
+    - C(low) to C(high) is the interval of 95 % confidence of the ratio. C(verdict) is V(better), V(worse), V(same) where the interval holds 1, or V(unknown)
+      where there is none. C(why) says the reason then, such as C(this run, not enough requests (40 of 368 needed)); else it is null.
   returned: with O(baseline)
   type: list
   elements: dict
   sample:
-    - {label: concurrency 64, name: tpot_p90_ms, baseline: 31.2, found: 30.8, ratio: 0.987, low: 0.961, high: 1.014, verdict: same}
+    - {label: concurrency 64, name: tpot_p90_ms, baseline: 31.2, found: 30.8, ratio: 0.987, low: 0.961, high: 1.014, verdict: same, why: null}
 artifacts:
   description: Files that were written.
   returned: with O(artifacts)
@@ -590,7 +601,7 @@ stages:
       description: Time to last token from when the request was due.
       type: dict
     tpot_ms:
-      description: Time per output token after the first, per request.
+      description: Time per output token after the first, per request; of answers that came in several pieces.
       type: dict
     itl_ms:
       description: Time between pieces of an answer, over all requests.
@@ -639,8 +650,8 @@ stages:
       type: dict
     slo:
       description:
-        - Each objective with C(name), C(wanted), C(found), C(met), C(enough), whether there were enough requests for that percentile, and C(clear), whether
-          it is met, or missed by more than the client was late.
+        - Each objective with C(name), C(wanted), C(found), C(met), C(enough), whether there were enough requests for that percentile, C(clear), whether
+          it is met, or missed by more than the client was late, and C(why), the reason where C(found) is null.
       type: list
       elements: dict
     valid:

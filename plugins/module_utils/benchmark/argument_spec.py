@@ -114,8 +114,10 @@ def complete(options: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def numbers(params: dict[str, t.Any]) -> None:
-    """Make numbers of the values of `slo` and `goodput` in place where they are texts, as values from templates are. Other texts stay."""
+    """Make numbers of the values of `slo` and `goodput` in place where they are texts, as values from templates are. All else stays."""
     for name in ("slo", "goodput"):
         for key, value in params[name].items():
+            if not isinstance(value, str):
+                continue  # true is no number, whatever float makes of it
             with contextlib.suppress(TypeError, ValueError):
                 params[name][key] = float(value)

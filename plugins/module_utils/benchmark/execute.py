@@ -29,7 +29,7 @@ ROWS = "requests.csv"
 
 
 def perform(plan: Plan, params: c.Mapping[str, t.Any], files: Files, nonce: str) -> Facts:
-    """Send everything, write the files, and return the whole result. Raises Unusable."""
+    """Send everything, write the files, and return the whole result. Raises Unusable, and ValueError where the files cannot be written."""
     with contextlib.ExitStack() as stack:
         rows = _rows(stack, params["artifacts"]) if params.get("artifacts") else None
         found = measure(plan, params, nonce, rows)
@@ -74,8 +74,10 @@ def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str 
         worse = result.worse_than(found["comparison"], params["baseline_max_ratio"]) if params.get("baseline_max_ratio") else []
         if worse and found["verdict"] != "invalid":
             found |= {"verdict": "failed", "why": found["why"] + worse}
+        elif params.get("baseline_max_ratio") and found["verdict"] == "passed" and all(row["why"] for row in found["comparison"]):
+            none = ["no stage has the load of a stage of the baseline, so that nothing was compared"]
+            found |= {"verdict": "inconclusive", "why": result.uncompared(found["comparison"]) or none}
     if folder := params.get("artifacts"):
-        os.makedirs(folder, exist_ok=True)
         if rows is not None:
             _write(folder, {ROWS: rows})
         written = contents(found)
@@ -98,7 +100,8 @@ def brief(found: Facts) -> tuple[Facts, list[str]]:
         for stage in found["stages"]
         if stage["valid"] and stage["client_share"] > (found["about"]["max_lag_share"] or 1)
     ]
-    warnings += found["why"] if found["verdict"] == "inconclusive" else []
+    unknown = result.uncompared(found.get("comparison", ()))
+    warnings += [*unknown, *(line for line in found["why"] if line not in unknown and found["verdict"] == "inconclusive")]
     return {**{key: value for key, value in found.items() if key != "about"}, "stages": [result.brief(stage) for stage in found["stages"]]}, warnings
 
 
@@ -116,14 +119,22 @@ def contents(everything: Facts) -> dict[str, str]:
 
 
 def _rows(stack: contextlib.ExitStack, folder: str) -> t.TextIO:
-    os.makedirs(folder, exist_ok=True)
-    return stack.enter_context(open(os.path.join(folder, ROWS), "w", encoding="utf-8", newline=""))
+    return stack.enter_context(_opened(folder, ROWS))
 
 
 def _write(folder: str, files: dict[str, str]) -> None:
     for name, content in files.items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
+        with _opened(folder, name) as file:
             file.write(content)
+
+
+def _opened(folder: str, name: str) -> t.TextIO:
+    """A file to write in a folder that is made where it is missing. Raises ValueError."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        return open(os.path.join(folder, name), "w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise ValueError(f"artifacts {folder}: {name} cannot be written: {error.strerror}; give a folder that can be written") from None
 
 
 def _json(value: t.Any) -> str:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 
+from . import confidence
+
 SMALLEST = 1e-3  # smaller values share one bucket: a microsecond where values are milliseconds
 PERCENTILES = (50, 90, 95, 99)
-Z95 = 1.959964  # standard deviations of a normal distribution around an interval of 95 %
 
 _log = math.log
 
@@ -79,13 +80,25 @@ class Hist:
         rank = math.ceil(count * percent / 100) - 1
         return self.at_rank(max(0, rank)) if rank < self.n else math.inf
 
-    def interval(self, percent: float) -> tuple[float, float] | None:
-        """The interval of 95 % confidence of a percentile, from the ranks of independent values; None with fewer than 2."""
-        if self.n < 2:
+    @property
+    def skewness(self) -> float:
+        """The skewness of the values, to the width of a bucket; 0 where all are equal."""
+        if not self.n or self.squares * self.n - self.total * self.total <= 0:
+            return 0.0
+        mean = self.total / self.n
+        each = [((SMALLEST * self.growth ** (index - 0.5) if index else 0.0) - mean, count) for index, count in self.counts.items()]
+        second, third = (sum(count * off**power for off, count in each) / self.n for power in (2, 3))
+        return third / second**1.5 if second > 0 else 0.0
+
+    def interval(self, percent: float, requests: int | None = None) -> tuple[float, float] | None:
+        """The interval of 95 % confidence of a percentile; None with too few values. `requests`: the number of independent values where it is not that of
+        all: values of one request hang together."""
+        count = self.n if requests is None else min(requests, self.n)
+        found = confidence.ranks(count, percent)
+        if found is None:
             return None
-        share = percent / 100
-        middle, half = self.n * share, Z95 * math.sqrt(self.n * share * (1 - share))
-        return self.at_rank(max(0, math.floor(middle - half))), self.at_rank(min(self.n - 1, math.ceil(middle + half)))
+        low, high = found
+        return self.at_rank((low - 1) * self.n // count), self.at_rank(math.ceil(high * self.n / count) - 1)
 
     def summary(self) -> dict[str, float | int | None]:
         """{n, mean, min, p50, p90, p95, p99, max}; all but n are None without values."""

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import collections.abc as c
 import json
+import math
 import os
 import typing as t
 
 from ..common.objects import Facts
+from ..http.urls import excerpt
 
 MAX_FILE = 1 << 30
 
@@ -29,11 +31,42 @@ def read(params: c.Mapping[str, t.Any]) -> Files:
     if baseline:
         try:
             earlier = json.loads(text("baseline", baseline))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(str(error) if str(error).startswith("baseline") else f"baseline {baseline}: no JSON: {error}") from None
         if not isinstance(earlier, dict) or not isinstance(earlier.get("stages"), list):
             raise ValueError(f"baseline {baseline}: no result of an earlier run; give its result.json")
+        if problems := [f"stages[{index}]{problem}" for index, stage in enumerate(earlier["stages"]) for problem in _stage_problems(stage)]:
+            raise ValueError(f"baseline {baseline}: {'; '.join(problems)}; give the result.json of an earlier run of this version")
     return Files(workload(params), earlier)
+
+
+def _stage_problems(stage: t.Any) -> list[str]:
+    """What a stage of a baseline lacks, each to be written behind its path."""
+    if not isinstance(stage, dict):
+        return [f": {excerpt(repr(stage))} is no stage"]
+    found = [
+        f".{name}: {excerpt(repr(stage[name])) if name in stage else 'missing'}; {said} is needed"
+        for name, kind, said in (("label", str, "a text"), ("valid", bool, "true or false"), ("intervals", dict, "a map of figures"))
+        if not isinstance(stage.get(name), kind)
+    ]
+    if not found:
+        found = [
+            f".intervals.{name}: {excerpt(repr(figure))} is no figure with its interval"
+            for name, figure in stage["intervals"].items()
+            if not _is_figure(figure)
+        ]
+    return found
+
+
+def _is_figure(value: t.Any) -> bool:
+    def number(found: t.Any) -> bool:
+        return isinstance(found, (int, float)) and not isinstance(found, bool) and math.isfinite(found)
+
+    if not isinstance(value, dict) or not number(value.get("value")):
+        return False
+    if isinstance(value.get("few"), str):
+        return True
+    return value.get("few") is None and number(value.get("low")) and number(value.get("high"))
 
 
 def workload(params: c.Mapping[str, t.Any]) -> str | None:

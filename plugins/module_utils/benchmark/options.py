@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections.abc as c
 import json
+import math
 import typing as t
 
 from ..http.urls import base_url
@@ -30,6 +31,16 @@ COUNTS = {
     "prompts": ("output_len",),
 }
 RANGES = ("input_len", "output_len", "turns")
+OWN_HEADERS = ("content-length", "transfer-encoding")
+# Numbers that must be more than 0 where they are given, and those that may be 0, by the option that holds them; "" for the options themselves.
+POSITIVE = {
+    "": ("request_timeout", "in_flight", "max_lag", "processes", "baseline_max_ratio"),
+    "workload": ("speed", "requests"),
+    "sweep": ("rate", "rate_max", "seconds", "most"),
+    "search": ("rate", "rate_max", "seconds", "most", "tolerance"),
+    "job": ("timeout", "start_timeout"),
+}
+NOT_NEGATIVE = {"": ("pause", "max_lag_share", "wait", "temperature"), "workload": ("think_seconds",)}
 
 
 def models(params: Options) -> list[dict[str, t.Any]]:
@@ -60,7 +71,7 @@ def plan(params: Options, text: str | None = None, nonce: str = "") -> Plan:
         raise ValueError(f"workload.path {params['workload'].get('path')}: {error}") from None
     steps = steps or ()
     if params["workload"]["kind"] == "trace" and not params["sweep"] and not params["search"] and all(step.warmup for step in steps):
-        steps += (Step(trace=True, requests=params["workload"].get("requests")),)
+        steps += (Step(trace=True, requests=len(t.cast(workloads.Trace, source).entries)),)
     destination = Destination(base_url(params["url"]), params["host_header"], params["api_key"], tuple((params["headers"] or {}).items()))
     return Plan(
         destination,
@@ -93,28 +104,31 @@ def ladder(params: Options) -> Ladder | None:
     if kind is None:
         return None
     given = params[kind]
-    return Ladder(kind, given["rate"], given["factor"], given["rate_max"] or float("inf"), given["seconds"], given["most"], given.get("tolerance") or 0.05)
+    most = float("inf") if given["rate_max"] is None else given["rate_max"]
+    return Ladder(kind, given["rate"], given["factor"], most, given["seconds"], given["most"], given.get("tolerance", 0.05))
 
 
 def problems(params: Options) -> list[str]:
     """All mistakes in the options, but for those in stages and objectives."""
-    found = [f"{name}: {params[name]} must be more than 0" for name in ("request_timeout", "in_flight", "max_lag") if params[name] <= 0]
-    found += [f"processes: {params['processes']} must be more than 0"] if params["processes"] is not None and params["processes"] <= 0 else []
-    found += [f"{name}: {params[name]} must not be negative" for name in ("pause", "max_lag_share") if params[name] < 0]
+    found = [
+        *_numbers(params, POSITIVE, lambda value: value > 0, "must be more than 0"),
+        *_numbers(params, NOT_NEGATIVE, lambda value: value >= 0, "must be 0 or more"),
+    ]
     found += [f"path: {params['path']!r} must begin with '/'"] if params.get("path") and not params["path"].startswith("/") else []
     try:
         base_url(params["url"] or "")
     except ValueError as error:
         found.append(f"url: {error}")
+    found += _headers(params["headers"] or {})
     try:
-        head({name: str(value) for name, value in (params["headers"] or {}).items()})
         head({"Host": params["host_header"] or "", "Authorization": params["api_key"] or ""})
     except ValueError as error:
-        found.append(f"headers, host_header, api_key: {error}")
+        found.append(f"host_header, api_key: {error}")
+    found += [] if params["model"] or params["models"] else ["model: the name is missing; write the one under which the server serves its model"]
     found += [
         f"models[{index}].weight: {entry.get('weight')} must be more than 0"
         for index, entry in enumerate(params["models"] or ())
-        if (entry.get("weight") or 0) <= 0
+        if not _is(entry.get("weight"), lambda value: value > 0)
     ]
     try:
         json.dumps(params["extra_body"] or {}, allow_nan=False)
@@ -132,10 +146,37 @@ def _workload(options: Options) -> list[str]:
             found.append(f"workload.{name}_max: {upper} is less than {name}, {options[name]}")
     if kind in ("trace", "prompts") and not options.get("path"):
         found.append(f"workload.path: the file is missing; {kind} are read from one")
-    if options["speed"] <= 0:
-        found.append(f"workload.speed: {options['speed']:g} must be more than 0")
-    if options["think_seconds"] < 0:
-        found.append(f"workload.think_seconds: {options['think_seconds']:g} must not be negative")
+    return found
+
+
+def _is(value: t.Any, kept: c.Callable[[float], bool]) -> bool:
+    """Whether a number is one at all, and keeps a bound."""
+    return value is not None and math.isfinite(value) and kept(value)
+
+
+def _numbers(params: Options, table: c.Mapping[str, c.Iterable[str]], kept: c.Callable[[float], bool], said: str) -> list[str]:
+    """The numbers of a table that do not keep a bound, those that are none (.nan, .inf) among them."""
+    return [
+        f"{group}{'.' if group else ''}{name}: {given[name]:g} {said}"
+        for group, names in table.items()
+        if (given := params if not group else params.get(group) or {})
+        for name in names
+        if given.get(name) is not None and not _is(given[name], kept)
+    ]
+
+
+def _headers(given: Options) -> list[str]:
+    """Mistakes in the user's headers: only texts are sent as they are written, since YAML has read 010 as 8 and yes as true."""
+    found = []
+    for name, value in given.items():
+        try:
+            if not isinstance(value, str):
+                raise ValueError(f"{value!r} is no text; write it in quotes")
+            if name.lower() in OWN_HEADERS:
+                raise ValueError("this client writes it itself; take it out")
+            head({name: value})
+        except ValueError as error:
+            found.append(f"headers.{name}: {error}")
     return found
 
 
@@ -148,11 +189,10 @@ def _load(params: Options) -> list[str]:
     found = []
     if given[0] != "stages":
         options = params[given[0]]
-        found += [
-            f"{given[0]}.{name}: {options[name]} must be more than {least}"
-            for name, least in (("rate", 0), ("factor", 1), ("seconds", 0), ("most", 0))
-            if options[name] <= least
-        ]
+        if not _is(options["factor"], lambda value: value > 1):
+            found.append(f"{given[0]}.factor: {options['factor']:g} must be more than 1")
+        if options["rate_max"] is not None and 0 < options["rate_max"] < options["rate"]:
+            found.append(f"{given[0]}.rate_max: {options['rate_max']:g} is less than rate, {options['rate']:g}; write a rate that is allowed")
     if given[0] == "search" and not params["slo"]:
         found.append("slo: a search needs objectives to meet, such as {ttft_p90_ms: 500}")
     return found

@@ -211,9 +211,9 @@ def _comparison(rows: c.Sequence[Facts] | None) -> str:
             row["name"],
             f"{row['baseline']:g}",
             f"{row['found']:g}",
-            f"{row['ratio']:.3f}",
-            f"{row['low']:.3f} to {row['high']:.3f}",
-            row["verdict"],
+            "-" if row["why"] else f"{row['ratio']:.3f}",
+            "-" if row["why"] else f"{row['low']:.3f} to {row['high']:.3f}",
+            row["why"] or row["verdict"],
         ]
         for row in rows
     ]

@@ -11,7 +11,8 @@ import typing as t
 
 from ..common.objects import Facts
 from . import slo
-from .histogram import Z95
+from .confidence import needed, needed_for_mean, student
+from .histogram import Hist
 from .plan import Measured, Plan
 from .totals import Totals
 
@@ -48,21 +49,22 @@ def brief(found: c.Mapping[str, t.Any]) -> Facts:
 
 
 def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, list[str]]:
-    """(verdict, reasons): passed, failed, invalid or inconclusive. A sweep or search (`ladder`) passes when one rate meets the objectives."""
+    """(verdict, reasons): passed, failed, invalid or inconclusive. A sweep or search (`ladder`) passes when one rate meets the objectives, whatever came
+    of the others; without objectives (`rules`) it is invalid as any other run is when the client was late."""
     if not any(found["ok"] for found in stages):
         example = next((found["error_example"] for found in stages if found["error_example"]), "nothing was sent")
         return "failed", [f"none of {sum(found['requests'] for found in stages)} requests succeeded: {example}"]
     late = [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]]
-    if not ladder and late and all(found["valid"] or found["blurred"] for found in stages) and (missed := _missed(stages, clear=True)):
-        return "failed", missed + late
-    if late and not ladder:
+    met = [found for found in stages if found["valid"] and all(judged["met"] for judged in found["slo"])] if ladder and rules else []
+    if late and not met:
+        # missed by more than the client was late is missed: in one stage, or in each of a ladder, of which one that meets them is enough
+        clear = [_missed([found], clear=True) for found in stages]
+        if (all(clear) if ladder else any(clear)) and all(found["valid"] or found["blurred"] for found in stages):
+            return "failed", [line for lines in clear[: 1 if ladder else None] for line in lines] + late
         return "invalid", late
-    met = [found for found in stages if found["valid"] and all(judged["met"] for judged in found["slo"])]
-    if rules and ladder and not met:
-        return "failed", _missed(stages[:1]) + late
-    if not ladder and (missed := _missed(stages)):
+    if not met and (missed := _missed(stages[:1] if ladder else stages)):
         return "failed", missed
-    few = [f"{found['label']}: {slo.said(judged)}" for found in (met if ladder else stages) for judged in found["slo"] if not judged["enough"]]
+    few = [f"{found['label']}: {slo.said(judged)}" for found in met or stages for judged in found["slo"] if not judged["enough"]]
     return ("inconclusive", few) if few else ("passed", [])
 
 
@@ -78,43 +80,74 @@ def best(stages: c.Sequence[Facts]) -> float | None:
 
 
 def intervals(totals: Totals) -> Facts:
-    """{name: [value, low, high]}: a figure and its interval of 95 % confidence, for independent requests."""
+    """{name: {value, low, high, few}}: a figure and its interval of 95 % confidence, for independent requests. Where they are too few for one, `low` and
+    `high` are None and `few` says how many it takes."""
     found: Facts = {}
     for name in COMPARED:
         hist = totals.hist[name]
-        if hist.n < 2:
+        # the gaps of one answer hang together
+        count = min(hist.n, totals.hist["tpot"].n) if name == "itl" else hist.n
+        if not count:
             continue
-        half = Z95 * hist.deviation / math.sqrt(hist.n)
-        mean = t.cast(float, hist.mean)
-        found[f"{name}_mean_ms"] = [mean, max(0.0, mean - half), mean + half]
+        found[f"{name}_mean_ms"] = _mean(hist, count)
         for percent in (50, 90, 99):
-            found[f"{name}_p{percent}_ms"] = [hist.percentile(percent), *t.cast("tuple[float, float]", hist.interval(percent))]
+            ends = hist.interval(percent, count)
+            found[f"{name}_p{percent}_ms"] = _figure(hist.percentile(percent), ends, _few("requests", count, needed(percent)))
     for name, spread in (
         ("requests_per_s", totals.series.spread(lambda each: each.ok)),
         ("output_tokens_per_s", totals.series.spread(lambda each: each.tokens)),
     ):
         if spread and spread[0] > 0:
-            found[name] = [spread[0], max(0.0, spread[0] - spread[1]), spread[0] + spread[1]]
+            mean, half = spread
+            found[name] = _figure(mean, (mean - half, mean + half) if half < mean else None, "it varies too much; send for longer")
     return found
 
 
+def _mean(hist: Hist, count: int) -> Facts:
+    mean, least = t.cast(float, hist.mean), needed_for_mean(hist.skewness)
+    half = student(count) * hist.deviation / math.sqrt(count) if count >= least else math.inf
+    return _figure(mean, (mean - half, mean + half) if half < mean else None, _few("requests", count, least))
+
+
+def _few(what: str, count: int, least: int) -> str:
+    return f"not enough {what} ({count} of {least} needed)"
+
+
+def _figure(value: float | None, ends: tuple[float, float] | None, few: str) -> Facts:
+    low, high = ends or (None, None)
+    return {"value": value, "low": low, "high": high, "few": None if ends else few}
+
+
 def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Facts]) -> list[Facts]:
-    """[{label, name, baseline, found, ratio, low, high, verdict}] for the stages that both runs have. `low` to `high`: the interval of 95 %
-    confidence of the ratio; verdict: better, worse, or same where the interval holds 1."""
+    """[{label, name, baseline, found, ratio, low, high, verdict, why}] for the stages that both runs have. `low` to `high`: the interval of 95 %
+    confidence of the ratio; verdict: better, worse, or same where the interval holds 1; unknown where it has none, and `why` says the reason."""
     before = {entry["label"]: entry for entry in baseline}
     rows = []
     for found in stages:
+        earlier = before.get(found["label"], {})
         for name, mine in found["intervals"].items():
-            theirs = before.get(found["label"], {}).get("intervals", {}).get(name)
-            if theirs and all(value and value > 0 for value in (*theirs, *mine)):
-                rows.append({"label": found["label"], "name": name, **_ratio(name, theirs, mine)})
+            theirs = earlier.get("intervals", {}).get(name)
+            if theirs and theirs["value"] > 0 and mine["value"] > 0:
+                why = _incomparable("baseline", earlier, theirs) or _incomparable("this run", found, mine)
+                rows.append({"label": found["label"], "name": name, **_row(name, theirs, mine, why), "why": why})
     return rows
+
+
+def _incomparable(run: str, entry: c.Mapping[str, t.Any], figure: Facts) -> str | None:
+    """Why a figure of a stage cannot be compared; None where it can."""
+    if not entry["valid"]:
+        return f"{run}: the client was late"
+    if figure["few"] or figure["low"] <= 0:
+        return f"{run}: {figure['few'] or 'not more than the client can tell from 0'}"
+    return None
 
 
 def worse_than(rows: c.Iterable[Facts], allowed: float) -> list[str]:
     """The figures that are worse by more than the allowed ratio, as lines of text: the whole interval lies beyond it."""
     found = []
     for row in rows:
+        if row["why"]:
+            continue
         beyond = row["high"] < 1 / allowed if row["name"] in HIGHER else row["low"] > allowed
         if beyond:
             found.append(
@@ -124,16 +157,27 @@ def worse_than(rows: c.Iterable[Facts], allowed: float) -> list[str]:
     return found
 
 
-def _ratio(name: str, theirs: c.Sequence[float], mine: c.Sequence[float]) -> Facts:
-    """A ratio and its interval, from the intervals of its parts on the scale of logarithms (MOVER)."""
-    (base, base_low, base_high), (value, low, high) = ([math.log(each) for each in part] for part in (theirs, mine))
+def uncompared(rows: c.Iterable[Facts]) -> list[str]:
+    """The figures that could not be compared, as lines of text: one for each stage and reason."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row["why"]:
+            names.setdefault((row["label"], row["why"]), []).append(row["name"])
+    return [f"{label}: {', '.join(each)}: not compared with the baseline; {why}" for (label, why), each in names.items()]
+
+
+def _row(name: str, theirs: Facts, mine: Facts, why: str | None) -> Facts:
+    """A ratio and its interval, from the intervals of its parts on the scale of logarithms (MOVER); with `why` nothing is known of it."""
+    figures = {"baseline": round(theirs["value"], 3), "found": round(mine["value"], 3)}
+    if why:
+        return {**figures, "ratio": None, "low": None, "high": None, "verdict": "unknown"}
+    (base, base_low, base_high), (value, low, high) = ([math.log(part[each]) for each in ("value", "low", "high")] for part in (theirs, mine))
     middle = value - base
     least = math.exp(middle - math.hypot(value - low, base_high - base))
     most = math.exp(middle + math.hypot(high - value, base - base_low))
     better, worse = (least > 1, most < 1) if name in HIGHER else (most < 1, least > 1)
     return {
-        "baseline": round(theirs[0], 3),
-        "found": round(mine[0], 3),
+        **figures,
         "ratio": round(math.exp(middle), 4),
         "low": round(least, 4),
         "high": round(most, 4),

@@ -9,7 +9,6 @@ import asyncio
 import collections.abc as c
 import contextlib
 import gc
-import itertools
 import ssl
 import time
 import typing as t
@@ -21,14 +20,14 @@ from ..loadgen.record import Record
 from ..loadgen.request import Call
 from ..loadgen.schedule import Step
 from ..loadgen.token_counter import TokenCounter
-from ..loadgen.workloads import RequestSource
+from ..loadgen.workloads import RequestSource, Trace
 from . import slo
 from .plan import Ladder, Measured, Plan
 from .totals import Totals
 
 # Failures of the first request that a second one would meet too.
 HOPELESS = ("refused", "dns", "tls", "network", "not_http", "not_streamed", "not_json", "http_400", "http_401", "http_403", "http_404", "http_405", "http_422")
-SATURATED = 0.85  # a stage is saturated when a smaller share of its requests succeeded within its time
+SATURATED = 0.85  # a stage is saturated when answers end at a smaller share of the pace at which requests are due
 LOST = 0.05  # a stage is saturated when a larger share of its requests failed
 
 Row = c.Callable[[Record, Step], None]
@@ -72,6 +71,8 @@ class Runner:
                     if plan.warmup:
                         await self._measure(client, plan.warmup)
                     for step in plan.steps:
+                        if step.trace:  # its times are those of its first entry and on, wherever a warm-up has ended
+                            self._next = t.cast(Trace, plan.source).again(self._next)
                         await self._measure(client, step)
                     if plan.ladder:
                         await {"sweep": self._sweep, "search": self._search}[plan.ladder.kind](client, plan.ladder)
@@ -151,8 +152,7 @@ class Runner:
     def _times(self, step: Step) -> c.Iterable[float]:
         if not step.trace:
             return schedule.times(step, self._plan.seed, self._plan.arrivals)
-        due: list[float] = t.cast(t.Any, self._plan.source).times(step.requests)
-        return due if step.seconds is None else itertools.takewhile(lambda moment: moment < t.cast(float, step.seconds), due)
+        return t.cast(Trace, self._plan.source).times()
 
     async def _report_regularly(self, client: LoadClient) -> None:
         while True:
@@ -171,8 +171,9 @@ class Runner:
 
     async def _sweep(self, client: LoadClient, ladder: Ladder) -> None:
         """Rate after rate until the server is saturated."""
-        rate = ladder.start
+        rate = tried = ladder.start
         for _dummy in range(ladder.most):
+            tried = rate
             found = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
             if (why := found.totals.invalid(self._plan.allowed)) is not None:
                 self.limited = why
@@ -182,7 +183,7 @@ class Runner:
             if rate >= ladder.highest:
                 break
             rate = min(rate * ladder.factor, ladder.highest)
-        self.limited = f"the server was not saturated at {rate:g} requests/s, the highest rate that was tried"
+        self.limited = f"the server was not saturated at {tried:g} requests/s, the highest rate that was tried"
 
     async def _search(self, client: LoadClient, ladder: Ladder) -> None:
         """Up until a rate misses the SLO, then between the highest that meets it and the lowest that misses it, until they are close."""
@@ -210,9 +211,8 @@ class Runner:
 
 
 def saturated(found: Measured) -> bool:
-    """Whether requests came faster than the server answers: those that were due within the stage's time ended much later, or failed."""
-    totals, seconds = found.totals, found.step.seconds or 0.0
-    return totals.failed > LOST * totals.requests or totals.ok / max(totals.wall, 1e-9) < SATURATED * totals.requests / max(seconds, 1e-9)
+    """Whether requests came faster than the server answers: each took longer than the one before it, or they failed."""
+    return found.totals.failed > LOST * found.totals.requests or found.totals.pace.share < SATURATED
 
 
 class _KeepText:

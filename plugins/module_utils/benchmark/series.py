@@ -10,7 +10,8 @@ import math
 import typing as t
 
 from ..loadgen.record import Record
-from .histogram import Z95, Coarse
+from .confidence import student
+from .histogram import Coarse
 
 SLICES = 120  # at most; beyond that, pairs of slices are merged
 
@@ -81,7 +82,7 @@ class Series:
             return None
         mean = math.fsum(rates) / len(rates)
         variance = math.fsum((rate - mean) ** 2 for rate in rates) / (len(rates) - 1)
-        return mean, Z95 * math.sqrt(variance / len(rates))
+        return mean, student(len(rates)) * math.sqrt(variance / len(rates))
 
     def _slice(self, moment: float) -> Slice:
         index = int(max(0.0, moment) / self.width)

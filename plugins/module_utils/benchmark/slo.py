@@ -17,6 +17,12 @@ from .totals import GOOD, LATENCIES, TIMED, Allowed, Totals
 
 _LATENCY = re.compile(r"(?P<metric>[a-z0-9_]+?)_(?P<stat>mean|max|p(?P<whole>\d{1,2})(?:_(?P<part>\d{1,2}))?)_ms")
 _RATES = ("requests_per_s", "output_tokens_per_s", "prompt_tokens_per_s", "total_tokens_per_s", "goodput_per_s", "goodput_share")
+_AT_ONCE = (
+    "the tokens of each answer came in one piece, so that there is no time between them: stream is false, something on the way holds streams back, "
+    "or answers have a single token"
+)
+# Why successful requests may lack a latency.
+ABSENT = {"tpot": _AT_ONCE, "itl": _AT_ONCE, "ntpot": "nobody counted the tokens", "queue": "the server does not tell it (queue_time_ms)"}
 ABOVE = 1  # requests that must lie above a percentile; with fewer, it depends on a single request
 
 
@@ -68,13 +74,13 @@ def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
     return found + [
         f"goodput.{name}: {value!r} is no number above 0"
         for name, value in good.items()
-        if name in GOOD and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0)
+        if name in GOOD and (isinstance(value, bool) or not isinstance(value, (int, float)) or not (value > 0 and math.isfinite(value)))
     ]
 
 
 def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[dict[str, t.Any]]:
-    """[{name, wanted, found, met, enough, clear}]. `found` is None without a value and where it is infinite; `enough`: whether there were enough
-    requests for the percentile; `clear`: whether `met` would be the same without the lateness of this client."""
+    """[{name, wanted, found, met, enough, clear, why}]. `found` is None without a value and where it is infinite, `why` then says the reason; `enough`:
+    whether there were enough requests for the percentile; `clear`: whether `met` would be the same without the lateness of this client."""
     summary = totals.summary(allowed)
     return [_judge(rule, totals, summary) for rule in wanted]
 
@@ -82,13 +88,27 @@ def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[di
 def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
     found, enough = _value(rule, totals, summary), True
     if rule.percent is not None:
-        enough = totals.requests * (1 - rule.percent / 100) >= ABOVE - 1e-9
+        # a request may have many values, or none
+        values = min(totals.requests, totals.hist[rule.metric].n + totals.failed)
+        enough = values * (1 - rule.percent / 100) >= ABOVE - 1e-9
     met = found is not None and (found <= rule.bound if rule.upper else found >= rule.bound)
     known = None if found is None or math.isinf(found) else round(found, 5)
     # a late client makes times longer by its own lateness, and no more
     late = totals.late(rule.metric, rule.percent or 99) if rule.metric in TIMED else 0.0
     clear = met or found is None or not rule.upper or found - late > rule.bound
-    return {"name": rule.name, "wanted": rule.bound, "found": known, "met": met, "enough": enough, "clear": clear}
+    why = _why(rule, totals) if known is None else None
+    return {"name": rule.name, "wanted": rule.bound, "found": known, "met": met, "enough": enough, "clear": clear, "why": why}
+
+
+def _why(rule: Rule, totals: Totals) -> str:
+    """Why an objective has no value."""
+    if not totals.requests:
+        return "no request was due"
+    if not totals.ok:
+        return "no request succeeded"
+    if rule.metric in ABSENT and not totals.hist[rule.metric].n:
+        return ABSENT[rule.metric]
+    return f"{totals.failed} of {totals.requests} requests failed, and count as ones that last for ever"
 
 
 def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float | None:
@@ -109,6 +129,6 @@ def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float 
 def said(judged: c.Mapping[str, t.Any]) -> str:
     """One judged objective as a line of text."""
     upper = not judged["name"].endswith("_min")
-    found = "no value, or failures" if judged["found"] is None else f"{judged['found']:g}"
+    found = f"no value ({judged['why']})" if judged["found"] is None else f"{judged['found']:g}"
     few = "" if judged["enough"] else " (too few requests for this percentile)"
     return f"{judged['name']}: {found} {'meets' if judged['met'] else 'misses'} {'at most' if upper else 'at least'} {judged['wanted']:g}{few}"

@@ -12,6 +12,7 @@ import typing as t
 
 from ..loadgen.record import Record
 from .histogram import PERCENTILES, Hist
+from .pace import Pace
 from .series import Series
 
 TIMED = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "itl")  # latencies that a late client makes longer by its own lateness
@@ -39,6 +40,7 @@ class Totals:
         self.client_lag = Hist()  # how late the event loop of the client ran
         self.input_len, self.output_len = Hist(), Hist()
         self.series = Series()
+        self.pace = Pace()  # of what the schedule asks for: first turns, of conversations
         self.errors: collections.Counter[str] = collections.Counter()
         self.servers: collections.Counter[str] = collections.Counter()
         self.models: collections.Counter[str] = collections.Counter()
@@ -77,6 +79,8 @@ class Totals:
         if record.server:
             _count(self.servers, record.server)
         self.series.add(record, record.ttft_from_schedule)
+        if record.turn == 0 and record.e2e_from_schedule is not None:
+            self.pace.add(record.planned, record.e2e_from_schedule)
         if self._is_good(record):
             self.good += 1
             self.good_tokens += record.output_tokens or 0
@@ -106,10 +110,13 @@ class Totals:
             self.cacheable_tokens += record.prompt_tokens
 
     def _is_good(self, record: Record) -> bool:
-        """Whether a request met every bound. A value that it lacks, such as the time per token of a single token, is no miss."""
+        """Whether a request met every bound. There is no time between the tokens of a single one, which is no miss; of several that came in one piece
+        it is unknown, so that nobody can say that the bound was met."""
         for name, bound in self._good.items():
             value = _of(record, name)
-            if value is not None and value > bound:
+            if value is None and (record.output_tokens or 0) < 2:
+                continue
+            if value is None or value > bound:
                 return False
         return True
 
@@ -120,6 +127,7 @@ class Totals:
         for mine, theirs in ((self.client_lag, other.client_lag), (self.input_len, other.input_len), (self.output_len, other.output_len)):
             mine.merge(theirs)
         self.series.merge(other.series)
+        self.pace.merge(other.pace)
         for name in ("errors", "servers", "models", "sources"):
             getattr(self, name).update(getattr(other, name))
         for name in ("requests", "ok", "good", "good_tokens", "prompt_tokens", "output_tokens", "cached_tokens", "cacheable_tokens", "chunks", "cpu"):

@@ -55,7 +55,7 @@ class Demand:
             return step.concurrency * self.pace
         if not step.trace:
             return max(t.cast(float, step.rate), step.to_rate or 0.0) * self.turns
-        times: list[float] = self._source.times(step.requests)
+        times: list[float] = self._source.times()
         return len(times) / max(times[-1], 1.0)
 
 

@@ -70,10 +70,10 @@ class LoadClient:
         """Seconds since `begin`."""
         return time.monotonic() - self._start
 
-    def send(self, call: Call, planned: float) -> None:
-        """Send a request that was due at second `planned`. Where too many are in flight, it is not sent and counts as failed."""
+    def send(self, call: Call, planned: float, bounded: bool = True) -> None:
+        """Send a request that was due at second `planned`. Where too many are in flight, a `bounded` one is not sent and counts as failed."""
         record = Record(call.number, call.group, planned, model=call.model, turn=call.turn)
-        if self.running >= self._limits.in_flight:
+        if bounded and self.running >= self._limits.in_flight:
             record.fail("in_flight", f"{self.running} requests were in flight already, so it was not sent")
             record.end = self.now()
             self._seen(record, call)

@@ -104,11 +104,11 @@ class Stage:
         self._loop.call_later(wait, self._resend, call, self._client.now() + wait)
 
     def _resend(self, call: Call, due: float | None = None) -> None:
-        self._client.send(call, self._client.now() if due is None else due)
+        self._client.send(call, self._client.now() if due is None else due, self._left is None)
 
     def _send(self, call: Call, planned: float) -> None:
         self._open += 1
-        self._client.send(call, planned)
+        self._client.send(call, planned, self._left is None)  # a closed loop is its own bound
 
     def _refill(self) -> None:
         """Send the next request of a closed loop, due now."""

@@ -121,16 +121,23 @@ class Chats(Workload):
 
 
 class Trace(Workload):
-    """A recorded trace: its times, the lengths of its prompts and answers, and in Mooncake's format the blocks that prompts share."""
+    """A recorded trace: its times, the lengths of its prompts and answers, and in Mooncake's format the blocks that prompts share.
+
+    With `requests` in the options the trace ends after that number: nothing behind it is sent, neither by a warm-up nor at a rate.
+    """
 
     def __init__(self, options: Options, shape: Shape, mix: ModelMix, seed: int, nonce: str) -> None:
         super().__init__(options, shape, mix, seed, nonce)
-        self.entries = traces.trace(options["text"], options["format"])
+        self.entries = traces.trace(options["text"], options["format"])[: options.get("requests")]
 
-    def times(self, limit: int | None = None) -> list[float]:
+    def times(self) -> list[float]:
         """When each request is due, in seconds from the first, at the speed of the options."""
         first = self.entries[0].at
-        return [(entry.at - first) / self._options["speed"] for entry in self.entries[:limit]]
+        return [(entry.at - first) / self._options["speed"] for entry in self.entries]
+
+    def again(self, number: int) -> int:
+        """The first number from `number` on that is a request of the first entry, for times that begin there."""
+        return -(-number // len(self.entries)) * len(self.entries)
 
     def call(self, number: int) -> Call:
         """The request with this number; after the last comes the first again."""

@@ -112,10 +112,12 @@ def _lines(found: Facts) -> list[str]:
         "  " + "  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True)))
         for row in rows
     ]
-    worse = [row for row in found.get("comparison") or [] if row["verdict"] != "same"]
+    known = [row for row in found.get("comparison") or [] if not row["why"]]
+    worse = [row for row in known if row["verdict"] != "same"]
     compared = [f"  {row['label']}: {row['name']} {row['verdict']}, {row['ratio']:.2f} times the baseline's {row['baseline']:g}" for row in worse]
-    if found.get("comparison") and not worse:
+    if known and not worse:
         compared = ["  no difference from the baseline beyond chance"]
+    compared += [f"  {line}" for line in perf_result.uncompared(found.get("comparison") or []) if line not in found["why"]]
     return [title, *table, *(f"  {line}" for line in found["why"]), *compared, ""]
 
 

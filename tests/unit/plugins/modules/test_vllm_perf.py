@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import ctypes
 import json
 import os
 import re
@@ -24,13 +25,16 @@ pytestmark = pytest.mark.timing
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}}
 SMALL = {"input_len": 6, "output_len": 2}
+LOAD = {"stages": [{"rate": 1, "seconds": 1}]}
 OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 1, "max_lag_share": 0, "pause": 0}
 
 
 class Server:
-    """Answers completions; remembers what it was asked. `fail` is a function of the number of the request that gives another answer or None."""
+    """Answers completions; remembers what it was asked. `fail` is a function of the number of the request that gives another answer or None; `gap`: seconds
+    from the first token to the rest."""
 
-    def __init__(self, fail=lambda number: None, told=True, wait=0.0, tokenize=True):
+    def __init__(self, fail=lambda number: None, told=True, wait=0.0, tokenize=True, gap=0.0):
+        self.gap = gap
         self.asked, self.fail, self.usage, self.wait, self.tokenize = [], fail, USAGE if told else None, wait, tokenize
         self.running = self.most = 0
         self._lock = threading.Lock()
@@ -54,7 +58,13 @@ class Server:
         headers = {"x-inference-pod": f"pod-{number % 2}"}
         if not asked.get("stream"):
             return 200, {"Content-Type": JSON, **headers}, whole()
-        return 200, {"Content-Type": SSE, **headers}, stream(chunk("To "), chunk("day", "length"), *([self.usage] if self.usage else []))
+        first, rest = stream(chunk("To "), done=False), stream(chunk("day", "length"), *([self.usage] if self.usage else []))
+        if not self.gap:
+            return 200, {"Content-Type": SSE, **headers}, first + rest
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" + first)
+        time.sleep(self.gap)
+        handler.wfile.write(rest)
+        return None
 
 
 def test_a_closed_loop_keeps_so_many_in_flight(call):
@@ -132,11 +142,11 @@ def test_every_kind_of_failure_counts(call):
 
 @pytest.mark.parametrize(("tokenize", "source"), [(True, "tokenize"), (False, "chunks"), (10**400, "chunks")], ids=["tokenize", "none", "nonsense"])
 def test_tokens_that_the_server_does_not_tell(call, tokenize, source):
-    server = Server(told=False, tokenize=tokenize)
+    server = Server(told=False, tokenize=tokenize, gap=0.02)
     with serve(server) as url:
         stage = call(vllm_perf, url=url, stages=[{"concurrency": 2, "requests": 5}], **{**OPTIONS, "ignore_eos": False})["stages"][0]
     assert stage["token_source"] == {source: 5} and stage["output_tokens"] == 10 and stage["prompt_tokens"] == (30 if source == "tokenize" else 0)
-    assert stage["tpot_ms"]["n"] == 5
+    assert stage["tpot_ms"]["n"] == 5 and stage["tpot_ms"]["min"] > 10
 
 
 @pytest.mark.parametrize(("told", "n", "p50"), [(12.5, 5, 12.5), (True, 0, None), (-1, 0, None), ("x", 0, None), (float("inf"), 0, None)])
@@ -156,6 +166,23 @@ def test_answers_that_are_not_streamed(call):
         ][0]
     assert stage["ok"] == 3 and stage["output_tokens"] == 3 and "stream" not in server.asked[1] and server.asked[1]["top_p"] == 0.5
     assert stage["ttft_ms"]["max"] == stage["e2e_ms"]["max"]
+
+
+@pytest.mark.parametrize(("streamed", "gap"), [(False, 0.0), (True, 0.0), (True, 0.02)], ids=["whole", "held back on the way", "streamed"])
+def test_a_time_between_tokens_that_nobody_saw_meets_no_objective(call, streamed, gap):
+    """Answers that come in one piece, be it that none were asked to be streamed or that a proxy collects them."""
+    said = {**json.loads(whole()), "usage": {"prompt_tokens": 20, "completion_tokens": 2}}
+    server = Server(gap=gap, fail=lambda number: None if streamed else (200, {"Content-Type": JSON}, json.dumps(said)))
+    wanted = {"slo": {"tpot_p50_ms": 1000, "itl_max_ms": 1000}, "goodput": {"tpot_ms": 1000}}
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, stream=streamed, stages=[{"concurrency": 1, "requests": 5}], **wanted, **OPTIONS)
+    (stage,) = result["stages"]
+    assert stage["ok"] == 5 and stage["output_tokens"] == 10
+    if gap:
+        assert result["verdict"] == "passed" and stage["goodput_share"] == 1 and stage["tpot_ms"]["n"] == stage["itl_ms"]["n"] == 5
+    else:
+        assert result["verdict"] == "failed" and stage["goodput_share"] == 0 and stage["tpot_ms"]["n"] == 0 and stage["tpot_ms"]["p50"] is None
+        assert all(f"{name}: no value (the tokens of each answer came in one piece" in result["msg"] for name in wanted["slo"])
 
 
 def test_chats_of_a_closed_loop(call):
@@ -194,6 +221,24 @@ def test_a_trace_is_sent_at_its_times(call, tmp_path, kind, text):
     # the first look asks for something of its own; two that are due 100 ms apart may come in by another order on a busy host
     sent = [(len(each["prompt"].split()), each["max_tokens"]) for each in server.asked if each["prompt"] != "Hello"]
     assert sorted(sent) == sorted(LENGTHS)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_warm_up_does_not_shift_a_trace(call, tmp_path, processes):
+    """Each entry is sent at its own time, and none behind the wanted number. The warm-up sends entries of the same trace, in words of its own."""
+    trace = tmp_path / "trace.jsonl"
+    times = [0, 100, 200, 600, 700, 900]  # milliseconds
+    trace.write_text("\n".join(json.dumps({"timestamp": at, "input_length": 10 + at // 100, "output_length": 2}) for at in times))
+    workload = {"kind": "trace", "path": str(trace), "requests": 4}
+    server = Server()
+    with serve(server) as url:
+        options = {"warmup": {"concurrency": 1, "requests": 3}, "processes": processes, "artifacts": str(tmp_path)}
+        stage = call(vllm_perf, url=url, **options, **{**OPTIONS, "workload": workload})["stages"][0]
+    sent = [each["prompt"] for each in server.asked if each["prompt"] != "Hello"]
+    assert stage["ok"] == 4 and [len(prompt.split()) for prompt in sent[:3]] == [10, 11, 12] and len(set(sent)) == 7
+    assert sorted(len(prompt.split()) for prompt in sent[3:]) == [10, 11, 12, 16]
+    due = {int(row["number"]): float(row["planned_s"]) for row in csv.DictReader((tmp_path / "requests.csv").open())}
+    assert due == {4: 0.0, 5: 0.1, 6: 0.2, 7: 0.6}
 
 
 def test_own_prompts_for_a_model_and_its_adapters(call, tmp_path, certificate):
@@ -251,6 +296,31 @@ def test_a_sweep_ends_at_saturation(call):
     with serve(Server(fail=one_at_a_time)) as url:
         result = call(vllm_perf, url=url, arrivals="constant", sweep={"rate": 20, "seconds": 1, "factor": 3}, **OPTIONS)
     assert [stage["rate"] for stage in result["stages"]] == [20, 60] and result["limited"] is None and result["stages"][1]["requests_per_s"] < 50
+
+
+def test_a_sweep_does_not_call_an_idle_server_saturated(call):
+    """Answers take most of a stage, and the drain behind the last one as long again."""
+    with serve(Server(wait=0.8)) as url:
+        result = call(vllm_perf, url=url, arrivals="constant", sweep={"rate": 10, "seconds": 1, "most": 1}, **OPTIONS)
+    assert result["stages"][0]["ok"] == 10 and result["limited"] == "the server was not saturated at 10 requests/s, the highest rate that was tried"
+
+
+@pytest.mark.parametrize("bound", ["ttft_ms", "e2e_ms"])
+def test_good_requests_are_those_that_users_saw_in_time(call, tmp_path, bound):
+    """Coordinated omission: a server that stalls holds up the client as well, whose requests leave late and are answered at once when it is over."""
+    held = ctypes.PyDLL(None)  # whose functions keep Python from running anything else, as nothing of `time` does
+
+    def stall(number):
+        if number == 5:
+            held.usleep(2_000_000)
+
+    options = {**OPTIONS, "max_lag": 30, "artifacts": str(tmp_path)}
+    with serve(Server(fail=stall)) as url:
+        (stage,) = call(vllm_perf, url=url, arrivals="constant", stages=[{"rate": 10, "seconds": 3}], goodput={bound: 1000}, **options)["stages"]
+    rows = list(csv.DictReader((tmp_path / "requests.csv").open()))
+    from_due, from_send = (sum(float(row[name]) <= 1000 for row in rows) for name in (bound.replace("_ms", "_from_schedule_ms"), bound))
+    # 10 were due in the first second of the two; they left when those were over, and did not take a second from then
+    assert stage["ok"] == 30 and stage["goodput_share"] == pytest.approx(from_due / 30, abs=1e-5) and from_due <= 21 and from_send >= from_due + 5
 
 
 def test_files_that_are_written(call, tmp_path):
@@ -351,11 +421,85 @@ def test_all_mistakes_at_once(call):
         ({"workload": {"kind": "trace", "path": "/nowhere/trace"}}, "workload.path /nowhere/trace: No such file"),
         ({"baseline": "/dev/null", "stages": [{"rate": 1, "seconds": 1}]}, "baseline /dev/null"),
         ({}, "stages: give at least one"),
+        ({"sweep": {"rate": 20, "rate_max": 5}}, "sweep.rate_max: 5 is less than rate, 20; write a rate that is allowed"),
+        ({"search": {"rate": 20, "rate_max": 5}, "slo": {"error_rate_max": 0}}, "search.rate_max: 5 is less than rate, 20"),
+        ({"sweep": {"rate_max": 0}}, "sweep.rate_max: 0 must be more than 0"),
+        ({"sweep": {"seconds": float("nan")}}, "sweep.seconds: nan must be more than 0"),
+        ({"sweep": {"factor": float("inf")}}, "sweep.factor: inf must be more than 1"),
+        ({"search": {"tolerance": -0.1}, "slo": {"error_rate_max": 0}}, "search.tolerance: -0.1 must be more than 0"),
+        ({"search": {"tolerance": 0}, "slo": {"error_rate_max": 0}}, "search.tolerance: 0 must be more than 0"),
+        ({**LOAD, "headers": {"X-Tenant": 7}}, "headers.X-Tenant: 7 is no text; write it in quotes"),
+        ({**LOAD, "headers": {"X-Tenant": None}}, "headers.X-Tenant: None is no text"),
+        ({**LOAD, "headers": {"Content-length": "7"}}, "headers.Content-length: this client writes it itself"),
+        ({**LOAD, "slo": {"ttft_p90_ms": True}}, "slo.ttft_p90_ms: True is no number"),
+        ({**LOAD, "goodput": {"ttft_ms": float("inf")}}, "goodput.ttft_ms: inf is no number above 0"),
+        ({**LOAD, "goodput": {"ttft_ms": True}}, "goodput.ttft_ms: True is no number above 0"),
+        ({**LOAD, "request_timeout": float("nan")}, "request_timeout: nan must be more than 0"),
+        ({**LOAD, "pause": float("inf")}, "pause: inf must be 0 or more"),
+        ({**LOAD, "baseline": "/dev/null", "baseline_max_ratio": 0}, "baseline_max_ratio: 0 must be more than 0"),
+        ({**LOAD, "workload": {"kind": "trace", "path": "x", "requests": 0, "speed": float("nan")}}, "workload.speed: nan must be more than 0"),
+        ({**LOAD, "workload": {"kind": "trace", "path": "x", "requests": 0}}, "workload.requests: 0 must be more than 0"),
+        ({**LOAD, "model": ""}, "model: the name is missing"),
+        ({**LOAD, "model": None, "models": []}, "model: the name is missing"),
+        ({**LOAD, "model": None, "models": [{"name": "m", "weight": float("nan")}]}, "models[0].weight: nan must be more than 0"),
     ],
 )
-def test_what_cannot_be(call, options, said):
-    result = call(vllm_perf, url="http://127.0.0.1:1", model="m", **options)
+def test_what_cannot_be(call, tmp_path, options, said):
+    if options.get("workload", {}).get("path") == "x":
+        (tmp_path / "x").write_text(MOONCAKE)
+        options = {**options, "workload": {**options["workload"], "path": str(tmp_path / "x")}}
+    if options.get("baseline_max_ratio") is not None:
+        (tmp_path / "old.json").write_text('{"stages": []}')
+        options = {**options, "baseline": str(tmp_path / "old.json")}
+    result = call(vllm_perf, **{key: value for key, value in {"url": "http://127.0.0.1:1", "model": "m", **options}.items() if value is not None})
     assert result["failed"] and said in result["msg"]
+
+
+@pytest.mark.parametrize(
+    ("stages", "said"),
+    [
+        ([{"valid": True, "intervals": {}}], "stages[0].label: missing; a text is needed"),
+        ([{"label": "rate 1", "valid": True}, 7], "stages[0].intervals: missing; a map of figures is needed; stages[1]: 7 is no stage"),
+        ([{"label": ["rate 1"], "valid": True, "intervals": {}}], "stages[0].label: ['rate 1']; a text is needed"),
+        ([{"label": "rate 1", "valid": True, "intervals": {"tpot_p50_ms": [1, 1, 2]}}], "stages[0].intervals.tpot_p50_ms: [1, 1, 2] is no figure"),
+        ([{"label": "rate 1", "valid": True, "intervals": {"tpot_p50_ms": {"value": "5", "few": "x"}}}], "stages[0].intervals.tpot_p50_ms"),
+    ],
+)
+def test_a_baseline_that_is_none(call, tmp_path, stages, said):
+    (tmp_path / "old.json").write_text(json.dumps({"stages": stages}))
+    result = call(vllm_perf, url="http://127.0.0.1:1", model="m", baseline=str(tmp_path / "old.json"), **LOAD)
+    assert result["failed"] and f"baseline {tmp_path}/old.json: {said}" in result["msg"] and "give the result.json of an earlier run" in result["msg"]
+
+
+def test_a_baseline_of_other_loads_is_inconclusive(call, tmp_path):
+    (tmp_path / "old.json").write_text('{"stages": []}')
+    with serve(Server()) as url:
+        result = call(
+            vllm_perf,
+            url=url,
+            baseline=str(tmp_path / "old.json"),
+            baseline_max_ratio=1.1,
+            stages=[{"concurrency": 1, "requests": 3}],
+            **{**OPTIONS, "max_lag": 30},
+        )
+    assert not result.get("failed") and result["verdict"] == "inconclusive" and "nothing was compared" in result["why"][0] and result["comparison"] == []
+
+
+def test_files_that_cannot_be_written(call, tmp_path):
+    (tmp_path / "out").write_text("a file")
+    server = Server()
+    with serve(server) as url:
+        result = call(vllm_perf, url=url, artifacts=str(tmp_path / "out"), stages=[{"concurrency": 1, "requests": 3}], **OPTIONS)
+    assert result["failed"] and f"artifacts {tmp_path}/out: requests.csv cannot be written" in result["msg"] and server.asked == []
+
+
+def test_a_closed_loop_is_its_own_bound(call):
+    """`in_flight` bounds open loops: there one more is a failure, in a closed loop no other place would be left to take it."""
+    server = Server(wait=0.1)
+    stages = [{"concurrency": 5, "requests": 10}, {"rate": 200, "requests": 10}]
+    with serve(server) as url:
+        closed, opened = call(vllm_perf, url=url, in_flight=2, stages=stages, arrivals="constant", **{**OPTIONS, "max_lag": 30})["stages"]
+    assert closed["ok"] == 10 and 2 < server.most <= 5 and opened["errors"]["in_flight"] > 0
 
 
 def test_one_file_runs_where_ansible_is_not(tmp_path):

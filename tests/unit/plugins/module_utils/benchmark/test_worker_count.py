@@ -44,9 +44,11 @@ def test_an_answer_in_one_piece_takes_less():
 
 
 def test_a_trace_asks_for_what_it_holds():
-    trace = types.SimpleNamespace(times=lambda limit: [number / 4000 for number in range(8000)][:limit])
-    assert demand(trace).processes(Step(trace=True), 99) == 8
-    assert demand(trace).processes(Step(trace=True, requests=4), 99) == 1
+    def trace(count):
+        return types.SimpleNamespace(times=lambda: [number / 4000 for number in range(count)])
+
+    assert demand(trace(8000)).processes(Step(trace=True, requests=8000), 99) == 8
+    assert demand(trace(4)).processes(Step(trace=True, requests=4), 99) == 1
 
 
 def totals(requests, wall, cpu):

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Intervals of 95 % confidence, and how many requests they take. Pure.
+
+A percentile lies between two values of a sample by the binomial distribution alone, whatever the values are. In a small sample no value may lie above the
+percentile: then its interval has no upper end, and nothing can be said.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+MISS = 0.025  # share of the intervals that may lie above the true value, and below it
+Z95 = 1.959964  # standard deviations of a normal distribution around an interval of 95 %
+LEAST = 30  # requests of a mean
+SKEW = 25  # times the square of the skewness: the requests of which a mean is distributed normally enough (Cochran, Sampling Techniques, 2.15)
+
+
+@functools.lru_cache(maxsize=256)
+def ranks(count: int, percent: float) -> tuple[int, int] | None:
+    """The ranks, counted from 1, of the two of `count` independent values between which the percentile lies; None where they are too few."""
+    share = percent / 100
+    low, high = _below(count, share), count + 1 - _below(count, 1 - share)
+    return None if low < 1 or high > count else (low, high)
+
+
+def needed(percent: float) -> int:
+    """The least number of independent values of which the interval of a percentile has two ends."""
+    return math.ceil(math.log(MISS) / math.log(max(percent, 100 - percent) / 100))
+
+
+def needed_for_mean(skewness: float) -> int:
+    """The least number of independent values of this skewness of which a mean has an interval."""
+    return max(LEAST, math.ceil(SKEW * skewness * skewness))
+
+
+def student(count: int) -> float:
+    """Standard errors around the mean of `count` values from 4 on, by Student's distribution: within 1 % (Cornish and Fisher's expansion)."""
+    freedom, z = count - 1, Z95
+    return (
+        z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2) + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    )
+
+
+def _below(count: int, share: float) -> int:
+    """The largest rank that fewer than this many of `count` values reach with a probability of at most MISS, each with probability `share`; 0 for none."""
+    spread = math.sqrt(count * share * (1 - share))
+    rank = max(0, math.floor(count * share - Z95 * spread))
+    total, number = 0.0, rank - 1  # the probability of fewer than `rank`
+    while number >= 0 and (each := _exactly(count, share, number)) > total * 1e-12:
+        total, number = total + each, number - 1
+    while total > MISS:
+        rank -= 1
+        total -= _exactly(count, share, rank)
+    while (more := total + _exactly(count, share, rank)) <= MISS:
+        rank, total = rank + 1, more
+    return rank
+
+
+def _exactly(count: int, share: float, number: int) -> float:
+    """The probability of `number` of `count`."""
+    ways = math.lgamma(count + 1) - math.lgamma(number + 1) - math.lgamma(count - number + 1)
+    return math.exp(ways + number * math.log(share) + (count - number) * math.log1p(-share))

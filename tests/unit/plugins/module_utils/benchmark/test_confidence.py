@@ -1,0 +1,170 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether intervals of 95 % confidence hold the true value as often as they say, and equal runs are called equal. Counted on computed samples with a seed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import statistics
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import confidence, page, result
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.histogram import Hist
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured, Plan
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Allowed, Totals
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Shape
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule import Step
+
+NORMAL = statistics.NormalDist()
+# The value, in milliseconds, below which a share of the requests lies.
+SERVERS = {
+    "exponential": lambda share: -100 * math.log1p(-share),
+    "heavy tail": lambda share: 100 * math.exp(NORMAL.inv_cdf(share)),
+    "cache misses": lambda share: 30 + 5 * share / 0.8 if share < 0.8 else 800 + 400 * (share - 0.8),
+}
+MEANS = {"exponential": 100.0, "heavy tail": 100 * math.exp(0.5), "cache misses": 0.8 * 32.5 + 0.2 * 840}
+SIZES = (20, 30, 36, 100, 200, 368, 700, 2000)
+
+
+def tolerated(count):
+    """The most of `count` intervals that may miss where 5 % do: what is more is no chance in one of 30,000 cases, and with these seeds in none."""
+    return 0.05 * count + 4 * math.sqrt(count * 0.05 * 0.95)
+
+
+def shares(dice, count):
+    return [dice.random() or 0.5 for _dummy in range(count)]
+
+
+def hist(values):
+    made = Hist()
+    for value in values:
+        made.add(value)
+    return made
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_percentiles_are_in_their_intervals(count):
+    """Of every distribution alike, since ranks are all that counts."""
+    dice, tries, missed = random.Random(f"coverage {count}"), 10_000 // count + 60, dict.fromkeys((50, 90, 99), 0)
+    for _dummy in range(tries):
+        sample = hist(SERVERS["exponential"](share) for share in shares(dice, count))
+        for percent in missed:
+            ends = sample.interval(percent)
+            assert (ends is None) == (count < confidence.needed(percent))
+            if ends:
+                missed[percent] += not ends[0] * 0.9995 <= SERVERS["exponential"](percent / 100) <= ends[1] * 1.0005
+    assert all(each <= tolerated(tries) for each in missed.values())
+
+
+def test_intervals_are_no_wider_than_they_must_be():
+    """One rank less on either side, and more than 2.5 % would lie there."""
+    for count, percent in itertools.product((6, 20, 37, 400, 5000, 1_000_000), (50, 90, 99)):
+        found = confidence.ranks(count, percent)
+        assert (found is None) == (count < confidence.needed(percent))
+        if found and count <= 5000:
+            low, high = found
+            share = percent / 100
+            chance = [math.comb(count, number) * share**number * (1 - share) ** (count - number) if count < 1000 else None for number in range(count + 1)]
+            if chance[0] is not None:
+                assert math.fsum(chance[:low]) <= confidence.MISS < math.fsum(chance[: low + 1])
+                assert math.fsum(chance[high:]) <= confidence.MISS < math.fsum(chance[high - 1 :])
+        if found and count == 1_000_000:
+            spread = 1.96 * math.sqrt(count * percent / 100 * (1 - percent / 100))
+            assert found == pytest.approx((count * percent / 100 - spread, count * percent / 100 + spread), abs=2)
+    assert [confidence.needed(percent) for percent in (50, 90, 99)] == [6, 36, 368]
+
+
+def test_student_s_factors():
+    assert [confidence.student(count) for count in (4, 5, 10, 30, 1000)] == pytest.approx([3.182, 2.776, 2.262, 2.045, 1.962], rel=0.01)
+
+
+def test_skewness_is_that_of_the_values():
+    values = [1.0, 2.0, 2.0, 3.0, 11.0]
+    mean, deviation = statistics.fmean(values), statistics.pstdev(values)
+    assert hist(values).skewness == pytest.approx(statistics.fmean((value - mean) ** 3 for value in values) / deviation**3, rel=0.01)
+    assert hist([5.0] * 9).skewness == 0 == Hist().skewness
+
+
+def stage(values, label=8.0, gaps=1, sent=0.0):
+    """A stage whose requests took so many milliseconds to the first token, and as many between each two pieces."""
+    totals = Totals()
+    for number, value in enumerate(values):
+        first = value / 1000
+        last = first * (1 + gaps)
+        totals.add(Record(number, 0, 0.0, sent, first, last, last, 200, 9, gaps + 1, gaps=[first] * gaps, chunks=gaps + 1))
+    plan = Plan(None, None, Shape(), (), None, allowed=Allowed(0.1, 0))
+    return result.stage(Measured(Step(rate=label, seconds=10), totals), plan)
+
+
+def figures(values):
+    """The label, validity and intervals of a stage, of whose requests nothing is known but the time to first token."""
+    totals = Totals()
+    totals.hist["ttft_from_schedule"] = hist(values)
+    return {"label": "rate 8", "valid": True, "intervals": result.intervals(totals)}
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_means_are_in_their_intervals(count):
+    """Where they are given: a sample that is too small for how skewed it is has none."""
+    for name, server in SERVERS.items():
+        dice, tries = random.Random(f"means {name} {count}"), 6_000 // count + 20
+        found = [figures([server(share) for share in shares(dice, count)])["intervals"]["ttft_from_schedule_mean_ms"] for _dummy in range(tries)]
+        assert sum(not each["few"] and not each["low"] <= MEANS[name] <= each["high"] for each in found) <= tolerated(tries)
+        assert count >= confidence.LEAST or all(each["few"] for each in found)
+        assert count < 2000 or name == "heavy tail" or not any(each["few"] for each in found)
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_equal_runs_are_not_called_better_or_worse(count):
+    """And each figure that says nothing has the reason for it."""
+    tries = 4_000 // count + 20
+    called: dict[str, int] = {}
+    for name, server in SERVERS.items():
+        dice = random.Random(f"equal {name} {count}")
+        for _dummy in range(tries):
+            base, again = (figures([server(share) for share in shares(dice, count)]) for _dummy in range(2))
+            for row in result.compare([base], [again]):
+                key = f"{name} {row['name']}"
+                called[key] = called.get(key, 0) + (row["verdict"] in ("better", "worse"))
+                assert (row["verdict"] == "unknown") == bool(row["why"]) == (row["ratio"] is None)
+                if row["name"].endswith("_p99_ms") and count < 368:
+                    assert row["why"] == f"baseline: not enough requests ({count} of 368 needed)"
+    assert len(called) == 3 * 4 and not {key: times for key, times in called.items() if times > tolerated(tries)}
+
+
+def test_a_slower_run_is_called_worse():
+    dice = random.Random("slower")
+    base, slow = ([scale * SERVERS["exponential"](share) for share in shares(dice, 1000)] for scale in (1.0, 1.5))
+    rows = {row["name"]: row for row in result.compare([stage(base)], [stage(slow)])}
+    for name in ("mean", "p50", "p90", "p99"):
+        assert rows[f"ttft_from_schedule_{name}_ms"]["verdict"] == "worse" and 1.2 < rows[f"ttft_from_schedule_{name}_ms"]["ratio"] < 1.9
+
+
+def test_gaps_of_one_answer_are_no_requests():
+    """30 answers of 100 gaps each are 30 of their kind: a server is slow for one of them or for another."""
+    dice = random.Random("gaps")
+    tries, called = 12, 0
+    for _dummy in range(tries):
+        base, again = (stage([SERVERS["exponential"](share) for share in shares(dice, 40)], gaps=100) for _dummy in range(2))
+        rows = {row["name"]: row for row in result.compare([base], [again])}
+        called += rows["itl_p50_ms"]["verdict"] in ("better", "worse")
+        assert rows["itl_p99_ms"]["why"] == "baseline: not enough requests (40 of 368 needed)" and not rows["itl_p90_ms"]["why"]
+    assert called <= tolerated(tries)
+
+
+def test_what_a_late_client_measured_is_not_compared():
+    good, late = stage([100.0] * 50), stage([200.0] * 50, sent=0.15)
+    for base, found, run in ((good, late, "this run"), (late, good, "baseline")):
+        rows = result.compare([base], [found])
+        assert rows and {row["why"] for row in rows if "p99" not in row["name"]} == {f"{run}: the client was late"}
+        assert result.worse_than(rows, 1.01) == [] and any("ttft_from_schedule_p50_ms" in line for line in result.uncompared(rows))
+
+
+def test_the_page_says_what_was_not_compared():
+    rows = result.compare([stage([100.0] * 50)], [stage([300.0] * 50)])
+    text = page._comparison(rows)
+    assert "not enough requests (50 of 368 needed)" in text and "worse" in text and "None" not in text
