@@ -10,12 +10,13 @@ import dataclasses
 import typing as t
 
 from ..common.text import redact
-from . import cluster, gateway, pods, scheduling, traffic
+from . import admission, cluster, gateway, pods, route_conflicts, scheduling, strangers, traffic
 from .catalog import CATALOG, LAYERS
 from .finding import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding
 from .snapshot import Snapshot
 
-RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES)
+STRANGERS = (*route_conflicts.RULES, *strangers.RULES, *admission.RULES)
+RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES, *STRANGERS)
 
 
 def unreachable(message: str) -> list[Finding]:

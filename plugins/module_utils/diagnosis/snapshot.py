@@ -23,7 +23,8 @@ class Snapshot:
     crds: by name, {served: [versions], deleting, established}, None for a missing one; logs: by 'namespace/pod/container';
     servers: inference.report.server_facts with a service; answers: requests through the gateway,
     {service, url, status, body, evidence, kind, remedy, ok, picked}; differences: findings of inference.replicas.compare with a service;
-    metrics: pages of the endpoint pickers by service, {status, text}; unread: {what, message, status} of failed reads.
+    metrics: pages of the endpoint pickers by service, {status, text}; unread: {what, message, status} of failed reads;
+    others: objects of kinds that attach to a stack, ours among them; endpoints: ready ones of Services of webhooks, by 'namespace/name'.
     """
 
     plan: c.Mapping[str, t.Any]
@@ -36,6 +37,8 @@ class Snapshot:
     differences: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
     metrics: dict[str, dict[str, t.Any]] = dataclasses.field(default_factory=dict)
     unread: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
+    others: list[Facts] = dataclasses.field(default_factory=list)
+    endpoints: dict[str, int] = dataclasses.field(default_factory=dict)
     now: str = ""  # UTC, in ISO 8601
 
     def age(self, pod: Facts) -> float:
