@@ -447,3 +447,14 @@ def test_network_policies_add_up(policies, blocked):
 
 def test_the_recorded_route_is_ours():
     assert strangers.is_ours(healthy(), recorded("httproute"))
+
+
+def test_trouble_of_routes_of_others_is_theirs():
+    theirs = route(path("/shop"), namespace=NAMESPACE)
+    theirs["spec"]["rules"][0]["backendRefs"][0]["namespace"] = "shop"
+    theirs["metadata"].update(deletionTimestamp=LATE, finalizers=["shop.example.com/x"])
+    snap = stack(theirs)
+    snap.objects["HTTPRoute"].append(theirs)
+    assert report.diagnose(snap) == []
+    theirs["metadata"]["labels"] = snap.plan["labels"]
+    assert [entry.code for entry in report.diagnose(snap)] == ["F45"]
