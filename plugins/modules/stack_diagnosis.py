@@ -13,6 +13,8 @@ author:
 description:
   - Reads the objects of a deployment, their conditions, events and logs, requests a short completion from every model server and through the gateway,
     reads the metrics of the endpoint pickers, and compares all of it with the plan and with the catalog of known failures.
+  - Finds what others attach to the stack too, such as routes that win against ours, policies, patches and admission webhooks. It lists the kinds of the API
+    groups for gateways in all namespaces, or, where the account may not, in those of the stack; what it may not read there is no finding.
   - Returns findings, each with what is wrong, where, the evidence and the remedy, the most probable cause first.
   - Read-only, and works on a broken stack. An API server that does not answer is a finding as well.
   - Values that look like secrets are redacted in everything that is returned. Secrets are not read, except the labels of those that Helm creates.

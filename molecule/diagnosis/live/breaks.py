@@ -9,6 +9,7 @@ import typing as t
 from pathlib import Path
 
 import python_image
+import strangers
 from stack import MODEL, NAMESPACE, Object, Stack, Undo, path
 
 EPP, DECODE, ROUTE, POOL = "sim-epp", "sim-decode", "sim", "sim"
@@ -203,4 +204,9 @@ BREAKS: dict[str, Break] = {
     "dns_down": (("dns",), no_names),
     "api_key_wrong": (("key",), lambda stack: stack.mislead({"failure-injection-rate": 100, "failure-types": ["invalid_api_key"]}, every=True)),
     "servers_of_another_model": (("mixed",), another_model),
+    "route_of_someone_else_with_a_longer_prefix": (("stranger",), strangers.longer_prefix),
+    "route_of_someone_else_for_one_path": (("stranger",), strangers.exact_path),
+    "policy_of_someone_else_refuses_requests": (("stranger",), strangers.refusing_policy),
+    "webhook_of_someone_else_does_not_answer": (("F32",), strangers.silent_webhook),
+    "network_policy_of_someone_else_against_egress": (("policy",), strangers.no_egress),
 }

@@ -38,8 +38,11 @@ def path(kind: str, name: str, namespace: str = NAMESPACE) -> str:
         "envoyextensionpolicies": "apis/gateway.envoyproxy.io/v1alpha1",
         "backendtrafficpolicies": "apis/gateway.envoyproxy.io/v1alpha1",
         "envoyproxies": "apis/gateway.envoyproxy.io/v1alpha1",
+        "securitypolicies": "apis/gateway.envoyproxy.io/v1alpha1",
+        "validatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
     }
-    return f"/{groups[kind]}/namespaces/{namespace}/{kind}" + (f"/{name}" if name else "")
+    where = f"/namespaces/{namespace}" if namespace else ""
+    return f"/{groups[kind]}{where}/{kind}" + (f"/{name}" if name else "")
 
 
 class Stack:

@@ -7,6 +7,7 @@ import threading
 
 from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text as prometheus
 from stack import MODEL, Stack, exchange, until
+from strangers import neighbours
 
 
 def test_an_idle_stack(stack: Stack) -> None:
@@ -14,6 +15,16 @@ def test_an_idle_stack(stack: Stack) -> None:
     assert found["findings"] == [] and found["not_read"] == [], found
     print(f"{found['seconds']} s, {found['looked_at']}")
     assert "summary.txt" in {path.name for path in (stack.artifacts / "diagnose").iterdir()}
+
+
+def test_a_stack_with_neighbours(stack: Stack) -> None:
+    undo = neighbours(stack)
+    try:
+        found = stack.diagnose()
+    finally:
+        for mend in undo:
+            mend()
+    assert found["findings"] == [], found
 
 
 def waiting(stack: Stack) -> float:

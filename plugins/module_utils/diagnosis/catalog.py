@@ -184,6 +184,13 @@ _ALL = (
             "EnvoyProxy has routingType Service, so the proxy does not know the pods",
             "set routingType Endpoint, and a header with address and port",
         ),
+        (
+            "stranger",
+            "an object of someone else is in the way",
+            "a route of another owner wins against ours; a policy, filter, patch or Gateway of another owner names or selects our objects; "
+            "pods have containers that their template lacks",
+            "ask its owner to remove it or to narrow it to other host names, paths or labels; if it is intended, check that it admits this traffic",
+        ),
     ),
     *_entries(
         "pods",

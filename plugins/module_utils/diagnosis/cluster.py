@@ -12,6 +12,7 @@ from ..common.text import shorten
 from ..k8s.pod_failures import event_time, refusal_failure
 from .finding import BASE, CANNOT_RUN, CONTROLLER, MISSING, NOTE, SUSPECT, UNREADY, Finding, finding
 from .snapshot import Snapshot, is_ready, name_of
+from .strangers import is_ours
 
 DNS_LABELS = ("kube-dns", "coredns")
 
@@ -153,7 +154,7 @@ def terminating_objects(snap: Snapshot) -> c.Iterator[Finding]:
     """Objects of the plan that are being deleted, with their finalizers."""
     for kind in ("Gateway", "GatewayClass", "HTTPRoute", "InferencePool"):
         for obj in snap.of(kind):
-            if get_path(obj, "metadata", "deletionTimestamp"):
+            if get_path(obj, "metadata", "deletionTimestamp") and is_ours(snap, obj):
                 held = [text(name) for name in get_path(obj, "metadata", "finalizers") or []]
                 yield finding(
                     "F45",

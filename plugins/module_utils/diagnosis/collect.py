@@ -27,6 +27,7 @@ from ..k8s.pod_failures import containers
 from ..k8s.related_objects import Observer
 from ..k8s.service_proxy import ServiceTransport
 from ..releases import engines
+from .collect_others import OthersReader
 from .drift_reader import read_drift
 from .snapshot import Snapshot, is_ready, selects
 
@@ -78,6 +79,7 @@ class Collector:
         self.cluster.get("/version", timeout=10)
         self.snap.now = datetime.datetime.now(datetime.UTC).isoformat()
         self._each(self._list, list(self._wanted()))
+        OthersReader(self.cluster, self.snap).read()
         self._each(self._crd, sorted({entry["probe"] for entry in self.snap.plan["prerequisites"]["crds"]} | self._pool_crds()))
         self._each(self._config, self.snap.services)
         self.snap.drift = read_drift(self.cluster, self.definitions, mapping(self.snap.plan.get("labels")))

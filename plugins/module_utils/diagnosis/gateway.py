@@ -239,7 +239,8 @@ def grants(snap: Snapshot) -> c.Iterator[Finding]:
     """Backends in another namespace without a ReferenceGrant there."""
     if not snap.read("ReferenceGrant"):
         return
-    for obj in snap.of("HTTPRoute", snap.namespace):
+    names = {service["route"]["name"] for service in snap.services}
+    for obj in (obj for obj in snap.of("HTTPRoute", snap.namespace) if get_path(obj, "metadata", "name") in names):
         for rule in dicts(get_path(obj, "spec", "rules")):
             for ref in dicts(rule.get("backendRefs")):
                 other, kind, name = text(ref.get("namespace")), text(ref.get("kind")) or "Service", text(ref.get("name"))

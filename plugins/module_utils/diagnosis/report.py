@@ -10,12 +10,13 @@ import dataclasses
 import typing as t
 
 from ..common.text import pluralize, redact
-from . import cluster, drift, gateway, pods, scheduling, traffic
+from . import admission, cluster, drift, gateway, pods, route_conflicts, scheduling, strangers, traffic
 from .catalog import CATALOG, LAYERS
 from .finding import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding, finding
 from .snapshot import Snapshot
 
-RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES, *drift.RULES)
+STRANGERS = (*route_conflicts.RULES, *strangers.RULES, *admission.RULES)
+RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES, *STRANGERS, *drift.RULES)
 
 
 def unreachable(message: str) -> list[Finding]:

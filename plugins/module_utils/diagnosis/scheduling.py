@@ -12,6 +12,7 @@ import typing as t
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from .finding import MISSING, SUSPECT, SYMPTOM, WIRING, Finding, finding
 from .snapshot import Snapshot, arguments, is_ready, listening, name_of, option, selector_matches
+from .strangers import failing, is_ours, proxies_of, whose
 
 # arguments by which the picker finds its pool
 POOL_ARGUMENTS = ("pool-name", "pool-namespace", "pool-group")
@@ -226,29 +227,48 @@ def _seed(pod: Facts) -> str | None:
 
 
 def network(snap: Snapshot) -> c.Iterator[Finding]:
-    """NetworkPolicies that select pods of the stack and admit no traffic on their port."""
-    failing = any(not entry["ok"] for entry in snap.answers)
+    """NetworkPolicies that select pods of the stack, of which together none admits the traffic on their ports."""
+    known = {name_of(policy): policy for policy in (*snap.of("NetworkPolicy"), *snap.others) if policy.get("kind") == "NetworkPolicy"}
+    for pods_hit, direction, ports, what in _traffic(snap):
+        blocked: dict[tuple[str, ...], Facts] = {}
+        for pod in pods_hit:
+            mine = [policy for policy in known.values() if _restricts(policy, direction, pod)]
+            # rules add up: one policy that admits the traffic is enough
+            if mine and not any(_admits(policy, direction, ports) for policy in mine):
+                blocked.setdefault(tuple(name_of(policy) for policy in mine), pod)
+        for names, pod in blocked.items():
+            owners = [f"{name}: {whose(snap, known[name])}" for name in names if not is_ours(snap, known[name])]
+            yield finding(
+                "policy",
+                ", ".join([*names, name_of(pod)]),
+                [f"no {direction.lower()} rule admits port {_numbers(ports)} {what}", *owners],
+                WIRING + 2 if failing(snap) else SUSPECT,
+            )
+
+
+def _traffic(snap: Snapshot) -> c.Iterator[tuple[list[Facts], str, set[int], str]]:
+    """(pods, direction, ports, with whom) of the traffic without which requests fail."""
+    proxies = proxies_of(snap)
     for service in snap.services:
-        parts = [
-            (service["pool"]["selector"], set(service["pool"]["target_ports"])),
-            (service["scheduler"]["selector"], {service["scheduler"]["ports"]["grpc"]}),
-        ]
-        for labels, ports in parts:
-            for policy in snap.of("NetworkPolicy", snap.namespace):
-                pods_hit = [pod for pod in snap.pods(labels) if selector_matches(get_path(policy, "spec", "podSelector") or {}, pod)]
-                kinds = get_path(policy, "spec", "policyTypes") or ["Ingress"]
-                if pods_hit and "Ingress" in kinds and not _admits(policy, ports):
-                    yield finding(
-                        "policy",
-                        f"{name_of(policy)}, {name_of(pods_hit[0])}",
-                        [f"no ingress rule of it admits port {_numbers(ports)}"],
-                        WIRING + 2 if failing else SUSPECT,
-                    )
+        epp, ports, grpc = service["scheduler"], set(service["pool"]["target_ports"]), {service["scheduler"]["ports"]["grpc"]}
+        yield snap.pods(service["pool"]["selector"]), "Ingress", ports, "of the servers"
+        yield snap.pods(epp["selector"]), "Ingress", grpc, "of the endpoint picker"
+        yield snap.pods(epp["selector"]), "Egress", ports, "of the servers"
+        yield proxies, "Egress", ports, "of the servers"
+        yield proxies, "Egress", grpc, "of the endpoint picker"
 
 
-def _admits(policy: Facts, ports: set[int]) -> bool:
-    """True when a rule admits traffic on one of the ports. Its sources are not judged: a rule can select the gateway in many ways."""
-    for rule in dicts(get_path(policy, "spec", "ingress")):
+def _restricts(policy: Facts, direction: str, pod: Facts) -> bool:
+    """True when a policy selects the pod and restricts this direction: by default ingress, and egress where it has such rules."""
+    spec = mapping(policy.get("spec"))
+    kinds = spec.get("policyTypes") or ["Ingress", *(["Egress"] if spec.get("egress") else [])]
+    same = get_path(policy, "metadata", "namespace") == get_path(pod, "metadata", "namespace")
+    return same and direction in kinds and selector_matches(spec.get("podSelector") or {}, pod)
+
+
+def _admits(policy: Facts, direction: str, ports: set[int]) -> bool:
+    """True when a rule admits traffic on one of the ports. Its peers are not judged: a rule can select the gateway in many ways."""
+    for rule in dicts(get_path(policy, "spec", direction.lower())):
         named = dicts(rule.get("ports"))
         if not named or any(entry.get("port") is None or isinstance(entry["port"], str) or _within(entry, ports) for entry in named):
             return True

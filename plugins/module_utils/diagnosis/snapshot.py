@@ -25,7 +25,8 @@ class Snapshot:
     servers: inference.report.server_facts with a service; answers: requests through the gateway,
     {service, url, status, body, evidence, kind, remedy, ok, picked}; differences: findings of inference.replicas.compare with a service;
     metrics: pages of the endpoint pickers by service, {status, text}; unread: {what, message, status} of failed reads;
-    drift: the objects that differ from their definitions.
+    drift: the objects that differ from their definitions;
+    others: objects of kinds that attach to a stack, ours among them; endpoints: ready ones of Services of webhooks, by 'namespace/name'.
     """
 
     plan: c.Mapping[str, t.Any]
@@ -39,6 +40,8 @@ class Snapshot:
     metrics: dict[str, dict[str, t.Any]] = dataclasses.field(default_factory=dict)
     unread: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
     drift: list[Drift] = dataclasses.field(default_factory=list)
+    others: list[Facts] = dataclasses.field(default_factory=list)
+    endpoints: dict[str, int] = dataclasses.field(default_factory=dict)
     now: str = ""  # UTC, in ISO 8601
 
     def age(self, pod: Facts) -> float:

@@ -191,11 +191,15 @@ class Cluster:
 
     def resource(self, api_version: str, kind: str, refresh: bool = False) -> Facts | None:
         """The APIResource of a kind from discovery: {name (the plural), namespaced, ...}; None when the server does not serve it. Cached unless refresh."""
+        return self.resources(api_version, refresh).get(kind)
+
+    def resources(self, api_version: str, refresh: bool = False) -> dict[str, Facts]:
+        """The APIResources of an API version by kind, without subresources; empty when the server does not serve it. Cached unless refresh."""
         if refresh or api_version not in self._apis:
             prefix = "/api/" if "/" not in api_version else "/apis/"
             found = self.find(prefix + api_version) or {}
             self._apis[api_version] = {entry["kind"]: entry for entry in found.get("resources") or [] if "/" not in entry["name"]}
-        return self._apis[api_version].get(kind)
+        return self._apis[api_version]
 
     def path(self, api_version: str, kind: str, namespace: str | None = None, name: str | None = None) -> str | None:
         """The URL path of a kind, or of one object of it; None when the server does not serve the kind."""

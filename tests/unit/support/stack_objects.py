@@ -213,8 +213,15 @@ def plural(kind: str) -> str:
     return next((name for name, known in KINDS.items() if known == kind), kind.lower() + "s")
 
 
+def _namespaced(plural: str) -> bool:
+    return plural not in CLUSTER_WIDE and not plural.endswith("webhookconfigurations")
+
+
 class StackServer(ApiServer):
-    """An API server that shows a snapshot's objects, and proxies to servers where pods bear the annotation test/url."""
+    """An API server that shows a snapshot's objects, and proxies to servers where pods bear the annotation test/url.
+
+    without: API versions that it does not serve; refuses: kinds that may not be listed, or not `in all namespaces`.
+    """
 
     def __init__(
         self,
@@ -228,11 +235,15 @@ class StackServer(ApiServer):
         super().__init__(snap.of("Pod"), logs=logs)
         self.snap, self.without, self.refuses, self.methods = snap, without, refuses, set()
         self.planned = {(plural(obj["kind"]), obj["metadata"]["name"]): obj for obj in planned}
+        self.requests: list[str] = []
 
     def __call__(self, handler: t.Any, method: str, path: str, body: bytes) -> t.Any:
         if "/proxy/" not in path:
             self.methods.add(method)
+        self.requests.append(path)
         path, _mark, query = path.partition("?")
+        if (answer := self.of_others(path, urllib.parse.parse_qs(query))) is not None:
+            return answer
         if path == "/version":
             return self.json({"gitVersion": "v1.34.2"})
         if path.startswith("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"):
@@ -246,7 +257,7 @@ class StackServer(ApiServer):
         if (tuple(path.split("/")[-2:])) in self.planned:
             return self.json(self.planned[path.split("/")[-2], path.split("/")[-1]])
         group = path.removeprefix("/apis/") if path.startswith("/apis/") else path.removeprefix("/api/")
-        kinds = {obj["kind"] for obj in self.planned.values() if obj["apiVersion"] == group} - {KINDS[plural] for plural in PLURALS.get(group, ())}
+        kinds = {obj["kind"] for obj in self.planned.values() if obj["apiVersion"] == group} - {KINDS[name] for name in PLURALS.get(group, ())}
         if kinds:
             more = [{"name": plural(kind), "kind": kind, "namespaced": True} for kind in sorted(kinds)]
             return self.json({"resources": [*more, *({"name": name, "kind": KINDS[name], "namespaced": True} for name in PLURALS.get(group, ()))]})
@@ -258,9 +269,42 @@ class StackServer(ApiServer):
             return self.listed(*found.groups(), urllib.parse.parse_qs(query))
         return super().__call__(handler, method, path + ("?" + query if query else ""), body)
 
+    def of_others(self, path: str, query: dict[str, list[str]]) -> t.Any:
+        """What the snapshot has of others: the groups and kinds of their objects, their lists, and the endpoints of their Services; None for other paths."""
+        versions: dict[str, dict[str, str]] = {
+            version: {name: KINDS[name] for name in plurals} for version, plurals in PLURALS.items() if "/" in version and version not in self.without
+        }
+        for obj in self.planned.values():
+            if "/" in obj["apiVersion"] and obj["apiVersion"] not in self.without:
+                versions.setdefault(obj["apiVersion"], {})[plural(obj["kind"])] = obj["kind"]
+        for obj in self.snap.others:
+            versions.setdefault(obj["apiVersion"], {})[re.sub("y$", "ie", obj["kind"].lower()) + "s"] = obj["kind"]
+        if path == "/apis":
+            names = dict.fromkeys(version.partition("/")[0] for version in versions)
+            of = {name: [{"groupVersion": version} for version in versions if version.partition("/")[0] == name] for name in names}
+            return self.json({"groups": [{"name": name, "versions": entries, "preferredVersion": entries[0]} for name, entries in of.items()]})
+        if path.removeprefix("/apis/") in versions:
+            kinds = versions[path.removeprefix("/apis/")].items()
+            return self.json({"resources": [{"name": name, "kind": kind, "namespaced": _namespaced(name), "verbs": ["list"]} for name, kind in kinds]})
+        if found := re.fullmatch(r"/apis/discovery.k8s.io/v1/namespaces/([^/]+)/endpointslices", path):
+            names = [key.partition("/")[2] for key in self.snap.endpoints if key.startswith(found.group(1) + "/")]
+            wanted = query["labelSelector"][0].partition("=")[2]
+            count = self.snap.endpoints[f"{found.group(1)}/{wanted}"] if wanted in names else 0
+            return self.json({"items": [{"endpoints": [{"conditions": {"ready": number < count}} for number in range(2)]}]})
+        found = re.fullmatch(r"/apis/([^/]+/[^/]+)(?:/namespaces/([^/]+))?/([a-z]+)", path)
+        kind = versions.get(found.group(1), {}).get(found.group(3)) if found else None
+        if kind is None or found.group(3) in KINDS:
+            return None
+        if kind in self.refuses or ("in all namespaces" in self.refuses and not found.group(2)):
+            return self.status(403, "Forbidden", f"{kind} is forbidden")
+        items = [obj for obj in self.snap.others if obj["kind"] == kind and found.group(2) in (None, obj["metadata"].get("namespace"))]
+        shown = [{key: value for key, value in obj.items() if key not in ("apiVersion", "kind")} for obj in items]
+        limit = int(query.get("limit", ["500"])[0])
+        return self.json({"items": shown[:limit], "metadata": {"continue": "more"} if len(shown) > limit else {}})
+
     def listed(self, namespace: str | None, plural: str, name: str | None, query: dict[str, list[str]]) -> t.Any:
         kind = KINDS[plural]
-        if kind in self.refuses:
+        if kind in self.refuses or ("in all namespaces" in self.refuses and not namespace and plural not in CLUSTER_WIDE):
             return self.status(403, "Forbidden", f'{plural} is forbidden: User "viewer" cannot list resource "{plural}"')
         items = [obj for obj in self.snap.of(kind) if namespace is None or obj["metadata"].get("namespace") == namespace]
         if name:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import time
 
@@ -91,6 +92,31 @@ def test_a_wrong_selector_comes_first(call, monkeypatch):
     assert [entry["code"] for entry in found["findings"]] == ["F21", "F21"] and found["findings"][0]["where"] == f"InferencePool {NAMESPACE}/sim"
     assert "the pool selects no pod" in found["summary"] and found["findings"][1]["kind"] == "symptom"
     assert "no healthy upstream" in " ".join(found["findings"][1]["evidence"])
+
+
+def test_a_route_of_someone_else_comes_first(call, monkeypatch):
+    def change(snap):
+        theirs = copy.deepcopy(next(obj for obj in snap.objects["HTTPRoute"] if obj["metadata"]["name"] == "sim"))
+        theirs["metadata"] = {"name": "theirs", "namespace": NAMESPACE, "creationTimestamp": "2026-12-01T00:00:00Z"}
+        theirs["spec"]["rules"][0]["matches"][0]["path"]["value"] = "/v1"
+        snap.objects["HTTPRoute"].append(theirs)
+
+    with stack(monkeypatch, change, gateway=lambda *request: (404, {"Content-Type": "text/plain"}, "")) as (_api, made):
+        found = call(stack_diagnosis, plan=made)
+    assert [entry["code"] for entry in found["findings"]] == ["stranger", "F23"] and "HTTPRoute llm-d/theirs" in found["summary"]
+
+
+def test_an_account_of_the_namespaces_finds_what_is_attached_there(call, monkeypatch):
+    def change(snap):
+        refs = [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "sim"}]
+        metadata = {"name": "theirs", "namespace": NAMESPACE}
+        snap.others = [{"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "SecurityPolicy", "metadata": metadata, "spec": {"targetRefs": refs}}]
+
+    for refuses, codes, said in ((("in all namespaces",), ["stranger"], False), (("SecurityPolicy",), [], True)):
+        with stack(monkeypatch, change, refuses=refuses) as (_api, made):
+            found = call(stack_diagnosis, plan=made)
+        assert [entry["code"] for entry in found["findings"] if entry["code"] != "rights"] == codes, found["lines"]
+        assert ("what others attach: SecurityPolicy" in " ".join(found["not_read"])) is said
 
 
 def test_the_log_of_a_crashing_pod_is_read(call, monkeypatch):

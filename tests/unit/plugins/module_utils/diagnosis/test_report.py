@@ -168,6 +168,23 @@ def pool_not_honoured(snap):
     fails(snap, 500, "")
 
 
+@breaks("stranger")
+def route_of_someone_else_with_a_longer_prefix(snap):
+    other = copy.deepcopy(get(snap, "HTTPRoute", "sim"))
+    other["metadata"] = {"name": "theirs", "namespace": NAMESPACE, "creationTimestamp": "2026-12-01T00:00:00Z"}
+    other["spec"]["rules"][0]["matches"][0]["path"]["value"] = "/v1"
+    snap.others.append(other)
+    fails(snap, 404, "")
+
+
+@breaks("stranger")
+def policy_of_someone_else_on_the_route(snap):
+    refs = [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "sim"}]
+    metadata = {"name": "theirs", "namespace": NAMESPACE}
+    snap.others.append({"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "SecurityPolicy", "metadata": metadata, "spec": {"targetRefs": refs}})
+    fails(snap, 403, "RBAC: access denied")
+
+
 @breaks("policy")
 def network_policy_in_the_way(snap):
     snap.objects["NetworkPolicy"].append(

@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads what others have attached to a stack: every served kind of the groups in `strangers.GROUPS`, and admission webhooks. Read-only.
+
+One list for each kind in all namespaces; where the account may not, or where there are too many, in the namespaces of the stack. It stops after `SECONDS`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..k8s.client import Cluster
+from ..k8s.errors import ClusterError
+from . import admission
+from .snapshot import Snapshot
+from .strangers import GROUPS
+
+SECONDS = 8.0  # for all of it
+MAX_OBJECTS = 500  # of one kind in one list
+MAX_SERVICES = 16  # behind webhooks
+
+
+class OthersReader:
+    """Fills `others` and `endpoints` of a snapshot whose own objects have been read. What cannot be read is one entry of `unread` for each reason."""
+
+    def __init__(self, cluster: Cluster, snap: Snapshot) -> None:
+        self.cluster, self.snap, self.until = cluster, snap, time.monotonic() + SECONDS
+        self.failed: dict[str, list[str]] = {}
+
+    def read(self) -> None:
+        """Everything, several lists at a time."""
+        wanted = {**GROUPS, admission.GROUP: r"webhookconfigurations$"}
+        try:
+            groups = [group for group in dicts(self.cluster.get("/apis", timeout=5).get("groups")) if group.get("name") in wanted]
+            kinds = [kind for found in self.cluster.parallel(self._kinds, groups) for kind in found]
+        except ClusterError as error:
+            self._missed("API groups", error)
+            kinds = []
+        chosen = [(version, resource) for version, resource in kinds if re.search(wanted[version.rpartition("/")[0]], resource["name"])]
+        for found in self.cluster.parallel(self._objects, chosen):
+            self.snap.others += found
+        services = {service for _configuration, webhook, _kinds in admission.webhooks(self.snap) if (service := admission.service_of(webhook))}
+        self.cluster.parallel(self._endpoints, sorted(services)[:MAX_SERVICES])
+        for why, what in self.failed.items():
+            # no status: that something of others is not readable is no finding
+            self.snap.unread.append({"what": f"what others attach: {', '.join(sorted(what))}", "message": why, "status": None})
+
+    def _kinds(self, group: Facts) -> list[tuple[str, Facts]]:
+        """(API version, resource) of each kind of a group that can be listed, in the preferred version where that serves it."""
+        versions = [text(get_path(group, "preferredVersion", "groupVersion")), *(text(entry.get("groupVersion")) for entry in dicts(group.get("versions")))]
+        found: dict[str, tuple[str, Facts]] = {}
+        for version in dict.fromkeys(filter(None, versions)):
+            for kind, resource in self.cluster.resources(version).items():
+                if "list" in (resource.get("verbs") or ["list"]):
+                    found.setdefault(kind, (version, resource))
+        return list(found.values())
+
+    def _objects(self, wanted: tuple[str, Facts]) -> list[Facts]:
+        version, resource = wanted
+        found, complete = self._list(version, resource, "")
+        if not complete and resource.get("namespaced"):
+            gateway = self.snap.plan["gateway"]
+            places = {self.snap.namespace, gateway["namespace"], gateway["routes_namespace"], text(mapping(gateway.get("controller")).get("namespace"))}
+            parts = [self._list(version, resource, namespace) for namespace in sorted(places - {""})]
+            found, complete = [*found, *(item for items, _complete in parts for item in items)], all(whole for _items, whole in parts)
+        if complete:
+            return found
+        self.failed.setdefault("not permitted, too many, or not in time", []).append(text(resource["kind"]))
+        return found
+
+    def _list(self, version: str, resource: Facts, namespace: str) -> tuple[list[Facts], bool]:
+        """(objects, whether these are all) of one list, in one namespace or in all."""
+        left = self.until - time.monotonic()
+        path = self.cluster.path(version, resource["kind"], namespace or None) if left > 0 else None
+        if path is None:
+            return [], False
+        try:
+            answer = mapping(self.cluster.find(path, {"limit": str(MAX_OBJECTS)}, timeout=left))
+        except ClusterError:
+            return [], False
+        items = dicts(answer.get("items"))
+        for item in items:
+            item["apiVersion"], item["kind"] = version, resource["kind"]
+        return items, not get_path(answer, "metadata", "continue")
+
+    def _endpoints(self, service: tuple[str, str]) -> None:
+        """How many ready endpoints a Service has."""
+        namespace, name = service
+        path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+        try:
+            slices = dicts(mapping(self.cluster.find(path, {"labelSelector": f"kubernetes.io/service-name={name}"}, timeout=5)).get("items"))
+        except ClusterError as error:
+            self._missed(f"endpoints of Service {namespace}/{name}", error)
+            return
+        ready = [entry for part in slices for entry in dicts(part.get("endpoints")) if get_path(entry, "conditions", "ready") is not False]
+        self.snap.endpoints[f"{namespace}/{name}"] = len(ready)
+
+    def _missed(self, what: str, error: Exception) -> None:
+        forbidden = getattr(error, "status", None) == 403
+        self.failed.setdefault("this account may not read them" if forbidden else str(error), []).append(what)
