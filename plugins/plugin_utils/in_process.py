@@ -32,7 +32,11 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Run the module of the action's own name."""
-        return {**super().run(tmp, task_vars), **self._execute_module(task_vars=task_vars)}
+        result = super().run(tmp, task_vars)
+        args = dict(self._task.args)
+        if isinstance(args.get("resources"), list):
+            args["resources"] = [reference(item) for item in args["resources"]]
+        return {**result, **self._execute_module(module_args=args, task_vars=task_vars)}
 
     def _execute_module(  # pylint: disable=arguments-differ
         self,
@@ -61,6 +65,14 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
         interpreter: str = self._templar.template(variables.get("ansible_python_interpreter", "auto"))
         # By name, not by the target of the link: a virtual environment's python is a link, and its libraries are not those of the base.
         return os.path.abspath(interpreter) == os.path.abspath(sys.executable)
+
+
+def reference(item: t.Any) -> t.Any:
+    """What of a definition a module needs that looks at the object: Ansible prints the arguments of modules, and a definition may hold secrets."""
+    if not isinstance(item, dict) or not isinstance(item.get("metadata"), dict):
+        return item
+    named = {key: item["metadata"][key] for key in ("name", "namespace", "generation") if key in item["metadata"]}
+    return {**{key: item[key] for key in ("apiVersion", "kind") if key in item}, "metadata": named}
 
 
 def call_main(name: str, arguments: dict[str, t.Any]) -> str:
