@@ -26,7 +26,7 @@ from .overrides import overriding_scheduler, relocated, unknown_services
 from .pins import DIGESTS, pin_problems, pinned
 from .pod_spec import SERVICE_LABEL
 from .preflight import needs
-from .prerequisites import prerequisites
+from .prerequisites import prerequisites, source_problems
 from .references import REGISTRY, mirror_problems
 from .secrets import definitions, pull_names, secrets, token_reference
 from .server import route, server, startup_timeout
@@ -91,7 +91,7 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         found += wrong
     scalars_right = not [problem for problem in found if problem.path.split(".")[0] in VARIABLES]
     if scalars_right:
-        found += gpu_problems(user) + monitoring_problems(user) + mirror_problems(user)
+        found += gpu_problems(user) + monitoring_problems(user) + mirror_problems(user) + source_problems(user)
         found += gateway_problems({**user, SERVICES: own.get(SERVICES)})
     user[SERVICES], wrong = _complete_services(own.get(SERVICES), user, scalars_right)
     if scalars_right and not wrong:

@@ -42,6 +42,8 @@ FORMATS: dict[str, Format] = {
     "gateway_duration": _format(r"([0-9]{1,5}(h|m|s|ms)){1,4}\Z", "a duration: a whole number with ms, s, m or h", "300s"),
     "url_path": _format(r"/(?!.*//)[A-Za-z0-9/._~-]*\Z", "a path that begins with '/' and contains no '//'", "/llama"),
     "http_url": _format(r"https?://[^\s/?#@]+(/[^\s?#]*)?\Z", "a URL with http:// or https://, without credentials", "http://prometheus.monitoring:9090"),
+    "download_url": _format(r"https?://[^\s/?#@]+/[^\s#]*\Z", "a URL with https:// (or http://) and the path of a file", "https://mirror.example.com/crds.yaml"),
+    "sha256": _format(r"[0-9a-f]{64}\Z", "64 lower-case hexadecimal digits", "0" * 64),
     "image": _format(r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*([:@][a-zA-Z0-9][a-zA-Z0-9._:+-]*)\Z", "an image with its tag or digest", "vllm/vllm-openai:v0.30.0"),
     "digest": _format(r"sha256:[0-9a-f]{64}\Z", "sha256: and 64 hexadecimal digits", "sha256:" + "0" * 64),
     "image_prefix": _format(
