@@ -80,11 +80,16 @@ def call_main(name: str, arguments: dict[str, t.Any]) -> str:
     """What the main() of a collection's module prints when it is called with these arguments."""
     module = importlib.import_module(python_name(name))
     printed = io.StringIO()
-    with compat.module_input(arguments), compat.key_files_in(run_files.folder()), contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-        with warnings.catch_warnings():
-            # urllib3's own, which each worker would write to stderr anew; k8s/client.py warns once a run.
-            warnings.filterwarnings("ignore", message="Unverified HTTPS request")
-            module.main()
+    with (
+        compat.module_input(arguments),
+        compat.key_files_in(run_files.folder()),
+        contextlib.redirect_stdout(printed),
+        contextlib.suppress(SystemExit),
+        warnings.catch_warnings(),
+    ):
+        # urllib3's own, which each worker would write to stderr anew; k8s/client.py warns once a run.
+        warnings.filterwarnings("ignore", message="Unverified HTTPS request")
+        module.main()
     return printed.getvalue()
 
 

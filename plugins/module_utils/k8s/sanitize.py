@@ -44,8 +44,8 @@ def hide_environment(part: t.Any, instead: str, other: t.Any = None, otherwise: 
             for key, value in part.items()
         }
     if isinstance(part, (list, tuple)):
-        there = [*(other if isinstance(other, (list, tuple)) else ()), *[None] * len(part)]
-        return [hide_environment(value, instead, there[index], otherwise) for index, value in enumerate(part)]
+        beside = [*(other if isinstance(other, (list, tuple)) else ()), *[None] * len(part)]
+        return [hide_environment(value, instead, beside[index], otherwise) for index, value in enumerate(part)]
     return part
 
 

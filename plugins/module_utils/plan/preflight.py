@@ -57,7 +57,10 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "gpu_operator": _gpu_operator(planned["gpus"], user),
         "charts": _charts(planned),
         "objectives": _objectives(planned, user),
-        "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": [address(source) for source in bundle["sources"]]} for bundle in planned["prerequisites"]["crds"]],
+        "definitions": [
+            {"name": bundle["name"], "probe": bundle["probe"], "sources": [address(source) for source in bundle["sources"]]}
+            for bundle in planned["prerequisites"]["crds"]
+        ],
         "helm": user["llm_d_helm"],
         "registries": _registries(planned, user),
         # One with <system> is the driver's, whose tag depends on the nodes.

@@ -41,7 +41,7 @@ def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> l
 
 
 def proxy_problems(user: Facts, names: t.Mapping[str, str]) -> list[Problem]:
-    """Names of what a controller or we make for the Gateway: Kubernetes refuses them, or objects of model services have them. names: {object name: its service}."""
+    """Names of what is made for the Gateway that Kubernetes refuses, or that objects of model services have. names: {object name: its service}."""
     settings = user[BLOCK]
     name = settings["name"] or default_name(settings["provider"])
     made = proxy_service({**settings, "name": name, "class_name": class_name(user)})
@@ -49,7 +49,7 @@ def proxy_problems(user: Facts, names: t.Mapping[str, str]) -> list[Problem]:
         return []
     path, found = f"{BLOCK}.name", []
     if not _SERVICE_NAME.match(made):
-        why = f"the controller names the proxy's Service '{made}', and that of a Service has at most 63 lower-case letters, digits and '-', and begins with a letter."
+        why = f"the proxy's Service would be named '{made}': a Service has at most 63 lower-case letters, digits and '-', and begins with a letter."
         found.append(Problem(path, name, why, "Write a shorter name that begins with a letter, and a class_name without dots where you write one."))
     parameters = name if settings["service_type"] != "LoadBalancer" else made
     clash = next((each for each in (made, parameters) if each in names), None)

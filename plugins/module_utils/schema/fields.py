@@ -42,7 +42,9 @@ FORMATS: dict[str, Format] = {
     "gateway_duration": _format(r"([0-9]{1,5}(h|m|s|ms)){1,4}\Z", "a duration: a whole number with ms, s, m or h", "300s"),
     "url_path": _format(r"/(?!.*//)[A-Za-z0-9/._~-]*\Z", "a path that begins with '/' and contains no '//'", "/llama"),
     "http_url": _format(r"https?://[^\s/?#@]+(/[^\s?#]*)?\Z", "a URL with http:// or https://, without credentials", "http://prometheus.monitoring:9090"),
-    "download_url": _format(r"https?://[^\s/?#@]+/[^\s#]*\Z", "a URL with https:// (or http://) and the path of a file", "https://mirror.example.com/crds.yaml"),
+    "download_url": _format(
+        r"https?://[^\s/?#@]+/[^\s#]*\Z", "a URL with https:// (or http://) and the path of a file", "https://mirror.example.com/crds.yaml"
+    ),
     "sha256": _format(r"[0-9a-f]{64}\Z", "64 lower-case hexadecimal digits", "0" * 64),
     "image": _format(r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*([:@][a-zA-Z0-9][a-zA-Z0-9._:+-]*)\Z", "an image with its tag or digest", "vllm/vllm-openai:v0.30.0"),
     "digest": _format(r"sha256:[0-9a-f]{64}\Z", "sha256: and 64 hexadecimal digits", "sha256:" + "0" * 64),
@@ -57,7 +59,9 @@ FORMATS: dict[str, Format] = {
         "a folder, an archive (.tgz), an oci:// reference without a version, the URL of a chart repository, or a name in a repository that Helm knows",
         "oci://registry.example.com/charts/gateway-helm",
     ),
-    "label_key": _format(rf"((?=[^/]{{1,253}}/){_LABEL}(\.{_LABEL})*/)?" r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z", "a Kubernetes label key", "example.com/team"),
+    "label_key": _format(
+        rf"((?=[^/]{{1,253}}/){_LABEL}(\.{_LABEL})*/)?" r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z", "a Kubernetes label key", "example.com/team"
+    ),
     "label_value": _format(
         r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z",
         "at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
