@@ -56,6 +56,8 @@ def option(field: Field) -> dict[str, t.Any]:
         spec["default"] = field.default
     if field.choices:
         spec["choices"] = list(field.choices)
+    if field.secret or (field.elements and field.elements.secret):
+        spec["no_log"] = True
     element = field.elements if field.type == "list" else None
     if element:
         spec["elements"] = SPEC_TYPES.get(element.type, element.type)

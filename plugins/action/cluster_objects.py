@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
 import yaml
@@ -14,7 +15,7 @@ from ansible_collections.kubernetes.core.plugins.modules import k8s  # noqa: F40
 
 from ..module_utils.common.objects import Facts
 from ..module_utils.common.text import one_line
-from ..module_utils.k8s.apply_results import FIELDS_TAKEN, Change, changes, check_definitions, is_secret, split_foreign
+from ..module_utils.k8s.apply_results import FIELDS_TAKEN, Change, changes, check_definitions, holds_values, is_secret, split_foreign
 from ..module_utils.k8s.errors import explain
 from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
 from ..module_utils.k8s.readiness.judge import waitable
@@ -122,9 +123,10 @@ class ActionModule(InProcess):
         if not reading:
             return definitions
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
-        answer = self._execute_module(
-            module_name=CHECKSUMS, module_args={**args, "definitions": [definitions[index] for index in reading]}, task_vars=task_vars
-        )
+        with self._unlogged(definitions):
+            answer = self._execute_module(
+                module_name=CHECKSUMS, module_args={**args, "definitions": [definitions[index] for index in reading]}, task_vars=task_vars
+            )
         if answer.get("failed"):
             raise AnsibleActionFail(answer.get("msg"))
         made = list(definitions)
@@ -148,16 +150,25 @@ class ActionModule(InProcess):
         else:
             args["delete_options"] = {"propagationPolicy": "Foreground"}
         # `changed` of the module counts fields that controllers write; its diff shows which fields changed.
-        # With no_log, a Secret does not reach the system log of the target.
-        diff, no_log = self._task.diff, self._task.no_log
+        diff = self._task.diff
         try:
             self._task.diff = True
-            self._task.no_log = no_log or any(is_secret(item) for item in definitions)
-            return self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+            with self._unlogged(definitions):
+                return self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
         except Exception as exc:  # pylint: disable=broad-except  # the module does not handle an API server that stops during the call
             return {"failed": True, "msg": str(explain(exc, where=f"of {args.get('kubeconfig') or 'the default kubeconfig'}"))}
         finally:
-            self._task.diff, self._task.no_log = diff, no_log
+            self._task.diff = diff
+
+    @contextlib.contextmanager
+    def _unlogged(self, definitions: list[Facts]) -> t.Iterator[None]:
+        """Modules that are called in this context with definitions that hold values do not write them to the system log of the target."""
+        no_log = self._task.no_log
+        self._task.no_log = no_log or any(holds_values(item) for item in definitions)
+        try:
+            yield
+        finally:
+            self._task.no_log = no_log
 
     def _finish(self, result: Facts, done: list[Change]) -> Facts:
         result["objects"] = [_entry(change) for change in done]

@@ -44,10 +44,12 @@ options:
         required: true
       sources:
         description:
-          - Files, folders (searched for C(*.yaml) and C(*.yml)) or C(http), C(https) URLs.
+          - Files, folders (searched for C(*.yaml) and C(*.yml)) or C(https) URLs.
+          - A mapping of C(url), C(sha256) (of the file, optional) and C(insecure) (allow plain C(http), default V(false)) is a URL, too.
+          - Redirects are followed to C(https) only, and a download has at most 32 MiB.
           - With an empty list, the cluster must have the CRDs already.
         type: list
-        elements: str
+        elements: raw
         required: true
   timeout:
     description: Seconds to wait until the API server serves the CRDs.
@@ -88,6 +90,18 @@ EXAMPLES = r"""
         probe: inferencepools.inference.networking.k8s.io
         sources:
           - https://github.com/kubernetes-sigs/gateway-api-inference-extension/releases/download/v1.4.0/manifests.yaml
+
+- name: Install it from a mirror without TLS, and only this very file
+  llm_d.inference.crd_bundles:
+    bundles:
+      - name: inference-extension
+        version: 1.4.0
+        annotation: inference.networking.k8s.io/bundle-version
+        probe: inferencepools.inference.networking.k8s.io
+        sources:
+          - url: http://mirror.example.com/inference-extension/v1.4.0/manifests.yaml
+            sha256: 5c6f4d7b8a9e0f1c2d3b4a5968778695a4b3c2d1e0f9e8d7c6b5a49382716054
+            insecure: true
 """
 
 RETURN = r"""
@@ -137,9 +151,10 @@ import time
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.urls import open_url
 
 from ..module_utils.common.text import one_line
+from ..module_utils.http.download import download, is_url
+from ..module_utils.http.errors import ExchangeError
 from ..module_utils.k8s import crds
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
@@ -164,34 +179,29 @@ def read_sources(bundle: dict, timeout: int) -> tuple[list[crds.Document], list[
             found.update({document.name: document for document in documents})
             ignored += others
     if bundle["probe"] not in found:
-        raise ClusterError(
-            f"bundle {bundle['name']}: its sources ({', '.join(bundle['sources'])}) do not have the CRD {bundle['probe']}; correct the sources or the probe"
-        )
+        places = ", ".join(crds.address(source) for source in bundle["sources"])
+        raise ClusterError(f"bundle {bundle['name']}: its sources ({places}) do not have the CRD {bundle['probe']}; correct the sources or the probe")
     probe = found.pop(bundle["probe"])
     return [*found.values(), probe], ignored
 
 
-def read_source(source: str, name: str, timeout: int) -> list[tuple[str, str]]:
+def read_source(source: str | dict, name: str, timeout: int) -> list[tuple[str, str]]:
     """(path or URL, text) of each file of one source. Raises ClusterError."""
+    place = crds.address(source)
+    options = source if isinstance(source, dict) else {}
     try:
-        if is_url(source):
-            with open_url(source, timeout=timeout, http_agent="llm_d.inference") as answer:
-                return [(source, answer.read().decode("utf-8"))]
-        path = Path(source)
+        if is_url(place):
+            return [(place, download(place, timeout, options.get("sha256"), bool(options.get("insecure"))))]
+        path = Path(place)
         files = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml") and file.is_file()) if path.is_dir() else [path]
         if not files:
-            raise ClusterError(f"bundle {name}: the folder {source} holds no .yaml file; correct the path")
+            raise ClusterError(f"bundle {name}: the folder {place} holds no .yaml file; correct the path")
         return [(str(file), file.read_text(encoding="utf-8")) for file in files]
-    except ClusterError:
-        raise
-    except Exception as exc:
-        # open_url raises many unrelated classes
-        hint = "check the address, proxy and network, or use a mirror" if is_url(source) else "correct the path"
-        raise ClusterError(f"bundle {name}: {source} cannot be read: {one_line(exc, 160)}; {hint}") from exc
-
-
-def is_url(source: str) -> bool:
-    return source.startswith(("https://", "http://"))
+    except ExchangeError as exc:
+        raise ClusterError(f"bundle {name}: {place} cannot be read: {exc}; {exc.remedy}, or use a mirror") from exc
+    except (OSError, ValueError) as exc:
+        hint = "check the address, proxy and network, or use a mirror" if is_url(place) else "correct the path"
+        raise ClusterError(f"bundle {name}: {place} cannot be read: {one_line(exc)}; {hint}") from exc
 
 
 def installed_annotations(cluster: Cluster) -> dict[str, dict]:
@@ -256,7 +266,7 @@ def handle(cluster: Cluster, bundle: dict, installed: dict[str, dict], module: A
             f"bundle {bundle['name']}: the cluster has no {bundle['probe']}, and no sources are given to install it from; give some (llm_d_crd_sources)"
         )
     # Local files are read to find missing CRDs; a URL only when the bundle is going to be applied.
-    local = bool(bundle["sources"]) and not any(is_url(source) for source in bundle["sources"])
+    local = bool(bundle["sources"]) and not any(is_url(crds.address(source)) for source in bundle["sources"])
     documents, ignored = read_sources(bundle, module.params["download_timeout"]) if local else ([], [])
     decision = crds.decide(bundle, installed, [document.name for document in documents] if local else None)
     entry = {
@@ -296,7 +306,7 @@ def main() -> None:
         "version": {"type": "str", "required": True},
         "annotation": {"type": "str"},
         "probe": {"type": "str", "required": True},
-        "sources": {"type": "list", "elements": "str", "required": True},
+        "sources": {"type": "list", "elements": "raw", "required": True},
     }
     module = AnsibleModule(
         argument_spec={

@@ -151,7 +151,7 @@ options:
     type: dict
     default: {}
   headers:
-    description: Headers to add to each request.
+    description: Headers to add to each request. Their values are not shown.
     type: dict
     default: {}
   workload:
@@ -675,6 +675,7 @@ from ..module_utils.benchmark.argument_spec import EXCLUSIVE, ONE_OF, REQUIRED_B
 from ..module_utils.benchmark.runner import Unusable
 from ..module_utils.http import tls
 from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.loadgen.destination import hidden_values
 
 NOWHERE = "http://address-that-the-cluster-knows.invalid"
 
@@ -711,6 +712,7 @@ def by_job(params: dict[str, t.Any], url: str, files: input_files.Files, cluster
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(SPEC, supports_check_mode=True, mutually_exclusive=EXCLUSIVE, required_one_of=ONE_OF, required_by=REQUIRED_BY)
+    module.no_log_values = hidden_values(module.params["api_key"], (module.params["headers"] or {}).items())
     numbers(module.params)
     nonce = module.params["nonce"] or secrets.token_hex(4)
     try:

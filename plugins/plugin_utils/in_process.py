@@ -18,6 +18,7 @@ import os
 import sys
 import tempfile
 import typing as t
+import warnings
 from unittest import mock
 
 from ansible.plugins.action import ActionBase
@@ -32,7 +33,11 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Run the module of the action's own name."""
-        return {**super().run(tmp, task_vars), **self._execute_module(task_vars=task_vars)}
+        result = super().run(tmp, task_vars)
+        args = dict(self._task.args)
+        if isinstance(args.get("resources"), list):
+            args["resources"] = [reference(item) for item in args["resources"]]
+        return {**result, **self._execute_module(module_args=args, task_vars=task_vars)}
 
     def _execute_module(  # pylint: disable=arguments-differ
         self,
@@ -63,11 +68,27 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
         return os.path.abspath(interpreter) == os.path.abspath(sys.executable)
 
 
+def reference(item: t.Any) -> t.Any:
+    """What of a definition a module needs that looks at the object: Ansible prints the arguments of modules, and a definition may hold secrets."""
+    if not isinstance(item, dict) or not isinstance(item.get("metadata"), dict):
+        return item
+    named = {key: item["metadata"][key] for key in ("name", "namespace", "generation") if key in item["metadata"]}
+    return {**{key: item[key] for key in ("apiVersion", "kind") if key in item}, "metadata": named}
+
+
 def call_main(name: str, arguments: dict[str, t.Any]) -> str:
     """What the main() of a collection's module prints when it is called with these arguments."""
     module = importlib.import_module(python_name(name))
     printed = io.StringIO()
-    with compat.module_input(arguments), compat.key_files_in(run_files.folder()), contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+    with (
+        compat.module_input(arguments),
+        compat.key_files_in(run_files.folder()),
+        contextlib.redirect_stdout(printed),
+        contextlib.suppress(SystemExit),
+        warnings.catch_warnings(),
+    ):
+        # urllib3's own, which each worker would write to stderr anew; k8s/client.py warns once a run.
+        warnings.filterwarnings("ignore", message="Unverified HTTPS request")
         module.main()
     return printed.getvalue()
 

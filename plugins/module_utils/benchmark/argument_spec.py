@@ -73,7 +73,7 @@ SPEC = {
     "ignore_eos": {"type": "bool", "default": True},
     "temperature": {"type": "float", "default": 0},
     "extra_body": {"type": "dict", "default": {}},
-    "headers": {"type": "dict", "default": {}},
+    "headers": {"type": "dict", "default": {}, "no_log": True},
     "host_header": {"type": "str"},
     "api_key": {"type": "str", "no_log": True},
     **tls.SPEC,

@@ -8,17 +8,20 @@ from __future__ import annotations
 import ast
 import json
 import re
+import typing as t
 from dataclasses import dataclass
 
 from ..common.labels import has_labels
 from ..common.objects import Facts, dicts, generation, get_path, mapping, text
 from ..common.text import one_line
 from .pod_failures import refusal_failure
+from .sanitize import environment_values, hide_environment
 
 # Written by the API server and by controllers: a difference in these is no change.
 SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 FIELDS_TAKEN = "another manager owns these fields"
 HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
+SHORTEST = 6  # characters of a value that is masked in messages
 
 
 @dataclass(frozen=True)
@@ -100,10 +103,15 @@ def changes(definitions: list[Facts], result: Facts, state: str, check_mode: boo
     return [_change(definition, item, state, check_mode) for definition, item in zip(definitions, items, strict=False)]
 
 
+def holds_values(definition: Facts) -> bool:
+    """Whether a definition has values that may be secrets: a Secret's own, or those of environment variables."""
+    return is_secret(definition) or bool(environment_values(definition))
+
+
 def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Change:
-    shown = hide_secret_values(definition)
+    shown = hide_environment(hide_secret_values(definition), HIDDEN)
     if item.get("error"):
-        problem, unknown_kind, no_namespace = _problem(mapping(item.get("error")))
+        problem, unknown_kind, no_namespace = _problem(mapping(item.get("error")), _told(definition))
         if state == "absent" and (unknown_kind or no_namespace):
             return Change(definition, "absent", {}, {})
         if check_mode and (unknown_kind or no_namespace):
@@ -120,6 +128,7 @@ def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Cha
         return Change(definition, "unchanged", {}, {}, number)
     if is_secret(definition):
         before, after = hide_secret_values(before, True), hide_secret_values(after, True, HIDDEN_NEW)
+    before, after = hide_environment(before, HIDDEN), hide_environment(after, HIDDEN, before, HIDDEN_NEW)
     return Change(definition, "changed", before, after, number)
 
 
@@ -138,8 +147,17 @@ def hide_secret_values(definition: Facts, secret: bool = False, instead: str = H
     return {**definition, **hidden}
 
 
-def _problem(error: Facts) -> tuple[str, bool, bool]:
-    """(what the API server refuses and what to do, whether the kind is unknown, whether the namespace is missing)."""
+def _told(definition: Facts) -> list[str]:
+    """Values of a definition that a message may repeat and that are not shown, the longest first. Shorter ones are words of any message."""
+    values = environment_values(definition)
+    if is_secret(definition):
+        values |= {str(value) for key in ("data", "stringData") for value in mapping(definition.get(key)).values()}
+    written = {form for value in values for form in (value, json.dumps(value)[1:-1])}
+    return sorted((value for value in written if len(value) >= SHORTEST), key=len, reverse=True)
+
+
+def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, bool, bool]:
+    """(what the API server refuses and what to do, whether the kind is unknown, whether the namespace is missing). hidden: values to mask."""
     message = text(error.get("msg"))
     unknown = re.search(r"Failed to find exact match for (\S+)\.(\w+) by", message)
     if unknown:
@@ -149,7 +167,10 @@ def _problem(error: Facts) -> tuple[str, bool, bool]:
         # The client caches discovery on disk, perhaps of another cluster that had this address.
         return "the API server does not serve its kind; install its CustomResourceDefinition (prerequisites)", True, False
     status = _status(message)
-    words = one_line(status.get("message") or re.sub(r"^Failed to \w+ (requested )?object: ", "", message))
+    words = text(status.get("message")) or re.sub(r"^Failed to \w+ (requested )?object: ", "", message)
+    for value in hidden:
+        words = words.replace(value, HIDDEN)
+    words = one_line(words)
     no_namespace = status.get("reason") == "NotFound" and re.search(r'namespaces "[^"]+" not found', words) is not None
     if no_namespace:
         words += "; create the namespace first"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
+from ansible.module_utils.common.warnings import warn
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
@@ -30,6 +31,10 @@ except ImportError:
 Item = t.TypeVar("Item")
 Result = t.TypeVar("Result")
 
+UNVERIFIED = (
+    "the certificate of the Kubernetes API server {host} is not verified: whoever is between can read and change everything, also the credentials;"
+    " put the cluster's CA into the kubeconfig (certificate-authority) instead of insecure-skip-tls-verify, or give ca_cert instead of validate_certs: false"
+)
 FIELD_MANAGER = "llm_d.inference"
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0  # seconds
 THREADS = 6
@@ -52,6 +57,8 @@ def connect(module: t.Any) -> Cluster:
         configuration = compat.configuration(options)
         if not str(configuration.host).startswith(("https://", "http://")):
             raise ClusterError(f"the Kubernetes API server {configuration.host!r} is no URL; write it as https://host:port")
+        if str(configuration.host).startswith("https://") and not configuration.verify_ssl:
+            warn(UNVERIFIED.format(host=configuration.host))  # Ansible displays a text once a run, however many modules say it
         configuration.connection_pool_maxsize = THREADS
         return Cluster(configuration, compat.impersonation_headers(module), source)
     except Exception as exc:

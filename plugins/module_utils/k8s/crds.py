@@ -42,6 +42,11 @@ class Document:
         return self.name.partition(".")[2]
 
 
+def address(source: t.Any) -> str:
+    """The path or URL of a source: itself, or `url` of a mapping."""
+    return str(source.get("url") or "") if isinstance(source, dict) else str(source)
+
+
 def documents(text: str, source: str) -> tuple[list[Document], list[str]]:
     """(the CRDs in a YAML stream, the kinds of its other documents).
 

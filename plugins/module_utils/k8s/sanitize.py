@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects and events for evidence files: without secrets and without managed fields. Pure."""
+"""Objects and events as they may be shown: without secrets and, in evidence files, without managed fields. Pure."""
 
 from __future__ import annotations
 
 import re
 import typing as t
 
-from ..common.objects import Facts, get_path, mapping, text
+from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..common.text import redact, shorten
 from .pod_failures import event_time
 
@@ -28,8 +28,45 @@ def redact_object(obj: Facts) -> Facts:
     cleaned = {**obj, "metadata": metadata}
     if obj.get("kind") == "Secret":
         cleaned.update({key: dict.fromkeys(mapping(obj.get(key)), REMOVED) for key in ("data", "stringData") if key in obj})
-    redacted: Facts = _walk(cleaned)
+    redacted: Facts = _walk(hide_environment(cleaned, REMOVED))
     return redacted
+
+
+def hide_environment(part: t.Any, instead: str, other: t.Any = None, otherwise: str = "") -> t.Any:
+    """The part of an object with the literal values of all environment variables replaced: the user's file may keep secrets in them.
+
+    A value that differs from that of the same variable in `other`, the same part of the object at another time, becomes `otherwise`.
+    """
+    if isinstance(part, dict):
+        there = mapping(other)
+        return {
+            key: _hide_variables(value, instead, there.get(key), otherwise) if key == "env" else hide_environment(value, instead, there.get(key), otherwise)
+            for key, value in part.items()
+        }
+    if isinstance(part, (list, tuple)):
+        beside = [*(other if isinstance(other, (list, tuple)) else ()), *[None] * len(part)]
+        return [hide_environment(value, instead, beside[index], otherwise) for index, value in enumerate(part)]
+    return part
+
+
+def environment_values(part: t.Any) -> set[str]:
+    """The literal values of all environment variables of a part of an object."""
+    if isinstance(part, dict):
+        own = {str(entry["value"]) for entry in dicts(part.get("env")) if "value" in entry}
+        return own.union(*(environment_values(value) for value in part.values()))
+    return set().union(*(environment_values(value) for value in part)) if isinstance(part, (list, tuple)) else set()
+
+
+def _hide_variables(env: t.Any, instead: str, other: t.Any, otherwise: str) -> t.Any:
+    if not isinstance(env, (list, tuple)):
+        return env
+    before = {entry.get("name"): entry.get("value") for entry in dicts(other)}
+    return [
+        {**entry, "value": instead if before.get(entry.get("name"), entry["value"]) == entry["value"] else otherwise}
+        if isinstance(entry, dict) and "value" in entry
+        else entry
+        for entry in env
+    ]
 
 
 def _walk(value: t.Any) -> t.Any:

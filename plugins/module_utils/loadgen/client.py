@@ -22,7 +22,7 @@ from ..http.tls import refusal
 from ..http.urls import AGENT, base_url
 from . import http11
 from .connection import Connection, Exchange
-from .destination import Destination, LoadLimits
+from .destination import Destination, LoadLimits, hidden_values
 from .record import Record
 from .request import Call
 from .socket_stamps import Place, connect, resolve
@@ -53,6 +53,8 @@ class LoadClient:
         if destination.api_key:
             headers["Authorization"] = f"Bearer {destination.api_key}"
         self._head = http11.head(headers)
+        # The longest first, so that no rest of one stays behind.
+        self._hidden = sorted(hidden_values(destination.api_key, destination.headers), key=len, reverse=True)
         self._idle: list[Connection] = []
         self._in_flight: collections.deque[Exchange] = collections.deque()  # in the order of their deadlines
         self._opening: set[asyncio.Task[None]] = set()
@@ -175,6 +177,8 @@ class LoadClient:
         exchange.call = exchange.record = exchange.reader = exchange.connection = None
         exchange.request = b""
         self.running -= 1
+        for value in self._hidden if record.detail else ():
+            record.detail = str(record.detail).replace(value, "***")  # a server may repeat what it was sent
         self._seen(record, call)
 
     def _expire(self) -> None:

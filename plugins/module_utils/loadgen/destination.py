@@ -5,7 +5,13 @@
 
 from __future__ import annotations
 
+import collections.abc as c
 import dataclasses
+import re
+import typing as t
+
+_SHORTEST, _SHORTEST_NAMED = 8, 4  # characters of a key, of one in a header with the name of a secret
+_SECRET_NAME = re.compile(r"auth|token|key|secret|passw|cookie|credential", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,7 +21,7 @@ class Destination:
     url: str
     host_header: str | None = None
     api_key: str | None = dataclasses.field(default=None, repr=False)
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = dataclasses.field(default=(), repr=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,3 +30,16 @@ class LoadLimits:
 
     request_timeout: float = 60.0
     in_flight: int = 1000
+
+
+def hidden_values(api_key: str | None, headers: c.Iterable[tuple[str, t.Any]]) -> set[str]:
+    """What to mask in every text: the API key, and what may be a key in headers.
+
+    Not every value of a header: `x-priority: 1` would mask every 1 that was measured.
+    """
+    found = {api_key} if api_key else set()
+    for name, value in headers:
+        words = [str(value), *str(value).split()]
+        least = _SHORTEST_NAMED if _SECRET_NAME.search(str(name)) else _SHORTEST
+        found |= {word for word in words if len(word) >= least}
+    return found

@@ -11,7 +11,7 @@ import typing as t
 from ..common.labels import MANAGED_BY, PART_OF
 from ..common.objects import Facts
 from ..releases.lines import RELEASES
-from ..schema.fields import Problem, complete, unknown_key
+from ..schema.fields import Problem, complete, empty_name, unknown_key
 from ..schema.variables import SERVICE, VARIABLES
 from .autoscaling import autoscalers_to_prune, autoscaling
 from .cleanup import scheduler_objects, service_objects_to_prune, to_prune
@@ -26,15 +26,15 @@ from .overrides import overriding_scheduler, relocated, unknown_services
 from .pins import DIGESTS, pin_problems, pinned
 from .pod_spec import SERVICE_LABEL
 from .preflight import needs
-from .prerequisites import prerequisites
+from .prerequisites import prerequisites, source_problems
 from .references import REGISTRY, mirror_problems
 from .secrets import definitions, pull_names, secrets, token_reference
 from .server import route, server, startup_timeout
 from .sidecars import routing_proxy
 from .validate_benchmark import benchmark_problems
-from .validate_gateway import gateway_problems, hostname_problems
+from .validate_gateway import gateway_problems, hostname_problems, proxy_problems
 from .validate_gpus import gpu_problems
-from .validate_services import name_problems, route_problems, service_problems
+from .validate_services import name_problems, object_names, route_problems, service_problems
 from .warmup import warmups
 from .weights import claim, served_name
 
@@ -88,10 +88,10 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         if name == SERVICES:
             continue
         user[name], wrong = complete(own.get(name), field, name)
-        found += wrong
+        found += wrong + empty_name(own, name, field, name)
     scalars_right = not [problem for problem in found if problem.path.split(".")[0] in VARIABLES]
     if scalars_right:
-        found += gpu_problems(user) + monitoring_problems(user) + mirror_problems(user)
+        found += gpu_problems(user) + monitoring_problems(user) + mirror_problems(user) + source_problems(user)
         found += gateway_problems({**user, SERVICES: own.get(SERVICES)})
     user[SERVICES], wrong = _complete_services(own.get(SERVICES), user, scalars_right)
     if scalars_right and not wrong:
@@ -125,7 +125,8 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     unknown = unknown_services(overrides, [str(service["name"]) for _path, service in named])
     alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each service has its own address
     routes = [] if alone else route_problems(right) + (hostname_problems(user, right) if scalars_right else [])
-    return services, found + unknown + name_problems(named) + routes
+    proxy = proxy_problems(user, object_names(service["name"] for _path, service in named)) if scalars_right else []
+    return services, found + unknown + name_problems(named) + proxy + routes
 
 
 def secret_definitions(variables: t.Mapping[str, t.Any]) -> list[Facts]:

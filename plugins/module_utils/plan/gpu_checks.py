@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+
 from ..common.objects import Facts
 from ..releases.lines import ACCELERATORS
 from .pod_spec import container_security, pod_security
@@ -12,6 +15,7 @@ from .references import image
 
 GPU = "nvidia.com/gpu"
 EXPORTER = "app=nvidia-dcgm-exporter"
+LONGEST = 63  # characters: a name of a pod is its host name, too
 IMAGE = "nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0"
 
 
@@ -44,7 +48,7 @@ def use(settings: Facts, facts: Facts, subscriptions: list[Facts]) -> Facts:
 
 def _pod(user: Facts, pool: Facts, node_selector: Facts, resource: str, labels: Facts) -> Facts:
     """A pod with one container that requests one of the resource, on the pool's nodes, under restricted pod security."""
-    name = f"gpu-test-{pool['name']}-{resource.partition('/')[2].replace('.', '-')}"[:63]
+    name = _name(f"gpu-test-{pool['name']}-{resource.partition('/')[2]}")
     container = {
         "name": "test",
         "image": image(user, "gpu_test", IMAGE),
@@ -63,3 +67,9 @@ def _pod(user: Facts, pool: Facts, node_selector: Facts, resource: str, labels: 
         "containers": [container],
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": user["llm_d_namespace"], "labels": labels}, "spec": spec}
+
+
+def _name(wanted: str) -> str:
+    """The name of a pod: what Kubernetes does not allow in it becomes '-', and a long one ends with a checksum, so that no two are the same."""
+    name = re.sub(r"[^a-z0-9-]", "-", wanted.lower()).rstrip("-")
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 9].rstrip('-')}-{hashlib.sha256(wanted.encode()).hexdigest()[:8]}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common.objects import Facts
+from ..k8s.crds import address
 from .references import source_of
 
 
@@ -29,7 +30,7 @@ def needed(plan: Facts) -> Facts:
         "images": sorted(name for name in images if name),
         "sources": sorted({source_of(name, plan["image_registry"]) for name in images if name}),
         "charts": [{"release": chart["release_name"], "ref": chart["ref"], "repo": chart["repo"], "version": chart["version"]} for chart in charts],
-        "definitions": [source for bundle in plan["prerequisites"]["crds"] for source in bundle["sources"]],
+        "definitions": [address(source) for bundle in plan["prerequisites"]["crds"] for source in bundle["sources"]],
     }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..common.images import split_host
 from ..common.objects import Facts
+from ..k8s.crds import address
 from ..releases.gateways import GATEWAY_API, INFERENCE_EXTENSION_MINIMUM
 from ..releases.lines import ACCELERATORS, MINIMUM, NEWER_GROUP, OBJECTIVE_KINDS, RELEASES
 from .charts import provider_facts
@@ -56,7 +57,10 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "gpu_operator": _gpu_operator(planned["gpus"], user),
         "charts": _charts(planned),
         "objectives": _objectives(planned, user),
-        "definitions": [{"name": bundle["name"], "probe": bundle["probe"], "sources": bundle["sources"]} for bundle in planned["prerequisites"]["crds"]],
+        "definitions": [
+            {"name": bundle["name"], "probe": bundle["probe"], "sources": [address(source) for source in bundle["sources"]]}
+            for bundle in planned["prerequisites"]["crds"]
+        ],
         "helm": user["llm_d_helm"],
         "registries": _registries(planned, user),
         # One with <system> is the driver's, whose tag depends on the nodes.
@@ -73,7 +77,7 @@ def _objectives(planned: Facts, user: Facts) -> Facts | None:
     """{brings: kinds that the CRDs to install serve in the newer group}; None for endpoint pickers that read the older group only."""
     if not RELEASES[user["llm_d_release"]]["newer_group"]:
         return None
-    sources = [source for bundle in planned["prerequisites"]["crds"] for source in bundle["sources"] or []]
+    sources = [address(source) for bundle in planned["prerequisites"]["crds"] for source in bundle["sources"]]
     return {"brings": [kind for kind in OBJECTIVE_KINDS if any(f"{NEWER_GROUP}_{kind}" in source for source in sources)]}
 
 

@@ -6,9 +6,13 @@
 from __future__ import annotations
 
 from ..common.objects import Facts
+from ..k8s.crds import address
 from ..releases.gateways import GATEWAY_API, PLATFORMS
+from ..schema.fields import Problem
 from .cleanup import own_namespaces
 from .leader_workers import controllers_to_prune, trial_permissions
+
+SOURCES = "llm_d_crd_sources"
 
 
 def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | None) -> Facts:
@@ -50,8 +54,23 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
 
 def _crd_bundle(user: Facts, name: str, version: str, annotation: str | None, probe: str, default: list[str]) -> Facts:
     """A bundle of CRDs. annotation: where its CRDs say their version, one of ours where None; probe: a CRD that shows whether it is installed."""
-    own = user["llm_d_crd_sources"][name.replace("-", "_")]
+    own = user[SOURCES][name.replace("-", "_")]
     return {"name": name, "version": version, "annotation": annotation, "probe": probe, "sources": default if own is None else own}
+
+
+def source_problems(user: Facts) -> list[Problem]:
+    """URLs of CRDs over plain http that nobody asked for."""
+    return [
+        Problem(
+            f"{SOURCES}.{name}[{index}]",
+            source,
+            f"'{address(source)}' is plain http, which anybody on the way can change.",
+            f"Write https://, or allow it: {{url: {address(source)}, insecure: true}}, best with the sha256 of the file.",
+        )
+        for name, sources in user[SOURCES].items()
+        for index, source in enumerate(sources or [])
+        if address(source).lower().startswith("http://") and not (isinstance(source, dict) and source["insecure"])
+    ]
 
 
 def _permissions(crds: list[Facts]) -> list[Facts]:

@@ -12,7 +12,7 @@ from ..common.objects import Facts
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem
 from .charts import provider_facts
-from .gateway import connection, proxy_service, version
+from .gateway import class_name, connection, default_name, proxy_service, version
 from .references import mirrored
 
 BLOCK = "llm_d_gateway"
@@ -38,6 +38,28 @@ def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> l
         for index, host in enumerate(service["route"]["hostnames"])
         if not any(_meet(host, name) for name in names)
     ]
+
+
+def proxy_problems(user: Facts, names: t.Mapping[str, str]) -> list[Problem]:
+    """Names of what is made for the Gateway that Kubernetes refuses, or that objects of model services have. names: {object name: its service}."""
+    settings = user[BLOCK]
+    name = settings["name"] or default_name(settings["provider"])
+    made = proxy_service({**settings, "name": name, "class_name": class_name(user)})
+    if not settings["create"] or not made:
+        return []
+    path, found = f"{BLOCK}.name", []
+    if not _SERVICE_NAME.match(made):
+        why = f"the proxy's Service would be named '{made}': a Service has at most 63 lower-case letters, digits and '-', and begins with a letter."
+        found.append(Problem(path, name, why, "Write a shorter name that begins with a letter, and a class_name without dots where you write one."))
+    parameters = name if settings["service_type"] != "LoadBalancer" else made
+    clash = next((each for each in (made, parameters) if each in names), None)
+    if clash and settings["namespace"] in (None, user["llm_d_namespace"]):
+        why = f"objects of the gateway and of model service '{names[clash]}' would both be named '{clash}' in namespace {user['llm_d_namespace']}."
+        found.append(Problem(path, name, why, "Write another name, or give the gateway a namespace of its own."))
+    return found
+
+
+_SERVICE_NAME = re.compile(r"(?=.{1,63}\Z)[a-z]([-a-z0-9]*[a-z0-9])?\Z")
 
 
 def _meet(one: str, other: str) -> bool:

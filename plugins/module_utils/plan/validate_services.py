@@ -49,6 +49,11 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     return found
 
 
+def object_names(services: t.Iterable[str]) -> dict[str, str]:
+    """{name of an object: name of the service that it is for}."""
+    return {name + suffix: name for name in services for suffix in SUFFIXES}
+
+
 def name_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
     """Services with colliding names or derived names. Takes (path, service) pairs."""
     seen: dict[str, tuple[str, str]] = {}
@@ -63,6 +68,9 @@ def route_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
 
 def _name_problems(service: Facts, path: str) -> list[Problem]:
     name = service["name"]
+    if name[0].isdigit():
+        why = f"'{name}' begins with a digit, and the Service of this name has to begin with a letter."
+        return [Problem(f"{path}.name", name, why, f"Write a name that begins with a letter, such as m-{name}.")]
     if len(name) <= LONGEST_NAME:
         return []
     return [

@@ -42,6 +42,10 @@ FORMATS: dict[str, Format] = {
     "gateway_duration": _format(r"([0-9]{1,5}(h|m|s|ms)){1,4}\Z", "a duration: a whole number with ms, s, m or h", "300s"),
     "url_path": _format(r"/(?!.*//)[A-Za-z0-9/._~-]*\Z", "a path that begins with '/' and contains no '//'", "/llama"),
     "http_url": _format(r"https?://[^\s/?#@]+(/[^\s?#]*)?\Z", "a URL with http:// or https://, without credentials", "http://prometheus.monitoring:9090"),
+    "download_url": _format(
+        r"https?://[^\s/?#@]+/[^\s#]*\Z", "a URL with https:// (or http://) and the path of a file", "https://mirror.example.com/crds.yaml"
+    ),
+    "sha256": _format(r"[0-9a-f]{64}\Z", "64 lower-case hexadecimal digits", "0" * 64),
     "image": _format(r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*([:@][a-zA-Z0-9][a-zA-Z0-9._:+-]*)\Z", "an image with its tag or digest", "vllm/vllm-openai:v0.30.0"),
     "digest": _format(r"sha256:[0-9a-f]{64}\Z", "sha256: and 64 hexadecimal digits", "sha256:" + "0" * 64),
     "image_prefix": _format(
@@ -55,7 +59,9 @@ FORMATS: dict[str, Format] = {
         "a folder, an archive (.tgz), an oci:// reference without a version, the URL of a chart repository, or a name in a repository that Helm knows",
         "oci://registry.example.com/charts/gateway-helm",
     ),
-    "label_key": _format(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z", "a Kubernetes label key", "example.com/team"),
+    "label_key": _format(
+        rf"((?=[^/]{{1,253}}/){_LABEL}(\.{_LABEL})*/)?" r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z", "a Kubernetes label key", "example.com/team"
+    ),
     "label_value": _format(
         r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z",
         "at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
@@ -230,9 +236,18 @@ def _complete_dict(value: t.Mapping[str, t.Any], field: Field, path: str) -> Res
     completed: dict[str, t.Any] = {}
     problems = [unknown_key(key, options, path, item) for key, item in value.items() if key not in options]
     for name, option in options.items():
-        completed[name], found = complete(value.get(name), option, f"{path}.{name}" if path else name)
-        problems += found
+        where = f"{path}.{name}" if path else name
+        completed[name], found = complete(value.get(name), option, where)
+        problems += found + empty_name(value, name, option, where)
     return completed, problems
+
+
+def empty_name(value: t.Mapping[str, t.Any], name: str, field: Field, path: str) -> list[Problem]:
+    """The problem of a name that is written and empty where leaving it out means another name: `null` and `~` are no names in YAML, unless quoted."""
+    if name not in value or value[name] is not None or field.default is None or field.format not in ("dns_label", "dns_subdomain"):
+        return []
+    fix = f'Write a name, in quotes where it is "null"; or remove the line, which means {field.default}.'
+    return [Problem(path, None, "is empty, and YAML reads null and ~ without quotes as empty, too.", fix)]
 
 
 def _complete_map(value: t.Mapping[t.Any, t.Any], field: Field, path: str) -> Result:
@@ -241,7 +256,7 @@ def _complete_map(value: t.Mapping[t.Any, t.Any], field: Field, path: str) -> Re
     for key, item in value.items():
         where = f"{path}.{key}"
         if not isinstance(key, str):
-            problems.append(Problem(where, key, f"the key {show(key)} is {_kind(key)}, not a string.", f'Write it in quotes: "{key}".'))
+            problems.append(Problem(where, key, f"the key {show(key)} is {_kind(key)}, not a string.", _quoted(key)))
             continue
         if field.keys and not FORMATS[field.keys].pattern.match(key):
             problems.append(
@@ -306,6 +321,16 @@ def _kind(value: t.Any) -> str:
     return f"of type {type(value).__name__}"
 
 
+def _quoted(value: t.Any) -> str:
+    """What to write instead of a value that YAML did not read as the text that it may have been: `no`, `007` or `1:30`."""
+    if isinstance(value, bool):
+        words = "yes, on or true" if value else "no, off or false"
+        return f'Write it in quotes, such as "{str(value).lower()}": YAML reads {words} without them as {str(value).lower()}.'
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f'Write it in quotes: "{value}". Where you wrote another text, such as 0{value}, write that in quotes: YAML reads it as this number.'
+    return f'Write it in quotes: "{value}".'
+
+
 def _wrong_type(value: t.Any, field: Field, path: str) -> Problem:
     hidden = is_hidden(value, field)
     reason = f"{show(value, field)} is {_kind(value)}, not {_WORDS[field.type]}."
@@ -313,9 +338,7 @@ def _wrong_type(value: t.Any, field: Field, path: str) -> Problem:
     if field.type in ("int", "float") and isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", value.strip()):
         fix = f"Write it without quotes: {value.strip()} (and after a Jinja expression: | {field.type})."
     elif field.type == "str" and not isinstance(value, (dict, list)):
-        fix = "Write it in quotes."
-        if not hidden:
-            fix = f'Write it in quotes: "{str(value).lower() if isinstance(value, bool) else value}".'
+        fix = "Write it in quotes." if hidden else _quoted(value)
     elif field.type == "bool" and isinstance(value, str):
         fix = "Write true or false, without quotes."
     elif field.type == "list" and not isinstance(value, (dict, list)):

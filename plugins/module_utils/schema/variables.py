@@ -216,8 +216,18 @@ SERVICE = Field(
     },
 )
 
+_DOWNLOAD = {
+    "url": Field("str", "The URL.", required=True, format="download_url"),
+    "sha256": Field("str", "SHA-256 of the file. Another content is refused.", format="sha256"),
+    "insecure": Field("bool", "Allow plain C(http) for this URL and its redirects.", default=False),
+}
 _SOURCE = Field(
-    "list", "Files, directories or URLs of the CRDs. An empty list means that the cluster already has them.", elements=Field("str", "A path or a URL.")
+    "list",
+    (
+        "Files, directories or C(https) URLs of the CRDs, or C({url: URL, sha256: SHA256, insecure: false}): with C(sha256), another content is refused;"
+        " C(insecure: true) allows plain C(http). Redirects are followed to C(https) only. An empty list means that the cluster already has them."
+    ),
+    elements=Field("str", "A path or a URL.", otherwise=Field("dict", "A URL and its content.", options=_DOWNLOAD)),
 )
 
 _CREDENTIALS = {

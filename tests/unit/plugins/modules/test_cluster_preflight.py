@@ -137,7 +137,8 @@ def test_sources_of_what_the_cluster_lacks_are_asked_for_once_a_host(call, api):
     asked = []
     with serve(lambda _handler, method, path, _body: asked.append((method, path)) or (404, {}, "")) as there:
         gone = "http://127.0.0.1:1"
-        sources = {"gateway_api": [f"{gone}/not-asked"], "inference_extension": [f"{there}/a.yaml", f"{there}/b.yaml"], "envoy_gateway": [f"{gone}/c.yaml"]}
+        urls = {"gateway_api": [f"{gone}/not-asked"], "inference_extension": [f"{there}/a.yaml", f"{there}/b.yaml"], "envoy_gateway": [f"{gone}/c.yaml"]}
+        sources = {name: [{"url": url, "insecure": True} for url in found] for name, found in urls.items()}
         charts = {"envoy_gateway": f"oci://{there.split('//')[1]}/charts/gateway-helm"}
         found = look(call, api, llm_d_crd_sources=sources, llm_d_charts=charts)
     silent = [finding for finding in found["findings"] if finding["id"] == "host/source"]
@@ -147,7 +148,7 @@ def test_sources_of_what_the_cluster_lacks_are_asked_for_once_a_host(call, api):
 
 def test_what_is_there_already_needs_no_source():
     definition, chart = "http://127.0.0.1:1/a", "oci://127.0.0.1:1/c"
-    sources = {**FILE["llm_d_crd_sources"], "gateway_api": [definition]}
+    sources = {**FILE["llm_d_crd_sources"], "gateway_api": [{"url": definition, "insecure": True}]}
     needs = plan({**FILE, "llm_d_crd_sources": sources, "llm_d_charts": {"envoy_gateway": chart}})["preflight"]
     installed = {bundle["probe"]: {} for bundle in needs["definitions"]}
     running = {"envoy-gateway-system/envoy-gateway": {"metadata": {}}}

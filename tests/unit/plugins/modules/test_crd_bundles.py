@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import kubernetes
@@ -48,8 +49,8 @@ def folder_of_definitions(tmp_path):
     return tmp_path
 
 
-def bundle(*sources, **changes):
-    return {**BUNDLE, "sources": [str(source) for source in sources], **changes}
+def bundle(*places, **changes):
+    return {**BUNDLE, "sources": [str(place) for place in places], **changes}
 
 
 class Api:
@@ -113,11 +114,30 @@ def test_a_file_that_is_not_there(run):
     assert "/no/such/file.yaml cannot be read" in result["msg"] and "correct the path" in result["msg"]
 
 
+def plain(url, **more):
+    """A source over plain http, which has to be asked for."""
+    return {"url": f"{url}/crds.yaml", "insecure": True, **more}
+
+
 @pytest.mark.parametrize("status, said", [(404, "404"), (503, "503")])
 def test_a_url_that_answers_badly(run, status, said):
     with serve(lambda *request: (status, {}, "no")) as source, serve(Api()) as url:
-        result = run(url, bundles=[bundle(source + "/crds.yaml")])
+        result = run(url, bundles=[bundle(sources=[plain(source)])])
     assert said in result["msg"] and source in result["msg"] and "mirror" in result["msg"]
+
+
+def test_urls_are_secured(run):
+    """Plain http, a redirect to it and another content are refused; what was meant is installed. test_download.py has the rest."""
+    text = CRD.format(name=PROBE)
+    right = hashlib.sha256(text.encode()).hexdigest()
+    api = Api()
+    with serve(lambda *request: (200, {}, text)) as source, serve(api) as url:
+        result = run(url, bundles=[bundle(source + "/crds.yaml")])
+        assert "is plain http" in result["msg"] and "insecure: true" in result["msg"] and "bundle things" in result["msg"]
+        assert run(url, bundles=[bundle(sources=[plain(source, insecure=False)])])["msg"] == result["msg"]
+        wrong = run(url, bundles=[bundle(sources=[plain(source, sha256="0" * 64)])])
+        assert f"its sha256 is {right}, not {'0' * 64}" in wrong["msg"] and not api.patches
+        assert run(url, bundles=[bundle(sources=[plain(source, sha256=right)])])["bundles"][0]["crds"] == [PROBE]
 
 
 def test_no_sources_means_that_the_cluster_has_them(run):

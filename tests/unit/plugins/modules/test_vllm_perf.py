@@ -81,6 +81,25 @@ def test_a_closed_loop_keeps_so_many_in_flight(call):
     assert 0 < stage["client_cpu"] <= 1.05 and 0 < result["client"]["cpu"] <= 1.05
 
 
+def test_keys_in_headers_are_in_no_output(call, tmp_path):
+    """Nor is a number of the result masked because a header has it, too."""
+    headers = {"Authorization": "Bearer planted-key", "X-Api-Key": "planted", "x-priority": "1", "x-tenant": "7", "x-trace": "planted-in-a-trace"}
+
+    class Telling(Server):
+        def __call__(self, handler, method, path, body):
+            if path.endswith("/completions") and len(self.asked) % 2:
+                self.asked.append({"key": handler.headers["Authorization"]})
+                return 400, {}, f"refused: planted-key, {handler.headers['X-Api-Key']}, {handler.headers['x-trace']}"
+            return super().__call__(handler, method, path, body)
+
+    with serve(Telling()) as url:
+        result = call(vllm_perf, url=url, stages=[{"concurrency": 1, "requests": 7}], headers=headers, artifacts=str(tmp_path / "kept"), **OPTIONS)
+    assert "planted" not in json.dumps(result) and result["invocation"]["module_args"]["headers"]["x-priority"] == "1"
+    stage = result["stages"][0]
+    assert stage["requests"] == 7 and stage["concurrency"] == 1 and stage["failed"] and "refused: ***, ***, ***" in stage["error_example"], stage
+    assert not [path.name for path in (tmp_path / "kept").rglob("*") if path.is_file() and "planted" in path.read_text(encoding="utf-8")]
+
+
 def test_a_closed_loop_ends_when_its_time_is_over(call):
     with serve(Server(wait=0.02)) as url:
         result = call(vllm_perf, url=url, stages=[{"concurrency": 2, "seconds": 0.5}], **OPTIONS)

@@ -115,6 +115,34 @@ def test_secrets_are_hidden_by_value():
     assert "verysecret" not in str(created.after)
 
 
+def pods(**env):
+    """A part of a Deployment with these variables."""
+    container = {"name": "server", "env": [{"name": name, "value": value} for name, value in env.items()] + [{"name": "REF", "valueFrom": {}}]}
+    return {"spec": {"template": {"spec": {"containers": [container]}}}}
+
+
+def variables(part):
+    return {entry["name"]: entry.get("value") for entry in part["spec"]["template"]["spec"]["containers"][0]["env"]}
+
+
+def test_environment_variables_are_told_by_name():
+    what = definition("Deployment", version="apps/v1", **pods(A="sesame-one", B="same"))
+    assert variables(one(applied({}, {"kind": "Deployment"}), what=what).after) == {"A": HIDDEN, "B": HIDDEN, "REF": None}
+    assert variables(one({"changed": True}, state="absent", what=what).before) == {"A": HIDDEN, "B": HIDDEN, "REF": None}
+    change = one(applied(pods(B="same", A="sesame-old", GONE="x"), pods(A="sesame-one", B="same", NEW="y")), what=what)
+    assert variables(change.before) == {"B": HIDDEN, "A": HIDDEN, "GONE": HIDDEN, "REF": None}
+    assert variables(change.after) == {"A": HIDDEN_NEW, "B": HIDDEN, "NEW": HIDDEN, "REF": None}
+    assert variables(what)["A"] == "sesame-one"
+
+
+def test_a_refusal_does_not_repeat_a_value():
+    what = definition("Deployment", version="apps/v1", **pods(A="sesame\nopen", B="sesame"))
+    change = one(status(422, "Invalid", f"Invalid value: {json.dumps(what)}"), what=what)
+    assert change.action == "refused" and "sesame" not in change.problem and '"name": "A", "value": "(hidden)"' in change.problem
+    secret = definition("Secret", stringData={"token": "sesame-open"})
+    assert "sesame" not in one(status(422, "Invalid", "sesame-open is no base64"), what=secret).problem
+
+
 def test_definitions_are_checked_all_at_once():
     problems = check_definitions([definition(), {"apiVersion": "v1", "metadata": {"name": "x"}}, "text", definition(), {"kind": "A", "metadata": {}}])
     assert len(problems) == 4

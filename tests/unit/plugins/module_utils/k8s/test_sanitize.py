@@ -28,7 +28,7 @@ def test_environment_and_arguments():
     ]
     container["args"] = ["--api-key=sk-abcdefghijklmnop", "--port=8000"]
     env = redact_object(obj)["spec"]["containers"][0]["env"]
-    assert [entry.get("value") for entry in env] == ["(removed)", "fast", "(removed)", None] and env[3] == container["env"][3]
+    assert [entry.get("value") for entry in env] == ["(removed)", "(removed)", "(removed)", None] and env[3] == container["env"][3]
     assert redact_object(obj)["spec"]["containers"][0]["args"] == ["--api-key=(removed)", "--port=8000"]
     container["args"] = ["--api-key", "plain", "--tokenizer", "acme/tiny", "--hf-token", "word", "--api-key", "--max-num-batched-tokens", "8192"]
     assert redact_object(obj)["spec"]["containers"][0]["args"] == [

@@ -9,6 +9,7 @@ import typing as t
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import Mistakes, plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_services import LONGEST_NAME, SUFFIXES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import PRESETS
@@ -282,6 +283,25 @@ def test_sources_of_definitions_can_be_replaced_or_emptied() -> None:
     assert crds["gateway-api"] == ["/crds/gateway-api.yaml"]
     assert crds["inference-extension"] == []
     assert crds["envoy-gateway"][0].startswith("https://github.com/")
+
+
+def test_sources_of_definitions_by_url() -> None:
+    """Plain http has to be asked for. What is printed and asked for beforehand is the URL alone."""
+    pinned = {"url": "https://mirror.example.com/crds.yaml", "sha256": "0" * 64}
+    asked = {"url": "http://mirror.example.com/crds.yaml?raw=1", "insecure": True}
+    planned = plan(user(llm_d_crd_sources={"gateway_api": [pinned], "inference_extension": [asked]}))
+    crds = {item["name"]: item["sources"] for item in planned["prerequisites"]["crds"]}
+    assert crds["gateway-api"] == [{**pinned, "insecure": False}] and crds["inference-extension"] == [{**asked, "sha256": None}]
+    assert needed(planned)["definitions"][:2] == [pinned["url"], asked["url"]]
+    assert [entry["sources"] for entry in planned["preflight"]["definitions"]][:2] == [[pinned["url"]], [asked["url"]]]
+    plain = "http://mirror.example.com/crds.yaml"
+    found = problems(user(llm_d_crd_sources={"gateway_api": ["/crds", plain], "envoy_gateway": [{"url": plain.replace("http", "HTTP")}]}))
+    assert [problem.path for problem in found] == ["llm_d_crd_sources.envoy_gateway[0].url"], "a URL is written in lower case"
+    found = problems(user(llm_d_crd_sources={"gateway_api": ["/crds", plain], "envoy_gateway": [{"url": plain}], "istio": ["HTTP://x/y"]}))
+    assert [problem.path.removeprefix("llm_d_crd_sources.") for problem in found] == ["envoy_gateway[0]", "gateway_api[1]", "istio[0]"]
+    assert all("plain http" in problem.reason and "insecure: true" in problem.fix for problem in found)
+    found = problems(user(llm_d_crd_sources={"gateway_api": [{"url": "/crds"}, {"sha256": "ABC"}]}))
+    assert [problem.path.rpartition(".")[2] for problem in found] == ["url", "sha256", "url"]
 
 
 def test_an_existing_gateway_controller_needs_no_chart_and_no_namespace() -> None:

@@ -1,0 +1,249 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the user's file holds as a secret is in no output of a play: not with -vvv, not in a diff, not in check mode, not in evidence, not after a failure."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from urllib.parse import parse_qs
+
+import plays
+import pytest
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import Field
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
+from api_discovery import VERBS
+from local_servers import JSON, serve
+
+pytestmark = pytest.mark.rest
+
+SPACE, ROOM = "/api/v1/namespaces/llm-d", "llm-d"
+KINDS = {
+    "v1": {
+        "Namespace": "namespaces",
+        "Secret": "secrets",
+        "ServiceAccount": "serviceaccounts",
+        "ConfigMap": "configmaps",
+        "Service": "services",
+        "Pod": "pods",
+        "Event": "events",
+    },
+    "apps/v1": {"Deployment": "deployments", "ReplicaSet": "replicasets"},
+    "rbac.authorization.k8s.io/v1": {"Role": "roles", "RoleBinding": "rolebindings"},
+    "gateway.networking.k8s.io/v1": {"HTTPRoute": "httproutes", "Gateway": "gateways"},
+    "inference.networking.k8s.io/v1": {"InferencePool": "inferencepools"},
+}
+PLANTED = {
+    "llm_d_model_services[].engine.env": "planted-in-the-engine",
+    "llm_d_model_services[].scheduler.env": "planted-in-the-scheduler",
+    "llm_d_benchmark.api_key": "planted-in-the-benchmark",
+    "llm_d_image_pull_credentials[].password": "planted-in-the-registry",
+    "llm_d_model_token": "planted-in-the-token",
+}
+
+
+def secrets(field: Field, path: str):
+    """The paths of the options that are or hold a secret."""
+    if field.secret or (field.type == "map" and field.elements and field.elements.secret):
+        yield path
+    for name, option in (field.options or {}).items():
+        yield from secrets(option, f"{path}.{name}")
+    if field.type == "list" and field.elements:
+        yield from secrets(field.elements, f"{path}[]")
+
+
+def user_file(suffix: str = "") -> dict:
+    """A file with every planted value; another suffix makes other values."""
+    value = {place: text + suffix for place, text in PLANTED.items()}
+    return {
+        "llm_d_scope": "namespace",
+        "llm_d_wait_timeout": 1,
+        "llm_d_gateway": {"provider": "none", "name": "theirs"},
+        "llm_d_model_token": value["llm_d_model_token"],
+        "llm_d_image_pull_credentials": [
+            {"registry": "registry.example.com", "username": "me", "password": value["llm_d_image_pull_credentials[].password"]},
+        ],
+        "llm_d_benchmark": {"api_key": value["llm_d_benchmark.api_key"]},
+        "llm_d_model_services": [
+            {
+                "name": "a",
+                "model": {"uri": "hf://org/model"},
+                "engine": {"startup_timeout": 10, "env": {"SEEN": value["llm_d_model_services[].engine.env"], "SAME": "planted-twice"}},
+                "scheduler": {"env": {"SEEN_TOO": value["llm_d_model_services[].scheduler.env"]}},
+            },
+        ],
+    }
+
+
+class Api:
+    """An API server that keeps what is applied. Every Deployment has a pod that ends again and again."""
+
+    def __init__(self, refuses=()):
+        self.kept, self.refuses = {}, refuses
+
+    def answer(self, _handler, method, url, body):
+        path, _mark, query = url.partition("?")
+        status, found = self.found(method, path, query, body)
+        return status, {"Content-Type": JSON}, json.dumps(found)
+
+    def found(self, method, path, query, body):
+        groups = [version for version in KINDS if "/" in version]
+        if path == "/version":
+            return 200, {"major": "1", "minor": "34", "gitVersion": "v1.34.4"}
+        if path == "/api":
+            return 200, {"kind": "APIVersions", "versions": ["v1"]}
+        if path == "/apis":
+            entries = [{"groupVersion": version, "version": "v1"} for version in groups]
+            return 200, {
+                "kind": "APIGroupList",
+                "groups": [{"name": entry["groupVersion"].split("/")[0], "versions": [entry], "preferredVersion": entry} for entry in entries],
+            }
+        version = path.removeprefix("/apis/").removeprefix("/api/")
+        if version in KINDS:
+            return 200, {
+                "kind": "APIResourceList",
+                "groupVersion": version,
+                "resources": [
+                    {"name": name, "singularName": kind.lower(), "namespaced": kind != "Namespace", "kind": kind, "verbs": VERBS}
+                    for kind, name in KINDS[version].items()
+                ],
+            }
+        if path.endswith("selfsubjectaccessreviews"):
+            return 201, {"kind": "SelfSubjectAccessReview", "status": {"allowed": True}}
+        if method == "PATCH":
+            return self.apply(path, query, json.loads(body))
+        if path in self.kept:
+            return 200, self.kept[path]
+        if path.rpartition("/")[2] in {name for kinds in KINDS.values() for name in kinds.values()}:
+            return 200, {
+                "kind": "List",
+                "metadata": {},
+                "items": [item for key, item in self.kept.items() if key.startswith(f"{path}/") and selected(item, query)],
+            }
+        if "/log" in path:
+            return 200, {}
+        return 404, {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"}
+
+    def apply(self, path, query, item):
+        if item["kind"] in self.refuses:
+            return 422, {"kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422, "message": f"Invalid value: {json.dumps(item)}"}
+        managed = [{"manager": "llm_d.inference", "operation": "Apply", "fieldsV1": {f"f:{key}": {} for key in item if key not in ("apiVersion", "kind")}}]
+        made = {**item, "metadata": {**item["metadata"], "uid": path, "resourceVersion": "1", "generation": 1, "managedFields": managed}}
+        if "dryRun" not in query:
+            self.kept[path] = made
+            if item["kind"] == "Deployment":
+                made["status"] = {"observedGeneration": 1}
+                self.pod(made)
+        return 200, made
+
+    def pod(self, owner):
+        template, name = owner["spec"]["template"], owner["metadata"]["name"] + "-1"
+        replica_set = {"name": name, "namespace": ROOM, "uid": f"set-{name}", "ownerReferences": [{"uid": owner["metadata"]["uid"]}]}
+        self.kept[f"/apis/apps/v1/namespaces/{ROOM}/replicasets/{name}"] = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": replica_set}
+        ended = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}
+        names = [container["name"] for container in template["spec"]["containers"]]
+        metadata = {**template["metadata"], "name": name, "namespace": ROOM, "uid": name, "ownerReferences": [{"uid": f"set-{name}"}]}
+        status = {"phase": "Running", "containerStatuses": [{"name": each, "ready": False, "restartCount": 9, "state": ended} for each in names]}
+        self.kept[f"{SPACE}/pods/{name}"] = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"], "status": status}
+
+
+def selected(item, query):
+    """Whether an object has the labels of a labelSelector such as a=b,c=d."""
+    asked = dict(pair.split("=") for pair in parse_qs(query).get("labelSelector", [""])[0].split(",") if "=" in pair)
+    return item["kind"] != "Pod" or asked.items() <= item["metadata"]["labels"].items()
+
+
+@pytest.fixture(name="play")
+def _play(root, tmp_path):
+    def run(api, user, *options):
+        """What the roles print, and the files that they write; each role runs, whatever became of the one before."""
+        artifacts = tmp_path / "artifacts"
+        tasks = [
+            {
+                "block": [{"name": role, "ansible.builtin.include_role": {"name": f"llm_d.inference.{role}"}}],
+                "rescue": [{"ansible.builtin.debug": {"msg": "failed"}}],
+            }
+            for role in ("inputs", "prerequisites", "gaie_scheduler", "model_service")
+        ]
+        with serve(api.answer) as url:
+            config = {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "c",
+                "clusters": [{"name": "c", "cluster": {"server": url}}],
+                "users": [{"name": "u", "user": {"token": "planted-in-the-kubeconfig"}}],
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            }
+            (tmp_path / "config").write_text(json.dumps(config), encoding="utf-8")
+            capture = {
+                "name": "evidence",
+                "ansible.builtin.include_role": {"name": "llm_d.inference.objects", "tasks_from": "capture"},
+                "vars": {"objects_artifacts": str(artifacts), "objects_definitions": "{{ facts.objects + facts.servers }}"},
+            }
+            (tmp_path / "templates").mkdir(exist_ok=True)
+            for role, name in (("gaie_scheduler", "scheduler"), ("gaie_scheduler", "provider_none"), ("model_service", "servers"), ("model_service", "pod")):
+                text = (root / f"roles/{role}/templates/{name}.yml.j2").read_text(encoding="utf-8")
+                (tmp_path / f"templates/{name}.yml.j2").write_text(text, encoding="utf-8")
+            facts = {"role": "x", "definitions": {"objects": "scheduler.yml.j2", "servers": "servers.yml.j2"}}
+            tasks += [
+                {"llm_d.inference.stack_secrets": {}, "ignore_errors": True},
+                {"name": "facts", "llm_d.inference.role_facts": facts, "register": "facts"},
+                capture,
+            ]
+            defaults = {"group/llm_d.inference.cluster": {"kubeconfig": str(tmp_path / "config")}}
+            play = {"hosts": "all", "gather_facts": False, "module_defaults": defaults, "tasks": tasks}
+            (tmp_path / "play.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
+            given = {**user, "llm_d_kubeconfig": str(tmp_path / "config"), "llm_d_artifacts_dir": str(artifacts)}
+            (tmp_path / "user.yml").write_text(yaml.safe_dump(given), encoding="utf-8")
+            done = plays.run(
+                "-i",
+                "localhost,",
+                "-c",
+                "local",
+                "-e",
+                f"@{tmp_path}/user.yml",
+                "-e",
+                f"ansible_python_interpreter={sys.executable}",
+                str(tmp_path / "play.yml"),
+                *options,
+                no_proxy="*",
+                HOME=str(tmp_path),
+                ANSIBLE_CALLBACK_RESULT_FORMAT="yaml",
+            )
+        files = {path.name: path.read_text(encoding="utf-8") for path in artifacts.rglob("*") if path.is_file()} if artifacts.exists() else {}
+        return done.stdout + done.stderr, files
+
+    return run
+
+
+def around(text: str, word: str) -> list[str]:
+    """The places where a text has a word."""
+    return [text[max(0, at - 300) : at + 80] for at in range(len(text)) if text.startswith(word, at)][:3]
+
+
+def test_every_secret_of_the_schema_is_planted():
+    assert sorted(found for name, field in VARIABLES.items() for found in secrets(field, name)) == sorted(PLANTED)
+    assert all(text in json.dumps(user_file()) for text in PLANTED.values())
+
+
+@pytest.mark.parametrize("refuses", [(), ("Deployment",)])
+def test_no_secret_is_in_any_output(play, refuses):
+    api = Api(refuses)
+    said = ""
+    runs = [(user_file(), ()), (user_file("-2"), ("--check",))]
+    for user, options in runs[:1] if refuses else runs:
+        printed, files = play(api, user, "--diff", "-vvv", *options)
+        for place, text in {**{f"file {name}": text for name, text in files.items()}, "output": printed}.items():
+            assert "planted" not in text, (place, options, around(text, "planted"))
+        said += printed
+    if refuses:
+        assert "- Deployment llm-d/a-epp: Invalid value" in said and "(hidden)" in said
+        return
+    assert PLANTED["llm_d_model_services[].engine.env"] in json.dumps(api.kept), "the values were there to be told"
+    assert any("CrashLoopBackOff" in text for text in files.values()) and any("SEEN" in text for text in files.values()), "evidence was written"
+    for name in ("SEEN", "SEEN_TOO"):
+        told = rf"^- +- value: \(hidden\)\n\+ +- value: \(hidden, another value\)\n +name: {name}$"
+        assert re.search(told, said, re.MULTILINE), f"a diff says that {name} gets another value"
