@@ -22,7 +22,10 @@ from unittest import mock
 
 from ansible.plugins.action import ActionBase
 
+from ..module_utils.common.text import all_printable
 from . import compat, run_files
+
+OBJECTS = ("definitions", "found", "resources")  # fields of results that hold objects of the cluster
 
 
 class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
@@ -32,7 +35,7 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Run the module of the action's own name."""
-        return {**super().run(tmp, task_vars), **self._execute_module(task_vars=task_vars)}
+        return {**super().run(tmp, task_vars), **shown(self._execute_module(task_vars=task_vars))}
 
     def _execute_module(  # pylint: disable=arguments-differ
         self,
@@ -61,6 +64,11 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
         interpreter: str = self._templar.template(variables.get("ansible_python_interpreter", "auto"))
         # By name, not by the target of the link: a virtual environment's python is a link, and its libraries are not those of the base.
         return os.path.abspath(interpreter) == os.path.abspath(sys.executable)
+
+
+def shown(result: dict[str, t.Any]) -> dict[str, t.Any]:
+    """A module's result as plays show it: printable, but for objects of the cluster, which may be written back as they were."""
+    return {key: value if key in OBJECTS else all_printable(value) for key, value in result.items()}
 
 
 def call_main(name: str, arguments: dict[str, t.Any]) -> str:
