@@ -161,7 +161,7 @@ def _config_error(exc: BaseException, source: str) -> ClusterError:
             "no cluster to talk to: no kubeconfig is given, ~/.kube/config is absent and this is no pod; "
             "set llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG, or K8S_AUTH_HOST and K8S_AUTH_API_KEY)"
         )
-    named = re.search(r"Expected object with name (\S+) in .*?(context|cluster|user)s? list", text)
+    named = re.search(r"Expected object with name (\S+) in .{0,300}?(context|cluster|user)s? list", text)
     if named:
         return ClusterError(f"{place}: it has no {named.group(2)} named {named.group(1)!r}; correct K8S_AUTH_CONTEXT or the file")
     if isinstance(exc, PermissionError):

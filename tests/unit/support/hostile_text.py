@@ -19,8 +19,13 @@ MOST = 3 * TIMES  # times that the longer one may take as long; the square of th
 
 
 def attacks(pattern: str, flags: int = 0) -> list[str]:
-    """Pieces of text: those that begin like a match and stop anywhere, and those that go on with what the pattern repeats there."""
+    """Pieces of text: those that begin like a match and stop anywhere, and those that go on with what the pattern repeats there.
+
+    None for a pattern without a repeat: each try of it ends after a few characters.
+    """
     found = []
+    if not re.search(r"[*+]|\{[0-9]*,[0-9]*\}", pattern):
+        return []
     for way in _ways(list(parser.parse(pattern, flags))):
         for end in range(1, len(way) + 1):
             begun = "".join(map(_sample, way[: end - 1]))
