@@ -33,6 +33,14 @@ class CutError(ClusterError):
     """The connection was closed before the response was complete."""
 
 
+class UnendingError(ClusterError):
+    """A response was longer than its limit, or did not end in its time. large: which of the two."""
+
+    def __init__(self, text: str, large: bool):
+        super().__init__(text)
+        self.large = large
+
+
 _LIBRARY = "the Python library '{name}' is missing for {python}: install it there (pip install {package}) or point ansible_python_interpreter elsewhere"
 _NETWORK = (
     # class names of urllib3 exceptions, which may wrap each other; what is wrong; what to do
