@@ -21,7 +21,7 @@ from ansible_collections.kubernetes.core.plugins.module_utils.args_common import
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from . import compat
-from .errors import ClusterError, UnendingError, explain, missing_library, not_an_api_server, refusal
+from .errors import ClusterError, UnendingError, explain, may_pass, missing_library, not_an_api_server, refusal
 
 try:
     import kubernetes
@@ -40,6 +40,7 @@ MAX_BODY, CHUNK = 512 << 20, 1 << 16  # bytes of a response, of which a list of 
 THREADS = 6
 PAGE = "500"  # objects per page of a list
 BUSY_TRIES, BUSY_PAUSE = 20, 0.5  # retries of a 429, seconds between them
+SILENCE = 60.0  # seconds for which a module that waits bears an API server that does not answer
 
 
 def auth_spec() -> Facts:
@@ -103,11 +104,20 @@ class Cluster:
         self._headers = {"Accept": "application/json", "User-Agent": FIELD_MANAGER}
         self._headers.update({name: ",".join(value) if isinstance(value, list) else value for name, value in headers.items()})
         self._apis: dict[str, dict[str, Facts]] = {}
+        self._reached = False
+        self._patient_until = 0.0
+
+    def be_patient(self, seconds: float) -> None:
+        """From now on, for so long, the read of an object is repeated after a failure that may pass (errors.may_pass), for up to SILENCE seconds each.
+
+        For modules that wait: all of them bear the same. Logs and answers of pods are read once, since what fails there is another server.
+        """
+        self._patient_until = time.monotonic() + seconds
 
     def request(self, method: str, path: str, query: Facts | None = None, body: bytes | Facts | None = None, **options: t.Any) -> Facts:
         """The object that one request returns. options: content_type, accept, timeout (seconds between two bytes), within (seconds for the whole response),
         limit (bytes of it), until (bytes after which it need not be read)."""
-        data = self._succeed(method, path, query, body, options)
+        data = self._bear(lambda: self._succeed(method, path, query, body, options)) if method == "GET" else self._succeed(method, path, query, body, options)
         try:
             decoded = json.loads(data)
         except ValueError:
@@ -119,6 +129,16 @@ class Cluster:
     def read_text(self, path: str, query: Facts | None = None, **options: t.Any) -> str:
         """The text that a GET returns, such as a log. options: as for request."""
         return self._succeed("GET", path, query, None, options).decode("utf-8", "replace")
+
+    def _bear(self, read: Callable[[], bytes]) -> bytes:
+        begin = time.monotonic()
+        while True:
+            try:
+                return read()
+            except ClusterError as exc:
+                if not may_pass(exc, self._reached) or time.monotonic() + BUSY_PAUSE > min(begin + SILENCE, self._patient_until):
+                    raise
+                time.sleep(BUSY_PAUSE)
 
     def _succeed(self, method: str, path: str, query: Facts | None, body: bytes | Facts | None, options: Facts) -> bytes:
         answer = self.send(method, path, query, body, options)
@@ -152,7 +172,9 @@ class Cluster:
             # Read for each request, since tokens of exec plugins and of pods are renewed.
             for setting in self._configuration.auth_settings().values():
                 headers[setting["key"]] = setting["value"]
-            return reading.whole(self._pool.request(method, url, body=body, headers=headers, timeout=timeout, retries=False, preload_content=False))
+            found = reading.whole(self._pool.request(method, url, body=body, headers=headers, timeout=timeout, retries=False, preload_content=False))
+            self._reached = True
+            return found
         except Exception as exc:
             raise explain(exc, where=self.server, source=self.source) from exc
 

@@ -101,4 +101,6 @@ def raise_if_cluster_refused(answer: Answer) -> None:
         404: "check the Service's namespace, name and port",
         503: "no pod behind the Service is ready, or the port is wrong: look at its EndpointSlices",
     }.get(answer.status, "look at the API server's log")
-    raise ExchangeError("cluster", f"{answer.request}: {answer.status} {excerpt(str(status.get('message')))}", remedy, answer.status)
+    # The kinds of a refused key of a server: waiting heals neither.
+    kind = {401: "unauthorized", 403: "forbidden"}.get(answer.status, "cluster")
+    raise ExchangeError(kind, f"{answer.request}: {answer.status} {excerpt(str(status.get('message')))}", remedy, answer.status)

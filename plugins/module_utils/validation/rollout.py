@@ -107,6 +107,7 @@ def settle(cluster: Cluster, wanted: list[tuple[RolloutTarget, str, dict[str, t.
     """
     watches = [RolloutWatch(cluster, *item) for item in wanted]
     end = time.monotonic() + timeout
+    cluster.be_patient(timeout)
     while True:
         for watch in watches:
             if watch.outcome is None:
