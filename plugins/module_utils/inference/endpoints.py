@@ -9,7 +9,7 @@ import re
 import time
 import typing as t
 
-from ..k8s.errors import ApiError, ClusterError, lasting
+from ..k8s.errors import ClusterError, lasting
 
 
 class Reader(t.Protocol):
@@ -49,8 +49,8 @@ def namespace_absent(cluster: Reader, namespace: str) -> bool:
     """Whether there is no such namespace, so far as this account may know."""
     try:
         cluster.get(f"/api/v1/namespaces/{namespace}")
-    except ApiError as error:
-        return error.status == 404
+    except ClusterError as error:
+        return getattr(error, "status", 0) == 404
     return False
 
 

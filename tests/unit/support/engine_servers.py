@@ -173,6 +173,8 @@ class ApiServer:
             return self.forward(handler, found.group(2), int(query.removeprefix("ports=")))
         if found := re.fullmatch(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/log", path):
             return 200, {"Content-Type": "text/plain"}, self.logs.get(found.group(2), "")
+        if path == "/api/v1/namespaces/llm-d":
+            return 200, {"Content-Type": JSON}, json.dumps({"kind": "Namespace", "metadata": {"name": "llm-d"}})
         if path in self.objects:
             return 200, {"Content-Type": JSON}, json.dumps(self.objects[path])
         if path.endswith("/pods"):
