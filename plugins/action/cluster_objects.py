@@ -21,7 +21,7 @@ from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, l
 from ..module_utils.k8s.readiness.judge import waitable
 from ..module_utils.k8s.secret_checksums import environment_secrets, with_checksums
 from ..modules import cluster_snapshot, secret_checksums  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
-from ..plugin_utils.in_process import InProcess
+from ..plugin_utils.in_process import InProcess, shown
 
 MODULE = "kubernetes.core.k8s"
 CONTACT = "llm_d.inference.cluster_access"
@@ -48,7 +48,7 @@ class ActionModule(InProcess):
                 **{name: {"type": "raw"} for name in self._task.args if name not in OPTIONS},
             },
         )
-        return self.bring(result, options, task_vars)
+        return shown(self.bring(result, options, task_vars))
 
     def bring(self, result: Facts, options: Facts, task_vars: Facts | None) -> Facts:
         """The result of the task, after the definitions were brought to their state."""

@@ -11,6 +11,7 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.plan.build import Mistakes, explain, secret_definitions
 from ..module_utils.schema.fields import Problem
+from ..plugin_utils.in_process import shown
 from ..plugin_utils.planning import read
 from .cluster_objects import OPTIONS
 from .cluster_objects import ActionModule as ClusterObjects
@@ -39,4 +40,4 @@ class ActionModule(ClusterObjects):
             "force_conflicts": True,
             "field_manager": "llm_d.inference",
         }
-        return self.bring(result, options, task_vars)
+        return shown(self.bring(result, options, task_vars))

@@ -231,6 +231,7 @@ def install(cluster: Cluster, bundle: dict, documents: list[crds.Document]) -> N
 def wait_served(cluster: Cluster, names: list[str], timeout: int) -> None:
     """Wait until discovery lists every CRD. Raises ClusterError with the conditions of those that are not served."""
     end = time.monotonic() + timeout
+    cluster.be_patient(timeout)
     waiting = set(names)
     while True:
         for group in sorted({name.partition(".")[2] for name in waiting}):

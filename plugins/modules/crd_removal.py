@@ -103,6 +103,7 @@ def in_use(cluster: Cluster, names: list[str]) -> list[str]:
 def remove(cluster: Cluster, names: list[str], timeout: int) -> None:
     """Delete the CRDs and wait until they are gone. Raises ClusterError."""
     cluster.parallel(lambda name: cluster.request("DELETE", f"{PATH}/{name}"), names)
+    cluster.be_patient(timeout)
     end = time.monotonic() + timeout
     while left := [name for name in names if cluster.find(f"{PATH}/{name}", accept="application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")]:
         if time.monotonic() > end:

@@ -201,6 +201,7 @@ def main() -> None:
     deadline = time.monotonic() + module.params["timeout"]
     try:
         cluster = connect(module)
+        cluster.be_patient(module.params["timeout"])
         facts = {kind: cluster.get(f"/api/v1/{kind}").get("items") or [] for kind in ("nodes", "pods")} if tests else {}
         room = [test for test in tests if free(free_accelerators(facts, test["resource"]), test["labels"])]
         untested = [f"pool {test['pool']}: no {test['resource']} is free" for test in tests if test not in room]

@@ -142,6 +142,7 @@ def main() -> None:
                     if not module.check_mode:
                         cluster.request("PATCH", f"/api/v1/nodes/{name}", body={"metadata": {"labels": lacking}}, content_type="application/merge-patch+json")
         deadline = time.monotonic() + module.params["timeout"]
+        cluster.be_patient(module.params["timeout"])
         while wanted and not module.check_mode:
             problems = [line for pool in pools for line in trouble(pool, nodes_of(cluster, pool))]
             if not problems or time.monotonic() >= deadline:

@@ -240,7 +240,9 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        release = Release(connect(module), module.params)
+        cluster = connect(module)
+        cluster.be_patient(0 if module.check_mode else module.params["timeout"])
+        release = Release(cluster, module.params)
         if module.check_mode:
             record = release.look()
             facts = release.facts(record)

@@ -102,6 +102,7 @@ def main() -> None:
     try:
         cluster = connect(module)
         deadline = time.monotonic() + params["timeout"]
+        cluster.be_patient(0 if module.check_mode else params["timeout"])
         while True:
             found = [plans(cluster, subscription) for subscription in params["subscriptions"]]
             resolving = [each for each in found if is_resolving(*each)]

@@ -98,6 +98,7 @@ from ..module_utils.validation.platform_claims import FACTS, judge
 def autoscaler_claims_of(cluster, namespace, services, wait):
     """(claims, not checked) about autoscalers. `wait`: seconds until those of the plan must work. Raises ClusterError."""
     start = time.monotonic()
+    cluster.be_patient(wait)
     ours = {f"{service['name']}/scaling" for service in services if service["autoscaled"]}
     while True:
         try:

@@ -252,7 +252,7 @@ msg:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.inference import health, report
+from ..module_utils.inference import report
 from ..module_utils.inference.targets import Targets
 
 
@@ -267,13 +267,11 @@ def main() -> None:
     wanted = report.requirements_of(params, completions=not module.check_mode)
     count = (params["replicas"] or {}).get("count", 1)
     try:
-        targets = Targets(params)
+        targets = Targets(params, patience=0 if module.check_mode else params["timeout"])
         if module.check_mode:
             found = report.result(targets, report.check_all(targets, wanted, count), 0.0, 1)
             module.exit_json(**found, msg="check mode: checked once, requested no completion")
-        view, waited, looks = health.poll(
-            lambda left: report.check_all(targets, wanted, count, left), lambda view: view.over, params["timeout"], params["interval"]
-        )
+        view, waited, looks = report.wait(targets, wanted, count, params["timeout"], params["interval"])
         found = report.result(targets, view, waited, looks)
     except Exception as error:  # pylint: disable=broad-except  # an error in the options or an unreachable cluster, as one line
         module.fail_json(msg=str(error))

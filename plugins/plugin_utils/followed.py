@@ -14,8 +14,9 @@ import typing as t
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ..module_utils.common.text import printable
 from . import run_files
-from .in_process import InProcess
+from .in_process import InProcess, shown
 
 display = Display()
 
@@ -35,7 +36,7 @@ class Followed(InProcess):
             follower = Follower()
             args["progress_path"] = follower.path
         try:
-            result.update(self._execute_module(module_args=args, task_vars=task_vars))
+            result.update(shown(self._execute_module(module_args=args, task_vars=task_vars)))
         finally:
             if follower:
                 follower.stop()
@@ -70,7 +71,7 @@ class Follower:
                 rest += file.read()
                 *lines, rest = rest.split("\n")
                 for line in lines:
-                    display.display(f"    {line}")
+                    display.display(f"    {printable(line)}")
                 if ended:
                     return
                 self._end.wait(self._interval)

@@ -23,7 +23,10 @@ from unittest import mock
 
 from ansible.plugins.action import ActionBase
 
+from ..module_utils.common.text import all_printable
 from . import compat, run_files
+
+OBJECTS = ("definitions", "found", "resources")  # fields of results that hold objects of the cluster
 
 
 class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
@@ -37,7 +40,7 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
         args = dict(self._task.args)
         if isinstance(args.get("resources"), list):
             args["resources"] = [reference(item) for item in args["resources"]]
-        return {**result, **self._execute_module(module_args=args, task_vars=task_vars)}
+        return {**result, **shown(self._execute_module(module_args=args, task_vars=task_vars))}
 
     def _execute_module(  # pylint: disable=arguments-differ
         self,
@@ -74,6 +77,11 @@ def reference(item: t.Any) -> t.Any:
         return item
     named = {key: item["metadata"][key] for key in ("name", "namespace", "generation") if key in item["metadata"]}
     return {**{key: item[key] for key in ("apiVersion", "kind") if key in item}, "metadata": named}
+
+
+def shown(result: dict[str, t.Any]) -> dict[str, t.Any]:
+    """A module's result as plays show it: printable, but for objects of the cluster, which may be written back as they were."""
+    return {key: value if key in OBJECTS else all_printable(value) for key, value in result.items()}
 
 
 def call_main(name: str, arguments: dict[str, t.Any]) -> str:

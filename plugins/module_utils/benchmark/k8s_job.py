@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections.abc as c
 import contextlib
+import math
 import os
 import signal
 import time
@@ -21,7 +22,6 @@ from .runner import Say, Unusable
 
 POLL = 1.0
 WRITTEN = 10.0  # seconds for the end of a log: a node that is busy writes it after the container has ended
-SILENCE = 60.0  # seconds for which the API server may be unreachable
 GONE = 60.0  # seconds that the pod may take to terminate
 SEEN_LINES, SEEN_BYTES = 5, 1 << 16
 
@@ -55,24 +55,19 @@ class JobRun:
 
     def _wait(self) -> Facts:
         """Wait until the pod has ended; return it."""
-        late, heard = time.monotonic() + self._start_timeout, time.monotonic()
+        self._cluster.be_patient(math.inf)  # the measurement goes on while the API server is unreachable
+        late = time.monotonic() + self._start_timeout
         while True:
-            try:
-                pod = self._pod()
-                phase = text(get_path(pod, "status", "phase")) if pod else ""
-                if pod and phase in ("Succeeded", "Failed"):
-                    return pod
-                self._check_job()
-                if pod and phase == "Running":
-                    self._follow(pod)
-                    late = time.monotonic() + self._start_timeout
-                else:
-                    self._complain(pod, phase, time.monotonic() > late)
-                heard = time.monotonic()
-            except ClusterError:
-                # the measurement goes on while the API server is unreachable
-                if time.monotonic() - heard > SILENCE:
-                    raise
+            pod = self._pod()
+            phase = text(get_path(pod, "status", "phase")) if pod else ""
+            if pod and phase in ("Succeeded", "Failed"):
+                return pod
+            self._check_job()
+            if pod and phase == "Running":
+                self._follow(pod)
+                late = time.monotonic() + self._start_timeout
+            else:
+                self._complain(pod, phase, time.monotonic() > late)
             time.sleep(POLL)
 
     def _complain(self, pod: Facts | None, phase: str, late: bool) -> None:

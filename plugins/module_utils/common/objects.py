@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import typing as t
 from dataclasses import dataclass, field
 
@@ -66,6 +67,15 @@ def number(value: object, default: int = 0) -> int:
 def text(value: object) -> str:
     """The value as text; empty for None."""
     return "" if value is None else str(value)
+
+
+def moment(value: object) -> datetime.datetime | None:
+    """A time of the Kubernetes API (RFC 3339) with its time zone; None for anything else, also for a time without a zone."""
+    try:
+        found = datetime.datetime.fromisoformat(text(value))
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
 
 
 def generation(obj: Facts) -> int:

@@ -1,15 +1,44 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Text for people: secrets redacted, text on one line of limited length, counts with their noun. Pure."""
+"""Text for people: control characters and secrets removed, text on one line of limited length, counts with their noun. Pure."""
 
 from __future__ import annotations
 
 import re
+import typing as t
+
+# What a terminal obeys, or what shows text in another order than it has: escape sequences (CSI, OSC and its kin, others of two characters), then single
+# characters of C0, but for tab and line feed, DEL, C1, and the controls of writing direction.
+_SEQUENCE = re.compile("(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)?|\x1b[ -/]*[0-~]")
+_CONTROLS = dict.fromkeys(
+    [*range(9), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], " "
+)
+
+
+def printable(value: str) -> str:
+    """The text without what a terminal or a browser obeys instead of showing it: sequences are removed, single control characters become spaces.
+
+    Tabs and line feeds stay, and so does the carriage return before a line feed.
+    """
+    if value.isprintable():
+        return value
+    value = _SEQUENCE.sub("", value) if "\x1b" in value or any(first in value for first in "\x90\x98\x9b\x9d\x9e\x9f") else value
+    return "\r\n".join(part.translate(_CONTROLS) for part in value.split("\r\n"))
+
+
+def all_printable(value: t.Any) -> t.Any:
+    """The same of every text in plain data, keys included."""
+    if isinstance(value, str):
+        return value if value.isprintable() else printable(value)
+    if isinstance(value, dict):
+        return {all_printable(key): all_printable(item) for key, item in value.items()}
+    return [all_printable(item) for item in value] if isinstance(value, list) else value
 
 
 def redact(value: str) -> str:
-    """The text with everything that looks like a secret replaced."""
+    """The text, printable, with everything that looks like a secret replaced."""
+    value = printable(value)
     for pattern, instead in _SECRETS:
         value = pattern.sub(instead, value)
     return value
@@ -21,7 +50,11 @@ _SECRETS = tuple(
         (r"\bhf_[A-Za-z0-9]{8,}", "(removed)"),
         (r"\b(?:sk|ghp|gho|ghs|glpat|nvapi|xox[abp])[-_][A-Za-z0-9_-]{12,}", "(removed)"),
         (r"\bAKIA[A-Z0-9]{12,}", "(removed)"),
-        (r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?", "(removed)"),
+        # A run of these characters is looked at once, from its start: else a text of many "-eyJ" takes the square of its length.
+        (
+            r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-]{11,}\.[A-Za-z0-9_-]{8})([A-Za-z0-9_-]*?\b)eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
+            r"\1(removed)",
+        ),
         (r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", r"\1 (removed)"),
         (r"(://[^/\s:@]*:)[^@\s/]+@", r"\1(removed)@"),
         (r"((?:passw(?:or)?d|secret|api[-_]?key|access[-_]?key|credential)s?[\"']?\s*[=:]\s*\[?[\"']?)(?!\(removed\))[^\s\"',;&}]{4,}", r"\1(removed)"),
@@ -32,8 +65,8 @@ _SECRETS = tuple(
 
 
 def one_line(text: object, limit: int = 400) -> str:
-    """Any value as one line of at most `limit` characters: white space folded, the end cut."""
-    line = " ".join(str(text).split())
+    """Any value as one printable line of at most `limit` characters: white space folded, the end cut."""
+    line = " ".join(printable(str(text)).split())
     return line if len(line) <= limit else line[: limit - 4] + " ..."
 
 

@@ -205,7 +205,7 @@ def proxies(snap: Snapshot) -> c.Iterator[Finding]:
             continue
         for part in dicts(get_path(pod, "spec", "containers")):
             image, log = text(part.get("image")), snap.log(pod, text(part.get("name")))
-            if re.search(r":[^/]*\b(alpha|beta|rc)[.\d-]*", image):
+            if re.search(r":[^/:]*\b(alpha|beta|rc)", image):
                 yield finding("F47", name_of(pod), [f"image {image}"], SUSPECT)
             said = log_failure("\n".join(line for line in log.splitlines() if "ext_proc" in line))
             # the log may be about the past: it counts only while requests fail

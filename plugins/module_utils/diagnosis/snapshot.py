@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import collections.abc as c
 import dataclasses
-import datetime
 import math
 import typing as t
 
-from ..common.objects import Facts, condition, dicts, get_path, mapping, text
+from ..common.objects import Facts, condition, dicts, get_path, mapping, moment, text
 from ..k8s.drift import Drift
 from .finding import Finding
 
@@ -46,12 +45,8 @@ class Snapshot:
 
     def age(self, pod: Facts) -> float:
         """Seconds since a pod was created; infinite where that is unknown."""
-        created = text(get_path(pod, "metadata", "creationTimestamp"))
-        try:
-            made, now = (datetime.datetime.fromisoformat(value.replace("Z", "+00:00")) for value in (created, self.now))
-            return (now - made).total_seconds()
-        except (ValueError, TypeError):
-            return math.inf
+        made, now = moment(get_path(pod, "metadata", "creationTimestamp")), moment(self.now)
+        return (now - made).total_seconds() if made and now else math.inf
 
     @property
     def namespace(self) -> str:

@@ -9,6 +9,8 @@ import collections.abc as c
 import re
 import urllib.parse
 
+from ..common.text import printable
+
 EXCERPT = 200  # characters
 AGENT = "llm_d.inference"
 
@@ -34,5 +36,5 @@ def excerpt(text: str, secrets: c.Iterable[str] = ()) -> str:
     """The first EXCERPT characters of a text as one printable line, with every secret masked."""
     for secret in secrets:
         text = text.replace(secret, "***") if secret else text
-    line = " ".join("".join(ch if ch.isprintable() else " " for ch in text).split())
+    line = " ".join("".join(ch if ch.isprintable() else " " for ch in printable(text)).split())
     return line if len(line) <= EXCERPT else line[:EXCERPT] + "..."

@@ -79,7 +79,7 @@ class OpenAIClient:
             payload.update(stream=True, stream_options={"include_usage": True})
         answer = self.post(PATHS[api], payload, timeout, b"data: [DONE]" if stream else None)
         try:
-            return Reply((answers.streamed if stream else answers.completion)(answer, self._secrets), answer)
+            return Reply((answers.streamed if stream else answers.completion)(answer, self._secrets, api), answer)
         except ExchangeError as trouble:
             raise self._with_models(trouble, model, timeout) from None
 

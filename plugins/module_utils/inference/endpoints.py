@@ -9,6 +9,8 @@ import re
 import time
 import typing as t
 
+from ..k8s.errors import ClusterError, lasting
+
 
 class Reader(t.Protocol):
     """The part of k8s.client.Cluster that is used here."""
@@ -20,7 +22,7 @@ class Reader(t.Protocol):
 def wait_for_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) -> dict[str, t.Any]:
     """Waits up to `wait` seconds until the Gateway is programmed for its current generation and has an address.
 
-    Returns {name, address, url, programmed, message, seconds} as last observed, also when the time is over. Raises nothing.
+    Returns {name, address, url, programmed, message, seconds} as last observed, also when the time is over or waiting does not help. Raises nothing.
     """
     start = time.monotonic()
     path = f"/apis/gateway.networking.k8s.io/v1/namespaces/{gateway['namespace']}/gateways/{gateway['name']}"
@@ -35,10 +37,28 @@ def wait_for_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) ->
                 seen = observe_gateway({**found, "status": {**found["status"], "addresses": addresses}}, gateway)
         except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people
             seen = {"name": f"{gateway['namespace']}/{gateway['name']}", "address": None, "url": None, "programmed": False, "message": str(error)}
+            if never := _never(cluster, gateway["namespace"], error):
+                return {**seen, "message": never, "seconds": round(time.monotonic() - start, 3)}
         seen["seconds"] = round(time.monotonic() - start, 3)
         if (seen["address"] and seen["programmed"]) or seen["seconds"] > wait:
             return seen
         time.sleep(1.0)
+
+
+def namespace_absent(cluster: Reader, namespace: str) -> bool:
+    """Whether there is no such namespace, so far as this account may know."""
+    try:
+        cluster.get(f"/api/v1/namespaces/{namespace}")
+    except ClusterError as error:
+        return getattr(error, "status", 0) == 404
+    return False
+
+
+def _never(cluster: Reader, namespace: str, error: Exception) -> str:
+    """Why what is absent will not come; empty where it may."""
+    if getattr(error, "status", 0) == 404 and namespace_absent(cluster, namespace):
+        return f"there is no namespace {namespace}: correct the namespace, or create it"
+    return str(error) if lasting(error) else ""
 
 
 def observe_gateway(found: dict[str, t.Any], gateway: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -73,13 +93,15 @@ def listener_url(address: str, listener: dict[str, t.Any]) -> str:
 
 
 def wait_for_service(cluster: Reader, address: dict[str, t.Any], wait: float) -> str | None:
-    """The URL of a Service once it has an address; None when it has none after `wait` seconds."""
+    """The URL of a Service once it has an address; None when it has none after `wait` seconds. Raises ClusterError for what waiting does not heal."""
     start = time.monotonic()
     path = f"/api/v1/namespaces/{address['namespace']}/services/{address['name']}"
     while True:
         try:
             found = service_url(cluster.get(path), address["port"])
-        except Exception:  # pylint: disable=broad-except  # not created yet; the caller reports that it has no address
+        except Exception as error:  # pylint: disable=broad-except  # not created yet; the caller reports that it has no address
+            if never := _never(cluster, address["namespace"], error):
+                raise ClusterError(never) from error
             found = None
         if found or time.monotonic() - start > wait:
             return found

@@ -19,7 +19,9 @@ from . import triton
 from .client import OpenAIClient
 
 LEVELS = ("alive", "ready", "serving", "metrics")
+# Any model goes on with it. So many tokens are some text of a model that reasons first, too, behind the tokens that mark it.
 PROMPT = "Count: one, two, three,"
+TOKENS = 16
 # Kinds of errors that waiting does not fix: a wrong key or certificate, a redirect.
 FINAL = frozenset({"unauthorized", "forbidden", "tls_untrusted", "redirect"})
 
@@ -178,11 +180,18 @@ class _Ladder:
     def _serving(self, api: str, stream: bool) -> str:
         model, timeout = self._wanted.model or self.health.models[0].id, self._timeout()
         if self._native:
-            reply = triton.complete(self._client, model, PROMPT, 4, stream, timeout)
+            reply = triton.complete(self._client, model, PROMPT, TOKENS, stream, timeout)
         else:
-            reply = self._client.complete(model, PROMPT, max_tokens=4, stream=stream, api=api, timeout=timeout)
+            reply = self._client.complete(model, PROMPT, max_tokens=TOKENS, stream=stream, api=api, timeout=timeout)
         done, pod = reply.completion, reply.answer.headers.get("x-inference-pod")
         tokens = "unknown" if done.completion_tokens is None else str(done.completion_tokens)
+        if not done.text:
+            raise ExchangeError(
+                "no_output",
+                f"{reply.answer.request}: the answer has no text (output tokens {tokens}, finish_reason {done.finish_reason or 'unknown'})",
+                "the model generates nothing that can be read: check its weights, its tokenizer and its chat template",
+                200,
+            )
         return f"{reply.answer.request}: output tokens {tokens}" + (f" in {done.events} events" if stream else "") + (f" from {pod}" if pod else "")
 
     def _metrics(self) -> str:

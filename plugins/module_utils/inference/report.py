@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ..http import tls
 from ..releases import engines
 from . import health, replicas
-from .targets import ServerTarget, Targets, ready
+from .targets import AbsentError, ServerTarget, Targets, ready
 
 THREADS = 16
 _SCHEME = {"type": "str", "choices": ["http", "https"], "default": "http"}
@@ -104,6 +104,21 @@ def check_all(targets: Targets, wanted: health.Requirements, count: int, left: f
     elif serious:
         view.wrong, view.remedy = f"{serious[0]['what']} ({serious[0]['evidence']})", serious[0]["remedy"]
     return view
+
+
+def wait(targets: Targets, wanted: health.Requirements, count: int, timeout: float, interval: float) -> tuple[ServerView, float, int]:
+    """(last view, seconds waited, number of views) once all servers are healthy, another check changes nothing, or the time is over.
+
+    What is absent may come, and an API server that does not answer may answer again. Raises ValueError and ClusterError for what waiting does not heal.
+    """
+
+    def view(left: float) -> ServerView:
+        try:
+            return check_all(targets, wanted, count, left)
+        except AbsentError as absent:
+            return ServerView([], wrong=str(absent).partition(": ")[0], remedy=str(absent).partition(": ")[2])
+
+    return health.poll(view, lambda seen: seen.over, timeout, interval)
 
 
 def check_servers(found: c.Sequence[ServerTarget], wanted: health.Requirements, left: float | None = None) -> ServerView:

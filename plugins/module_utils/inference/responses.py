@@ -12,6 +12,7 @@ import typing as t
 from http import HTTPStatus
 
 from ..common import sse
+from ..common.objects import dicts
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
 from ..http.urls import excerpt
@@ -140,8 +141,11 @@ def models(answer: Answer, secrets: c.Iterable[str] = ()) -> list[Model]:
     return [Model(entry["id"], _count(entry.get("max_model_len")), str(entry.get("owned_by") or "")) for entry in found]
 
 
-def completion(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
-    """An unstreamed completion, plain or chat. Raises ExchangeError."""
+def completion(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> Completion:
+    """An unstreamed completion of an API, of any where that is empty. Raises ExchangeError, also for one that a client of the API cannot read.
+
+    An answer without text is one, if it says why it ended: one token may be none or half a character. Who wants text looks at `text`.
+    """
     data = json_object(answer, secrets)
     if said := _error_of(data):
         raise ExchangeError("error_in_answer", f"{answer.request}: answered 200 with an error: {excerpt(said, secrets)!r}", _remedy(500, said))
@@ -149,18 +153,19 @@ def completion(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
         raise ExchangeError(
             "bad_answer", f"{answer.request}: the answer has no choices: {excerpt(answer.text, secrets)!r}", "check that this is an OpenAI-compatible server"
         )
-    return _built(_text_of(choices[0]), data.get("usage"), choices[0].get("finish_reason"), 0)
+    shaped = [_shaped(choices[0], api, _WHOLE)]
+    return _ended(answer, secrets, _built(_text_of(choices[0]), data.get("usage"), choices[0].get("finish_reason"), 0), any(shaped), api)
 
 
-def streamed(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
-    """A streamed completion, plain or chat. Raises ExchangeError, also for status 200 with an error event, an invalid event or a missing end."""
+def streamed(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> Completion:
+    """The same of a streamed one. Raises ExchangeError, also for status 200 with an error event, an invalid event or a missing end."""
     require_ok(answer, secrets)
     if answer.content_type not in ("text/event-stream", ""):
         json_object(answer, secrets)
         raise ExchangeError(
             "not_streamed", f"{answer.request}: asked for a stream, got {answer.content_type}", "a proxy in the path may buffer or rewrite answers"
         )
-    text, usage, finish, count, done = "", None, None, 0, False
+    text, usage, finish, count, done, shaped = "", None, None, 0, False, False
     for event in sse.parse(answer.body):
         if event.data == "[DONE]":
             done = True
@@ -170,6 +175,7 @@ def streamed(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
         usage = data.get("usage") or usage
         for choice in _choices(data):
             text += _text_of(choice)
+            shaped = shaped or _shaped(choice, api, _PART)
             finish = choice.get("finish_reason") or finish
     if not count or not (done or finish):
         raise ExchangeError(
@@ -178,7 +184,36 @@ def streamed(answer: Answer, secrets: c.Iterable[str] = ()) -> Completion:
             "the server or a proxy ended during the answer: check its log and restarts",
             200,
         )
-    return _built(text, usage, finish, count)
+    return _ended(answer, secrets, _built(text, usage, finish, count), shaped, api)
+
+
+# API to (field of a choice, its type), whole and in an event of a stream
+_WHOLE: dict[str, tuple[str, type]] = {"completions": ("text", str), "chat_completions": ("message", dict)}
+_PART: dict[str, tuple[str, type]] = {"completions": ("text", str), "chat_completions": ("delta", dict)}
+
+
+def _shaped(choice: dict[str, t.Any], api: str, shapes: c.Mapping[str, tuple[str, type]]) -> bool:
+    """Whether a choice has the field that clients of the API read."""
+    return any(isinstance(choice.get(field), kind) for name, (field, kind) in shapes.items() if api in ("", name))
+
+
+def _ended(answer: Answer, secrets: c.Iterable[str], found: Completion, shaped: bool, api: str) -> Completion:
+    """The completion. Raises ExchangeError for one that no client can use: without the fields of the API, without an end or text, or ended by an error."""
+    said = f"{excerpt(answer.text[-400:] if found.events else answer.text, secrets)!r}"
+    if not shaped:
+        want = {"completions": "text", "chat_completions": "message or delta"}.get(api, "text, message or delta")
+        raise ExchangeError(
+            "bad_answer",
+            f"{answer.request}: no choice of the answer has {want}: {said}",
+            "check that this is an OpenAI-compatible server, and which API it serves",
+        )
+    if found.finish_reason in ("error", "abort"):
+        raise ExchangeError(
+            "error_in_answer", f"{answer.request}: answered 200, and ended by finish_reason {found.finish_reason!r}: {said}", _remedy(500, said), 200
+        )
+    if not found.text and not found.finish_reason:
+        raise ExchangeError("bad_answer", f"{answer.request}: the answer has neither text nor a finish_reason: {said}", "check the server's log", 200)
+    return found
 
 
 def _event_object(answer: Answer, event: sse.Event, number: int, secrets: c.Iterable[str]) -> dict[str, t.Any]:
@@ -207,12 +242,15 @@ def _choices(data: dict[str, t.Any]) -> list[dict[str, t.Any]]:
 
 
 def _text_of(choice: dict[str, t.Any]) -> str:
-    """The text of a choice, whichever field holds it: content, reasoning_content, reasoning or text."""
+    """The text of a choice, whichever field holds it: content, reasoning_content, reasoning, refusal or text; of tool calls their names and arguments."""
     for part in (choice.get("message"), choice.get("delta"), choice):
         if isinstance(part, dict):
-            for key in ("content", "reasoning_content", "reasoning", "text"):
+            for key in ("content", "reasoning_content", "reasoning", "refusal", "text"):
                 if isinstance(found := part.get(key), str) and found:
                     return found
+            calls = [call.get("function") for call in dicts(part.get("tool_calls"))]
+            if called := "".join(str(call.get(key) or "") for call in dicts(calls) for key in ("name", "arguments")):
+                return called
     return ""
 
 

@@ -19,6 +19,7 @@ from ..k8s.pod_failures import containers, log_failure, pod_failure
 from ..k8s.port_forward import ForwardTransport
 from ..k8s.service_proxy import ServiceTransport
 from .client import OpenAIClient
+from .endpoints import namespace_absent
 
 # Label selectors of a Gateway's Service: the Gateway API's label, then those of Envoy Gateway.
 GATEWAY_SERVICES = (
@@ -27,6 +28,10 @@ GATEWAY_SERVICES = (
 )
 KINDS = ("service", "pod", "gateway", "replicas")
 NO_HEADERS = "cannot be sent through the API server's proxy, which keeps such headers for itself; write through: port_forward, or give url or urls instead"
+
+
+class AbsentError(ValueError):
+    """An object that the options name does not exist; it may come."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +47,9 @@ class ServerTarget:
 class Targets:
     """Resolves the options `url`, `urls`, `service`, `pod`, `gateway` and `replicas`. Raises ValueError for options that contradict each other."""
 
-    def __init__(self, params: c.Mapping[str, t.Any], cluster: t.Any = None) -> None:
-        self._params, self._cluster = params, cluster
+    def __init__(self, params: c.Mapping[str, t.Any], cluster: t.Any = None, patience: float = 0.0) -> None:
+        """patience: seconds that the module waits, see Cluster.be_patient."""
+        self._params, self._cluster, self._patience = params, cluster, patience
         headers = {"Host": params["host_header"]} if params.get("host_header") else None
         self._key, self._headers = params.get("api_key"), headers
         self._forwards = params.get("through") == "port_forward"
@@ -62,10 +68,11 @@ class Targets:
 
             wanted = {name: self._params.get(name) for name in ("kubeconfig", "context")}
             self._cluster = cluster.connect(types.SimpleNamespace(params=wanted))
+            self._cluster.be_patient(self._patience)
         return self._cluster
 
     def find(self) -> list[ServerTarget]:
-        """The servers at this moment; queries the API server on each call. Raises ValueError and ClusterError."""
+        """The servers at this moment; queries the API server on each call. Raises AbsentError, ValueError and ClusterError."""
         resolvers = {"service": self._service, "pod": self._pod, "gateway": self._gateway, "replicas": self._replicas}
         return next((resolve(self._params[kind]) for kind, resolve in resolvers.items() if self._params.get(kind)), self._fixed)
 
@@ -121,7 +128,7 @@ class Targets:
         service, selector = self._selector(namespace, name, "service")
         pods = sorted(self._pods(namespace, selector), key=lambda pod: not ready(pod))
         if not pods:
-            raise ValueError(f"Service {namespace}/{name} has no pods: check its selector and its Deployment")
+            raise AbsentError(f"Service {namespace}/{name} has no pods: check its selector and its Deployment")
         entry = next((entry for entry in dicts(get_path(service, "spec", "ports")) if text(port) in (text(entry.get("port")), text(entry.get("name")))), None)
         if entry is None:
             raise ValueError(f"Service {namespace}/{name} has no port {port}: correct it")
@@ -131,11 +138,21 @@ class Targets:
         """A Service and the selector of its Pods, as a query."""
         service = self.cluster.find(f"/api/v1/namespaces/{namespace}/services/{name}")
         if service is None:
-            raise ValueError(f"there is no Service {namespace}/{name}: correct {option}.namespace or {option}.{'service' if option == 'replicas' else 'name'}")
+            raise self._absent(f"Service {namespace}/{name}", namespace, option, "service" if option == "replicas" else "name")
         chosen = mapping(get_path(service, "spec", "selector"))
         if not chosen:
             raise ValueError(f"Service {namespace}/{name} selects no pods by labels: give replicas.label_selector")
         return service, ",".join(f"{key}={value}" for key, value in chosen.items())
+
+    def _absent(self, what: str, namespace: str, option: str, name: str) -> AbsentError:
+        """The error about an object that does not exist. Raises ValueError where its namespace does not exist either."""
+        self._require_namespace(namespace, option)
+        return AbsentError(f"there is no {what}: correct {option}.namespace or {option}.{name}")
+
+    def _require_namespace(self, namespace: str, option: str) -> None:
+        """Raise ValueError where there is no such namespace, so far as this account may know."""
+        if namespace_absent(self.cluster, namespace):
+            raise ValueError(f"there is no namespace {namespace}: correct {option}.namespace")
 
     def _pods(self, namespace: str, selector: str | None) -> list[dict[str, t.Any]]:
         """The Pods that are running or starting."""
@@ -154,7 +171,7 @@ class Targets:
     def _pod(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
         found = self.cluster.find(f"/api/v1/namespaces/{wanted['namespace']}/pods/{wanted['name']}")
         if found is None:
-            raise ValueError(f"there is no Pod {wanted['namespace']}/{wanted['name']}: correct pod.namespace or pod.name")
+            raise self._absent(f"Pod {wanted['namespace']}/{wanted['name']}", wanted["namespace"], "pod", "name")
         return [self._reached("Pod", wanted["namespace"], wanted["name"], _port(found, wanted["port"]), wanted.get("scheme"), found)]
 
     def _gateway(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
@@ -162,7 +179,7 @@ class Targets:
         path = self.cluster.path("gateway.networking.k8s.io/v1", "Gateway", namespace, name)
         gateway = self.cluster.find(path) if path else None
         if gateway is None:
-            raise ValueError(f"there is no Gateway {namespace}/{name}: correct gateway.namespace or gateway.name")
+            raise self._absent(f"Gateway {namespace}/{name}", namespace, "gateway", "name")
         listeners = dicts(get_path(gateway, "spec", "listeners"))
         listener = next((entry for entry in listeners if wanted.get("listener") in (None, entry.get("name"))), None)
         if listener is None:
@@ -172,17 +189,17 @@ class Targets:
             if found:
                 service, scheme = found[0]["metadata"], "https" if listener.get("protocol") == "HTTPS" else "http"
                 return [self._reached("Service", service["namespace"], service["name"], listener.get("port"), scheme)]
-        raise ValueError(f"no Service has the labels of Gateway {namespace}/{name}: give its address in url")
+        raise AbsentError(f"no Service has the labels of Gateway {namespace}/{name}: give its address in url")
 
     def _replicas(self, wanted: c.Mapping[str, t.Any]) -> list[ServerTarget]:
         namespace, selector, port = wanted["namespace"], wanted.get("label_selector"), wanted.get("port")
         if wanted.get("service"):
             service, selector = self._selector(namespace, wanted["service"], "replicas")
             port = port or _target_port(service)
-        return [
-            self._reached("Pod", namespace, text(get_path(pod, "metadata", "name")), _port(pod, port), wanted.get("scheme"), pod)
-            for pod in self._pods(namespace, selector)
-        ]
+        pods = self._pods(namespace, selector)
+        if not pods:
+            self._require_namespace(namespace, "replicas")
+        return [self._reached("Pod", namespace, text(get_path(pod, "metadata", "name")), _port(pod, port), wanted.get("scheme"), pod) for pod in pods]
 
 
 def ready(pod: Facts | None) -> bool:

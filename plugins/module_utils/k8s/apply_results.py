@@ -183,9 +183,9 @@ def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, bool, bool]:
 
 def _status(message: str) -> Facts:
     """The Status object that kubernetes.core prints, as bytes, into its message; {} without one."""
-    found = re.search(r"object: (b?['\"].*['\"])\s*$", message, re.DOTALL)
+    said = message.partition("object: ")[2].rstrip()
     try:
-        raw = ast.literal_eval(found.group(1)) if found else message.partition("object: ")[2]
+        raw = ast.literal_eval(said) if said.startswith(("b'", 'b"', "'", '"')) else said
         return mapping(json.loads(raw))
     except (ValueError, SyntaxError, TypeError):
         return {}

@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import os
+import socket
+import threading
 import time
 import typing as t
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
@@ -18,7 +22,7 @@ from ansible_collections.kubernetes.core.plugins.module_utils.args_common import
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from . import compat
-from .errors import ClusterError, explain, missing_library, not_an_api_server, refusal
+from .errors import ClusterError, UnendingError, explain, may_pass, missing_library, not_an_api_server, refusal
 
 try:
     import kubernetes
@@ -36,10 +40,12 @@ UNVERIFIED = (
     " put the cluster's CA into the kubeconfig (certificate-authority) instead of insecure-skip-tls-verify, or give ca_cert instead of validate_certs: false"
 )
 FIELD_MANAGER = "llm_d.inference"
-CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0  # seconds
+CONNECT_TIMEOUT, READ_TIMEOUT, WHOLE_TIMEOUT = 10.0, 60.0, 300.0  # seconds: to connect, between two bytes, for a whole response
+MAX_BODY, CHUNK = 512 << 20, 1 << 16  # bytes of a response, of which a list of all pods may be large; bytes that are read at once
 THREADS = 6
 PAGE = "500"  # objects per page of a list
 BUSY_TRIES, BUSY_PAUSE = 20, 0.5  # retries of a 429, seconds between them
+SILENCE = 60.0  # seconds for which a module that waits bears an API server that does not answer
 
 
 def auth_spec() -> Facts:
@@ -105,10 +111,20 @@ class Cluster:
         self._headers = {"Accept": "application/json", "User-Agent": FIELD_MANAGER}
         self._headers.update({name: ",".join(value) if isinstance(value, list) else value for name, value in headers.items()})
         self._apis: dict[str, dict[str, Facts]] = {}
+        self._reached = False
+        self._patient_until = 0.0
+
+    def be_patient(self, seconds: float) -> None:
+        """From now on, for so long, the read of an object is repeated after a failure that may pass (errors.may_pass), for up to SILENCE seconds each.
+
+        For modules that wait: all of them bear the same. Logs and answers of pods are read once, since what fails there is another server.
+        """
+        self._patient_until = time.monotonic() + seconds
 
     def request(self, method: str, path: str, query: Facts | None = None, body: bytes | Facts | None = None, **options: t.Any) -> Facts:
-        """The object that one request returns. options: content_type, accept, timeout (seconds)."""
-        data = self._succeed(method, path, query, body, options)
+        """The object that one request returns. options: content_type, accept, timeout (seconds between two bytes), within (seconds for the whole response),
+        limit (bytes of it), until (bytes after which it need not be read)."""
+        data = self._bear(lambda: self._succeed(method, path, query, body, options)) if method == "GET" else self._succeed(method, path, query, body, options)
         try:
             decoded = json.loads(data)
         except ValueError:
@@ -120,6 +136,16 @@ class Cluster:
     def read_text(self, path: str, query: Facts | None = None, **options: t.Any) -> str:
         """The text that a GET returns, such as a log. options: as for request."""
         return self._succeed("GET", path, query, None, options).decode("utf-8", "replace")
+
+    def _bear(self, read: Callable[[], bytes]) -> bytes:
+        begin = time.monotonic()
+        while True:
+            try:
+                return read()
+            except ClusterError as exc:
+                if not may_pass(exc, self._reached) or time.monotonic() + BUSY_PAUSE > min(begin + SILENCE, self._patient_until):
+                    raise
+                time.sleep(BUSY_PAUSE)
 
     def _succeed(self, method: str, path: str, query: Facts | None, body: bytes | Facts | None, options: Facts) -> bytes:
         answer = self.send(method, path, query, body, options)
@@ -134,8 +160,11 @@ class Cluster:
         data: bytes = answer.data
         return data
 
-    def send(self, method: str, path: str, query: Facts | None, body: bytes | Facts | None, options: Facts) -> t.Any:
-        """The urllib3 response to one request, whatever its status. Arguments as for request."""
+    def send(self, method: str, path: str, query: Facts | None, body: bytes | Facts | None, options: Facts) -> Response:
+        """The response to one request, whatever its status. Arguments as for request.
+
+        The connection is closed, and UnendingError raised, when the response is longer than `limit` or does not end `within` its time.
+        """
         headers = dict(self._headers)
         if options.get("accept"):
             headers["Accept"] = options["accept"]
@@ -144,12 +173,15 @@ class Cluster:
         if isinstance(body, dict):
             body = json.dumps(body).encode()
         url = self.server.rstrip("/") + path + ("?" + urlencode(query) if query else "")
-        timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT, read=options.get("timeout") or READ_TIMEOUT)
+        reading = _Reading(f"{method} {path}", self.server, options)
+        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, reading.within), read=min(options.get("timeout") or READ_TIMEOUT, reading.within))
         try:
             # Read for each request, since tokens of exec plugins and of pods are renewed.
             for setting in self._configuration.auth_settings().values():
                 headers[setting["key"]] = setting["value"]
-            return self._pool.request(method, url, body=body, headers=headers, timeout=timeout, retries=False)
+            found = reading.whole(self._pool.request(method, url, body=body, headers=headers, timeout=timeout, retries=False, preload_content=False))
+            self._reached = True
+            return found
         except Exception as exc:
             raise explain(exc, where=self.server, source=self.source) from exc
 
@@ -225,3 +257,68 @@ class Cluster:
             return [function(item) for item in items]
         with ThreadPoolExecutor(max_workers=THREADS) as pool:
             return list(pool.map(function, items))
+
+
+@dataclasses.dataclass(frozen=True)
+class Response:
+    """A response with its body."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
+class _Reading:
+    """Reads one response within bounds of bytes and time. what: names the request in errors."""
+
+    def __init__(self, what: str, server: str, options: Facts) -> None:
+        self._what = f"the Kubernetes API server {server}: the answer to {what}"
+        self.within: float = options.get("within") or WHOLE_TIMEOUT
+        self._limit, self._until = options.get("limit") or MAX_BODY, options.get("until")
+        self._end = time.monotonic() + self.within
+
+    def whole(self, response: t.Any) -> Response:
+        """The response of urllib3, read. Its connection is used again when it was read to its end, else it is closed."""
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            _shut(response)
+
+        # A timeout of the socket bounds the time between two bytes only: at the end of the time the connection is shut down, which ends a read that waits.
+        guard = threading.Timer(max(0.0, self._end - time.monotonic()), stop)
+        guard.daemon = True
+        guard.start()
+        read = getattr(response, "read1", response.read)  # without read1, which older urllib3 lacks, `until` waits for the end
+        body, ended = bytearray(), False
+        try:
+            while not ended and not self._has_all(body):
+                chunk = read(CHUNK)
+                ended = not chunk
+                body += chunk
+                if len(body) > self._limit:
+                    raise UnendingError(f"{self._what} is longer than {self._limit >> 20} MiB, and was not read further; look at what answers there", True)
+                if late.is_set():
+                    raise TimeoutError
+        except Exception as exc:
+            if late.is_set():
+                raise UnendingError(f"{self._what} did not end within {self.within:g} s ({len(body)} bytes came); look at what answers there", False) from exc
+            raise
+        finally:
+            guard.cancel()
+            if ended and not late.is_set():
+                response.release_conn()
+            else:
+                _shut(response)
+        return Response(response.status, response.headers, bytes(body))
+
+    def _has_all(self, body: bytearray) -> bool:
+        return self._until is not None and self._until in body[-CHUNK - len(self._until) :]
+
+
+def _shut(response: t.Any) -> None:
+    """Shut the connection of a response down and close it, whoever reads from it."""
+    with contextlib.suppress(Exception):  # it may be closed already, or have been given back
+        response.connection.sock.shutdown(socket.SHUT_RDWR)
+    with contextlib.suppress(Exception):
+        response.close()

@@ -29,8 +29,20 @@ class ApiError(ClusterError):
         self.message = message
 
 
-class CutError(ClusterError):
+class UnreachableError(ClusterError):
+    """No response came, for a reason that may pass."""
+
+
+class CutError(UnreachableError):
     """The connection was closed before the response was complete."""
+
+
+class UnendingError(ClusterError):
+    """A response was longer than its limit, or did not end in its time. large: which of the two."""
+
+    def __init__(self, text: str, large: bool):
+        super().__init__(text)
+        self.large = large
 
 
 _LIBRARY = "the Python library '{name}' is missing for {python}: install it there (pip install {package}) or point ansible_python_interpreter elsewhere"
@@ -43,6 +55,21 @@ _NETWORK = (
     (("IncompleteRead", "ProtocolError", "RemoteDisconnected"), "the connection was cut", "check that the port is the API server's"),
     (("LocationParseError", "LocationValueError", "InvalidURL"), "that is no URL", "write it as https://host:port"),
 )
+
+
+def may_pass(exc: Exception, reached: bool) -> bool:
+    """Whether a wait goes on after this failure: the API server is busy or being replaced. reached: whether it has answered before.
+
+    Where it has not, an address at which nothing answers is a mistake, which no wait heals.
+    """
+    if isinstance(exc, ApiError):
+        return exc.status in (429, 500, 502, 503, 504)
+    return isinstance(exc, CutError) or reached and isinstance(exc, UnreachableError)
+
+
+def lasting(exc: Exception) -> bool:
+    """Whether waiting does not help: the API server refuses these credentials, or cannot be talked to at all. What is absent may come."""
+    return isinstance(exc, ClusterError) and getattr(exc, "status", 0) != 404 and not may_pass(exc, True)
 
 
 def missing_library(name: str, package: str) -> ClusterError:
@@ -66,11 +93,14 @@ def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterErr
     if names & {"FileNotFoundError", "IsADirectoryError", "PermissionError"}:
         return ClusterError(f"{prefix}: the CA, certificate or key file cannot be read ({one_line(exc, 160)}); correct its path")
     if "SSLError" in names or "SSLCertVerificationError" in names:
-        return ClusterError(f"{prefix}: {_tls(str(exc))}")
+        said = _tls(str(exc))
+        # A handshake that breaks off is one of a server that is being replaced; a certificate stays as it is.
+        return (UnreachableError if said.startswith("TLS failed") else ClusterError)(f"{prefix}: {said}")
     for wanted, what, remedy in _NETWORK:
         if names & set(wanted):
-            return (CutError if "RemoteDisconnected" in wanted else ClusterError)(f"{prefix}: {what}; {remedy}")
-    return ClusterError(f"{prefix}: {_socket(exc)}")
+            kind = CutError if "RemoteDisconnected" in wanted else ClusterError if "InvalidURL" in wanted else UnreachableError
+            return kind(f"{prefix}: {what}; {remedy}")
+    return UnreachableError(f"{prefix}: {_socket(exc)}")
 
 
 def refusal(status: int, body: bytes | str, where: str, action: str) -> ApiError:
@@ -161,7 +191,7 @@ def _config_error(exc: BaseException, source: str) -> ClusterError:
             "no cluster to talk to: no kubeconfig is given, ~/.kube/config is absent and this is no pod; "
             "set llm_d_kubeconfig (or K8S_AUTH_KUBECONFIG, or K8S_AUTH_HOST and K8S_AUTH_API_KEY)"
         )
-    named = re.search(r"Expected object with name (\S+) in .*?(context|cluster|user)s? list", text)
+    named = re.search(r"Expected object with name (\S+) in .{0,300}?(context|cluster|user)s? list", text)
     if named:
         return ClusterError(f"{place}: it has no {named.group(2)} named {named.group(1)!r}; correct K8S_AUTH_CONTEXT or the file")
     if isinstance(exc, PermissionError):

@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Patterns of known failures: in logs of programs, in HTTP responses, in refusals of the API server. Data only.
 
-In each table the first pattern that matches wins, so specific patterns come before general ones.
+In each table the first pattern that matches wins, so specific patterns come before general ones. A pattern is a regular expression, several that are joined
+by ` ... `, or a tuple of alternatives of these (common.patterns.LinePattern): strangers write these texts, so none may take more than linear time.
 """
 
 from __future__ import annotations
 
-# pattern in a log, code, remedy
+# pattern in a line of a log, code, remedy
 LOGS = (
     (
         r'no matches for kind \\*"Inference(Model|Objective|ModelRewrite|Pool)\b|if kind is a CRD, it should be installed',
@@ -16,7 +17,10 @@ LOGS = (
         "install the CRDs that this scheduler image reads (prerequisites), then restart its Deployment",
     ),
     (
-        r"failed to list .*(inferencepools|inferenceobjectives|inferencemodelrewrites|pods).* forbidden|is forbidden: User \\*\"system:serviceaccount",
+        (
+            r"failed to list  ... inferencepools|inferenceobjectives|inferencemodelrewrites|pods ...  forbidden",
+            r"is forbidden: User \\*\"system:serviceaccount",
+        ),
         "F4",
         "give its service account get, list and watch on that resource",
     ),
@@ -27,11 +31,15 @@ LOGS = (
         "let the probe name the health service that this image serves, or probe TCP on port 9003",
     ),
     (
-        r"ext_proc_error_gRPC_error_14|ext_proc.*(TLS|tls) error|first record does not look like a TLS handshake|tls: first record",
+        (r"ext_proc_error_gRPC_error_14|first record does not look like a TLS handshake|tls: first record", r"ext_proc ... (TLS|tls) error"),
         "F11",
         "let gateway and endpoint picker agree on TLS: --secure-serving and the policy (or DestinationRule) of the gateway",
     ),
-    (r"sheddable request dropped|RejectedCapacity|Dropped request.*saturat", "F25", "raise the request's priority, the saturation thresholds or the replicas"),
+    (
+        (r"sheddable request dropped|RejectedCapacity", r"Dropped request ... saturat"),
+        "F25",
+        "raise the request's priority, the saturation thresholds or the replicas",
+    ),
     (r"model not found in request body", "F24", "send `model` with a prompt or messages; use the passthrough parser for other bodies"),
     (
         r"Permission denied: '/\.(cache|config|triton)|getpwuid\(\): uid not found",
@@ -39,7 +47,7 @@ LOGS = (
         "point HOME, XDG_*, HF_HOME and the cache directories at a writable volume",
     ),
     (
-        r"GatedRepoError|401 Client Error|403 .*gated repo|RepositoryNotFoundError|Cannot access gated repo",
+        (r"GatedRepoError|401 Client Error|RepositoryNotFoundError|Cannot access gated repo", r"403  ... gated repo"),
         "F16",
         "check the model's name, the token in its Secret, and that its licence was accepted",
     ),
@@ -54,13 +62,13 @@ LOGS = (
         "check DNS, egress and proxy of the cluster, or use a mirror",
     ),
     (
-        r"lookup \S+( on \S+)?: (no such host|server misbehaving)|lookup \S+.*(i/o timeout|connection refused)",
+        (r"lookup \S+( on \S+)?: (no such host|server misbehaving)", r"lookup \S ... i/o timeout|connection refused"),
         "dns",
         "check the cluster's DNS (CoreDNS) and the name in the message",
     ),
     # All that a proxy of Envoy Gateway logs when the DNS name of its control plane does not resolve.
     (
-        r"gRPC config stream to xds_cluster closed.*no healthy upstream",
+        r"gRPC config stream to xds_cluster closed ... no healthy upstream",
         "dns",
         "check the cluster's DNS (CoreDNS), and that the Service of the gateway's controller is there",
     ),
@@ -71,7 +79,7 @@ LOGS = (
         "lower max_model_len to what the message names, raise the memory utilisation, or use more GPUs per replica",
     ),
     (
-        r"Free memory on device.*less than desired GPU memory utilization",
+        r"Free memory on device ... less than desired GPU memory utilization",
         "F18",
         "another process holds memory of this GPU: free it, or lower gpu_memory_utilization",
     ),
@@ -84,7 +92,7 @@ LOGS = (
     (r"CUDA out of memory|HIP out of memory", "F18", "lower max_model_len or the memory utilisation, or use more GPUs per replica"),
     (r"No space left on device", "F20", "use a larger volume"),
     (
-        r"User-specified max_model_len .*greater than the derived",
+        r"User-specified max_model_len  ... greater than the derived",
         "V1",
         "lower max_model_len to the model's own, or set VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 knowingly",
     ),
@@ -104,7 +112,7 @@ LOGS = (
         "stage the model again: files of its weights are missing, or were copied in part",
     ),
     (r"must be divisible by tensor parallel size", "V9", "use a tensor parallel size that divides the number of attention heads"),
-    (r"Model architectures .*(are not supported|failed to be inspected)", "V8", "use a newer image, set trust_remote_code, or install what the message names"),
+    (r"Model architectures  ... are not supported|failed to be inspected", "V8", "use a newer image, set trust_remote_code, or install what the message names"),
     (
         r"provided PTX was compiled with an unsupported toolchain|NVIDIA driver on your system is too old",
         "V6",
@@ -116,7 +124,11 @@ LOGS = (
         "V5",
         "enlarge /dev/shm, allow IPC_LOCK, set NCCL_SOCKET_IFNAME and NCCL_DEBUG=INFO; NCCL_CUMEM_HOST_ENABLE=0 for peer access",
     ),
-    (r"Worker proc .*died unexpectedly|RPC call to \S+ timed out", "V4", "look at the pod's memory limit, /dev/shm and the kernel's log; set NCCL_DEBUG=INFO"),
+    (
+        (r"Worker proc  ... died unexpectedly", r"RPC call to \S+ timed out"),
+        "V4",
+        "look at the pod's memory limit, /dev/shm and the kernel's log; set NCCL_DEBUG=INFO",
+    ),
     (r"Timed out waiting for engine core processes to start", "V2", "raise VLLM_ENGINE_READY_TIMEOUT_S; look at storage speed, and at NCCL"),
     (r"failed calling webhook", "F32", "wait until the webhook's pods are ready; look at its Service and its CA bundle"),
     (
@@ -202,6 +214,6 @@ REFUSALS = (
     ),
     (r"exceeded quota", "quota", "raise the quota, or lower requests and replicas"),
     (r"security context constraint|violates PodSecurity|PodSecurity", "scc", "correct the security context, or grant the policy to the service account"),
-    (r"serviceaccount .*not found", "account", "create the service account"),
+    (r"serviceaccount  ... not found", "account", "create the service account"),
     (r"is being terminated|being terminated", "F45", "wait until the namespace is gone, then create it anew"),
 )

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 
 from ..common.objects import Facts, condition, dicts, get_path, mapping, number, text
+from ..common.patterns import LinePattern
 from ..common.text import shorten
 from .failure_logs import LOGS, PASSING, REFUSALS, RESPONSES, TRANSIENT
 from .log_exceptions import LIMIT, Raised, Rank, first_exception, read_exceptions
@@ -65,9 +66,9 @@ def log_failure(log: str) -> Failure | None:
 
 def _listed(lines: list[str]) -> Failure | None:
     """The first pattern of the table that is in one of the lines."""
-    for pattern, code, remedy in LOGS:
+    for pattern, (_text, code, remedy) in zip(_LOGS, LOGS, strict=True):
         for line in lines:
-            if re.search(pattern, line[:LIMIT]):
+            if pattern.matches(line[:LIMIT]):
                 return Failure(code, shorten(line), remedy)
     return None
 
@@ -87,12 +88,22 @@ def lasting_error(log: str) -> str:
     return "" if any(re.search(TRANSIENT, line[:LIMIT], re.IGNORECASE) for line in said) else _VARYING.sub("#", found.what)
 
 
+def _compiled(pattern: str | tuple[str, ...], flags: int = 0) -> LinePattern:
+    return LinePattern(*([pattern] if isinstance(pattern, str) else pattern), flags=flags)
+
+
+_LOGS = tuple(_compiled(row[0]) for row in LOGS)
+_RESPONSES = tuple(_compiled(row[1], re.IGNORECASE) for row in RESPONSES)
+_REFUSALS = tuple(_compiled(row[0], re.IGNORECASE) for row in REFUSALS)
+_BROKEN = LinePattern(r"EngineDead|EngineCore encountered|\"error\"")
+
+
 def response_failure(status: int, body: str) -> Failure | None:
     """The failure that an HTTP response shows by its status and body; None for a success or an unknown one."""
-    if status < 400 and not re.search(r"EngineDead|EngineCore encountered|\"error\"", body):
+    if status < 400 and _BROKEN.find(body) is None:
         return None
-    for known, pattern, code, what, remedy in RESPONSES:
-        if known in (None, status) and re.search(pattern, body, re.IGNORECASE):
+    for pattern, (known, _text, code, what, remedy) in zip(_RESPONSES, RESPONSES, strict=True):
+        if known in (None, status) and pattern.find(body) is not None:
             said = shorten(body, 160)
             return Failure(code, what + (f": {said}" if said else ""), remedy)
     return None
@@ -100,8 +111,8 @@ def response_failure(status: int, body: str) -> Failure | None:
 
 def refusal_failure(message: str) -> Failure | None:
     """The failure that a refusal of the API server, or of an admission webhook, shows; None for an unknown one."""
-    for pattern, code, remedy in REFUSALS:
-        if re.search(pattern, message, re.IGNORECASE):
+    for pattern, (_text, code, remedy) in zip(_REFUSALS, REFUSALS, strict=True):
+        if pattern.find(message) is not None:
             return Failure(code, shorten(message), remedy)
     return None
 

@@ -135,7 +135,8 @@ class ForwardTransport:
         try:
             return Forward(self._cluster.websocket(self._path, PROTOCOL))
         except ApiError as error:
-            raise ExchangeError("cluster", f"{what}: {excerpt(str(error))}", REMEDIES.get(error.status, OTHER), error.status) from error
+            kind = {401: "unauthorized", 403: "forbidden"}.get(error.status, "cluster")
+            raise ExchangeError(kind, f"{what}: {excerpt(str(error))}", REMEDIES.get(error.status, OTHER), error.status) from error
         except Exception as error:  # the client library raises many unrelated classes
             raise ExchangeError("cluster", f"{what}: {excerpt(str(error))}", "check the connection to the API server") from error
 

@@ -14,8 +14,9 @@ import typing as t
 from ..common.objects import Facts
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
+from ..http.exchange import MAX_BODY
 from ..http.urls import excerpt
-from .errors import CutError
+from .errors import CutError, UnendingError
 
 CUT_PAUSES = (0.0, 0.1, 0.5)  # seconds
 
@@ -41,22 +42,29 @@ class ServiceTransport:
     def request(
         self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None, timeout: float = 10.0, until: bytes | None = None
     ) -> Answer:
-        """See Transport. `until` is ignored: the API server's client reads whole responses."""
+        """See Transport."""
         start, what = time.monotonic(), f"{method} {path} of {self.where} (through the API server)"
-        options = {"timeout": timeout, "accept": "*/*", "content_type": (headers or {}).get("Content-Type")}
+        options = {"timeout": timeout, "limit": MAX_BODY, "until": until, "accept": "*/*", "content_type": (headers or {}).get("Content-Type")}
         got: list[t.Any] = []
-        # In a thread, since the client's timeout is per read: a server that sends a byte now and then would block the caller forever.
+        # In a thread, since nothing bounds the resolution of a name. The client closes the connection at the end of the time, which ends the thread.
         thread = threading.Thread(target=self._send, args=(got, method, self._prefix + path, body, options), daemon=True)
         thread.start()
         thread.join(timeout)
         if not got:
-            raise ExchangeError("timeout", f"{what}: no answer within {timeout:g} s", "look at the server's log and load; raise the timeout if it is only slow")
+            raise self._late(what, timeout)
+        if isinstance(got[0], UnendingError):
+            if got[0].large:
+                raise ExchangeError("too_large", f"{what}: the answer is longer than {MAX_BODY >> 20} MiB", "check what listens there") from got[0]
+            raise self._late(what, timeout) from got[0]
         if isinstance(got[0], Exception):
             raise ExchangeError("cluster", f"{what}: {excerpt(str(got[0]))}", "check the connection to the API server") from got[0]
         answer_headers = {name.lower(): value for name, value in got[0].headers.items()}
         answer = Answer(what, got[0].status, answer_headers, got[0].data or b"", time.monotonic() - start)
         raise_if_cluster_refused(answer)
         return answer
+
+    def _late(self, what: str, timeout: float) -> ExchangeError:
+        return ExchangeError("timeout", f"{what}: no answer within {timeout:g} s", "look at the server's log and load; raise the timeout if it is only slow")
 
     def _send(self, got: list[t.Any], *args: t.Any) -> None:
         try:
@@ -67,12 +75,15 @@ class ServiceTransport:
     def _uncut(self, method: str, path: str, body: bytes | None, options: Facts) -> t.Any:
         # A server may close an idle connection just when the API server reuses it for this request. The API server itself retries a GET but not a POST,
         # and when several were closed at once, a retry may get another closed one.
-        for pause in CUT_PAUSES:
+        end = time.monotonic() + options["timeout"]
+        for pause in (*CUT_PAUSES, None):
             try:
-                return self._cluster.send(method, path, None, body, options)
+                return self._cluster.send(method, path, None, body, {**options, "within": max(0.1, end - time.monotonic())})
             except CutError:
+                if pause is None or time.monotonic() + pause >= end:
+                    raise
                 time.sleep(pause)
-        return self._cluster.send(method, path, None, body, options)
+        raise AssertionError
 
 
 def raise_if_cluster_refused(answer: Answer) -> None:
@@ -90,4 +101,6 @@ def raise_if_cluster_refused(answer: Answer) -> None:
         404: "check the Service's namespace, name and port",
         503: "no pod behind the Service is ready, or the port is wrong: look at its EndpointSlices",
     }.get(answer.status, "look at the API server's log")
-    raise ExchangeError("cluster", f"{answer.request}: {answer.status} {excerpt(str(status.get('message')))}", remedy, answer.status)
+    # The kinds of a refused key of a server: waiting heals neither.
+    kind = {401: "unauthorized", 403: "forbidden"}.get(answer.status, "cluster")
+    raise ExchangeError(kind, f"{answer.request}: {answer.status} {excerpt(str(status.get('message')))}", remedy, answer.status)

@@ -13,12 +13,11 @@ from ..common.objects import Context, Facts, Verdict, condition, generation, get
 from ..common.text import shorten
 from . import pod_failures
 from .client import Cluster
-from .errors import ApiError, ClusterError
 from .readiness.judge import judge, leaving
 from .related_objects import LOG_LINES, Observer, Ref
 
-# Seconds: how long a terminal verdict must hold, how often pods are read, how long the API server may be unreachable, how often progress is reported.
-GRACE, PODS, SILENCE, BEAT = 3.0, 1.0, 30.0, 10.0
+# Seconds: how long a terminal verdict must hold, how often pods are read, how often progress is reported.
+GRACE, PODS, BEAT = 3.0, 1.0, 10.0
 DETAIL = 3  # pods, events or objects in a message
 
 
@@ -56,21 +55,13 @@ class Wait:
     def run(self, timeout: float, interval: float, fail_fast: bool = True) -> bool:
         """Whether every object reached the state within `timeout` seconds. interval: seconds between polls; fail_fast: stop at lasting failures.
 
-        Raises ClusterError when the API server refuses, or stays unreachable for SILENCE seconds.
+        Raises ClusterError when the API server refuses, or stays unreachable for longer than Cluster.be_patient bears.
         """
-        reached = 0.0
+        self.observer.cluster.be_patient(timeout)
         while True:
-            try:
-                self.poll()
-                reached = self.elapsed
-            except ApiError as exc:
-                if exc.status in (401, 403):
-                    raise
-                self._tolerate(exc, reached)
-            except ClusterError as exc:
-                self._tolerate(exc, reached)
+            self.poll()
             pending = self.pending()
-            if self.verdicts and not pending:
+            if not pending:
                 return True
             self._progress.report(self.elapsed, {ref: self.verdicts[ref] for ref in pending})
             if self.elapsed > timeout or (fail_fast and self._has_lasting_failure()):
@@ -80,11 +71,6 @@ class Wait:
     def pending(self) -> list[Ref]:
         """The refs whose objects have not reached the state."""
         return [ref for ref in self.refs if ref in self.verdicts and not self.verdicts[ref].ready]
-
-    def _tolerate(self, exc: ClusterError, reached: float) -> None:
-        # An API server that is being replaced is unreachable for a moment. The first poll must succeed.
-        if not self.verdicts or self.elapsed - reached > SILENCE:
-            raise exc
 
     def poll(self) -> None:
         """Read and judge every object once."""

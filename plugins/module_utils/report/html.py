@@ -9,10 +9,10 @@ A page needs no network and no script, and follows the light or dark theme of th
 from __future__ import annotations
 
 import collections.abc as c
+import html
 import typing as t
-from html import escape
 
-__all__ = ["DASHES", "STYLE", "definitions", "document", "escape", "figure", "legend", "table"]
+from ..common.text import printable
 
 STYLE = """
 :root{color-scheme:light dark;--back:#fff;--card:#f6f8fa;--ink:#1f2328;--soft:#59636e;--rule:#d1d9e0;
@@ -43,6 +43,11 @@ tr.first td{border-top:1px solid var(--rule)}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px;font-size:.9rem;margin:0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 """
 DASHES = ("2 4", "8 4", "8 3 2 3", "", "12 3", "4 2", "1 3")
+
+
+def escape(text: str) -> str:
+    """A text as HTML shows it, attributes included; without control characters."""
+    return html.escape(printable(text))
 
 
 def document(title: str, body: str, heading: str | None = None, style: str = "") -> str:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import collections.abc as c
 import dataclasses
-import html
 import math
 import typing as t
+
+from .html import escape
 
 Point = tuple[float, float]
 
@@ -105,9 +106,9 @@ def line_chart(title: str, series: c.Sequence[tuple[str, c.Sequence[Point]]], x:
     for index, ((name, _points), points) in reversed(list(enumerate(zip(series, drawn, strict=True)))):
         places = [(across(left), up(height)) for left, height in points]
         path = "M" + (_steps(places) if steps else " L".join(f"{left} {top}" for left, top in places)) if places else ""
-        parts.append(f'<path class="line s{index}" d="{path}"><title>{html.escape(name)}</title></path>' if path else "")
+        parts.append(f'<path class="line s{index}" d="{path}"><title>{escape(name)}</title></path>' if path else "")
         if dots:
-            said = (html.escape(f"{name}: {number(left)}, {number(height)}") for left, height in points)
+            said = (escape(f"{name}: {number(left)}, {number(height)}") for left, height in points)
             parts += [
                 f'<circle class="dot s{index}" cx="{left}" cy="{top}" r="{3 + index}"><title>{words}</title></circle>'
                 for (left, top), words in zip(places, said, strict=True)
@@ -125,7 +126,7 @@ def bar_chart(title: str, bars: c.Sequence[tuple[str, c.Sequence[float]]], y: Ax
         each = wide * 0.76 / max(1, len(values))
         for place, value in enumerate(values):
             left, top = round(LEFT + wide * (index + 0.12) + each * place, 1), up(value)
-            said = html.escape(f"{name}: {number(value)}{unit}")
+            said = escape(f"{name}: {number(value)}{unit}")
             parts.append(
                 f'<rect class="s{index if colors == "group" else 0}" x="{left}" y="{top}" width="{round(each * 0.9, 1)}" '
                 f'height="{round(up(0) - top, 1)}" rx="2"><title>{said}</title></rect>'
@@ -134,12 +135,12 @@ def bar_chart(title: str, bars: c.Sequence[tuple[str, c.Sequence[float]]], y: Ax
                 parts.append(f'<text class="value" x="{round(left + each * 0.45, 1)}" y="{top - 4}" text-anchor="middle">{number(value)}{unit}</text>')
         middle = round(min(LEFT + wide * (index + 0.5), WIDTH - CHARACTER * len(names[index]) / 2), 1)
         low = HEIGHT - BOTTOM + 16 + 17 * (index % rows)
-        parts.append(f'<text class="tick" x="{middle}" y="{low}" text-anchor="middle">{html.escape(names[index])}</text>')
+        parts.append(f'<text class="tick" x="{middle}" y="{low}" text-anchor="middle">{escape(names[index])}</text>')
     return _svg(title, parts)
 
 
 def _svg(title: str, parts: c.Iterable[str]) -> str:
-    said = html.escape(title)
+    said = escape(title)
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}"><title>{said}</title>{"".join(parts)}</svg>'
 
 
@@ -148,7 +149,7 @@ def _frame(across: Scale, up: Scale, x_label: str, y_label: str) -> str:
     places = [(across(value), tick(value)) for value in across.ticks]
     lines = "".join(f'<line class="grid" x1="{left}" x2="{left}" y1="{TOP}" y2="{bottom}"/>' for left, _said in places)
     words = "".join(f'<text class="tick" x="{left}" y="{bottom + 20}" text-anchor="middle">{said}</text>' for left, said in _apart(places, ROOM))
-    label = f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{html.escape(x_label)}</text>'
+    label = f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>'
     return _grid_y(up, y_label) + lines + words + label
 
 
@@ -156,7 +157,7 @@ def _grid_y(up: Scale, label: str) -> str:
     middle = (TOP + HEIGHT - BOTTOM) / 2
     lines = "".join(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(value)}" y2="{up(value)}"/>' for value in up.ticks)
     words = "".join(f'<text class="tick" x="{LEFT - 8}" y="{up(value) + 4}" text-anchor="end">{tick(value)}</text>' for value in up.ticks)
-    return f'{lines}{words}<text class="label" transform="rotate(-90 14 {middle})" x="14" y="{middle}" text-anchor="middle">{html.escape(label)}</text>'
+    return f'{lines}{words}<text class="label" transform="rotate(-90 14 {middle})" x="14" y="{middle}" text-anchor="middle">{escape(label)}</text>'
 
 
 def _fitted(names: c.Sequence[str], wide: float) -> tuple[list[str], int]:

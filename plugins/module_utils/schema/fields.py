@@ -8,11 +8,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+import math
 import re
 import typing as t
 
 Kind = t.Literal["str", "int", "float", "bool", "quantity", "dict", "list", "map", "any"]
 REDACTED = "(not shown)"
+LARGEST = 1e15  # the largest number of any option
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,8 +173,27 @@ def show(value: t.Any, field: Field | None = None) -> str:
     """A value as the user would write it, on one line of at most 80 characters; REDACTED if it may contain a secret."""
     if field is not None and is_hidden(value, field):
         return REDACTED
-    text = repr(str(value)) if isinstance(value, str) else json.dumps(value, default=str)
+    text = repr(str(value)) if isinstance(value, str) else _unending(value) or json.dumps(_keyed(value), default=str)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def ordinary(value: float) -> bool:
+    """Whether a number is one that arithmetic bears: not .inf, not .nan, and no larger than LARGEST."""
+    return abs(value) <= LARGEST
+
+
+def _unending(value: t.Any) -> str:
+    """Infinity and not-a-number as YAML writes them; empty for any other value."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return ""
+    return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+
+
+def _keyed(value: t.Any) -> t.Any:
+    """A value whose keys are texts, as JSON wants them: YAML has other keys, too."""
+    if isinstance(value, dict):
+        return {str(key): _keyed(item) for key, item in value.items()}
+    return [_keyed(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def is_hidden(value: t.Any, field: Field) -> bool:
@@ -288,6 +309,8 @@ def _check_scalar(value: t.Any, field: Field, path: str) -> list[Problem]:
         fix = f"Did you mean '{near}'? " if near else ""
         reason = f"{shown} is planned, but not supported yet." if value in field.planned else f"{shown} is not known here."
         return [Problem(path, kept, reason, f"{fix}Write one of: {', '.join(str(choice) for choice in field.choices)}.")]
+    if isinstance(value, (int, float)) and not ordinary(value):
+        return [Problem(path, kept, f"{shown} is {'not a number' if value != value else 'too large'}.", f"Write {expectation(field)}.")]
     if field.minimum is not None and value < field.minimum:
         return [Problem(path, kept, f"{shown} is less than {field.minimum:g}.", f"Write {expectation(field)}.")]
     if field.maximum is not None and value > field.maximum:

@@ -10,7 +10,7 @@ import hashlib
 import time
 import typing as t
 
-from ..common.objects import Facts, condition, dicts, get_path, text
+from ..common.objects import Facts, condition, dicts, get_path, moment, text
 from ..epp import observed
 from ..k8s.client import FIELD_MANAGER, Cluster
 from ..k8s.errors import ApiError, ClusterError
@@ -20,8 +20,9 @@ from ..k8s.wait import Wait, report
 CHECKSUM = "llm-d.ai/config-checksum"
 # A separate field manager: server-side apply of these two fields must not drop the other fields that the collection applied.
 MANAGER = f"{FIELD_MANAGER}.scorer_config"
-# Seconds between two checks; seconds that the log of a ready pod may be delayed; bytes from the start of a log, where the relevant lines are.
-INTERVAL, LAG, LOG_BYTES = 0.5, 10.0, 200_000
+# Seconds between two checks; seconds that the log of a ready pod may be delayed; seconds after which its start may be rotated away;
+# bytes from the start of a log, where the relevant lines are.
+INTERVAL, LAG, ROTATED, LOG_BYTES = 0.5, 10.0, 600.0, 200_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +107,7 @@ def settle(cluster: Cluster, wanted: list[tuple[RolloutTarget, str, dict[str, t.
     """
     watches = [RolloutWatch(cluster, *item) for item in wanted]
     end = time.monotonic() + timeout
+    cluster.be_patient(timeout)
     while True:
         for watch in watches:
             if watch.outcome is None:
@@ -211,15 +213,8 @@ def epp_containers(pod: Facts) -> list[str]:
 
 def log_may_be_rotated(pod: Facts) -> bool:
     """True when the start of a pod's log may have been rotated away."""
-    started = condition(pod.get("status"), "Ready").get("lastTransitionTime")
-    return bool(started) and time.time() - _seconds(text(started)) > 600
-
-
-def _seconds(stamp: str) -> float:
-    try:
-        return time.mktime(time.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
-    except ValueError:
-        return time.time()
+    started = moment(condition(pod.get("status"), "Ready").get("lastTransitionTime"))
+    return started is not None and time.time() - started.timestamp() > ROTATED
 
 
 def log_head(cluster: Cluster, pod: Facts, container: str, previous: bool = False) -> str:

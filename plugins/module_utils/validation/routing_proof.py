@@ -31,6 +31,7 @@ class Proof:
 
     def __init__(self, options: dict[str, t.Any], cluster: t.Any, limits: ProbeLimits) -> None:
         self._options, self._cluster, self._limits = options, cluster, limits
+        self._trouble: dict[str, str] = {}  # service to why its address will not be known
 
     def run(self) -> dict[str, t.Any]:
         """{ok, claims, not_checked, endpoints, observations, kubernetes, time, seconds}."""
@@ -46,7 +47,8 @@ class Proof:
         reachable = [service for service in services if service["url"]]
         for service in services:
             if not service["url"]:
-                judged.append(([], [{"id": service["name"], "why": f"its {'Service' if service.get('address') else 'gateway'} has no address"}]))
+                why = self._trouble.get(service["name"]) or f"its {'Service' if service.get('address') else 'gateway'} has no address"
+                judged.append(([], [{"id": service["name"], "why": why}]))
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
             observations = list(pool.map(self._probe, reachable))
         judged += [routing_claims.judge_service(seen) for seen in observations]
@@ -67,7 +69,11 @@ class Proof:
 
     def _url(self, service: dict[str, t.Any], base: str | None) -> str | None:
         if service.get("address"):
-            return wait_for_service(self._cluster, service["address"], self._limits.wait)
+            try:
+                return wait_for_service(self._cluster, service["address"], self._limits.wait)
+            except ClusterError as error:
+                self._trouble[service["name"]] = str(error)
+                return None
         return base and base + (service["path"] or "").rstrip("/")
 
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -54,6 +54,13 @@ def listed(owner: str, model: str = MODEL, length: int | None = 4096) -> str:
     return json.dumps({"object": "list", "data": [entry]})
 
 
+def chatted(streamed: bool) -> str | bytes:
+    """A chat completion, whole or streamed."""
+    if streamed:
+        return stream({"choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": None}]}, {"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    return json.dumps({"choices": [{"index": 0, "message": {"role": "assistant", "content": "a"}, "finish_reason": "stop"}], "usage": {"completion_tokens": 1}})
+
+
 def engine(name: str, **pages: t.Any) -> t.Callable[..., t.Any]:
     """An answer function for local_servers.serve. pages: path to (status, content type, body), or to None for no such page."""
     known: dict[str, t.Any] = {
@@ -98,6 +105,8 @@ def engine(name: str, **pages: t.Any) -> t.Callable[..., t.Any]:
             return status, {"Content-Type": kind}, content
         if path in ("/v1/completions", "/v1/chat/completions") and name != "triton" and path not in pages:
             streamed = json.loads(body).get("stream")
+            if path == "/v1/chat/completions":
+                return 200, {"Content-Type": SSE if streamed else JSON}, chatted(streamed)
             return 200, {"Content-Type": SSE if streamed else JSON}, stream(chunk("a"), chunk("", "stop")) if streamed else whole()
         return 404, {"Content-Type": "text/plain"}, "Not Found"
 
@@ -164,6 +173,8 @@ class ApiServer:
             return self.forward(handler, found.group(2), int(query.removeprefix("ports=")))
         if found := re.fullmatch(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/log", path):
             return 200, {"Content-Type": "text/plain"}, self.logs.get(found.group(2), "")
+        if path == "/api/v1/namespaces/llm-d":
+            return 200, {"Content-Type": JSON}, json.dumps({"kind": "Namespace", "metadata": {"name": "llm-d"}})
         if path in self.objects:
             return 200, {"Content-Type": JSON}, json.dumps(self.objects[path])
         if path.endswith("/pods"):

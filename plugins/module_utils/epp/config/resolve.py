@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...schema.fields import Problem, show, suggest
+from ...schema.fields import Problem, ordinary, show, suggest
 from ..catalog.plugins import OLDER_TYPES, OTHER_SPELLINGS, SCORER_ALIASES, lines_of, normalize, types_of
 from ..catalog.presets import PRESETS
 from ..catalog.types import LINES
@@ -224,7 +224,7 @@ def _scorer(alias: str, kind: str, path: str, value: t.Any, base: Part | None, f
 
 
 def _weight_ok(value: t.Any, path: str, found: Findings) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not ordinary(value):
         found.refuse(path, value, f"{show(value)} is not a weight.", "Write a number, or 0 to remove the scorer.")
         return False
     if value < 0:

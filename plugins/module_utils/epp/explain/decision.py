@@ -9,13 +9,13 @@ import dataclasses
 import typing as t
 
 from ...common.objects import get_path
-from ...schema.fields import Problem, show, suggest
+from ...schema.fields import Field, Problem, complete, show
 from ..config.build import Built, build
 from ..document import Declared, ParsedConfig, Profile, parse_config
 from ..rules.disaggregation import pd_settings
 from ..rules.profiles import picker_of
 from . import scores
-from .scores import REQUEST_KEYS, SERVER_KEYS, Case, Server, alias, prompt_tokens
+from .scores import REQUEST, SERVER, Case, Server, alias, prompt_tokens
 
 ROLE_LABEL = "llm-d.ai/role"
 # Values of the role label that each filter keeps; None is a server without the label.
@@ -90,17 +90,18 @@ def explain(
     request: t.Mapping[str, t.Any] | None = None,
     context: t.Mapping[str, t.Any] | None = None,
 ) -> Explanation:
-    """Work out one decision. `servers` and `request` have the keys of SERVER_KEYS and REQUEST_KEYS; only the name of a server is required."""
+    """Work out one decision. `servers` and `request` have the options of SERVER and REQUEST; only the name of a server is required."""
     return explain_built(build(scheduler, release, context), release, servers, request)
 
 
-def explain_built(built: Built, release: str, servers: t.Sequence[t.Mapping[str, t.Any]], request: t.Mapping[str, t.Any] | None = None) -> Explanation:
+def explain_built(built: Built, release: str, servers: t.Any, request: t.Any = None) -> Explanation:
     """The same for a built configuration."""
-    problems = [*built.problems, *_input_problems(servers, request or {})]
+    table, asked, wrong = _read(servers, request)
+    problems = [*built.problems, *wrong]
     if problems:
         return Explanation((), {}, "\n".join(str(problem) for problem in problems), tuple(built.notes), tuple(problems))
-    config, asked = parse_config(built.document, release), dict(request or {})
-    known = [_complete(server, servers) for server in servers]
+    config = parse_config(built.document, release)
+    known = [_complete(server, table) for server in table]
     settings = pd_settings(config)
     notes: list[str] = []
     primary = next((profile for profile in config.profiles if settings is not None and profile.name == settings[1]["decode"]), config.profiles[0])
@@ -118,62 +119,34 @@ def explain_built(built: Built, release: str, servers: t.Sequence[t.Mapping[str,
     return Explanation(tuple(decisions), probabilities, "\n\n".join(words) + "\n", tuple(dict.fromkeys([*built.notes, *notes])), ())
 
 
-def _input_problems(servers: t.Any, request: t.Mapping[str, t.Any]) -> list[Problem]:
+def _read(servers: t.Any, request: t.Any) -> tuple[list[Server], dict[str, t.Any], list[Problem]]:
+    """(servers, request, problems) of what a user gave; what is not given, or empty, is left out."""
     if not isinstance(servers, (list, tuple)) or not servers:
-        return [Problem("servers", servers, "there is no server to choose.", "Write a list of servers, each with a name.")]
-    problems: list[Problem] = []
+        return [], {}, [Problem("servers", servers, "there is no server to choose.", "Write a list of servers, each with a name.")]
+    table, problems = complete(servers, Field("list", "the servers", elements=SERVER), "servers")
+    asked, more = complete(request, REQUEST, "request")
+    problems += more
     names: list[t.Any] = []
-    for index, server in enumerate(servers):
-        path = f"servers[{index}]"
-        if not isinstance(server, t.Mapping):
-            problems.append(Problem(path, server, f"{show(server)} is not a mapping.", "Write at least its name."))
-            continue
-        if not isinstance(server.get("name"), str) or server["name"] in names:
-            problems.append(Problem(f"{path}.name", server.get("name"), "every server needs a unique name.", "Write a string."))
-        names.append(server.get("name"))
-        problems += _key_problems(server, SERVER_KEYS, path)
-    return problems + _key_problems(request, REQUEST_KEYS, "request")
+    for index, server in enumerate(table):
+        name = server.get("name") if isinstance(server, t.Mapping) else None
+        if name is not None and name in names:
+            problems.append(Problem(f"servers[{index}].name", name, f"{show(name)} is the name of another server, too.", "Write a unique name."))
+        names.append(name)
+    if problems:
+        return [], {}, problems
+    return [_given(server) for server in table], _given(asked or {}), []
 
 
-def _key_problems(given: t.Mapping[str, t.Any], known: t.Mapping[str, str], path: str) -> list[Problem]:
-    problems: list[Problem] = []
-    for key, value in given.items():
-        if key not in known:
-            near = suggest(key, known)
-            problems.append(Problem(f"{path}.{key}", value, "there is no such key.", f"Did you mean '{near}'?" if near else f"Allowed: {', '.join(known)}."))
-        elif key in _NUMBERS and (isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or key == "kv_usage" and value > 1):
-            problems.append(
-                Problem(
-                    f"{path}.{key}", value, f"{show(value)} is not {known[key]}.", "Write a number" + (" from 0 to 1." if key == "kv_usage" else ", 0 or more.")
-                )
-            )
-    return problems
+def _given(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    return {key: value for key, value in options.items() if value is not None}
 
 
-_NUMBERS = frozenset(
-    {
-        "waiting",
-        "running",
-        "kv_usage",
-        "matched_blocks",
-        "total_blocks",
-        "max_loras",
-        "active_requests",
-        "tokens_in_flight",
-        "last_cold",
-        "prompt_tokens",
-        "prompt_characters",
-        "block_size",
-    }
-)
-
-
-def _complete(server: t.Mapping[str, t.Any], servers: t.Sequence[t.Mapping[str, t.Any]]) -> Server:
+def _complete(server: Server, servers: list[Server]) -> Server:
     """A server with its role as a label, and total_blocks taken from the other servers if omitted."""
-    labels = {**(server.get("labels") or {})}
-    if server.get("role") is not None:
+    labels = {**server.get("labels", {})}
+    if "role" in server:
         labels.setdefault(ROLE_LABEL, server["role"])
-    blocks = max((int(other.get("total_blocks") or 0) for other in servers), default=0)
+    blocks = max(other.get("total_blocks", 0) for other in servers)
     return {**server, "labels": labels, "total_blocks": server.get("total_blocks", blocks)}
 
 
@@ -244,8 +217,8 @@ def _by_length(item: Declared, servers: list[Server], request: dict[str, t.Any])
         return servers
     kept = []
     for server in servers:
-        ends = str(server["labels"].get(label, "0-")).split("-")
-        if label not in server["labels"] or len(ends) == 2 and all(end.strip().isdigit() for end in ends) and int(ends[0]) <= length <= int(ends[1]):
+        limits = scores.ends(server["labels"].get(label))
+        if label not in server["labels"] or limits is not None and limits[0] <= length <= limits[1]:
             kept.append(server)
     return kept
 

@@ -9,9 +9,11 @@ A formula takes all candidates and returns (score, the formula in numbers) for e
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from ...common.objects import get_path, mapping
+from ...schema.fields import Field
 from ..catalog.plugins import SCORER_ALIASES
 from ..catalog.release_lines import LINE_FACTS
 from ..catalog.types import S07, S08
@@ -20,32 +22,47 @@ from ..document import Declared, ParsedConfig
 Server = dict[str, t.Any]
 Score = tuple[t.Optional[float], str]  # noqa: UP045  # ansible-test's pylint knows older Pythons too
 
-SERVER_KEYS: dict[str, str] = {
-    "name": "its name",
-    "waiting": "waiting requests",
-    "running": "running requests",
-    "kv_usage": "KV-cache usage, 0 to 1",
-    "matched_blocks": "leading blocks of the prompt in its cache",
-    "total_blocks": "blocks of the prompt",
-    "loras": "loaded adapters",
-    "waiting_loras": "adapters being loaded",
-    "max_loras": "maximum number of adapters",
-    "active_requests": "requests in flight through the endpoint picker",
-    "tokens_in_flight": "tokens in flight through the endpoint picker",
-    "labels": "its pod labels",
-    "role": "its role label",
-    "last_cold": "place in the order of last cold requests, 0 the oldest",
-    "scores": "given scores, by scorer",
-}
-REQUEST_KEYS: dict[str, str] = {
-    "model": "requested model or adapter",
-    "prompt_tokens": "length of the prompt",
-    "prompt_characters": "length of the prompt",
-    "block_size": "tokens in one cache block",
-    "session": "server of its session",
-    "headers": "its headers",
-    "multimodal": "whether it has images, audio or video",
-}
+
+def _count(description: str, minimum: int = 0) -> Field:
+    return Field("int", description, minimum=minimum)
+
+
+_TEXT = Field("str", "a text")
+SERVER = Field(
+    "dict",
+    "one server",
+    required=True,
+    options={
+        "name": Field("str", "its name", required=True),
+        "waiting": _count("waiting requests"),
+        "running": _count("running requests"),
+        "kv_usage": Field("float", "KV-cache usage", minimum=0, maximum=1),
+        "matched_blocks": _count("leading blocks of the prompt in its cache"),
+        "total_blocks": _count("blocks of the prompt"),
+        "loras": Field("list", "loaded adapters", elements=_TEXT),
+        "waiting_loras": Field("list", "adapters being loaded", elements=_TEXT),
+        "max_loras": _count("maximum number of adapters"),
+        "active_requests": _count("requests in flight through the endpoint picker"),
+        "tokens_in_flight": _count("tokens in flight through the endpoint picker"),
+        "labels": Field("map", "its pod labels", elements=_TEXT),
+        "role": Field("str", "its role label"),
+        "last_cold": _count("place in the order of last cold requests, 0 the oldest"),
+        "scores": Field("map", "given scores, by scorer", elements=Field("float", "a score")),
+    },
+)
+REQUEST = Field(
+    "dict",
+    "the request",
+    options={
+        "model": Field("str", "requested model or adapter"),
+        "prompt_tokens": _count("length of the prompt"),
+        "prompt_characters": _count("length of the prompt"),
+        "block_size": _count("tokens in one cache block", 1),
+        "session": Field("str", "server of its session"),
+        "headers": Field("map", "its headers", elements=_TEXT),
+        "multimodal": Field("bool", "whether it has images, audio or video"),
+    },
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,16 +209,22 @@ def _context(case: Case) -> list[Score]:
     return [_range_score(get_path(server, "labels", label), length) for server in case.servers]
 
 
+def ends(text: t.Any) -> tuple[int, int] | None:
+    """Both ends of a label such as `0-4096`, in tokens; None where it is no range."""
+    found = re.fullmatch(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*", str(text))
+    return (int(found[1]), int(found[2])) if found else None
+
+
 def _range_score(text: t.Any, length: int | None) -> Score:
     """In range: at least 0.3, more for a narrow range and for headroom; out of range: below 0.3, less with the distance."""
     if text is None:
         return 0.5, "no label"
     if length is None:
         return None, "the length of the prompt is not given"
-    ends = str(text).split("-")
-    if len(ends) != 2 or not all(end.strip().isdigit() for end in ends) or int(ends[0]) > int(ends[1]):
+    limits = ends(text)
+    if limits is None or limits[0] > limits[1]:
         return 0.0, f"{text} is not a range"
-    low, high = int(ends[0]), int(ends[1])
+    low, high = limits
     if low <= length <= high:
         if low == high:
             return 1.0, "exactly its length"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...schema.fields import Problem, suggest
+from ...schema.fields import Problem, ordinary, show, suggest
 from ..document import PROFILE_ROLES, ParsedConfig, Profile
 
 
@@ -104,6 +104,8 @@ def weights(config: ParsedConfig) -> list[Problem]:
                 continue  # absent, or already reported by its shape
             if item.declared is not None and item.declared.plugin is not None and not item.declared.has("scorer"):
                 problems.append(Problem(where, weight, f"{item.declared.type} is not a scorer: its weight is ignored silently.", "Remove the weight."))
+            elif not ordinary(weight):
+                problems.append(Problem(where, weight, f"{show(weight)} is not a weight.", "Write a number, 0 or more."))
             elif weight < 0:
                 problems.append(Problem(where, weight, "a negative weight inverts the scorer: the worst server would win.", "Write 0 or more."))
             elif config.line.integer_weights and weight != int(weight):

@@ -97,7 +97,9 @@ def test_an_api_server_that_refuses(call, monkeypatch, status, remedy):
         api.refuses = status
         found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
     check = found["checks"][0]
-    assert not found["healthy"] and check["kind"] == "cluster" and str(status) in check["evidence"] and remedy in check["remedy"]
+    assert (
+        not found["healthy"] and check["kind"] == {403: "forbidden"}.get(status, "cluster") and str(status) in check["evidence"] and remedy in check["remedy"]
+    )
     assert "sk-token-of-the-test" not in str(found) and "\n" not in check["evidence"]
 
 

@@ -194,12 +194,15 @@ def test_a_service_through_the_api_server():
     assert (answer.status, answer.text, answer.headers) == (200, "ok", {"x-inference-pod": "p"})
 
 
-@pytest.mark.parametrize("code, remedy", [(403, "services/proxy"), (404, "namespace"), (503, "EndpointSlices")])
-def test_a_refusal_of_the_api_server_itself(code, remedy):
+@pytest.mark.parametrize(
+    "code, kind, remedy",
+    [(401, "unauthorized", "log"), (403, "forbidden", "services/proxy"), (404, "cluster", "namespace"), (503, "cluster", "EndpointSlices")],
+)
+def test_a_refusal_of_the_api_server_itself(code, kind, remedy):
     status = json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no endpoints available for service", "code": code})
     with pytest.raises(ExchangeError) as caught:
         ask({"status": code, "headers": {}, "data": status.encode()})
-    assert caught.value.kind == "cluster" and remedy in caught.value.remedy
+    assert caught.value.kind == kind and remedy in caught.value.remedy
     assert "Service llm-d/llama:8000 (through the API server)" in str(caught.value)
 
 

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import ExchangeError
 from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
+from engine_servers import chatted
 from local_servers import JSON, SSE, InferenceGateway, chunk, models, serve, stream, whole
 
 
@@ -35,7 +36,7 @@ def test_what_is_asked_for():
 
     def answer(handler, method, path, body):
         seen.append((path, json.loads(body), handler.headers["Authorization"], handler.headers["Content-Type"]))
-        return 200, {"Content-Type": JSON}, whole()
+        return 200, {"Content-Type": JSON}, chatted(False) if "chat" in path else whole()
 
     with serve(answer) as url:
         client(url, api_key="sk-1").complete("m", "hello", max_tokens=3)

@@ -81,6 +81,90 @@ def test_the_rung_that_does_not_hold_is_named(page, reached, rung, kind, said):
     assert found.checks[-1] is found.failed
 
 
+def chat(**message):
+    return {"choices": [{"message": {"role": "assistant", **message}, "finish_reason": "stop"}]}
+
+
+def delta(finish="stop", **part):
+    return {"choices": [{"delta": part, "finish_reason": finish}]}
+
+
+USAGE = {"choices": [], "usage": {"completion_tokens": 4}}
+EMPTY = [
+    {"choices": [{"text": ""}]},
+    {"choices": [{}]},
+    {"choices": [{"text": None, "finish_reason": "stop"}]},
+    {"choices": [{"text": "", "finish_reason": "stop"}], "usage": {"completion_tokens": 4}},
+    {"choices": [{"text": "half", "finish_reason": "abort"}]},
+    chat(content="of another API"),
+]
+EMPTY_STREAMS = [
+    stream(USAGE),
+    stream({"choices": []}),
+    stream({"choices": [{}]}),
+    stream({"choices": [{"text": ""}]}, USAGE),
+    stream(chunk(""), chunk("", "stop"), USAGE),
+    stream(chunk("half"), chunk("", "error")),
+    stream(delta(content="of another API")),
+]
+
+
+@pytest.mark.parametrize("body", EMPTY)
+def test_an_answer_that_no_client_can_use_is_not_healthy(body):
+    with server(completions=(200, JSON, json.dumps(body))) as url:
+        found = look(url)
+    assert not found.healthy and found.failed.name == "completions" and found.failed.kind in ("bad_answer", "no_output", "error_in_answer")
+    assert found.failed.remedy and "/v1/completions: " in found.failed.evidence
+
+
+@pytest.mark.parametrize("body", EMPTY_STREAMS)
+def test_a_stream_that_no_client_can_use_is_not_healthy(body):
+    with server(streamed=(200, SSE, body)) as url:
+        found = look(url)
+    assert not found.healthy and found.failed.name == "completions_streamed" and found.failed.kind in ("bad_answer", "no_output", "error_in_answer")
+
+
+CALL = {"tool_calls": [{"index": 0, "function": {"name": "count", "arguments": "{}"}}]}
+
+
+@pytest.mark.parametrize(
+    ("whole_", "parts", "healthy"),
+    [
+        (chat(content="four"), [delta(None, role="assistant", content=""), delta(None, content="four"), delta()], True),
+        (chat(content=None, reasoning_content="Hm"), [delta(None, reasoning_content="Hm"), delta("length")], True),
+        (chat(content=None, reasoning="Hm"), [delta(None, reasoning="Hm"), delta("length")], True),
+        (chat(content=None, **CALL), [delta(None, **CALL), delta("tool_calls")], True),
+        (chat(content=None, refusal="No."), [delta(None, refusal="No."), delta()], True),
+        (chat(content="\n"), [delta(None, content="\n"), delta("length")], True),
+        (chat(content=None), [delta()], False),
+        (chat(content=""), [delta(None, role="assistant", content=""), delta()], False),
+        (chat(content=None, tool_calls=[]), [delta(None, tool_calls=[]), delta()], False),
+        ({"choices": [{"text": "of another API", "finish_reason": "stop"}]}, [chunk("of another API", "stop")], False),
+    ],
+)
+def test_what_a_client_of_chats_can_use(whole_, parts, healthy):
+    asked = []
+
+    def answer(handler, method, path, body):
+        if path != "/v1/chat/completions":
+            return 200, {"Content-Type": JSON}, models("acme/tiny")
+        asked.append(json.loads(body))
+        broken = wrong == ("streamed" if asked[-1].get("stream") else "whole")
+        if asked[-1].get("stream"):
+            return 200, {"Content-Type": SSE}, stream(*(parts if broken or healthy else GOOD_PARTS))
+        return 200, {"Content-Type": JSON}, json.dumps(whole_ if broken or healthy else chat(content="four"))
+
+    with serve(answer) as url:
+        for wrong in ("whole", "streamed"):
+            found = look(url, health.Requirements(model="acme/tiny", apis=("chat_completions",)))
+            assert found.healthy is healthy, found.failed
+            assert healthy or found.failed.name == {"whole": "chat_completions", "streamed": "chat_completions_streamed"}[wrong]
+    assert all(request["max_tokens"] >= 16 for request in asked)
+
+
+GOOD_PARTS = [delta(None, content="four"), delta()]
+
+
 def test_a_server_without_health_page():
     with server(health=(404, "text/plain", "")) as url:
         assert look(url).healthy

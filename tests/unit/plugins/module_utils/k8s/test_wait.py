@@ -6,18 +6,20 @@
 from __future__ import annotations
 
 import json
+import time
 import types
 import urllib.parse
 
 import kubernetes
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.objects import Verdict
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s import client
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import wait as waiting
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError, CutError, UnreachableError, lasting, may_pass
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Observer, Ref, references, selector_text
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.wait import Progress, Wait, event_lines, report
-from local_servers import serve
+from local_servers import free_port, serve
 from recorded import changed, recorded
 
 
@@ -412,21 +414,46 @@ def test_waiting_for_absence():
         assert wait.run(5, 0.01) is True
 
 
-def test_an_api_server_may_be_away_for_a_moment():
+@pytest.mark.parametrize("first", [[changed(recorded("namespace"), "status", {})], []])
+def test_an_api_server_may_be_away_for_a_moment_also_at_the_first_look(first):
     api = Api()
-    states = iter([changed(recorded("namespace"), "status", {}), (500, {}), (503, {})])
+    states = iter([*first, (500, {}), (503, {})])
     api.table["/api/v1/namespaces/llm-d"] = lambda: next(states, recorded("namespace"))
     with serve(api) as url:
         assert Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 0.01) is True
 
 
 @pytest.mark.parametrize("states", [[(500, {})], [(403, {})], [changed(recorded("namespace"), "status", {}), (401, {})]])
-def test_but_not_at_the_first_look_and_a_refusal_is_a_refusal(states):
+def test_but_a_refusal_is_a_refusal_also_behind_a_hiccup(states):
     api = Api()
     answers = iter(states)
     api.table["/api/v1/namespaces/llm-d"] = lambda: next(answers, (403, {}))
     with serve(api) as url, pytest.raises(ApiError):
         Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 0.01)
+
+
+def test_one_that_is_away_for_good_is_not_waited_for_longer_than_told(monkeypatch):
+    monkeypatch.setattr(client, "SILENCE", 1.0)
+    api = Api()
+    api.table["/api/v1/namespaces/llm-d"] = lambda: (503, {})
+    for timeout, most in ((30, 15), (0.2, 10)):
+        begin = time.monotonic()
+        with serve(api) as url, pytest.raises(ApiError, match="503"):
+            Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(timeout, 0.01)
+        assert time.monotonic() - begin < most
+
+
+def test_an_address_where_nothing_listens_is_a_mistake_and_one_that_has_answered_is_away():
+    refused = UnreachableError("connection refused")
+    assert (may_pass(refused, False), may_pass(refused, True), may_pass(CutError("cut"), False)) == (False, True, True)
+    found = {status: (may_pass(ApiError("", status, "", ""), False), lasting(ApiError("", status, "", ""))) for status in (400, 401, 403, 404, 429, 500, 503)}
+    assert found == {
+        400: (False, True), 401: (False, True), 403: (False, True), 404: (False, False), 429: (True, False), 500: (True, False), 503: (True, False),
+    }  # fmt: skip
+    begin = time.monotonic()
+    with pytest.raises(ClusterError, match="connection refused"):
+        Wait(cluster(f"http://127.0.0.1:{free_port()}"), [Ref("v1", "Namespace", "", "llm-d")]).run(60, 0.01)
+    assert time.monotonic() - begin < 20
 
 
 # telling

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import FORMATS, REDACTED, Field, complete, suggest
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
@@ -92,6 +94,11 @@ def test_all_problems_come_at_once() -> None:
         ({"name": "a", "replcas": 1}, "s.replcas", "Did you mean 'replicas'?"),
         ({"name": "a", "memory": "5 GB"}, "s.memory", "Kubernetes quantity"),
         ({"name": "a", "engine": {"env": {"1X": "v"}}}, "s.engine.env.1X", "not starting with a digit"),
+        ({"name": "a", "weight": math.inf}, "s.weight", ".inf is too large."),
+        ({"name": "a", "weight": -math.inf}, "s.weight", "-.inf is too large."),
+        ({"name": "a", "weight": math.nan}, "s.weight", ".nan is not a number."),
+        ({"name": "a", "replicas": 10**400}, "s.replicas", "is too large."),
+        ({"name": "a", "weight": {(1, 2): 3}}, "s.weight", "is a mapping"),
         ({"name": "a", "engine": {"env": {5: "v"}}}, "s.engine.env.5", 'Write it in quotes: "5".'),
     ],
 )

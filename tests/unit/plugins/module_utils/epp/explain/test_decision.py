@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import math
 import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog import plugins as catalogue
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.plugins import SCORER_ALIASES
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.types import GIE15, LINES, R09, R10, S07, S08
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.explain.decision import Explanation, explain
-from ansible_collections.llm_d.inference.plugins.module_utils.epp.explain.scores import FORMULAS
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.explain.answer import refusal
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.explain.decision import Explanation, explain, explain_built
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.explain.scores import FORMULAS, REQUEST, SERVER
 from hypothesis import given
 from hypothesis import strategies as st
 from property_tests import examples
@@ -305,11 +311,117 @@ def test_scores_given_by_hand_are_clamped() -> None:
         ([{"name": "a", "waiting": "3"}], {}, "servers[0].waiting"),
         ([{"name": "a"}], {"prompt_token": 3}, "request.prompt_token"),
         ([3], {}, "servers[0]"),
+        ([{"name": "a", "waiting": math.inf}], {}, "servers[0].waiting"),
+        ([{"name": "a", "waiting": math.nan}], {}, "servers[0].waiting"),
+        ([{"name": "a", "waiting": 10**400}], {}, "servers[0].waiting"),
+        ([{"name": "a", "kv_usage": math.nan}], {}, "servers[0].kv_usage"),
+        ([{"name": "a", "labels": "x=y"}], {}, "servers[0].labels"),
+        ([{"name": "a", "labels": {"x": ["y"]}}], {}, "servers[0].labels.x"),
+        ([{"name": "a", "labels": {3: "y"}}], {}, "servers[0].labels.3"),
+        ([{"name": "a", "scores": {"queue": "high"}}], {}, "servers[0].scores.queue"),
+        ([{"name": "a", "scores": {"queue": math.nan}}], {}, "servers[0].scores.queue"),
+        ([{"name": "a", "scores": [1]}], {}, "servers[0].scores"),
+        ([{"name": "a", "loras": "one"}], {}, "servers[0].loras"),
+        ([{"name": "a", "loras": [{}]}], {}, "servers[0].loras[0]"),
+        ([{"name": "a", "role": ["decode"]}], {}, "servers[0].role"),
+        ([{"name": "a"}], {"prompt_tokens": math.inf}, "request.prompt_tokens"),
+        ([{"name": "a"}], {"block_size": 0}, "request.block_size"),
+        ([{"name": "a"}], {"headers": ["x"]}, "request.headers"),
+        ([{"name": "a"}], {"model": {}}, "request.model"),
+        ([{"name": "a"}], {"multimodal": "no"}, "request.multimodal"),
+        ([{"name": "a"}], "prompt", "request"),
     ],
 )
 def test_bad_tables_are_refused(servers: list[t.Any], request_: dict[str, t.Any], path: str) -> None:
     made = explain({"preset": "queue"}, S07, servers, request_)
     assert path in [problem.path for problem in made.problems] and made.decisions == ()
+
+
+TABLE_OF_MISTAKES = [
+    {"name": "a", "waiting": math.inf, "labels": "x=y", "scores": {"queue": "high"}},
+    {"name": "b", "kv_usage": math.nan},
+]
+
+
+def test_all_mistakes_of_a_table_are_told_at_once_with_their_values() -> None:
+    made = explain(
+        {"preset": "queue"}, S07, [{"name": "a", "waiting": math.inf, "labels": "x=y", "scores": {"queue": "high"}}, {"name": "b", "kv_usage": math.nan}]
+    )
+    assert made.text.splitlines() == [
+        "servers[0].waiting: .inf is a number, not a whole number. Write a whole number, at least 0.",
+        "servers[0].labels: 'x=y' is a string, not a mapping (key: value). Write a mapping (key: value).",
+        "servers[0].scores.queue: 'high' is a string, not a number. Write a number.",
+        "servers[1].kv_usage: .nan is not a number. Write a number from 0 to 1.",
+    ]
+
+
+# Whatever a YAML file or a Jinja expression can hold.
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.integers(10**300, 10**400) | st.floats() | st.text(max_size=6) | st.dates(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6) | st.integers() | st.none() | st.booleans(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@examples(300)
+@given(
+    st.lists(st.dictionaries(st.sampled_from(sorted(SERVER.options or {})), anything, max_size=4) | anything, max_size=3) | anything,
+    st.dictionaries(st.sampled_from(sorted(REQUEST.options or {})), anything, max_size=4) | anything,
+    st.sampled_from(LINES),
+)
+def test_any_table_is_explained_or_refused_with_its_place(servers: t.Any, request_: t.Any, line: str) -> None:
+    named = [{"name": f"s{index}", **row} if isinstance(row, dict) else row for index, row in enumerate(servers)] if isinstance(servers, list) else servers
+    built = build({"preset": "default"}, line, MODEL)
+    made = explain_built(built, line, named, request_)
+    assert bool(made.problems) != bool(made.decisions)
+    for problem in made.problems:
+        assert problem.path.startswith(("servers", "request")) and problem.reason and problem.fix
+    refusal([dataclasses.asdict(problem) for problem in made.problems])
+    json.dumps(made.text)
+
+
+valid = st.fixed_dictionaries(
+    {},
+    optional={
+        "waiting": st.integers(0, 10**15),
+        "kv_usage": st.floats(0, 1),
+        "matched_blocks": st.integers(0, 10**15),
+        "total_blocks": st.integers(0, 10**15),
+        "loras": st.none() | st.lists(st.text(max_size=3), max_size=3),
+        "max_loras": st.integers(0, 10**15),
+        "active_requests": st.integers(0, 10**15),
+        "tokens_in_flight": st.integers(0, 10**15),
+        "last_cold": st.none() | st.integers(0, 10**15),
+        "labels": st.dictionaries(st.sampled_from(["llm-d.ai/context-length-range", "llm-d.ai/role"]), st.text(alphabet="0123456789- \u00b2x", max_size=8)),
+        "scores": st.none() | st.dictionaries(st.sampled_from(["queue", "prefix"]), st.floats(-(10**15), 10**15)),
+    },
+)
+
+
+@examples(200)
+@given(
+    st.lists(valid, min_size=1, max_size=3),
+    st.fixed_dictionaries(
+        {}, optional={"prompt_tokens": st.integers(0, 10**15), "block_size": st.integers(1, 10**15), "model": st.none() | st.text(max_size=3)}
+    ),
+    st.sampled_from(LINES),
+    st.sampled_from(sorted(SCORER_ALIASES)),
+)
+def test_any_valid_table_is_explained_by_every_scorer(rows: list[dict[str, t.Any]], request_: dict[str, t.Any], line: str, scorer: str) -> None:
+    built = build({"scorers": {scorer: 1, "queue": 1}}, line, MODEL)
+    if built.problems:
+        return
+    made = explain_built(built, line, [{"name": f"s{index}", **row} for index, row in enumerate(rows)], request_)
+    assert made.decisions and not made.problems, [str(problem) for problem in made.problems]
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("weight", [math.inf, math.nan, 10**400])
+def test_a_weight_that_is_no_ordinary_number_is_refused(line: str, weight: float) -> None:
+    assert [problem.path for problem in build({"scorers": {"queue": weight}}, line, MODEL).problems] == ["scorers.queue"]
+    profile = {"name": "default", "plugins": [{"pluginRef": "queue-scorer", "weight": weight}]}
+    raw = {"plugins": [{"type": "queue-scorer"}], "profiles": [profile]}
+    assert any(problem.path.endswith(".weight") for problem in build(raw, line, MODEL).problems)
 
 
 def test_a_bad_configuration_is_refused() -> None:

@@ -1,0 +1,179 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Waiting bears hiccups of the API server and what comes a moment later; what no wait heals fails at once, with a clear word."""
+
+from __future__ import annotations
+
+import ast
+import time
+from pathlib import Path
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.endpoints import wait_for_gateway, wait_for_service
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError
+from ansible_collections.llm_d.inference.plugins.modules import vllm_health
+from engine_servers import ApiServer, cluster, engine
+
+REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny"}
+POD = {"namespace": "llm-d", "name": "pod-0"}
+SERVICE = {
+    "kind": "Service",
+    "metadata": {"name": "tiny"},
+    "spec": {"selector": {"llm-d.ai/model-service": "tiny"}, "ports": [{"port": 80, "targetPort": "http"}]},
+}
+PLUGINS = Path(__file__).resolve().parents[4] / "plugins"
+
+
+@pytest.fixture(name="first")
+def first_answers(monkeypatch):
+    """Lets the API server answer its first requests so, of those whose path ends in `end`; gives the paths of all requests."""
+
+    def begin(*answers, end=""):
+        left, asked, real = list(answers), [], ApiServer.__call__
+
+        def answer(self, handler, method, path, body):
+            asked.append(path)
+            if left and "/proxy/" not in path and path.partition("?")[0].endswith(end):
+                status = left.pop(0)
+                return ApiServer.status(status, "Trouble", f"{status} for the test") if status else None
+            return real(self, handler, method, path, body)
+
+        monkeypatch.setattr(ApiServer, "__call__", answer)
+        return asked
+
+    return begin
+
+
+@pytest.mark.parametrize("place", [{"replicas": REPLICAS}, {"pod": POD}, {"replicas": {"namespace": "llm-d", "service": "tiny"}}])
+@pytest.mark.parametrize("answers", [(503,), (500, 504, 502), (None,), (503, None, 429)])
+def test_hiccups_of_the_api_server_are_borne(call, monkeypatch, first, place, answers):
+    first(*answers)
+    with cluster(monkeypatch, engine("vllm"), objects={"/api/v1/namespaces/llm-d/services/tiny": SERVICE}):
+        found = call(vllm_health, **place, timeout=60, interval=0.1)
+    assert found["healthy"] is True and "failed" not in found
+
+
+def test_an_api_server_that_stays_away_ends_the_wait_in_its_time(call, monkeypatch, first):
+    first(*[503] * 1000)
+    begin = time.monotonic()
+    with cluster(monkeypatch, engine("vllm")):
+        found = call(vllm_health, replicas=REPLICAS, timeout=1, interval=0.1)
+    assert found["failed"] is True and "overloaded or not ready (503)" in found["msg"] and time.monotonic() - begin < 20
+
+
+@pytest.mark.parametrize(
+    ("place", "end"),
+    [({"pod": POD}, "/pods/pod-0"), ({"replicas": {"namespace": "llm-d", "service": "tiny"}}, "/services/tiny"), ({"replicas": REPLICAS}, "/pods")],
+)
+def test_what_appears_a_moment_later_is_waited_for(call, monkeypatch, first, place, end):
+    with cluster(monkeypatch, engine("vllm"), objects={"/api/v1/namespaces/llm-d/services/tiny": SERVICE}) as api:
+        pods, api.pods = api.pods, [] if end == "/pods" else api.pods
+        asked = first(*([404] * 3 if end != "/pods" else []), end=end)
+        if end == "/pods":
+            monkeypatch.setattr(api, "pods", Later(asked, pods, 3))
+        found = call(vllm_health, **place, timeout=60, interval=0.1)
+    assert found["healthy"] is True and found["looks"] > 3
+
+
+class Later:
+    """Pods that are there from the `after`-th look on."""
+
+    def __init__(self, asked, pods, after):
+        self.asked, self.pods, self.after = asked, pods, after
+
+    def __iter__(self):
+        return iter(self.pods if sum("/pods?" in path for path in self.asked) > self.after else [])
+
+    def __getitem__(self, index):
+        return self.pods[index]
+
+
+def test_what_never_appears_is_told_at_the_end(call, monkeypatch):
+    with cluster(monkeypatch):
+        found = call(vllm_health, pod=POD, timeout=0.5, interval=0.1)
+    assert found["failed"] is True and found["looks"] > 2 and found["waited"] >= 0.4
+    assert "there is no Pod llm-d/pod-0. Remedy: correct pod.namespace or pod.name" in found["msg"]
+
+
+@pytest.mark.parametrize(
+    ("status", "place", "said"),
+    [
+        (401, {"replicas": REPLICAS}, "does not accept the credentials (401)"),
+        (403, {"replicas": REPLICAS}, "forbids GET /api/v1/namespaces/llm-d/pods (403)"),
+        (403, {"pod": POD}, "forbids GET /api/v1/namespaces/llm-d/pods/pod-0 (403)"),
+        (None, {"replicas": {**REPLICAS, "namespace": "gone"}}, "there is no namespace gone: correct replicas.namespace"),
+        (None, {"pod": {**POD, "namespace": "gone"}}, "there is no namespace gone: correct pod.namespace"),
+    ],
+)
+def test_what_no_wait_heals_fails_at_once(call, monkeypatch, first, status, place, said):
+    asked = first(*([status] * 100 if status else []))
+    with cluster(monkeypatch, *([engine("vllm")] if status else [])):
+        found = call(vllm_health, **place, timeout=600, interval=0.1)
+    assert found["failed"] is True and said in found["msg"] and len(asked) <= 2
+
+
+def test_no_right_to_use_the_proxy_fails_at_once(call, monkeypatch):
+    with cluster(monkeypatch, engine("vllm")):
+        monkeypatch.setattr(ApiServer, "proxy", lambda self, *rest: self.status(403, "Forbidden", "no"))
+        found = call(vllm_health, replicas=REPLICAS, timeout=600, interval=0.1)
+    assert found["failed"] is True and found["looks"] == 1 and "pods/proxy" in found["msg"].replace("services/proxy", "pods/proxy")
+
+
+class Refusing:
+    """A reader that answers with this status, and counts; the namespace exists or not."""
+
+    def __init__(self, status, namespace=True):
+        self.status, self.namespace, self.asked = status, namespace, 0
+
+    def get(self, path):
+        self.asked += 1
+        status = self.status if not path.endswith("/namespaces/llm-d") or self.status != 404 else None if self.namespace else 404
+        if status:
+            raise ApiError(f"answered {status}", status, "", "")
+        return {}
+
+
+@pytest.mark.parametrize(("status", "namespace"), [(401, True), (403, True), (404, False)])
+def test_an_address_that_will_never_come_is_not_waited_for(status, namespace):
+    said = "there is no namespace llm-d" if status == 404 else f"answered {status}"
+    seen = wait_for_gateway(Refusing(status, namespace), {"namespace": "llm-d", "name": "gw"}, 600)
+    assert said in seen["message"] and seen["url"] is None
+    with pytest.raises(ClusterError, match=said):
+        wait_for_service(Refusing(status, namespace), {"namespace": "llm-d", "name": "s", "port": 80}, 600)
+
+
+@pytest.mark.parametrize("status", [404, 503])
+def test_an_address_that_may_come_is_waited_for(monkeypatch, status):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    for wait in (lambda reader: wait_for_gateway(reader, {"namespace": "llm-d", "name": "gw"}, 0.2),
+                 lambda reader: wait_for_service(reader, {"namespace": "llm-d", "name": "s", "port": 80}, 0.2)):  # fmt: skip
+        reader = Refusing(status)
+        wait(reader)
+        assert reader.asked > 2
+
+
+# Loops that sleep and need no patience of the cluster: (file, why).
+OTHERS = {
+    "module_utils/benchmark/runner.py": "of its own requests",
+    "modules/host_residue.py": "of this host",
+    "modules/supervised.py": "of this host",
+    "plugin_utils/run_files.py": "of this host",
+    "module_utils/k8s/client.py": "patience itself",
+    "module_utils/inference/health.py": "polls servers; targets.py is patient",
+    "module_utils/inference/endpoints.py": "bears all that may pass, since its readers are many",
+    "module_utils/validation/routing_probe.py": "sends requests to gateways",
+}
+
+
+def test_every_loop_that_waits_is_patient():
+    waiting = set()
+    for path in sorted(PLUGINS.rglob("*.py")):
+        if path.is_symlink() or {"local_cluster", "loadgen"} & set(path.parts):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        loops = [node for node in ast.walk(tree) if isinstance(node, ast.While)]
+        if any(isinstance(part, ast.Attribute) and part.attr == "sleep" for loop in loops for part in ast.walk(loop)):
+            waiting.add(str(path.relative_to(PLUGINS)))
+    impatient = {name for name in waiting if "be_patient(" not in (PLUGINS / name).read_text(encoding="utf-8")}
+    assert len(waiting) > 12 and impatient - set(OTHERS) == set()
