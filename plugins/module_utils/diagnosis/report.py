@@ -88,7 +88,8 @@ def with_claims(made: c.Mapping[str, t.Any], verdict: c.Mapping[str, t.Any]) -> 
     failed = [entry for entry in verdict["claims"] if not entry["ok"]]
     found = [finding("claim", f"claim {entry['id']}", [entry["evidence"]], SYMPTOM, f"{entry['id']} does not hold", entry["remedy"]) for entry in failed]
     if not found:
-        return {**made, "claims": len(verdict["claims"])}
+        held = f"; {pluralize(len(verdict['claims']), 'claim')} of the validation hold" if verdict["claims"] else ""
+        return {**made, "summary": made["summary"] + held, "claims": len(verdict["claims"])}
     shown = [entry.shown(rank) for rank, entry in enumerate(found, 1)]
     notes = [{**entry, "rank": len(shown) + index} for index, entry in enumerate(made["findings"], 1)]
     return {**made, "ok": False, "summary": summary(found), "findings": shown + notes, "claims": len(verdict["claims"])}

@@ -777,7 +777,8 @@ def test_a_claim_that_fails_without_a_cause_is_told():
     made = report.report([], {"instance": "llm-d"})
     held = {"id": "sim/serving", "ok": True, "evidence": "answers", "remedy": ""}
     failed = {"id": "sim/sticky", "ok": False, "evidence": "6 requests to 3 servers", "remedy": "look at the picker's log"}
-    assert report.with_claims(made, {"claims": [held]}) == {**made, "claims": 1}
+    assert report.with_claims(made, {"claims": [held, held]}) == {**made, "claims": 2, "summary": f"{made['summary']}; 2 claims of the validation hold"}
+    assert report.with_claims(made, {"claims": []}) == {**made, "claims": 0}, "none was tried"
     told = report.with_claims(made, {"claims": [held, failed]})
     assert not told["ok"] and told["summary"] == "symptom without a known cause: sim/sticky does not hold (claim sim/sticky)"
     assert [(entry["code"], entry["evidence"], entry["remedy"]) for entry in told["findings"]] == [("claim", [failed["evidence"]], failed["remedy"])]
