@@ -49,7 +49,7 @@ class Follower:
     def __init__(self, interval: float = 0.3) -> None:
         handle, self.path = tempfile.mkstemp(prefix="progress-", dir=run_files.folder())
         os.close(handle)
-        self._file = open(self.path, encoding="utf-8")  # noqa: SIM115  # the thread closes it
+        self._file = open(self.path, encoding="utf-8", newline="\n")  # noqa: SIM115  # the thread closes it
         self._interval = interval
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)

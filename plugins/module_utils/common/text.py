@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import typing as t
 
@@ -28,11 +29,15 @@ def printable(value: str) -> str:
 
 
 def all_printable(value: t.Any) -> t.Any:
-    """The same of every text in plain data, keys included."""
+    """The same of every text in data, keys included: plain data, and dataclasses, which ansible-core has for the error of a module."""
     if isinstance(value, str):
         return value if value.isprintable() else printable(value)
     if isinstance(value, dict):
         return {all_printable(key): all_printable(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value, **{field.name: all_printable(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init})
+    if type(value) is tuple:
+        return tuple(all_printable(item) for item in value)
     return [all_printable(item) for item in value] if isinstance(value, list) else value
 
 

@@ -19,7 +19,7 @@ from . import triton
 from .client import OpenAIClient
 
 LEVELS = ("alive", "ready", "serving", "metrics")
-# Any model goes on with it. So many tokens are some text of a model that reasons first, too, behind the tokens that mark it.
+# Any model goes on with it. These are enough for a model that reasons first: some text follows the tokens that mark it.
 PROMPT = "Count: one, two, three,"
 TOKENS = 16
 # Kinds of errors that waiting does not fix: a wrong key or certificate, a redirect.

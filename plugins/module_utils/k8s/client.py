@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import socket
@@ -45,7 +46,7 @@ MAX_BODY, CHUNK = 512 << 20, 1 << 16  # bytes of a response, of which a list of 
 THREADS = 6
 PAGE = "500"  # objects per page of a list
 BUSY_TRIES, BUSY_PAUSE = 20, 0.5  # retries of a 429, seconds between them
-SILENCE = 60.0  # seconds for which a module that waits bears an API server that does not answer
+SILENCE = 60.0  # seconds for which a module that waits goes on while the API server does not answer
 
 
 def auth_spec() -> Facts:
@@ -117,14 +118,15 @@ class Cluster:
     def be_patient(self, seconds: float) -> None:
         """From now on, for so long, the read of an object is repeated after a failure that may pass (errors.may_pass), for up to SILENCE seconds each.
 
-        For modules that wait: all of them bear the same. Logs and answers of pods are read once, since what fails there is another server.
+        For modules that wait: the rule is the same for all of them. Logs and answers of pods are read once, since what fails there is another server.
         """
         self._patient_until = time.monotonic() + seconds
 
     def request(self, method: str, path: str, query: Facts | None = None, body: bytes | Facts | None = None, **options: t.Any) -> Facts:
         """The object that one request returns. options: content_type, accept, timeout (seconds between two bytes), within (seconds for the whole response),
         limit (bytes of it), until (bytes after which it need not be read)."""
-        data = self._bear(lambda: self._succeed(method, path, query, body, options)) if method == "GET" else self._succeed(method, path, query, body, options)
+        succeed = functools.partial(self._succeed, method, path, query, body, options)
+        data = self._repeated(succeed) if method == "GET" else succeed()
         try:
             decoded = json.loads(data)
         except ValueError:
@@ -137,7 +139,7 @@ class Cluster:
         """The text that a GET returns, such as a log. options: as for request."""
         return self._succeed("GET", path, query, None, options).decode("utf-8", "replace")
 
-    def _bear(self, read: Callable[[], bytes]) -> bytes:
+    def _repeated(self, read: Callable[[], bytes]) -> bytes:
         begin = time.monotonic()
         while True:
             try:

@@ -55,7 +55,7 @@ class Wait:
     def run(self, timeout: float, interval: float, fail_fast: bool = True) -> bool:
         """Whether every object reached the state within `timeout` seconds. interval: seconds between polls; fail_fast: stop at lasting failures.
 
-        Raises ClusterError when the API server refuses, or stays unreachable for longer than Cluster.be_patient bears.
+        Raises ClusterError when the API server refuses, or stays unreachable for longer than Cluster.be_patient allows.
         """
         self.observer.cluster.be_patient(timeout)
         while True:

@@ -178,7 +178,7 @@ def show(value: t.Any, field: Field | None = None) -> str:
 
 
 def ordinary(value: float) -> bool:
-    """Whether a number is one that arithmetic bears: not .inf, not .nan, and no larger than LARGEST."""
+    """Whether a number can be computed with: not .inf, not .nan, and no larger than LARGEST."""
     return abs(value) <= LARGEST
 
 

@@ -161,7 +161,7 @@ OTHERS = {
     "plugin_utils/run_files.py": "of this host",
     "module_utils/k8s/client.py": "patience itself",
     "module_utils/inference/health.py": "polls servers; targets.py is patient",
-    "module_utils/inference/endpoints.py": "bears all that may pass, since its readers are many",
+    "module_utils/inference/endpoints.py": "goes on after all that may pass, with any reader",
     "module_utils/validation/routing_probe.py": "sends requests to gateways",
 }
 

@@ -37,6 +37,13 @@ def test_lines_are_shown_while_they_come(shown):
     assert shown == ["    waiting 0 s: a", "    waiting 10 s: a"] and not os.path.exists(follower.path)
 
 
+def test_no_control_character_reaches_the_terminal(shown):
+    follower = followed.Follower(interval=0.01)
+    append(follower.path, "waiting \x1b[31mred\x1b[0m \x1b]0;title\x07\x9b2J\u202eend\rover\n")
+    follower.stop()
+    assert shown == ["    waiting red  end over"]
+
+
 def test_nothing_to_show(shown):
     follower = followed.Follower(interval=0.01)
     os.unlink(follower.path)

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import plays
 import pytest
+from ansible_collections.llm_d.inference.plugins.plugin_utils import in_process
+from local_servers import JSON, models, serve
 
 PLAY = """
 - hosts: all
@@ -43,6 +46,53 @@ def play(root, tmp_path, interpreter: str, *options: str) -> dict:
     assert done.returncode == 0, done.stdout + done.stderr
     line = next(line for line in done.stdout.splitlines() if '"msg": ' in line and "written" in line)
     return json.loads(json.loads("{" + line.strip().rstrip(",") + "}")["msg"])
+
+
+HOSTILE = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Ask
+      llm_d.inference.vllm_health_info:
+        url: %(url)s
+        request_timeout: 5
+      register: asked
+    - name: Show
+      ansible.builtin.debug:
+        msg: "{{ asked.findings + asked.models }}"
+    - name: Wait
+      llm_d.inference.vllm_health:
+        url: %(url)s
+        model: other
+        timeout: 0.2
+        level: ready
+"""
+EVIL = "acme/\x1b[31mred\x1b]0;title\x07\x9b2J\u202eevil\r"
+
+
+@pytest.mark.parametrize("format_", ["json", "yaml"])
+def test_nothing_that_a_server_says_is_obeyed_by_the_terminal(root, tmp_path, format_):
+    def answer(handler, method, path, body):
+        return 200, {"Content-Type": JSON}, models(EVIL) if path == "/v1/models" else "{}"
+
+    with serve(answer) as url:
+        (tmp_path / "play.yml").write_text(HOSTILE % {"url": url}, encoding="utf-8")
+        command = [*plays.command(), "-i", "localhost,", "-c", "local", "-vvv", str(tmp_path / "play.yml")]
+        environment = {
+            **os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "ANSIBLE_CALLBACK_RESULT_FORMAT": format_, "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_PYTHON_INTERPRETER": sys.executable, "no_proxy": "*",
+        }  # fmt: skip
+        done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    said = (done.stdout + done.stderr).decode()
+    assert done.returncode == 2 and "acme/red" in said, said
+    found = re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", said)
+    assert not found, said[max(0, found.start() - 300) : found.end() + 100]
+    assert "u001b" not in said and "x1b" not in said.lower() and "title" not in said, said
+
+
+def test_objects_of_the_cluster_stay_as_they_are():
+    found = in_process.shown({"msg": "\x1b[31mred", "definitions": [{"data": {"a": "\x1b[31m"}}], "lines": ["a\nb", {"x\x07": 1}]})
+    assert found == {"msg": "red", "definitions": [{"data": {"a": "\x1b[31m"}}], "lines": ["a\nb", {"x ": 1}]}
 
 
 @pytest.mark.parametrize("options", [(), ("--check",), ("--diff",)])

@@ -1,11 +1,18 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Text on one line: folded, cut at a limit, and without secrets where it may hold some."""
+"""Text on one line: folded, cut at a limit, and without control characters, and secrets where it may hold some."""
 
 from __future__ import annotations
 
-from ansible_collections.llm_d.inference.plugins.module_utils.common.text import one_line, pluralize, shorten
+import re
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.text import all_printable, one_line, pluralize, printable, redact, shorten
+from ansible_collections.llm_d.inference.plugins.module_utils.http.urls import excerpt
+from ansible_collections.llm_d.inference.plugins.module_utils.report.html import escape
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def test_one_line_folds_and_cuts():
@@ -17,6 +24,41 @@ def test_shorten_redacts_before_it_cuts():
     assert shorten("password=hunter22\n next") == "password=(removed) next"
     assert len(shorten("x" * 1000)) == 240
     assert "hunter22" not in shorten("y" * 230 + " password=hunter22")
+
+
+# What a terminal obeys: colours, a moved cursor, a title, a hyperlink, a clipboard, C1 forms of the same, BEL, CR, backspace, writing directions.
+HOSTILE = [
+    "\x1b[31mred\x1b[0m", "\x1b[2J\x1b[1;1H", "\x1b]0;title\x07", "\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "\x1b]52;c;cm0gLXJm\x07", "\x1bc", "\x1b(0",
+    "\x1bP+q\x1b\\", "\x9b31m", "\x9d0;title\x9c", "\x90+q\x9c", "\x07", "\x08\x08\x08", "\x7f", "good\rbad", "\u202etxt.exe\u202c", "\u2066x\u2069",
+    "\u200f", "\u061c", "\x85", "\u2028", "\x1b", "\x1b[", "\x1b]0;never ends", "\x1b\x1b[31m[32mx", "\x00",
+]  # fmt: skip
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("door", [printable, redact, one_line, shorten, excerpt, escape, lambda text: all_printable({"a": [text]})["a"][0]])
+def test_no_control_character_passes_a_door(door, text):
+    shown = door(f"before {text} after")
+    assert OBEYED.search(text) and not OBEYED.search(shown) and shown.startswith("before")
+
+
+@given(st.text(alphabet=st.sampled_from("\x1b\x9b\x9d\x07\x9c[]\\;0m\r\n\t ab\u202e")))
+def test_no_mixture_of_them_passes_either(text):
+    shown = printable(text)
+    assert not OBEYED.search(shown.replace("\r\n", "")) and printable(shown) == shown
+
+
+def test_sequences_go_and_words_stay():
+    assert printable("\x1b[1;31mERROR\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ end") == "ERROR link end"
+    assert printable("a\tb\nc\r\nd") == "a\tb\nc\r\nd" and printable("一 é \U0001f600 \u200c") == "一 é \U0001f600 \u200c"
+    assert redact("\x1b[31mtoken=\x1b[0mabcdefgh1234") == "token=(removed)"
+
+
+def test_a_token_is_removed_wherever_it_stands():
+    token = "eyJ" + "a" * 20 + "." + "b" * 20 + "." + "c-_" * 5
+    for text in (token, f"x {token} y", f"x-{token}", f'"{token}"', f"a.{token}", f"key={token};", f"eyJ-{token}"):
+        assert token not in redact(text) and "bbbb" not in redact(text) and "(removed)" in redact(text), text
+    assert redact("eyJhbGciOiJub25l is no token") == "eyJhbGciOiJub25l is no token"
 
 
 def test_pluralize():

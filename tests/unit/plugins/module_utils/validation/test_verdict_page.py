@@ -41,6 +41,11 @@ class Reader(html.parser.HTMLParser):
         (self.headings if self.tags[-1] == "h2" else self.words).append(data.strip())
 
 
+def test_nothing_of_it_is_obeyed():
+    hostile = claim("sim/\x1b[31mred", False, "\x1b]0;title\x07\u202eevil\x9b2J", "\r\u2066do\u2069", 0.1)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", made([*CLAIMS, hostile]))
+
+
 def test_every_claim_with_evidence_remedy_and_time():
     read = Reader(made())
     for said in ("Kubernetes v1.34.4", "went to <b>a</b> & b", "look at the 'prefix' scorer", "0.75 s", "sim/obeyed", "not counted", "scheduler-0.7"):
