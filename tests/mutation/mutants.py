@@ -32,7 +32,7 @@ TEMPLATES = "templates"
 USUAL = ("plan", "epp", "inference", "benchmark", TEMPLATES)
 # Tests of a whole package, run after those that are named after a module or import it.
 AROUND = {
-    "plan": ["tests/unit/roles"],
+    "plan": ["tests/unit/roles", "tests/unit/plugins/module_utils/schema", "tests/unit/plugins/module_utils/validation/test_benchmark_runs.py"],
     "inference": ["tests/unit/plugins/modules/test_health_returned.py"],
     TEMPLATES: ["tests/unit/roles", "tests/contract/test_pods.py", "tests/contract/test_gateway_listeners.py", "tests/contract/test_gateway_providers.py"],
 }
