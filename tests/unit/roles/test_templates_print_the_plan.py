@@ -149,7 +149,6 @@ UNPRINTED = {
     "server.health_path": "the probes have it",
     "server.port": "the Service has it as target_port",
     "server.role": "the selector has it",
-    "server.nodes": "a condition, for one node",
     "switched": "the switch of schedulers",
 }
 # A worker answers nobody, and is rolled out with its leader.
