@@ -33,6 +33,7 @@ USUAL = ("plan", "epp", "inference", "benchmark", TEMPLATES)
 # Tests of a whole package, run after those that are named after a module or import it.
 AROUND = {
     "plan": ["tests/unit/roles", "tests/unit/plugins/module_utils/schema", "tests/unit/plugins/module_utils/validation/test_benchmark_runs.py"],
+    "benchmark": ["tests/unit/plugins/modules/test_vllm_perf_report.py", "tests/unit/plugins/modules/test_vllm_perf_page.py"],
     "inference": ["tests/unit/plugins/modules/test_health_returned.py"],
     TEMPLATES: ["tests/unit/roles", "tests/contract/test_pods.py", "tests/contract/test_gateway_listeners.py", "tests/contract/test_gateway_providers.py"],
 }
