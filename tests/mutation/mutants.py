@@ -249,7 +249,7 @@ def score(package: str, options: argparse.Namespace) -> bool:
     if outcome != "passed":
         print(f"{package}: the tests fail without a mutant\n{said[-3000:]}")
         return False
-    whole = time.monotonic() - begun
+    whole, begun = time.monotonic() - begun, time.monotonic()
     print(f"{package}: {len(mutants)} mutants of {len(wanted)} files (seed {options.seed}); its tests take {whole:.0f} s", flush=True)
     tried, survived = 0, []
     for mutant in mutants:
