@@ -100,10 +100,18 @@ def test_what_is_wrong_is_found(provider: str, place: tuple[str, ...], value: t.
     assert problems(item)
 
 
-def test_leader_worker_sets_have_a_scale_subresource() -> None:
+def test_our_number_is_where_the_scale_subresource_has_it_and_nowhere_when_others_scale() -> None:
+    """What `kubectl scale` writes is what we write, for both kinds of servers; where somebody else scales, we write nothing there."""
     (crd,) = [item for item in others.definitions("leaderworkerset.x-k8s.io") if item["metadata"]["name"].startswith("leaderworkersets.")]
     scale = crd["spec"]["versions"][0]["subresources"]["scale"]
-    assert scale["specReplicasPath"] == ".spec.replicas" and scale["labelSelectorPath"]
+    assert scale["labelSelectorPath"]
+    for path, more in ((".spec.replicas", {}), (scale["specReplicasPath"], SHAPES["groups"])):  # the first is that of Deployments, for all clusters
+        for number in ({"replicas": 3}, {"autoscaling": {"provider": "external", "min": 2}}):
+            service = {"name": "llama", "model": {"uri": "hf://org/llama"}, **number, **more}
+            rendered = objects(plan({"llm_d_charts": {**CHARTS, "leader_worker_set": "/c/lws"}, "llm_d_model_services": [service]}))
+            (server,) = [item for item in rendered if item["metadata"]["name"] == "llama-decode"]
+            assert server["kind"] == ("LeaderWorkerSet" if more else "Deployment")
+            assert functools.reduce(lambda node, key: node.get(key, {}), path.strip(".").split("."), server) == number.get("replicas", {})
 
 
 def test_the_container_that_is_measured_is_there() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections.abc as c
 
 from ..common.objects import Facts
+from ..epp.catalog.presets import ROUND_ROBIN_NOTE
 
 LATENCY = "ttft_from_schedule_ms"
 
@@ -77,6 +78,7 @@ def table(found: Facts) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---" if name == "preset" else "---:" for name in head) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in body]
     notes = [] if found["valid"] else ["", "† The client itself was late: these numbers say nothing about the server."]
+    notes += [line for note in explained(found) for line in ("", note)]
     return "\n".join([found["headline"], "", *lines, *notes, ""])
 
 
@@ -85,7 +87,12 @@ def lines(found: Facts) -> list[str]:
     body = rows(found)
     widths = [max(len(row[column]) for row in body) for column in range(len(body[0]))]
     lines = [[cell.ljust(width) if column == 1 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths, strict=True))] for row in body]
-    return [*("  ".join(line) for line in lines), "", found["headline"]]
+    return [*("  ".join(line) for line in lines), "", found["headline"], *explained(found)]
+
+
+def explained(found: Facts) -> list[str]:
+    """What the names of presets do not say by themselves."""
+    return [ROUND_ROBIN_NOTE] if "round_robin" in [run["preset"] for run in found["runs"]] else []
 
 
 def _row(rate: float, run: Facts) -> list[str]:

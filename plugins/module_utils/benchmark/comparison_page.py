@@ -25,6 +25,7 @@ def page(found: Facts) -> str:
         html.table(comparison.rows(found), group=len(names)),
         '<p class="soft">TTFT is the time to first token, counted from the moment the request was due, for requests that succeeded. Percentiles interpolate '
         "between neighbours. Cache hits are prompt tokens that the servers took from their prefix cache, as they say in each answer.</p>",
+        *(f'<p class="soft">{html.escape(note)}</p>' for note in comparison.explained(found)),
         "<h2>What was measured</h2>",
         html.definitions(found["about"]),
     ]

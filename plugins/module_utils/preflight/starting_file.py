@@ -255,7 +255,7 @@ def _served(facts: Facts, offer: Offer | None, others: list[Offer]) -> Lines:
 
 def _scheduler(small: bool = False) -> Lines:
     requests = ["      resources:", "        requests:", "          cpu: 50m", "          memory: 128Mi"]
-    return ["    scheduler:", "      preset: balanced # or round_robin, queue, prefix_aware: docs/presets.md", *(requests if small else [])]
+    return ["    scheduler:", "      preset: balanced # or round_robin (random), queue, prefix_aware: docs/presets.md", *(requests if small else [])]
 
 
 def _monitoring(facts: Facts) -> Lines:

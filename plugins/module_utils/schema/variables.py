@@ -55,7 +55,7 @@ _SCHEDULER = {
         "str",
         (
             "Scheduling preset. If omitted, C(default), which is what the release does without a configuration; with O(scorers), O(filters), O(picker)"
-            " or O(disaggregation), only those apply."
+            " or O(disaggregation), only those apply. C(round_robin) picks a server at random for each request; no release takes turns."
         ),
         choices=PRESETS,
         example="balanced",

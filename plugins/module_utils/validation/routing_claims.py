@@ -70,12 +70,13 @@ def _sticky(seen: Facts) -> Found:
 
 
 def _roam(seen: Facts) -> Found:
-    return _reached(
+    found = _reached(
         seen,
         "roam",
         "one shared prefix",
         "check the picker's configuration for a prefix or session scorer, or a picker plugin other than the random one",
     )
+    return {**found, "evidence": f"{found['evidence']}, at random"} if isinstance(found, dict) and found["ok"] else found
 
 
 def _spread(seen: Facts) -> Found:

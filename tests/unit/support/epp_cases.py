@@ -72,7 +72,19 @@ WRONG: dict[str, tuple[str, Document, str, str]] = {
         "plugins[1].name",
         "two plugins",
     ),
+    "a picker where a scorer stands": (
+        R10,
+        document(R10, *QUEUE, gates=["flowControl"], flowControl={"saturationDetector": {"pluginRef": "queue-scorer"}}),
+        "flowControl.saturationDetector.pluginRef",
+        "Name one that is: concurrency-detector",
+    ),
     # Parameters
+    "a list of other things than strings": (
+        S07,
+        document(S07, {"type": "by-label", "parameters": {"label": "a", "validValues": ["x", 1]}}, *QUEUE),
+        "plugins[0].parameters.validValues",
+        "not every element is a string",
+    ),
     "unknown parameter, ignored": (
         S07,
         document(S07, {"type": "load-aware-scorer", "parameters": {"limit": 3}}, "max-score-picker"),

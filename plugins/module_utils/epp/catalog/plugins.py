@@ -87,7 +87,7 @@ OTHER_SPELLINGS: dict[str, str] = {
 OLDER_TYPES: dict[str, tuple[frozenset[str], str]] = {"label-selector-filter": (SCHEDULER, "by-label-selector")}
 
 _PREDICTOR = "Use latency-scorer with predicted-latency-producer and the filters slo-headroom-tier-filter and prefix-cache-affinity-filter."
-_NO_PICKER = "No release of the endpoint picker has it. random-picker spreads requests evenly: preset round_robin uses it."
+_NO_PICKER = "No release of the endpoint picker has it. random-picker gives every server the same share over time, at random: preset round_robin uses it."
 
 # Types that are removed, renamed, or of another line: (lines without it, what to write instead).
 TYPE_MOVES: tuple[tuple[frozenset[str], Move], ...] = (

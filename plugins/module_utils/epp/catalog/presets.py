@@ -32,7 +32,10 @@ PRESETS: dict[str, dict[str, t.Any]] = {
     },
     "default": {"scorers": {"queue": 2, "kv_cache": 2, "prefix": 3}, "picker": "max_score", "lines": ALL},
 }
-ROUND_ROBIN_NOTE = "No release has a round-robin picker: the random picker gives every server the same share over time, but does not take turns."
+ROUND_ROBIN_NOTE = (
+    "The preset round_robin picks a server at random for each request: no release has a round-robin picker. Every server gets the same share over time,"
+    " but they do not take turns."
+)
 
 # Options of precise prefix matching to upstream parameters. A default of None: omitted unless set.
 PRECISE_OPTIONS: dict[str, dict[str, t.Any]] = {

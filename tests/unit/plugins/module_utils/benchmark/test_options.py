@@ -118,6 +118,27 @@ def test_a_stage_by_hand():
     assert found["valid"] and found["token_source"] == {"usage": 2}
 
 
+def test_nothing_of_a_second_client_is_lost():
+    """Every number of both together is that of one client which had all requests; `client_lag` is not of a request."""
+    records = [
+        record(number, planned=number / 10, last=0.4 + number / 50, tokens=3 + number, prompt_tokens=20 + number, cached_tokens=number) for number in range(9)
+    ]
+    records.append(failure(9))
+    left, right, whole = totals(*records[:4], ttft_ms=150), totals(*records[4:], ttft_ms=150), totals(*records, ttft_ms=150)
+    for lag, stage in ((1.0, left), (7.0, right)):
+        stage.client_lag.add(lag)
+        whole.client_lag.add(lag)
+    left.merge(right)
+    for name, value in vars(whole).items():
+        mine = getattr(left, name)
+        if isinstance(value, Hist):
+            assert value.n and mine.counts == value.counts, name
+        elif name == "hist":
+            assert {key: hist.counts for key, hist in mine.items()} == {key: hist.counts for key, hist in value.items()}
+        elif name != "series":
+            assert mine == value, name
+
+
 def test_two_clients_of_one_stage_are_one_stage():
     records = [record(number, planned=number * 0.1, last=0.4 + number * 0.2) for number in range(20)] + [failure()]
     whole, left, right = totals(*records), totals(*records[:7]), totals(*records[7:])

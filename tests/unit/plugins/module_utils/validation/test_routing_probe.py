@@ -278,9 +278,17 @@ def test_a_cache_that_is_not_used():
 
 
 def test_a_policy_without_memory():
-    assert judged(InferenceGateway(sticky=False), promises=["spread", "roam"])[0]["roam"][0]
+    held, evidence = judged(InferenceGateway(sticky=False), promises=["spread", "roam"])[0]["roam"][:2]
+    assert held and evidence.endswith(", at random")
     found, _skipped = judged(InferenceGateway(), promises=["spread", "roam"])
-    assert found["roam"][0] is False and "24 requests with one shared prefix" in found["roam"][1] and found["spread"][0]
+    assert found["roam"][0] is False and "at random" not in found["roam"][1] and "24 requests with one shared prefix" in found["roam"][1] and found["spread"][0]
+
+
+def test_a_random_picker_is_hardly_ever_taken_for_one_that_sticks():
+    """All of the requests to one of `servers`, each as likely as the others: docs/claims.md promises once in 8 million with two."""
+    sent = ProbeLimits().spread_max
+    assert [servers * servers**-sent < 1 / 8e6 for servers in (2, 3, 8)] == [True] * 3
+    assert ProbeLimits().spread_min < sent and sent % ProbeLimits().spread_min == 0, "the last look is after the last request"
 
 
 def test_several_endpoint_pickers_are_added_up():

@@ -199,10 +199,10 @@ def test_weighted_random_of_nothing_but_zeros_is_even() -> None:
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_round_robin_is_even(line: str) -> None:
+def test_round_robin_is_random_and_even(line: str) -> None:
     made = worked({"preset": "round_robin"}, line=line)
     assert made.probabilities == pytest.approx({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3})
-    assert any("round-robin picker" in note for note in made.notes)
+    assert any("round_robin picks a server at random" in note for note in made.notes)
 
 
 def test_the_random_picker_ignores_scores() -> None:

@@ -1,0 +1,32 @@
+"""Settings merged at any depth: what is written wins, what is beside it stays, and neither side is changed."""
+
+from __future__ import annotations
+
+import copy
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.draft import merge, set_path
+
+
+@pytest.mark.parametrize(
+    ("base", "over", "merged"),
+    [
+        ({"a": 1}, {}, {"a": 1}),
+        ({"a": 1}, {"a": 2}, {"a": 2}),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}, "d": 4}, {"a": {"b": 3, "c": 2}, "d": 4}),
+        ({"a": {"b": 1}}, {"a": 2}, {"a": 2}),
+        ({"a": 1}, {"a": {"b": 2}}, {"a": {"b": 2}}),
+        ({"a": [1]}, {"a": [2]}, {"a": [2]}),
+    ],
+)
+def test_what_is_written_wins(base: dict[str, t.Any], over: dict[str, t.Any], merged: dict[str, t.Any]) -> None:
+    before = copy.deepcopy((base, over))
+    assert merge(base, over) == merged and (base, over) == before
+
+
+def test_a_path_makes_what_is_missing_and_keeps_what_is_there() -> None:
+    target: dict[str, t.Any] = {"a": {"b": 1}}
+    set_path(target, "a.c", 2)
+    set_path(target, "d.e.f", 3)
+    assert target == {"a": {"b": 1, "c": 2}, "d": {"e": {"f": 3}}}

@@ -1,0 +1,310 @@
+"""Where each value of the rendered objects comes from: out of the plan, or out of a short list of words that templates may say by themselves.
+
+Every value of the plan is marked before templates print it, so that what a template says itself is told from what it was told: a constant instead of a field
+(`number: 8000`), a constant that is another one (`Exact`) and a field that is not printed (`affinity`) are found for every provider at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
+from contract.gateway_cases import CASES, STANDALONE, file_of
+
+Facts = dict[str, t.Any]
+ROLES = Path(__file__).resolve().parents[3] / "roles"
+TEMPLATES = (
+    "prerequisites/templates/namespaces.yml.j2",
+    "gpu_operator/templates/operator.yml.j2",
+    "gpu_operator/templates/policy.yml.j2",
+    "gateway_provider/templates/gateway.yml.j2",
+    "gaie_scheduler/templates/scheduler.yml.j2",
+    "model_service/templates/claims.yml.j2",
+    "model_service/templates/servers.yml.j2",
+)
+# kind: {path: what the templates say there}. Everything that is not here is a field of the plan.
+CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
+    "BackendTrafficPolicy": {
+        "spec.targetRefs[].group": {"gateway.networking.k8s.io"},
+        "spec.targetRefs[].kind": {"HTTPRoute"},
+    },
+    "ConfigMap": {
+        "data.service": {"spec:\n  type: ClusterIP\n", "spec:\n  type: NodePort\n"},
+    },
+    "Deployment": {
+        "spec.template.spec.automountServiceAccountToken": {False},
+        "spec.template.spec.containers[].name": {"epp", "server"},
+        "spec.template.spec.containers[].ports[].name": {"grpc", "grpc-health", "metrics"},
+        "spec.template.spec.enableServiceLinks": {False},
+    },
+    "EnvoyExtensionPolicy": {
+        "spec.extProc[].backendRefs[].group": {""},
+        "spec.extProc[].backendRefs[].kind": {"Service"},
+        "spec.extProc[].failOpen": {False},
+        "spec.extProc[].processingMode.allowModeOverride": {False},
+        "spec.targetRefs[].group": {"gateway.networking.k8s.io"},
+        "spec.targetRefs[].kind": {"HTTPRoute"},
+    },
+    "EnvoyFilter": {
+        "spec.configPatches[].applyTo": {"CLUSTER", "HTTP_FILTER", "HTTP_ROUTE"},
+        "spec.configPatches[].match.context": {"GATEWAY"},
+        "spec.configPatches[].match.listener.filterChain.filter.name": {"envoy.filters.network.http_connection_manager"},
+        "spec.configPatches[].match.listener.filterChain.filter.subFilter.name": {"envoy.filters.http.router"},
+        "spec.configPatches[].patch.operation": {"INSERT_BEFORE", "MERGE"},
+    },
+    "EnvoyProxy": {
+        "spec.provider.kubernetes.envoyDeployment.container.resources.limits.memory": {"1Gi"},
+        "spec.provider.kubernetes.envoyDeployment.container.resources.requests.cpu": {"50m"},
+        "spec.provider.kubernetes.envoyDeployment.container.resources.requests.memory": {"128Mi"},
+        "spec.provider.kubernetes.envoyDeployment.replicas": {1},
+        "spec.provider.type": {"Kubernetes"},
+        "spec.routingType": {"Endpoint"},
+    },
+    "GCPBackendPolicy": {
+        "spec.default.logging.enabled": {True},
+        "spec.targetRef.kind": {"InferencePool"},
+    },
+    "Gateway": {
+        "spec.listeners[].tls.certificateRefs[].group": {""},
+        "spec.listeners[].tls.certificateRefs[].kind": {"Secret"},
+        "spec.listeners[].tls.mode": {"Terminate"},
+    },
+    "HTTPRoute": {
+        "spec.parentRefs[].group": {"gateway.networking.k8s.io"},
+        "spec.parentRefs[].kind": {"Gateway"},
+        "spec.rules[].filters[].type": {"URLRewrite"},
+        "spec.rules[].filters[].urlRewrite.path.replacePrefixMatch": {"/"},
+        "spec.rules[].filters[].urlRewrite.path.type": {"ReplacePrefixMatch"},
+        "spec.rules[].matches[].path.type": {"PathPrefix"},
+    },
+    "HealthCheckPolicy": {
+        "spec.default.config.type": {"HTTP"},
+        "spec.targetRef.kind": {"InferencePool"},
+    },
+    "InferencePool": {
+        "spec.endpointPickerRef.kind": {"Service"},
+        "spec.extensionRef.kind": {"Service"},
+    },
+    "LeaderWorkerSet": {
+        "spec.leaderWorkerTemplate.leaderTemplate.spec.automountServiceAccountToken": {False},
+        "spec.leaderWorkerTemplate.leaderTemplate.spec.containers[].name": {"server"},
+        "spec.leaderWorkerTemplate.leaderTemplate.spec.enableServiceLinks": {False},
+        "spec.leaderWorkerTemplate.restartPolicy": {"RecreateGroupOnPodRestart"},
+        "spec.leaderWorkerTemplate.workerTemplate.spec.automountServiceAccountToken": {False},
+        "spec.leaderWorkerTemplate.workerTemplate.spec.containers[].name": {"server"},
+        "spec.leaderWorkerTemplate.workerTemplate.spec.enableServiceLinks": {False},
+        "spec.rolloutStrategy.type": {"RollingUpdate"},
+    },
+    "PodMonitor": {
+        "spec.podMetricsEndpoints[].path": {"/metrics"},
+    },
+    "RoleBinding": {
+        "roleRef.apiGroup": {"rbac.authorization.k8s.io"},
+        "roleRef.kind": {"Role"},
+        "subjects[].kind": {"ServiceAccount"},
+    },
+    "Route": {
+        "metadata.annotations.haproxy.router.openshift.io/disable_cookies": {"true"},
+        "spec.tls.insecureEdgeTerminationPolicy": {"Redirect"},
+        "spec.to.kind": {"Service"},
+        "spec.to.weight": {100},
+        "spec.wildcardPolicy": {"None"},
+    },
+    "Service": {
+        "spec.ports[].appProtocol": {"http", "kubernetes.io/h2c"},
+        "spec.ports[].name": {"grpc-ext-proc", "http-metrics"},
+        "spec.ports[].protocol": {"TCP"},
+        "spec.ports[].targetPort": {"grpc", "metrics"},
+        "spec.type": {"ClusterIP"},
+    },
+    "ServiceAccount": {
+        "automountServiceAccountToken": {False},
+    },
+}
+# Fields of a service that no template prints, and who reads them instead.
+UNPRINTED = {
+    "engine": "the checks of model servers",
+    "model": "the verdict, the benchmark",
+    "name": "all of them; objects have names of their own",
+    "own_account": "a condition",
+    "pool.exists": "a condition",
+    "pool.version": "a condition",
+    "prune": "prune.yml.j2, prune_autoscalers.yml.j2",
+    "prune_autoscalers": "prune_autoscalers.yml.j2",
+    "route.exists": "a condition",
+    "route.strip_prefix": "a condition",
+    "scheduler.config_dir": "the arguments of the endpoint picker",
+    "scheduler.config_file": "the arguments of the endpoint picker",
+    "scheduler.config_key": "a key of the ConfigMap",
+    "scheduler.notes": "what a run shows",
+    "scheduler.proxy.config_key": "a key of the ConfigMap",
+    "scheduler.signals": "the claims",
+    "server.autoscaling.asks": "the preflight",
+    "server.autoscaling.provider": "the claims",
+    "server.engine_port": "container_ports and args have it",
+    "server.health_path": "the probes have it",
+    "server.port": "the Service has it as target_port",
+    "server.role": "the selector has it",
+    "switched": "the switch of schedulers",
+}
+# A worker answers nobody, and is rolled out with its leader.
+OF_A_LEADER = (
+    "name",
+    "port",
+    "port_name",
+    "progress_deadline",
+    "replicas",
+    "selector",
+    "strategy",
+    *(name[7:] for name in UNPRINTED if name.startswith("server.")),
+)
+
+
+class Marked:
+    """The path of a value in the plan."""
+
+    path: str
+
+
+class Text(str, Marked):
+    pass
+
+
+class Whole(int, Marked):
+    """Also true and false: what a template prints of the plan is no bool any more, and its conditions still see it."""
+
+
+class Number(float, Marked):
+    pass
+
+
+OF_TYPE: dict[type, t.Any] = {str: Text, bool: Whole, int: Whole, float: Number}
+GROUP = {"name": "big", "model": {"uri": "hf://org/m"}, "accelerator": {"per_replica": 16, "nodes": 2}, "service_account": "own", "route": {"path": "/big"}}
+APART = {"name": "apart", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "disaggregated"}, "route": {"path": "/apart"}}
+EVENTS = {"name": "events", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "precise_prefix"}, "route": {"path": "/events"}}
+FULL = {
+    "name": "full",
+    "model": {"uri": "hf://org/m"},
+    "accelerator": {"per_replica": 2, "product": "L40S"},
+    "route": {"path": "/full", "hostnames": ["chat.example.com"], "timeouts": {"request": "90s"}},
+    "node_selector": {"pool": "gpu"},
+    "tolerations": [{"key": "gpu"}],
+    "storage": {"size": "5Gi"},
+    "autoscaling": {"provider": "hpa", "max": 5, "metrics": {"queue": 3}},
+}
+
+
+def marked(value: t.Any, path: str = "", known: dict[int, t.Any] | None = None) -> t.Any:
+    """The value with every scalar marked; what is in the plan twice keeps one path."""
+    known = {} if known is None else known
+    if id(value) in known:
+        return known[id(value)]
+    if isinstance(value, dict):
+        known[id(value)] = {key: marked(item, f"{path}.{key}".lstrip("."), known) for key, item in value.items()}
+        return known[id(value)]
+    if isinstance(value, (list, tuple)):
+        known[id(value)] = [marked(item, f"{path}[]", known) for item in value]
+        return known[id(value)]
+    if type(value) not in OF_TYPE:
+        return value
+    found = OF_TYPE[type(value)](value)
+    found.path = path
+    return found
+
+
+def leaves(node: t.Any, path: str = "") -> t.Iterator[tuple[str, t.Any]]:
+    """(path, value) of every scalar."""
+    if isinstance(node, dict):
+        for key, item in node.items():
+            yield from leaves(item, f"{path}.{key}".lstrip("."))
+    elif isinstance(node, list):
+        for item in node:
+            yield from leaves(item, f"{path}[]")
+    else:
+        yield path, node
+
+
+@functools.cache
+def case(name: str) -> tuple[Facts, list[Facts]]:
+    """(marked plan, objects) of services with every part that a service can have."""
+    gateway, more = {**CASES, **STANDALONE}[name]
+    services = [FULL, GROUP, APART, EVENTS]
+    if gateway["provider"] == "standalone":
+        services = [{key: value for key, value in service.items() if key != "route"} for service in services]
+    if more.get("llm_d_release") == "scheduler-0.7":
+        services = [*services, {**services[3], "name": "bound", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}]
+        services[4] |= {"route": {"path": "/bound"}} if "route" in services[3] else {}
+    given = {**file_of(gateway, more), "llm_d_model_services": services, "llm_d_monitoring": {"scrape": True}, "llm_d_namespace": "elsewhere"}
+    made = plan({"llm_d_image_pull_secrets": ["pull"], **given})
+    planned = marked({"services": made["services"], **made})  # first, since it shares values with the release line
+    return planned, [item for template in TEMPLATES for item in render(ROLES / template, planned)]
+
+
+@functools.cache
+def said() -> dict[tuple[str, str], set[t.Any]]:
+    """(kind, path): what templates say there by themselves, of all cases."""
+    found: dict[tuple[str, str], set[t.Any]] = {}
+    for name in (*CASES, *STANDALONE):
+        for item in case(name)[1]:
+            for path, value in leaves(item):
+                if not isinstance(value, Marked) and path not in ("apiVersion", "kind"):
+                    found.setdefault((item["kind"], path), set()).add(value)
+    return found
+
+
+def test_a_template_says_by_itself_what_is_listed_here_and_nothing_else() -> None:
+    found: dict[str, dict[str, set[t.Any]]] = {}
+    for (kind, path), values in said().items():
+        found.setdefault(kind, {})[path] = values
+    assert found == CONSTANTS
+
+
+def test_every_field_of_a_service_is_printed_or_read_by_somebody_else() -> None:
+    planned, printed = set(), set()
+    for name in (*CASES, *STANDALONE):
+        made, items = case(name)
+        planned |= {value.path for _path, value in leaves(made["services"], "services") if isinstance(value, Marked)}
+        printed |= {value.path for item in items for _path, value in leaves(item) if isinstance(value, Marked)}
+    fields = {path.removeprefix("services[].").replace("servers[]", "server", 1) for path in planned}
+    shown = {path.removeprefix("services[].").replace("servers[]", "server", 1) for path in printed if path.startswith("services[].")}
+    silent = (*UNPRINTED, *(f"server.worker.{name}" for name in OF_A_LEADER))
+    left_out = {field for field in fields - shown if not any(field == name or field.startswith((f"{name}.", f"{name}[")) for name in silent)}
+    assert not left_out
+    needless = {name for name in UNPRINTED if not any(field == name or field.startswith((f"{name}.", f"{name}[")) for field in fields - shown)}
+    assert not needless, "it is printed, or not planned any more"
+
+
+@pytest.mark.parametrize("name", [*CASES, *STANDALONE])
+def test_everything_is_in_the_namespace_of_the_file(name: str) -> None:
+    planned, items = case(name)
+    for item in items:
+        where = item["metadata"].get("namespace")
+        assert where is None or isinstance(where, Marked), item["metadata"]
+        if item["kind"] in ("Deployment", "LeaderWorkerSet", "Service", "InferencePool", "ServiceAccount", "Role", "RoleBinding", "PersistentVolumeClaim"):
+            assert where == "elsewhere"
+    usual = planned["gateway"]["namespace"] == "elsewhere" or {**CASES, **STANDALONE}[name][0].get("namespace")
+    assert usual, "the gateway stands beside the models where nothing else was said"
+    names = [value for item in items for path, value in leaves(item) if path.split(".")[-1] in ("namespace", "namespaces[]")]
+    assert "llm-d" not in names
+
+
+@pytest.mark.parametrize("name", [*CASES, *STANDALONE])
+def test_every_service_has_its_pool_and_its_route(name: str) -> None:
+    planned, items = case(name)
+    kinds = [item["kind"] for item in items]
+    count = len(planned["services"])
+    assert kinds.count("InferencePool") == (0 if name == "standalone without pools" else count)
+    assert kinds.count("HTTPRoute") == (0 if name in STANDALONE else count)
+    assert kinds.count("Deployment") + kinds.count("LeaderWorkerSet") >= 2 * count
+
+
+def test_a_prefix_is_cut_off_where_it_is_more_than_the_root() -> None:
+    routes = [item for item in case("envoy_gateway")[1] if item["kind"] == "HTTPRoute"]
+    assert routes and all(len(item["spec"]["rules"][0]["filters"]) == 1 for item in routes)
+    root = plan(file_of({"provider": "envoy_gateway"}, {"llm_d_model_services": [{**FULL, "route": {"path": "/"}}]}))
+    (route,) = [item for item in render(ROLES / TEMPLATES[6], root) if item["kind"] == "HTTPRoute"]
+    assert "filters" not in route["spec"]["rules"][0] and route["spec"]["rules"][0]["matches"] == [{"path": {"type": "PathPrefix", "value": "/"}}]
