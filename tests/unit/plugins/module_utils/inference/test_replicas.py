@@ -54,3 +54,18 @@ def test_one_slow_server():
     found = replicas.compare([server("a"), server("b"), server("c", checks=slow)])
     assert [(entry["code"], entry["where"]) for entry in found] == [("slow", "c")] and replicas.serious(found) == []
     assert replicas.compare([server("a", checks=slow), server("b", checks=slow)]) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"models": [{"id": "n", "max_model_len": 4096}]}, "serve the same models everywhere"),
+        ({"models": [{"id": "m", "max_model_len": 512}]}, "the same arguments"),
+        ({"version": "0.32.1"}, "one engine and one version"),
+        ({"engine": "sglang"}, "one engine and one version"),
+    ],
+)
+def test_each_difference_has_its_remedy(change, words):
+    alike = {"engine": "vllm", "version": "0.33.0", "models": [{"id": "m", "max_model_len": 4096}], "metrics": {}, "checks": []}
+    found = replicas.compare([{"server": "a", **alike}, {"server": "b", **alike, **change}])
+    assert any(words in str(each) for each in found)

@@ -168,3 +168,32 @@ def test_any_answer_is_a_result_or_a_trouble(values, tail, status, content_type)
     for read, body in ((answers.streamed, streamed), (answers.completion, whole_body), (answers.models, whole_body), (answers.models, tail)):
         with contextlib.suppress(ExchangeError):
             read(answer(status, body, content_type))
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "its answer says why"),
+        (401, "requires an API key"),
+        (403, "rejects this client"),
+        (404, "nothing serves this path"),
+        (405, "not an OpenAI-compatible server"),
+        (412, "precondition"),
+        (413, "limits the size of requests"),
+        (429, "queue is full"),
+        (500, "the server failed"),
+        (502, "could not reach the server"),
+        (503, "no server is ready yet"),
+        (504, "the gateway timed out"),
+    ],
+)
+def test_each_status_has_its_remedy(status, words):
+    assert words in trouble(answers.json_object, answer(status, b"{}")).remedy
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"), [("text/html", b"Sign in"), ("application/json", b" <!DOCTYPE html><p>Sign in"), ("text/plain", b"<HTML>Sign in</HTML>")]
+)
+def test_a_web_page_is_one_by_its_type_or_by_its_text(content_type, body):
+    found = trouble(answers.json_object, answer(200, body, content_type))
+    assert found.kind == "html" and "no_proxy" in found.remedy
