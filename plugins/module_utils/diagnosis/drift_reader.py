@@ -36,13 +36,22 @@ def _compared(cluster: Cluster, definition: Facts, labels: dict[str, str]) -> Dr
         return Drift(where, missing=True)
     if definition.get("kind") in SHARED and not has_labels(live, labels):
         return None
-    found = differences(definition, live, _dry_run(cluster, path, definition), FIELD_MANAGER)
+    wanted = _dry_run(lambda: cluster.apply(path, json.dumps(definition).encode(), dry_run=True, timeout=20))
+    found = differences(definition, live, wanted, FIELD_MANAGER)
+    if any(difference.added for difference in found):
+        found = differences(definition, live, wanted, FIELD_MANAGER, new=_dry_run(lambda: _created(cluster, path, definition)))
     return Drift(where, tuple(found)) if found else None
 
 
-def _dry_run(cluster: Cluster, path: str, definition: Facts) -> Facts | None:
-    """What the API server would make of the object; None where it refuses that, or this account may not."""
+def _created(cluster: Cluster, path: str, definition: Facts) -> Facts:
+    """What the API server would create of a definition, under another name."""
+    metadata = {**{key: value for key, value in definition["metadata"].items() if key != "name"}, "generateName": "drift-"}
+    return cluster.request("POST", path.rpartition("/")[0], {"dryRun": "All"}, {**definition, "metadata": metadata}, timeout=20)
+
+
+def _dry_run(call: c.Callable[[], Facts]) -> Facts | None:
+    """The result of a dry run; None where the API server refuses it, or this account may not."""
     try:
-        return cluster.apply(path, json.dumps(definition).encode(), dry_run=True, timeout=20)
+        return call()
     except ApiError:
         return None

@@ -40,6 +40,11 @@ class Difference:
     by: str = ""
     at: str = ""
 
+    @property
+    def added(self) -> bool:
+        """Whether the definition does not have the field."""
+        return self.planned == ABSENT
+
     def line(self) -> str:
         """The difference in one line."""
         who = f"; last set by {self.by}" + (f" at {self.at}" if self.at else "") if self.by else ""
@@ -76,11 +81,12 @@ class _Step:
 _Path = tuple[_Step, ...]
 
 
-def differences(definition: Facts, live: Facts, wanted: Facts | None, manager: str) -> list[Difference]:
+def differences(definition: Facts, live: Facts, wanted: Facts | None, manager: str, new: Facts | None = None) -> list[Difference]:
     """The differences of an object from its definition.
 
     wanted: what the API server makes of the definition in a dry run; None where it makes nothing of it, and the definition itself is compared.
-    manager: our field manager; those whose names begin with it are ours too.
+    manager: our field manager; those whose names begin with it are ours too. new: what the API server makes of the definition where nothing is yet: a field
+    that another manager has set to its default is no difference.
     """
     hidden = is_secret(definition)
     entries = [entry for entry in dicts(get_path(live, "metadata", "managedFields")) if not entry.get("subresource")]
@@ -95,7 +101,8 @@ def differences(definition: Facts, live: Facts, wanted: Facts | None, manager: s
         owned = {key: below for key, below in mapping(entry.get("fieldsV1")).items() if key not in ("f:metadata", "f:status")}
         for path, have in _leaves(live, owned, ()):
             below = any(path[: len(other)] == other or other[: len(path)] == path for other in covered)
-            if not below and _at(definition, path) is _UNKNOWN and not _expected(path, definition):
+            default = new is not None and _at(new, path) == have
+            if not below and not default and _at(definition, path) is _UNKNOWN and not _expected(path, definition):
                 made.append(Difference(_shown(path), _value(path, have, hidden), ABSENT, name, text(entry.get("time"))))
     return made
 

@@ -42,8 +42,10 @@ class Api:
             return self.json({"resources": [{"name": plural, "kind": kind, "namespaced": kind != "Namespace"} for plural, kind in KINDS.items()]})
         if name == self.forbids:
             return 403, {"Content-Type": JSON}, json.dumps({"kind": "Status", "reason": "Forbidden", "message": f"{name} is forbidden"})
-        if name not in self.objects:
+        if name not in self.objects and method != "POST":
             return 404, {"Content-Type": JSON}, json.dumps({"kind": "Status", "reason": "NotFound", "message": "not found"})
+        if method == "POST":
+            return self.json({**json.loads(body), "spec": {**json.loads(body)["spec"], "sessionAffinity": "None"}})
         if method == "PATCH" and self.refuses:
             return (
                 self.refuses,
@@ -91,6 +93,18 @@ def test_a_field_that_differs_is_named_whatever_the_dry_run_says(compare: t.Any,
     found = compare(Api(changed(targetPort=9), refuses=refuses), SERVICE)
     assert not found["ok"] and found["lines"] == ["Service llm-d/sim: spec.ports[port=80].targetPort is 9, planned: 8000"]
     assert found["objects"][0]["differences"] == [{"field": "spec.ports[port=80].targetPort", "found": "9", "planned": "8000", "by": "", "at": ""}]
+
+
+def test_a_default_that_somebody_has_set_is_no_difference(compare: t.Any) -> None:
+    there = copy.deepcopy(SERVICE)
+    there["metadata"]["managedFields"] = [{"manager": "kubectl-edit", "operation": "Update", "fieldsV1": {"f:spec": {"f:sessionAffinity": {}}}}]
+    there["spec"]["sessionAffinity"] = "None"
+    api = Api(there, refuses=422)
+    assert compare(api, SERVICE)["ok"] and ("POST", "dryRun=All") in api.asked
+    there["spec"]["sessionAffinity"] = "ClientIP"
+    assert compare(Api(there, refuses=422), SERVICE)["lines"] == [
+        "Service llm-d/sim: spec.sessionAffinity is ClientIP, planned: (absent); last set by kubectl-edit"
+    ]
 
 
 def test_what_is_missing_or_cannot_be_read_is_told(compare: t.Any) -> None:

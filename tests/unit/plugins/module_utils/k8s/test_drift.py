@@ -103,6 +103,16 @@ def test_a_field_that_another_manager_has_added_differs_though_applying_leaves_i
     assert told(differences(SERVICE, there, copy.deepcopy(there), OURS)) == [("spec.externalIPs", '["203.0.113.7"]', ABSENT, "helm")]
 
 
+def test_a_field_that_another_manager_has_set_to_its_default_is_no_difference() -> None:
+    there = service()
+    there["spec"]["sessionAffinity"] = "None"
+    there["metadata"]["managedFields"].append(entry("kubectl-edit", {"f:spec": {"f:sessionAffinity": {}}}))
+    new = {**SERVICE, "spec": {**SERVICE["spec"], "sessionAffinity": "None"}}
+    assert differences(SERVICE, there, copy.deepcopy(there), OURS, new) == []
+    there["spec"]["sessionAffinity"] = "ClientIP"
+    assert told(differences(SERVICE, there, copy.deepcopy(there), OURS, new)) == [("spec.sessionAffinity", "ClientIP", ABSENT, "kubectl-edit")]
+
+
 @pytest.mark.parametrize(
     "by",
     [
