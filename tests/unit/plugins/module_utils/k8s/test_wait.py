@@ -228,7 +228,10 @@ class Crashes(Api):
         self.reads += 1
         self.run = run
         state = self.PHASES[phase]
-        ended = lambda run: {"terminated": {"exitCode": 0 if self.error(run) == "-" else 1, "reason": "Error", "containerID": f"c{run}"}}  # noqa: E731
+
+        def ended(number):
+            return {"terminated": {"exitCode": 0 if self.error(number) == "-" else 1, "reason": "Error", "containerID": f"c{number}"}}
+
         last = run if state == "waiting" else run - 1
         entry = {
             "name": "c",
