@@ -140,7 +140,7 @@ class _LogReader:
             earlier.rank = max(earlier.rank, Rank.SURVIVED)
         return self.raised
 
-    def _add(self, stream: _LogStream, key: tuple[str | None, ...], line: str) -> None:
+    def _add(self, stream: _LogStream, key: tuple[str | None, ...], line: str) -> Raised:
         if not (stream.linked and stream.latest):
             self._chains += 1
         chain = stream.latest.chain if stream.linked and stream.latest else self._chains
@@ -151,14 +151,15 @@ class _LogReader:
         self.raised.append(raised)
         stream.inside = stream.linked = stream.harmless = False
         stream.latest = raised
+        return raised
 
     def _invalid(self, stream: _LogStream, key: tuple[str | None, ...], line: str, where: str) -> None:
         """What pydantic says is wrong: the message of the exception before it, or, where the log was cut, all that is left."""
-        if stream.inside or stream.latest is None or "validation error" not in stream.latest.line:
-            self._add(stream, key, line)
-        assert stream.latest is not None
-        stream.latest.line = where + line.strip().partition(" [type=")[0]
-        stream.latest.rank = max(_rank(stream.latest.line), stream.latest.rank)
+        latest = stream.latest
+        if stream.inside or latest is None or "validation error" not in latest.line:
+            latest = self._add(stream, key, line)
+        latest.line = where + line.strip().partition(" [type=")[0]
+        latest.rank = max(_rank(latest.line), latest.rank)
 
     def _message(self, stream: _LogStream, key: tuple[str | None, ...], line: str) -> None:
         latest, said = stream.latest, line.strip()
