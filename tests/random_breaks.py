@@ -1,7 +1,7 @@
 """Random changes of a running stack, as somebody with kubectl would make them, and whether the diagnosis names them.
 
 Each break takes an object that site.yml has applied and one of its fields, and changes the value, removes it, or adds one beside it; what the API server
-refuses is no break. Then the stack is diagnosed at once, without requests, and the object is put back.
+refuses is no break. Then the stack is diagnosed at once, without requests, and the object is put back. Import plays first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import time
 import types
 import typing as t
 
-import plays  # noqa: F401  # makes the collection importable
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import report
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.collect import Collector
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.finding import SUSPECT, SYMPTOM, Finding

@@ -33,7 +33,7 @@ options:
     description:
       - V(targets) adds the result of P(llm_d.inference.validation_targets#filter).
       - V(runs) adds the result of P(llm_d.inference.benchmark_runs#filter).
-      - V(everything) adds the definitions of every object that P(llm_d.inference.site#playbook) applies, without Secrets and what charts bring.
+      - V(everything) adds the definitions of every object that the roles of C(site.yml) apply, without Secrets and what charts bring.
     type: list
     elements: str
     choices: [everything, runs, targets]

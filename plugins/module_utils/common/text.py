@@ -36,7 +36,7 @@ def all_printable(value: t.Any) -> t.Any:
         return {all_printable(key): all_printable(item) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.replace(value, **{field.name: all_printable(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init})
-    if type(value) is tuple:
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return tuple(all_printable(item) for item in value)
     return [all_printable(item) for item in value] if isinstance(value, list) else value
 

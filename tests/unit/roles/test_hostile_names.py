@@ -154,7 +154,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("provider", "name", "word", "value"), CASES, ids=lambda text: repr(text))
+@pytest.mark.parametrize(("provider", "name", "word", "value"), CASES, ids=repr)
 def test_every_template_prints_names_as_they_are(provider: str, name: str, word: str, value: str) -> None:
     made = user(provider, name, word, value)
     assert [str(problem) for problem in problems(made)] == []
