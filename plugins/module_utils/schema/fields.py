@@ -310,7 +310,11 @@ def _check_scalar(value: t.Any, field: Field, path: str) -> list[Problem]:
         reason = f"{shown} is planned, but not supported yet." if value in field.planned else f"{shown} is not known here."
         return [Problem(path, kept, reason, f"{fix}Write one of: {', '.join(str(choice) for choice in field.choices)}.")]
     if isinstance(value, (int, float)) and not ordinary(value):
-        return [Problem(path, kept, f"{shown} is {'not a number' if math.isnan(value) else 'too large'}.", f"Write {expectation(field)}.")]
+        return [
+            Problem(
+                path, kept, f"{shown} is {'not a number' if isinstance(value, float) and math.isnan(value) else 'too large'}.", f"Write {expectation(field)}."
+            )
+        ]
     if field.minimum is not None and value < field.minimum:
         return [Problem(path, kept, f"{shown} is less than {field.minimum:g}.", f"Write {expectation(field)}.")]
     if field.maximum is not None and value > field.maximum:
