@@ -84,7 +84,7 @@ LOGS = (
         "another process holds memory of this GPU: free it, or lower gpu_memory_utilization",
     ),
     (
-        r"Available memory on node .*less than requested memory for kv",
+        r"Available memory on node  ... less than requested memory for kv",
         "F18",
         "raise the pod's memory, or correct gpu_memory_utilization: the model's weights leave no room for the cache",
     ),
