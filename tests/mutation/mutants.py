@@ -35,7 +35,13 @@ AROUND = {
     "plan": ["tests/unit/roles", "tests/unit/plugins/module_utils/schema", "tests/unit/plugins/module_utils/validation/test_benchmark_runs.py"],
     "benchmark": ["tests/unit/plugins/modules/test_vllm_perf_report.py", "tests/unit/plugins/modules/test_vllm_perf_page.py"],
     "inference": ["tests/unit/plugins/modules/test_health_returned.py"],
-    TEMPLATES: ["tests/unit/roles", "tests/contract/test_pods.py", "tests/contract/test_gateway_listeners.py", "tests/contract/test_gateway_providers.py"],
+    TEMPLATES: [
+        "tests/unit/roles/test_templates_print_the_plan.py",
+        "tests/unit/roles",
+        "tests/contract/test_pods.py",
+        "tests/contract/test_gateway_listeners.py",
+        "tests/contract/test_gateway_providers.py",
+    ],
 }
 # Tests that start programs which have to be built, that take minutes, or that compare with what the code under test has written.
 SLOW = re.compile(r"go_compiler|run_playbook|plays\.(run|well)|\.mark\.timing|definitions_of_others|golden/manifests")
@@ -177,7 +183,7 @@ def tests_of(path: str, package: str, known: dict[str, str]) -> list[str]:
     near = [test for test in known if test.startswith(f"tests/unit/plugins/module_utils/{package}/")]
     around = [test for start in AROUND.get(package, []) for test in known if test.startswith(start)]
     if package == TEMPLATES:
-        return around
+        return list(dict.fromkeys(around))
     return list(dict.fromkeys([*own, *readers, *near, *around]))
 
 

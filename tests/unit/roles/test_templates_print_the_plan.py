@@ -29,19 +29,23 @@ TEMPLATES = (
 # kind: {path: what the templates say there}. Everything that is not here is a field of the plan.
 CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
     "BackendTrafficPolicy": {
+        "apiVersion": {"gateway.envoyproxy.io/v1alpha1"},
         "spec.targetRefs[].group": {"gateway.networking.k8s.io"},
         "spec.targetRefs[].kind": {"HTTPRoute"},
     },
     "ConfigMap": {
+        "apiVersion": {"v1"},
         "data.service": {"spec:\n  type: ClusterIP\n", "spec:\n  type: NodePort\n"},
     },
     "Deployment": {
+        "apiVersion": {"apps/v1"},
         "spec.template.spec.automountServiceAccountToken": {False},
         "spec.template.spec.containers[].name": {"epp", "server"},
         "spec.template.spec.containers[].ports[].name": {"grpc", "grpc-health", "metrics"},
         "spec.template.spec.enableServiceLinks": {False},
     },
     "EnvoyExtensionPolicy": {
+        "apiVersion": {"gateway.envoyproxy.io/v1alpha1"},
         "spec.extProc[].backendRefs[].group": {""},
         "spec.extProc[].backendRefs[].kind": {"Service"},
         "spec.extProc[].failOpen": {False},
@@ -50,6 +54,7 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.targetRefs[].kind": {"HTTPRoute"},
     },
     "EnvoyFilter": {
+        "apiVersion": {"networking.istio.io/v1alpha3"},
         "spec.configPatches[].applyTo": {"CLUSTER", "HTTP_FILTER", "HTTP_ROUTE"},
         "spec.configPatches[].match.context": {"GATEWAY"},
         "spec.configPatches[].match.listener.filterChain.filter.name": {"envoy.filters.network.http_connection_manager"},
@@ -57,6 +62,7 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.configPatches[].patch.operation": {"INSERT_BEFORE", "MERGE"},
     },
     "EnvoyProxy": {
+        "apiVersion": {"gateway.envoyproxy.io/v1alpha1"},
         "spec.provider.kubernetes.envoyDeployment.container.resources.limits.memory": {"1Gi"},
         "spec.provider.kubernetes.envoyDeployment.container.resources.requests.cpu": {"50m"},
         "spec.provider.kubernetes.envoyDeployment.container.resources.requests.memory": {"128Mi"},
@@ -65,15 +71,18 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.routingType": {"Endpoint"},
     },
     "GCPBackendPolicy": {
+        "apiVersion": {"networking.gke.io/v1"},
         "spec.default.logging.enabled": {True},
         "spec.targetRef.kind": {"InferencePool"},
     },
     "Gateway": {
+        "apiVersion": {"gateway.networking.k8s.io/v1"},
         "spec.listeners[].tls.certificateRefs[].group": {""},
         "spec.listeners[].tls.certificateRefs[].kind": {"Secret"},
         "spec.listeners[].tls.mode": {"Terminate"},
     },
     "HTTPRoute": {
+        "apiVersion": {"gateway.networking.k8s.io/v1"},
         "spec.parentRefs[].group": {"gateway.networking.k8s.io"},
         "spec.parentRefs[].kind": {"Gateway"},
         "spec.rules[].filters[].type": {"URLRewrite"},
@@ -82,6 +91,7 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.rules[].matches[].path.type": {"PathPrefix"},
     },
     "HealthCheckPolicy": {
+        "apiVersion": {"networking.gke.io/v1"},
         "spec.default.config.type": {"HTTP"},
         "spec.targetRef.kind": {"InferencePool"},
     },
@@ -103,11 +113,13 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.podMetricsEndpoints[].path": {"/metrics"},
     },
     "RoleBinding": {
+        "apiVersion": {"rbac.authorization.k8s.io/v1"},
         "roleRef.apiGroup": {"rbac.authorization.k8s.io"},
         "roleRef.kind": {"Role"},
         "subjects[].kind": {"ServiceAccount"},
     },
     "Route": {
+        "apiVersion": {"route.openshift.io/v1"},
         "metadata.annotations.haproxy.router.openshift.io/disable_cookies": {"true"},
         "spec.tls.insecureEdgeTerminationPolicy": {"Redirect"},
         "spec.to.kind": {"Service"},
@@ -115,6 +127,7 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.wildcardPolicy": {"None"},
     },
     "Service": {
+        "apiVersion": {"v1"},
         "spec.ports[].appProtocol": {"http", "kubernetes.io/h2c"},
         "spec.ports[].name": {"grpc-ext-proc", "http-metrics"},
         "spec.ports[].protocol": {"TCP"},
@@ -122,8 +135,16 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.type": {"ClusterIP"},
     },
     "ServiceAccount": {
+        "apiVersion": {"v1"},
         "automountServiceAccountToken": {False},
     },
+    "AgentgatewayParameters": {"apiVersion": {"agentgateway.dev/v1alpha1"}},
+    "DestinationRule": {"apiVersion": {"networking.istio.io/v1"}},
+    "GatewayClass": {"apiVersion": {"gateway.networking.k8s.io/v1"}},
+    "GatewayParameters": {"apiVersion": {"gateway.kgateway.dev/v1alpha1"}},
+    "Namespace": {"apiVersion": {"v1"}},
+    "ReferenceGrant": {"apiVersion": {"gateway.networking.k8s.io/v1beta1"}},
+    "Role": {"apiVersion": {"rbac.authorization.k8s.io/v1"}},
 }
 # Fields of a service that no template prints, and who reads them instead.
 UNPRINTED = {
@@ -251,7 +272,7 @@ def said() -> dict[tuple[str, str], set[t.Any]]:
     for name in (*CASES, *STANDALONE):
         for item in case(name)[1]:
             for path, value in leaves(item):
-                if not isinstance(value, Marked) and path not in ("apiVersion", "kind"):
+                if not isinstance(value, Marked) and path != "kind":  # which is the key of the table
                     found.setdefault((item["kind"], path), set()).add(value)
     return found
 

@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page and the report of a measurement show what there is, and nothing for what is not there. tests/unit/plugins/modules has real measurements."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import llmd_report, page, result
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import slo as perf_slo
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured, Plan
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Allowed, Totals
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Shape
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule import Step
+
+USUAL = {"kind": "random", "input_len": 64, "output_len": 4}
+
+
+def stage(rate=8.0, server="pod-a", slo=None, planned=0.1, late=0.0):
+    made = Totals({})
+    for number in range(50):
+        due = number * planned
+        gaps = {"prompt_tokens": 64, "output_tokens": 4, "model": "acme/tiny", "chunks": 4, "server": server, "end": due + late + 0.4, "status": 200}
+        made.add(Record(number, 0, due, due + late, due + late + 0.1, due + late + 0.4, **gaps))
+    plan = Plan(None, None, Shape(), (), None, rules=tuple(perf_slo.rules(slo or {})), allowed=Allowed(0.1, 0.5))
+    return result.stage(Measured(Step(rate=rate, seconds=10), made), plan)
+
+
+def found(*stages, workload=None, **more):
+    about = {"models": ["acme/tiny"], "workload": workload or USUAL}
+    given = {"verdict": "passed", "why": [], "best_rate": None, "limited": None, "started": "2026-11-22T10:00:00+00:00", "seconds": 10.0, "client": {}}
+    return {"stages": list(stages), "about": about, "url": "http://x", "nonce": "n", **given, **more}
+
+
+def plots(made):
+    return re.findall(r'<svg[^>]* aria-label="([^"]+)"', made)
+
+
+def test_servers_are_shown_where_they_gave_their_names():
+    assert "Requests per server" in plots(page.page(found(stage()))) and "pod-a" in page.page(found(stage()))
+    assert "Requests per server" not in plots(page.page(found(stage(server=""))))
+    assert "Requests per server" in plots(page.page(found(stage(server=""), stage(16.0))))
+
+
+def test_loads_are_compared_where_there_are_several():
+    assert "Throughput by load" not in plots(page.page(found(stage())))
+    several = page.page(found(stage(), stage(16.0)))
+    assert {"Throughput by load", "Requests answered by load", "Time to first token by load, 90th percentile"} <= set(plots(several))
+
+
+def test_stages_that_no_plot_shows_are_told():
+    assert "only in the table" not in page.page(found(stage(), stage(16.0)))
+    many = [stage(float(rate)) for rate in range(1, page.SHOWN + 4)]
+    assert "3 of" in (text := page.page(found(*many))) and "only in the table" in text
+    shown = [each["rate"] for each in page.spread(many)]
+    assert len(shown) == page.SHOWN and shown[0] == 1.0 and shown[-1] == page.SHOWN + 3
+
+
+def test_objectives_and_the_highest_rate_are_told_where_there_are_objectives():
+    with_slo = page.page(found(stage(slo={"ttft_p90_ms": 150}), best_rate=8.0))
+    assert "<h2>Objectives</h2>" in with_slo and "met every objective: 8 requests/s" in with_slo
+    without = page.page(found(stage(), best_rate=8.0))
+    assert "<h2>Objectives</h2>" not in without and "met every objective" not in without
+
+
+def test_a_late_client_is_marked():
+    assert "†" not in page.page(found(stage()))
+    assert page.page(found(stage(late=1.0))).count("†") == 2
+
+
+def test_an_objective_that_is_missed_by_less_than_the_client_was_late_is_not_clear():
+    missed = {each["name"]: each for each in stage(late=0.05, slo={"ttft_from_schedule_p50_ms": 120, "ttft_from_schedule_p90_ms": 20})["slo"]}
+    assert not any(each["met"] for each in missed.values())
+    assert (missed["ttft_from_schedule_p50_ms"]["clear"], missed["ttft_from_schedule_p90_ms"]["clear"]) == (False, True)
+
+
+def test_a_report_has_the_series_of_its_stage():
+    made = llmd_report.report(found(stage()), 0)
+    series = made["results"]["request_performance"]["time_series"]
+    assert series["throughput"]["request_rate"]["series"][0]["ts"].startswith("2026-11-22T10:00:0")
+    empty = {**stage(), "series": []}
+    assert "time_series" not in llmd_report.report(found(empty), 0)["results"]["request_performance"]
+
+
+@pytest.mark.parametrize(
+    ("workload", "prefix", "turns"),
+    [
+        (USUAL, None, None),
+        ({**USUAL, "kind": "shared_prefix", "system_prompt_len": 100, "groups": 3, "prompts_per_group": 7}, (3, 7), None),
+        ({**USUAL, "kind": "chats", "system_prompt_len": 100, "groups": 3, "turns": 5}, (3, 1), 5),
+        ({**USUAL, "kind": "chats", "system_prompt_len": 100, "groups": 3, "turns": 5, "turns_max": 9}, (3, 1), 9),
+    ],
+)
+def test_a_report_says_what_was_sent(workload, prefix, turns):
+    load = llmd_report.report(found(stage(), workload=workload), 0)["scenario"]["load"]["standardized"]
+    assert (load.get("prefix") and (load["prefix"]["num_groups"], load["prefix"]["num_users_per_group"])) == prefix
+    assert (load.get("multi_turn") and load["multi_turn"]["max_turns"]["value"]) == turns
+    assert load["source"] == "random" and load["rate_qps"] == 8.0
+
+
+def test_a_report_has_every_latency_that_was_measured():
+    latency = llmd_report.report(found(stage()), 0)["results"]["request_performance"]["aggregate"]["latency"]
+    assert latency["time_to_first_token"]["mean"] == pytest.approx(100, rel=0.01) and len(latency) >= 3
