@@ -97,17 +97,28 @@ class Told(t.NamedTuple):
 
 
 def read(log: str) -> Told:
-    """The result and the requests in a whole log. Raises ValueError with the log's last words where it ends without a result."""
+    """The result and the requests in a whole log. Raises ValueError with the log's last words where it has no result.
+
+    Lines of progress may stand behind the result: a node copies the two outputs of a container side by side.
+    """
     lines = [line for line in log.splitlines() if line.strip()]
-    try:
-        whole = json.loads(lines[-1])
-        if not isinstance(whole, dict) or not {"about", "stages", "verdict"} <= set(whole):
-            raise ValueError
-    except (IndexError, ValueError):
-        raise ValueError(last_words(lines)) from None
+    whole = next((found for found in map(_result, reversed(lines)) if found), None)
+    if whole is None:
+        raise ValueError(last_words(lines))
     parts = [json.loads(line) for line in lines if line.startswith('{"rows":')]
     data = b"".join(base64.b64decode(part["rows"]) for part in parts)
     return Told(whole, gzip.decompress(data).decode(), sum(part.get("left_out", 0) for part in parts))
+
+
+def _result(line: str) -> Facts | None:
+    """The result in a line; None where it has none, or not all of it."""
+    if not line.startswith("{"):
+        return None
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and {"about", "stages", "verdict"} <= set(found) else None
 
 
 def last_words(lines: c.Iterable[str]) -> str:
