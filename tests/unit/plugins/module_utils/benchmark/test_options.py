@@ -18,6 +18,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import o
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import slo as perf_slo
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.histogram import Coarse, Hist
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.output import COLUMNS, row
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.pace import Pace
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured, Plan
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.series import SLICES, Series
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Allowed, Totals
@@ -133,6 +134,9 @@ def test_nothing_of_a_second_client_is_lost():
         mine = getattr(left, name)
         if isinstance(value, Hist):
             assert value.n and mine.counts == value.counts, name
+        elif isinstance(value, Pace):
+            sums = [[getattr(each, part) for part in Pace.__slots__] for each in (mine, value)]
+            assert value.n and sums[0] == pytest.approx(sums[1]), name
         elif name == "hist":
             assert {key: hist.counts for key, hist in mine.items()} == {key: hist.counts for key, hist in value.items()}
         elif name != "series":
