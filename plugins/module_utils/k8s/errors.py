@@ -37,6 +37,10 @@ class CutError(UnreachableError):
     """The connection was closed before the response was complete."""
 
 
+class LateError(UnreachableError):
+    """Nothing was received for the time that a read may take."""
+
+
 class UnendingError(ClusterError):
     """A response was longer than its limit, or did not end in its time. large: which of the two."""
 
@@ -98,7 +102,8 @@ def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterErr
         return (UnreachableError if said.startswith("TLS failed") else ClusterError)(f"{prefix}: {said}")
     for wanted, what, remedy in _NETWORK:
         if names & set(wanted):
-            kind = CutError if "RemoteDisconnected" in wanted else ClusterError if "InvalidURL" in wanted else UnreachableError
+            kinds = {"RemoteDisconnected": CutError, "ReadTimeoutError": LateError, "InvalidURL": ClusterError}
+            kind = next((kind for name, kind in kinds.items() if name in wanted), UnreachableError)
             return kind(f"{prefix}: {what}; {remedy}")
     return UnreachableError(f"{prefix}: {_socket(exc)}")
 

@@ -16,7 +16,7 @@ from ..http.answer import Answer
 from ..http.errors import ExchangeError
 from ..http.exchange import MAX_BODY
 from ..http.urls import excerpt
-from .errors import CutError, UnendingError
+from .errors import CutError, LateError, UnendingError
 
 CUT_PAUSES = (0.0, 0.1, 0.5)  # seconds
 
@@ -55,6 +55,8 @@ class ServiceTransport:
         if isinstance(got[0], UnendingError):
             if got[0].large:
                 raise ExchangeError("too_large", f"{what}: the answer is longer than {MAX_BODY >> 20} MiB", "check what listens there") from got[0]
+            raise self._late(what, timeout) from got[0]
+        if isinstance(got[0], LateError):  # the server behind the API server is late: the API server itself would have answered
             raise self._late(what, timeout) from got[0]
         if isinstance(got[0], Exception):
             raise ExchangeError("cluster", f"{what}: {excerpt(str(got[0]))}", "check the connection to the API server") from got[0]

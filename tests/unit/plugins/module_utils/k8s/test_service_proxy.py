@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import ExchangeError
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import client, service_proxy
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import UnendingError
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import LateError, UnendingError
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.service_proxy import ServiceTransport
 from local_servers import JSON, SSE, serve
 
@@ -110,6 +110,13 @@ def test_a_pod_that_answers_for_ever(monkeypatch, piece, pause, kind, chunked):
             took = time.monotonic() - begin
         assert transport.request("GET", "/health", timeout=10).status == 200
     assert caught.value.kind == kind and took < seconds + 5 and api.connections == 1 and "Pod llm-d/pod-a:8000" in str(caught.value)
+
+
+def test_a_server_that_is_late_is_late_whichever_of_two_timers_ends_first():
+    late = types.SimpleNamespace(send=lambda *_request: (_ for _ in ()).throw(LateError("no answer in time")))
+    with pytest.raises(ExchangeError, match="no answer within 3 s") as found:
+        ServiceTransport(late, "llm-d", "pod-a", 8000, kind="Pod").request("GET", "/metrics", timeout=3)
+    assert found.value.kind == "timeout"
 
 
 def test_reading_ends_with_what_was_waited_for():
