@@ -17,6 +17,8 @@ from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..common.text import shorten
 from .apply_results import HIDDEN, SERVER_SIDE, is_secret
 from .field_ownership import leaves_replicas
+from .platform import quantity
+from .sanitize import hide_environment
 from .secret_checksums import ANNOTATION
 
 ABSENT = "(absent)"
@@ -147,24 +149,8 @@ def _same(have: t.Any, want: t.Any) -> bool:
     """Whether a value that the API server has not normalized means what the cluster has: an empty one, or a quantity."""
     if have is _UNKNOWN:
         return want in ({}, [], None, "", False)
-    one, other = (_quantity(value) for value in (have, want))
+    one, other = quantity(have), quantity(want)
     return one is not None and one == other
-
-
-_UNITS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_UNITS |= {f"{unit}i": 1024.0**power for power, unit in enumerate("KMGTP", 1)}
-
-
-def _quantity(value: t.Any) -> float | None:
-    """A Kubernetes quantity as a number; None for what is none."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        return None
-    written = str(value)
-    digits = written.rstrip("numkKMGTPi")
-    try:
-        return float(digits) * _UNITS[written[len(digits) :]]
-    except (ValueError, KeyError):
-        return None
 
 
 def _keys(*lists: list[t.Any]) -> tuple[str, ...] | None:
@@ -188,7 +174,7 @@ def _difference(path: _Path, have: t.Any, want: t.Any, entries: list[Facts], man
     if isinstance(have, list) and isinstance(want, list) and have != want and HIDDEN not in (found, planned):
         more, less = [item for item in have if item not in want], [item for item in want if item not in have]
         if (more or less) and len(more) + len(less) < len(have) + len(want):
-            found, planned = _json(more) if more else "without these", _json(less) if less else "without these"
+            found, planned = (_value(path, part, hidden) if part else "without these" for part in (more, less))
     elif isinstance(have, str) and isinstance(want, str) and "\n" in have + want and HIDDEN not in (found, planned):
         found, planned = _line_of(have, want)
     by, at = _changed_by(path, have, entries, manager)
@@ -294,17 +280,10 @@ def _value(path: _Path, value: t.Any, hidden: bool) -> str:
     names = [step.name for step in path]
     if "env" in names and names[-1] == "value":
         return HIDDEN
-    return shorten(_json(_without_environment(value)))
-
-
-def _without_environment(value: t.Any) -> t.Any:
-    """The value without those of environment variables in it."""
-    if isinstance(value, list):
-        return [_without_environment(item) for item in value]
-    if isinstance(value, dict):
-        hides = "name" in value and "value" in value and set(value) <= {"name", "value"}
-        return {name: HIDDEN if hides and name == "value" else _without_environment(item) for name, item in value.items()}
-    return value
+    if "env" in names:  # the list of variables, one of them, or another field of one
+        listed = hide_environment({"env": value if isinstance(value, list) else [value]}, HIDDEN)["env"]
+        value = listed if isinstance(value, list) else listed[0]
+    return shorten(_json(hide_environment(value, HIDDEN)))
 
 
 def _json(value: t.Any) -> str:

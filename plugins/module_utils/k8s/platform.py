@@ -11,7 +11,17 @@ from decimal import Decimal, InvalidOperation
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
 
-_SUFFIXES = {"m": Decimal("0.001"), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9), "T": Decimal(10**12), "P": Decimal(10**15)}
+_SUFFIXES = {
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("0.001"),
+    "": Decimal(1),
+    "k": Decimal(10**3),
+    "M": Decimal(10**6),
+    "G": Decimal(10**9),
+    "T": Decimal(10**12),
+    "P": Decimal(10**15),
+}
 _SUFFIXES.update({f"{letter}i": Decimal(1024**power) for power, letter in enumerate("KMGTP", start=1)})
 CLOUDS = ("gke", "eks", "aks")
 
@@ -54,13 +64,20 @@ def older(found: str, needed: str) -> bool:
     return mine + (0,) * (len(theirs) - len(mine)) < theirs
 
 
-def amount(quantity: t.Any) -> Decimal:
-    """A Kubernetes quantity as a number; 0 for anything else."""
-    match = re.fullmatch(r"([0-9.]+(?:[eE][0-9]+)?)([A-Za-z]*)", str(quantity))
+def quantity(value: t.Any) -> Decimal | None:
+    """A Kubernetes quantity as a number; None for anything else."""
+    match = re.fullmatch(r"([0-9.]+(?:[eE][0-9]+)?)([A-Za-z]*)", str(value))
+    if not match or match.group(2) not in _SUFFIXES:
+        return None
     try:
-        return Decimal(match.group(1)) * _SUFFIXES.get(match.group(2), 1) if match else Decimal(0)
+        return Decimal(match.group(1)) * _SUFFIXES[match.group(2)]
     except InvalidOperation:
-        return Decimal(0)
+        return None
+
+
+def amount(value: t.Any) -> Decimal:
+    """A Kubernetes quantity as a number; 0 for anything else."""
+    return quantity(value) or Decimal(0)
 
 
 def image_version(deployment: t.Any) -> str | None:

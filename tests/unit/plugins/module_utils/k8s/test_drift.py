@@ -159,6 +159,15 @@ def test_values_of_environment_variables_and_secrets_are_not_shown() -> None:
     assert len(found) == 3 and not [word for word in ("hf_", "planted", "cGxhbnRl", "b3RoZXI") if word in shown], shown
 
 
+def test_what_is_shown_of_a_list_holds_no_secret_either() -> None:
+    twice = [{"name": "A", "value": "planted"}, {"name": "A", "value": "planted, too"}, {"name": "B", "value": "b"}]
+    there = container(env=twice, args=["--model", "a", "--port=8000", "--api-key=sk-planted0planted0"])
+    definition = copy.deepcopy(DEPLOYMENT)
+    definition["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "planted before"}, {"name": "B", "value": "b"}]
+    found = differences(definition, there, live(definition), OURS)
+    assert [each.field.rpartition(".")[2] for each in found] == ["args", "env"] and not [each for each in found if "planted" in each.line()], found
+
+
 def test_without_a_dry_run_what_the_api_server_writes_otherwise_is_the_same() -> None:
     there = container(resources={"requests": {"memory": "1Gi", "cpu": "1"}}, imagePullPolicy="IfNotPresent")
     plain = copy.deepcopy(DEPLOYMENT)
