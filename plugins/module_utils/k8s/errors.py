@@ -37,6 +37,10 @@ class CutError(UnreachableError):
     """The connection was closed before the response was complete."""
 
 
+# The kinds of an ExchangeError for a request through the API server that it refuses itself: waiting heals neither.
+REFUSED_KINDS = {401: "unauthorized", 403: "forbidden"}
+
+
 class LateError(UnreachableError):
     """Nothing was received for the time that a read may take."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from ..common.objects import Facts, condition, dicts, get_path, mapping, number, text
 from ..common.patterns import LinePattern
+from ..common.patterns import lines as lines_of
 from ..common.text import shorten
 from .failure_logs import LOGS, PASSING, REFUSALS, RESPONSES, TRANSIENT
 from .log_exceptions import LIMIT, Raised, Rank, first_exception, read_exceptions
@@ -102,8 +103,9 @@ def response_failure(status: int, body: str) -> Failure | None:
     """The failure that an HTTP response shows by its status and body; None for a success or an unknown one."""
     if status < 400 and _BROKEN.find(body) is None:
         return None
+    searched = lines_of(body)
     for pattern, (known, _text, code, what, remedy) in zip(_RESPONSES, RESPONSES, strict=True):
-        if known in (None, status) and pattern.find(body) is not None:
+        if known in (None, status) and any(map(pattern.matches, searched)):
             said = shorten(body, 160)
             return Failure(code, what + (f": {said}" if said else ""), remedy)
     return None
@@ -111,8 +113,9 @@ def response_failure(status: int, body: str) -> Failure | None:
 
 def refusal_failure(message: str) -> Failure | None:
     """The failure that a refusal of the API server, or of an admission webhook, shows; None for an unknown one."""
+    searched = lines_of(message)
     for pattern, (_text, code, remedy) in zip(_REFUSALS, REFUSALS, strict=True):
-        if pattern.find(message) is not None:
+        if any(map(pattern.matches, searched)):
             return Failure(code, shorten(message), remedy)
     return None
 

@@ -18,7 +18,7 @@ from ..http.errors import ExchangeError
 from ..http.exchange import exchange
 from ..http.transport import NoRedirect, tls_context
 from ..http.urls import AGENT, excerpt
-from .errors import ApiError
+from .errors import REFUSED_KINDS, ApiError
 
 PROTOCOL = "v4.channel.k8s.io"  # each message begins with its channel: 0 for data of the port, 1 for errors
 READ = 64 << 10  # bytes
@@ -135,7 +135,7 @@ class ForwardTransport:
         try:
             return Forward(self._cluster.websocket(self._path, PROTOCOL))
         except ApiError as error:
-            kind = {401: "unauthorized", 403: "forbidden"}.get(error.status, "cluster")
+            kind = REFUSED_KINDS.get(error.status, "cluster")
             raise ExchangeError(kind, f"{what}: {excerpt(str(error))}", REMEDIES.get(error.status, OTHER), error.status) from error
         except Exception as error:  # the client library raises many unrelated classes
             raise ExchangeError("cluster", f"{what}: {excerpt(str(error))}", "check the connection to the API server") from error

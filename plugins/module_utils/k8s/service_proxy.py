@@ -16,7 +16,7 @@ from ..http.answer import Answer
 from ..http.errors import ExchangeError
 from ..http.exchange import MAX_BODY
 from ..http.urls import excerpt
-from .errors import CutError, LateError, UnendingError
+from .errors import REFUSED_KINDS, CutError, LateError, UnendingError
 
 CUT_PAUSES = (0.0, 0.1, 0.5)  # seconds
 
@@ -103,6 +103,6 @@ def raise_if_cluster_refused(answer: Answer) -> None:
         404: "check the Service's namespace, name and port",
         503: "no pod behind the Service is ready, or the port is wrong: look at its EndpointSlices",
     }.get(answer.status, "look at the API server's log")
-    # The kinds of a refused key of a server: waiting heals neither.
-    kind = {401: "unauthorized", 403: "forbidden"}.get(answer.status, "cluster")
-    raise ExchangeError(kind, f"{answer.request}: {answer.status} {excerpt(str(status.get('message')))}", remedy, answer.status)
+    raise ExchangeError(
+        REFUSED_KINDS.get(answer.status, "cluster"), f"{answer.request}: {answer.status} {excerpt(str(status.get('message')))}", remedy, answer.status
+    )

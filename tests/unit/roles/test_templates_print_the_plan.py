@@ -8,24 +8,13 @@ from __future__ import annotations
 
 import functools
 import typing as t
-from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import ROLES, TEMPLATES, render
 from contract.gateway_cases import CASES, STANDALONE, file_of
 
 Facts = dict[str, t.Any]
-ROLES = Path(__file__).resolve().parents[3] / "roles"
-TEMPLATES = (
-    "prerequisites/templates/namespaces.yml.j2",
-    "gpu_operator/templates/operator.yml.j2",
-    "gpu_operator/templates/policy.yml.j2",
-    "gateway_provider/templates/gateway.yml.j2",
-    "gaie_scheduler/templates/scheduler.yml.j2",
-    "model_service/templates/claims.yml.j2",
-    "model_service/templates/servers.yml.j2",
-)
 # kind: {path: what the templates say there}. Everything that is not here is a field of the plan.
 CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
     "BackendTrafficPolicy": {
