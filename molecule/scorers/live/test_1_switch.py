@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
+from pathlib import Path
 
 import pytest
 from stack import MODELS, Stack, call, until
@@ -111,3 +113,29 @@ def test_another_service_is_left_alone(stack: Stack) -> None:
     assert done.returncode == 0, done.stdout
     assert stack.picker("table") == picker
     assert json.dumps(call(f"{stack.url('table')}/v1/models")[0]) == "200"
+
+
+def test_a_proxy_that_is_late_once_loses_nothing(stack: Stack) -> None:
+    """It stops for longer than a probe waits, and than from one probe to the next: its Service must not refuse connections."""
+    proxies = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and runs_envoy(each)]
+    assert len(proxies) == 1
+    with SteadyLoad(stack.url("sim"), MODELS["sim"], 5.0) as load:
+        time.sleep(1)
+        os.kill(proxies[0], signal.SIGSTOP)
+        try:
+            time.sleep(7.5)
+        finally:
+            os.kill(proxies[0], signal.SIGCONT)
+        time.sleep(6)
+    print(load.report)
+    assert load.report.lost == []
+    assert max(load.report.latencies) > 7 and set(load.report.statuses) == {200}
+
+
+def runs_envoy(process: Path) -> bool:
+    """Whether this process of the host is the gateway's proxy."""
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return Path(words[0].decode("utf-8", "replace")).name == "envoy" and any(b"llm-d-gateway" in word for word in words)

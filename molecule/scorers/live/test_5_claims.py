@@ -124,7 +124,8 @@ def custom(group: str, version: str, plural: str, name: str, change: t.Callable[
 
 
 def test_all_claims_hold_of_what_is_well(stack: Stack, tmp_path: Path) -> None:
-    code, claims, shown = validate(tmp_path, {"error_rate_max": 0})
+    # The short waits are for what is broken.
+    code, claims, shown = validate(tmp_path, {"error_rate_max": 0}, validation_wait=60, llm_d_wait_timeout=60)
     assert code == 0, shown
     assert PLATFORM | {"gateway/programmed", "objects/ready"} <= set(claims)
     for service in ("sim", "table"):

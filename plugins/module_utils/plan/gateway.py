@@ -9,6 +9,7 @@ from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 from ..releases.lines import RELEASES
 from .charts import charts, provider_facts, split_image
+from .pod_spec import PROXY_READINESS
 from .references import image
 
 DEFAULT_NAME = "llm-d-gateway"
@@ -37,6 +38,7 @@ def gateway(user: Facts) -> Facts:
         "service_type": settings["service_type"],
         "controller_image": image(user, "gateway", facts["controller_image"]) if facts["controller_image"] else None,
         "proxy_image": _proxy_image(user, facts),
+        "proxy_readiness": dict(PROXY_READINESS),
         "connection": connection(user),
         "backend": "InferencePool" if connection(user) == "pool" else "Service",
         "pool_version": settings["pool_version"],

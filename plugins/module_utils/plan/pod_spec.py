@@ -12,6 +12,8 @@ SERVING_LABEL = "llm-d.ai/inference-serving"
 ROLE_LABEL = "llm-d.ai/role"
 # The container port that receives requests: the model server's, or the routing sidecar's where there is one.
 PORT_NAME = "http"
+# Of a proxy. While its only pod is not ready a Service refuses connections, so one late answer is not enough.
+PROXY_READINESS: Facts = {"periodSeconds": 5, "timeoutSeconds": 2, "failureThreshold": 3}
 
 
 def pod_security(user: Facts) -> Facts:

@@ -9,7 +9,7 @@ import hashlib
 import json
 
 from ..common.objects import Facts
-from .pod_spec import container_security
+from .pod_spec import PROXY_READINESS, container_security
 
 PORT, READY_PORT, ADMIN_PORT = 8081, 19001, 19000
 FOLDER, KEY = "/etc/envoy", "envoy.yaml"
@@ -53,7 +53,7 @@ def _container(user: Facts, gateway: Facts) -> Facts:
         "args": ["--config-path", f"{FOLDER}/{KEY}", "--disable-hot-restart", "--log-level", "warn"],
         "ports": [{"name": "proxy", "containerPort": PORT}, {"name": "proxy-ready", "containerPort": READY_PORT}],
         "startupProbe": {**ready, "periodSeconds": 1, "failureThreshold": 60},
-        "readinessProbe": {**ready, "periodSeconds": 5, "failureThreshold": 1},
+        "readinessProbe": {**ready, **PROXY_READINESS},
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
         "securityContext": container_security(read_only=True),
         "volumeMounts": [{"name": VOLUME, "mountPath": FOLDER, "readOnly": True}],

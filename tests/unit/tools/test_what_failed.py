@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 JUNIT = """<testsuites><testsuite><testcase classname="live.test_1" name="test_good"/>
@@ -28,9 +29,11 @@ def test_where_no_test_failed_it_was_a_task(root: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_play_said_of_its_failure_is_told_however_long_its_output(root: Path, tmp_path: Path) -> None:
-    """Live tests show the whole output of a play; its beginning tells nothing."""
-    told = (f"ok: [localhost] {number}" for number in range(40))
-    shown = "&#10;".join(["AssertionError: ", *told, "        FAIL  sim/sticky  0.61 s  6 requests went to two"])
-    case = f"<testcase name='t'><failure message='{shown}'>t.py:1</failure></testcase>"
-    (tmp_path / "junit.xml").write_text(f"<testsuite>{case}</testsuite>", encoding="utf-8")
-    assert "          FAIL  sim/sticky  0.61 s  6 requests went to two" in said(root, tmp_path / "log", tmp_path / "junit.xml")
+    """Live tests show the whole output of a play: its beginning tells nothing, and pytest's message is cut after it."""
+    told = "\n".join(["PLAY [Validate] ***", *(f"ok: [localhost] {number}" for number in range(40))])
+    failed = "\n        FAIL  sim/sticky  0.61 s  6 requests went to two\n\nfatal: [localhost]: FAILED! =>\n    msg: no claim\n"
+    (tmp_path / "test_it.py").write_text(f"def test_it(record_property):\n    record_property('cluster', 'envoy restarted')\n    assert 0, {told + failed!r}\n")
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "-c/dev/null", "--junit-xml=junit.xml", "test_it.py"], cwd=tmp_path, check=False, capture_output=True)
+    lines = [line.removeprefix("  E").strip() for line in said(root, tmp_path / "log", tmp_path / "junit.xml")]
+    assert {"FAIL  sim/sticky  0.61 s  6 requests went to two", "fatal: [localhost]: FAILED! =>", "msg: no claim", "envoy restarted"} <= set(lines), lines
+    assert len(lines) < 30
