@@ -221,7 +221,7 @@ def _core(message: str) -> str:
 def command_error(message: str) -> str:
     """What the container runtime says of a command that the image does not have or that may not be run; empty for other messages."""
     found = re.search(
-        r'exec: "[^"]{1,200}": [^\n]{0,300}?(?:no such file or directory|not found in \$PATH|permission denied|exec format error)', message[:LIMIT]
+        r'exec: "[^"]{1,200}": [^\n"]{0,300}?(?:no such file or directory|not found in \$PATH|permission denied|exec format error)', message[:LIMIT]
     )
     return found.group(0) if found else ""
 

@@ -105,7 +105,8 @@ def test_all_images_without_a_digest_are_named_and_nothing_is_written(tmp_path: 
 def test_the_registry_gets_an_account(tmp_path: Path, given: str) -> None:
     with registry(account="robot:se-cret") as host:
         lock = inventory(tmp_path, host)
-        assert "the registry wants an account (HTTP 401)" in " ".join(pin(tmp_path).stdout.split() + pin(tmp_path).stderr.split())
+        refused = pin(tmp_path)
+        assert "the registry wants an account (HTTP 401)" in " ".join(refused.stdout.split() + refused.stderr.split())
         if given == "file":
             inventory(tmp_path, host, llm_d_image_pull_credentials=[{"registry": host, "username": "robot", "password": "se-cret"}])
         else:

@@ -55,6 +55,7 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.provider.kubernetes.envoyDeployment.container.resources.limits.memory": {"1Gi"},
         "spec.provider.kubernetes.envoyDeployment.container.resources.requests.cpu": {"50m"},
         "spec.provider.kubernetes.envoyDeployment.container.resources.requests.memory": {"128Mi"},
+        "spec.provider.kubernetes.envoyDeployment.patch.value.spec.template.spec.containers[].name": {"envoy"},
         "spec.provider.kubernetes.envoyDeployment.replicas": {1},
         "spec.provider.type": {"Kubernetes"},
         "spec.routingType": {"Endpoint"},
