@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import time
 import typing as t
 import urllib.error
 import urllib.parse
@@ -198,6 +199,13 @@ class ApiServer:
             forward(handler, port, (parts.hostname, parts.port))
         finally:
             self.open -= 1
+
+    def closed(self) -> bool:
+        """Whether the port-forwards end within seconds: the server hears of it a little later than who ended them."""
+        end = time.monotonic() + 5
+        while self.open and time.monotonic() < end:
+            time.sleep(0.01)
+        return self.open == 0
 
     def proxy(self, kind: str, name: str, method: str, path: str, body: bytes) -> t.Any:
         entry = self.pods[0] if kind == "services" else next((entry for entry in self.pods if entry["metadata"]["name"] == name), None)

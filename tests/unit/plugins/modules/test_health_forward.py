@@ -34,10 +34,7 @@ def cluster(monkeypatch, *pods, **options):
         monkeypatch.setenv("K8S_AUTH_HOST", url)
         monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
         yield api
-        end = time.monotonic() + 5
-        while api.open and time.monotonic() < end:
-            time.sleep(0.01)
-        assert api.open == 0
+        assert api.closed()
 
 
 class Locked:

@@ -215,4 +215,4 @@ def test_through_a_port_forward(call, monkeypatch):
     server = CachingEngine()
     with cluster(monkeypatch, server) as api:
         found = call(vllm_warmup, services=[service(replicas=[REPLICAS])], through="port_forward", api_key="sk-key-of-a-server")
-    assert found["warm"] is True and {entry[1:] for entry in api.asked} == {("pod-0", 8000)} and api.open == 0
+    assert found["warm"] is True and {entry[1:] for entry in api.asked} == {("pod-0", 8000)} and api.closed()
