@@ -41,7 +41,7 @@ _value:
   type: dict
   contains:
     results:
-      description: All numbers, C(about), C(baseline), C(runs) with C(ttft_p90_ratio) by rate, C(headline) and C(valid).
+      description: All numbers, C(about), C(baseline), C(runs) with C(ttft_p90_ratio) and C(ttft_p90_differs) by rate, C(headline) and C(valid).
       type: dict
       sample:
         baseline: round_robin

@@ -12,14 +12,22 @@ import collections.abc as c
 
 from ..common.objects import Facts
 from ..epp.catalog.presets import ROUND_ROBIN_NOTE
+from . import confidence
 
 LATENCY = "ttft_from_schedule_ms"
+LEAST = 1.05  # times sooner that are worth a headline
+# Marks of a ratio, and what they mean.
+SAME, UNKNOWN = "≈", "?"
+MEANINGS = {
+    SAME: "The intervals of 95 % confidence overlap: no difference is shown.",
+    UNKNOWN: f"A 90th percentile takes {confidence.needed(90)} requests that succeed: nothing is compared.",
+}
 
 
 def results(runs: c.Sequence[Facts], about: Facts) -> Facts:
-    """The comparison: {about, baseline, runs: [{preset, stages, total, ttft_p90_ratio}], best, headline, valid}."""
+    """The comparison: {about, baseline, runs: [{preset, stages, total, ttft_p90_ratio, ttft_p90_differs}], headline, valid}."""
     baseline = runs[0]
-    compared = [{**run, "ttft_p90_ratio": ratios(baseline, run)} for run in runs]
+    compared = [{**run, "ttft_p90_ratio": ratios(baseline, run), "ttft_p90_differs": differences(baseline, run)} for run in runs]
     found = {"about": about, "baseline": baseline["preset"], "runs": compared, "valid": all(stage["valid"] for run in runs for stage in run["stages"])}
     return {**found, "headline": headline(found)}
 
@@ -28,6 +36,16 @@ def ratios(baseline: Facts, run: Facts) -> dict[str, float | None]:
     """How many times lower the 90th percentile of time to first token is than the baseline's, by rate. None where either is unknown."""
     base = {stage["rate"]: p90(stage) for stage in baseline["stages"]}
     return {f"{stage['rate']:g}": _ratio(base.get(stage["rate"]), p90(stage)) for stage in run["stages"]}
+
+
+def differences(baseline: Facts, run: Facts) -> dict[str, bool | None]:
+    """Whether the 90th percentiles differ by more than chance, by rate: their intervals of 95 % confidence do not overlap. None with too few requests."""
+    base = {stage["rate"]: stage["ttft_p90_interval"] for stage in baseline["stages"]}
+    return {f"{stage['rate']:g}": _apart(base.get(stage["rate"]), stage["ttft_p90_interval"]) for stage in run["stages"]}
+
+
+def _apart(one: c.Sequence[float] | None, other: c.Sequence[float] | None) -> bool | None:
+    return None if one is None or other is None else one[0] > other[1] or other[0] > one[1]
 
 
 def p90(stage: Facts) -> float | None:
@@ -42,11 +60,13 @@ def headline(found: Facts) -> str:
     gains = [(ratio, rate, run) for run in others for rate, ratio in run["ttft_p90_ratio"].items() if ratio is not None]
     if not gains:
         return "There is nothing to compare with."
-    ratio, rate, run = max(gains, key=lambda gain: gain[0])
+    shown = [(ratio, rate, run) for ratio, rate, run in gains if run["ttft_p90_differs"][rate] and ratio > LEAST]
+    if not shown:
+        told = [run for _ratio, rate, run in gains if run["ttft_p90_differs"][rate] is not None]
+        return f"No preset beats {found['baseline']} in time to first token by more than chance." if told else f"Too few requests: {MEANINGS[UNKNOWN]}"
+    ratio, rate, run = max(shown, key=lambda gain: gain[0])
     base = next(entry for entry in found["runs"] if entry["preset"] == found["baseline"])
     mine, theirs = (next(p90(stage) for stage in entry["stages"] if f"{stage['rate']:g}" == rate) for entry in (run, base))
-    if ratio <= 1.05:
-        return f"No preset beats {found['baseline']} in time to first token."
     return (
         f"{run['preset']}: 90 % of first tokens within {milliseconds(mine)} at {rate} requests/s, "
         f"{ratio:.1f} times sooner than with {found['baseline']} ({milliseconds(theirs)})."
@@ -69,7 +89,7 @@ def rows(found: Facts) -> list[list[str]]:
         "failed",
     ]
     rates = [stage["rate"] for stage in found["runs"][0]["stages"]]
-    return [head] + [_row(rate, run) for rate in rates for run in found["runs"]]
+    return [head] + [_row(rate, run, found["baseline"]) for rate in rates for run in found["runs"]]
 
 
 def table(found: Facts) -> str:
@@ -91,21 +111,24 @@ def lines(found: Facts) -> list[str]:
 
 
 def explained(found: Facts) -> list[str]:
-    """What the names of presets do not say by themselves."""
-    return [ROUND_ROBIN_NOTE] if "round_robin" in [run["preset"] for run in found["runs"]] else []
+    """What names of presets and marks do not say by themselves."""
+    cells = [row[5] for row in rows(found)[1:]]
+    marks = [f"{mark} {meaning}" for mark, meaning in MEANINGS.items() if any(cell.endswith(mark) for cell in cells)]
+    return [*marks, *([ROUND_ROBIN_NOTE] if "round_robin" in [run["preset"] for run in found["runs"]] else [])]
 
 
-def _row(rate: float, run: Facts) -> list[str]:
+def _row(rate: float, run: Facts, baseline: str) -> list[str]:
     stage = next((entry for entry in run["stages"] if entry["rate"] == rate), None)
     if stage is None:
         return [f"{rate:g}", run["preset"], *["-"] * 9]
     latency = stage[LATENCY]
-    ratio = run["ttft_p90_ratio"].get(f"{rate:g}")
+    ratio, differs = (run[name].get(f"{rate:g}") for name in ("ttft_p90_ratio", "ttft_p90_differs"))
+    mark = "" if differs or run["preset"] == baseline else f" {UNKNOWN if differs is None else SAME}"
     return [
         f"{rate:g}",
         run["preset"] + ("" if stage["valid"] else " †"),
         *(milliseconds(latency[name]) for name in ("p50", "p90", "p99")),
-        "-" if ratio is None else f"{ratio:.1f}",
+        "-" if ratio is None else f"{ratio:.1f}{mark}",
         f"{stage['requests_per_s']:.1f}",
         f"{stage['output_tokens_per_s']:.0f}",
         percent(stage["hit_ratio"]),

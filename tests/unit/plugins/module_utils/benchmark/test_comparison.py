@@ -47,10 +47,10 @@ def result_of(stages, lag=0.1):
     return json.loads(json.dumps(whole)), rows.getvalue()
 
 
-def measured(rate, milliseconds, failed=0, lag=0.0, server="pod-a"):
-    """A stage of 20 requests whose first tokens all took so long."""
+def measured(rate, milliseconds, failed=0, lag=0.0, server="pod-a", requests=40):
+    """A stage of 40 requests whose first tokens all took so long."""
     records = []
-    for number in range(20):
+    for number in range(requests):
         due = number / rate
         records.append(Record(number, 0, due, due + lag, due + milliseconds / 1000, due + 2, due + 2, 200, 100, 5, 50, server))
     for record in records[:failed]:
@@ -225,12 +225,44 @@ def test_the_headline_is_the_greatest_gain():
     )
 
 
+def test_equal_runs_are_seldom_said_to_differ():
+    """Fewer than 5 of 100: intervals that must not overlap are a stricter test than one of 95 %."""
+    dice, said = random.Random(5), 0
+    for _ in range(60):
+        pair = [run(name, drawn(dice, 60)) for name in ("round_robin", "queue")]
+        said += "beats" not in comparison.results(pair, {})["headline"]
+    assert said < 5, said
+
+
+def drawn(dice, requests):
+    due = [number / 4 for number in range(requests)]
+    records = [Record(i, 0, at, at, at + dice.lognormvariate(-2, 1), at + 9, at + 9, 200, 100, 5, 50, "pod-a") for i, at in enumerate(due)]
+    return comparison_run.run("", *result_of([(4, records)]))["stages"][0]
+
+
+def test_a_difference_within_chance_is_marked_and_makes_no_headline():
+    dice = random.Random(6)
+    found = comparison.results([run("queue", drawn(dice, 60)), run("balanced", drawn(dice, 60))], {})
+    table = comparison.table(found)
+    assert found["runs"][1]["ttft_p90_differs"] == {"4": False} and "No preset beats queue in time to first token by more than chance." in table
+    assert f"{found['runs'][1]['ttft_p90_ratio']['4']:.1f} ≈ |" in table and "\n≈ The intervals" in table
+    assert "≈ The intervals" in comparison_page.page(found)
+
+
+def test_too_few_requests_compare_nothing():
+    found = comparison.results([run("queue", measured(2, 500, requests=35)), run("balanced", measured(2, 1, requests=40))], {})
+    assert found["runs"][1]["ttft_p90_differs"] == {"2": None} and "500.0 ? |" in comparison.table(found)
+    assert found["headline"] == "Too few requests: A 90th percentile takes 36 requests that succeed: nothing is compared."
+    enough = comparison.results([run("queue", measured(2, 500, requests=36)), run("balanced", measured(2, 1, requests=36))], {})
+    assert "balanced: 90 % of first tokens within 1 ms" in enough["headline"] and "?" not in comparison.table(enough)
+
+
 @pytest.mark.parametrize(
     ("runs", "said"),
     [
         ([BASE], "nothing to compare"),
         ([OURS, BASE], "No preset beats prefix_aware"),
-        ([BASE, run("queue", measured(2, 1, failed=2), measured(8, 1, failed=2))], "nothing to compare"),
+        ([BASE, run("queue", measured(2, 1, failed=4), measured(8, 1, failed=4))], "nothing to compare"),
     ],
 )
 def test_headlines_that_claim_nothing(runs, said):
@@ -238,7 +270,7 @@ def test_headlines_that_claim_nothing(runs, said):
 
 
 def test_a_tenth_of_failures_leaves_no_percentile_to_compare():
-    assert comparison.p90(measured(8, 50, failed=1)) == 50.0 and comparison.p90(measured(8, 50, failed=2)) is None
+    assert comparison.p90(measured(8, 50, failed=3)) == 50.0 and comparison.p90(measured(8, 50, failed=4)) is None
 
 
 def test_the_table_has_a_row_for_each_rate_and_preset():
