@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import typing as t
 from pathlib import Path
@@ -10,6 +12,10 @@ from pathlib import Path
 import pytest
 
 LINES = 12
+# The gateway's proxy says of each request how it ended; `-` is an answer that it passed on.
+PROXY = ("-l", "gateway.envoyproxy.io/owning-gateway-name", "-c", "envoy", "--since=15m", "--tail=-1", "--prefix=false")
+FLAGS = re.compile(r'"response_flags":"([^"-][^"]*)"')
+TELLING = ("start_time", "duration", "response_code", "response_code_details", "response_flags", "connection_termination_details", "upstream_host")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -25,16 +31,27 @@ def seen() -> list[str]:
     config = Path(os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig"))
     warnings = ask(
         config,
-        *("events", "--field-selector=type=Warning", "--sort-by=.lastTimestamp"),
+        *("get", "--all-namespaces", "--no-headers", "events", "--field-selector=type=Warning", "--sort-by=.lastTimestamp"),
         "-ocustom-columns=T:.lastTimestamp,N:.involvedObject.name,C:.count,W:.message",
     )
-    pods = ask(config, "pods", "-ocustom-columns=N:.metadata.name,READY:.status.containerStatuses[*].ready,R:.status.containerStatuses[*].restartCount")
-    return [*warnings[-LINES:], *[line for line in pods if "false" in line or any(count not in "0,<none>" for count in line.split()[-1:])][:LINES]]
+    pods = ask(
+        config,
+        *("get", "--all-namespaces", "--no-headers", "pods"),
+        "-ocustom-columns=N:.metadata.name,READY:.status.containerStatuses[*].ready,R:.status.containerStatuses[*].restartCount",
+    )
+    troubled = [line for line in pods if "false" in line or set(line.split()[-1]) - set("0,<none>")]
+    return [*warnings[-LINES:], *troubled[:LINES], *proxied(ask(config, "--namespace=envoy-gateway-system", "logs", *PROXY))]
+
+
+def proxied(log: list[str]) -> list[str]:
+    """What the proxy says of the last requests that it did not answer plainly."""
+    bad = [line for line in log if FLAGS.search(line)]
+    return [json.dumps({name: json.loads(line).get(name) for name in TELLING}) for line in bad[-LINES:]]
 
 
 def ask(config: Path, *arguments: str) -> list[str]:
-    """The lines of `kubectl get` in all namespaces; a cluster that does not answer has none."""
-    command = [config.parent / "bin/kubectl", f"--kubeconfig={config}", "--request-timeout=10s", "get", "--all-namespaces", "--no-headers", *arguments]
+    """The lines that kubectl prints; none where the cluster does not answer."""
+    command = [config.parent / "bin/kubectl", f"--kubeconfig={config}", "--request-timeout=10s", *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     except (OSError, subprocess.TimeoutExpired):

@@ -70,7 +70,18 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
 
 def _missed(stages: c.Iterable[Facts], clear: bool = False) -> list[str]:
     """The objectives that were missed; with `clear` only those that were missed by more than the client was late."""
-    return [f"{found['label']}: {slo.said(judged)}" for found in stages for judged in found["slo"] if not judged["met"] and (judged["clear"] or not clear)]
+    return [
+        f"{found['label']}: {slo.said(judged)}{_errors(found) if judged['name'] == slo.ERRORS else ''}"
+        for found in stages
+        for judged in found["slo"]
+        if not judged["met"] and (judged["clear"] or not clear)
+    ]
+
+
+def _errors(found: Facts) -> str:
+    """Which errors a stage had, the most frequent first, and what one of them said."""
+    counts = sorted(found["errors"].items(), key=lambda item: -item[1])
+    return f" ({', '.join(f'{count} {kind}' for kind, count in counts)}; one of them: {found['error_example']})" if counts else ""
 
 
 def best(stages: c.Sequence[Facts]) -> float | None:

@@ -16,6 +16,7 @@ import typing as t
 from .totals import GOOD, LATENCIES, TIMED, Allowed, Totals
 
 _LATENCY = re.compile(r"(?P<metric>[a-z0-9_]+?)_(?P<stat>mean|max|p(?P<whole>\d{1,2})(?:_(?P<part>\d{1,2}))?)_ms")
+ERRORS = "error_rate_max"
 _RATES = ("requests_per_s", "output_tokens_per_s", "prompt_tokens_per_s", "total_tokens_per_s", "goodput_per_s", "goodput_share")
 _AT_ONCE = (
     "the tokens of each answer came in one piece, so that there is no time between them: stream is false, something on the way holds streams back, "
@@ -49,7 +50,7 @@ def rules(slo: c.Mapping[str, t.Any]) -> list[Rule]:
         except (TypeError, ValueError):
             problems.append(f"slo.{name}: {value!r} is no number from 0 on")
             continue
-        if name == "error_rate_max":
+        if name == ERRORS:
             rule = Rule(name, "error_rate", "", None, bound, True)
         elif name.endswith("_min") and name[:-4] in _RATES:
             rule = Rule(name, name[:-4], "", None, bound, False)
