@@ -438,6 +438,7 @@ def test_who_is_picked_answers_by_the_servers_own_counters(monkeypatch):
     assert not found["obeyed"]["ok"] and "pod-a answered" in found["obeyed"]["evidence"] and "was picked 0 times" in found["obeyed"]["evidence"]
 
 
+@pytest.mark.timing
 def test_new_prompts_stay_away_from_a_queue(monkeypatch):
     found, seen = behind(monkeypatch, InferenceGateway(sticky=False), "decode", promises=["spread", "avoid"], busy=3.0)
     assert found["avoid"]["ok"] and found["avoid"]["evidence"] == "0 of 24 new prompts went to pod-a while requests waited there; pod-b (24)"
