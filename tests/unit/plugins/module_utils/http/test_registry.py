@@ -47,7 +47,7 @@ class Registry:
         return [(dict(urllib.parse.parse_qsl(path.partition("?")[2])), account) for _method, path, account in self.asked if path.startswith("/token")]
 
 
-def ask(url: str, tag: str = TAG, credentials: tuple[str, str] | None = None, timeout: float = 3.0) -> int:
+def ask(url: str, tag: str = TAG, credentials: tuple[str, str] | None = None, timeout: float = 20.0) -> int:
     return registry.manifest(url.partition("://")[2], REPOSITORY, tag, credentials, timeout).status
 
 
