@@ -69,7 +69,8 @@ def test_a_job_gives_the_same_as_this_host_and_leaves_nothing(call, tmp_path):
             here = call(vllm_perf, artifacts=str(tmp_path / "here"), **options)
             there = call(vllm_perf, artifacts=str(tmp_path / "there"), job=JOB, progress_path=str(told), **options)
     assert here["url"] == there["url"] == url + "/team" and set(asked) == {"/team/v1/completions"}
-    assert set(here) - {"invocation"} == set(there) - {"invocation"} and set(here["stages"][0]) == set(there["stages"][0])
+    own = {"invocation", "warnings"}  # a host that is busy makes either client late, which is warned of
+    assert set(here) - own == set(there) - own and set(here["stages"][0]) == set(there["stages"][0])
     assert there["verdict"] == "passed" and there["stages"][0]["ok"] == 12 and there["stages"][0]["servers"] == {"pod-a": 12}
     assert sorted(file.name for file in (tmp_path / "here").iterdir()) == sorted(file.name for file in (tmp_path / "there").iterdir())
     rows = [list(csv.DictReader((tmp_path / where / "requests.csv").open())) for where in ("here", "there")]
