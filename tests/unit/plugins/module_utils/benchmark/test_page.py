@@ -19,12 +19,12 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule i
 USUAL = {"kind": "random", "input_len": 64, "output_len": 4}
 
 
-def stage(rate=8.0, server="pod-a", slo=None, planned=0.1, late=0.0):
+def stage(rate=8.0, server="pod-a", slo=None, planned=0.1, late=0.0, first=lambda number: 0.1):
     made = Totals({})
     for number in range(50):
         due = number * planned
         gaps = {"prompt_tokens": 64, "output_tokens": 4, "model": "acme/tiny", "chunks": 4, "server": server, "end": due + late + 0.4, "status": 200}
-        made.add(Record(number, 0, due, due + late, due + late + 0.1, due + late + 0.4, **gaps))
+        made.add(Record(number, 0, due, due + late, due + late + first(number), due + late + 0.4, **gaps))
     plan = Plan(None, None, Shape(), (), None, rules=tuple(perf_slo.rules(slo or {})), allowed=Allowed(0.1, 0.5))
     return result.stage(Measured(Step(rate=rate, seconds=10), made), plan)
 
@@ -49,6 +49,20 @@ def test_loads_are_compared_where_there_are_several():
     assert "Throughput by load" not in plots(page.page(found(stage())))
     several = page.page(found(stage(), stage(16.0)))
     assert {"Throughput by load", "Requests answered by load", "Time to first token by load, 90th percentile"} <= set(plots(several))
+
+
+def test_an_axis_is_logarithmic_where_its_label_says_so():
+    """Such an axis has no 0; the others begin there. Times of 1 to 1,000 ms, so that an axis that is wrongly linear begins there, too."""
+    made = page.page(found(stage(first=lambda number: 0.001 * 10 ** (number % 4)), stage(16.0, first=lambda _number: 0.001)))
+    seen = set()
+    for title, drawn in re.findall(r'<svg[^>]* aria-label="([^"]+)">(.*?)</svg>', made):
+        for anchor, label in (("middle", r'<text class="label" x='), ("end", r'<text class="label" transform=')):
+            ticks = re.findall(rf'<text class="tick"[^>]* text-anchor="{anchor}">([^<]+)</text>', drawn)
+            said = re.findall(rf"{label}[^>]*>([^<]+)</text>", drawn)
+            if said:  # the names of bars have none
+                seen.add((title, said[0]))
+                assert ("0" in ticks) == ("(log)" not in said[0]), (title, said, ticks)
+    assert sum("(log)" in label for _title, label in seen) > 3 and sum("(log)" not in label for _title, label in seen) > 3
 
 
 def test_stages_that_no_plot_shows_are_told():
