@@ -17,7 +17,12 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import 
 Object = dict[str, t.Any]
 NAMESPACE = "llm-d"
 CACHE, HOME = Path("/var/cache/llm-d-local"), Path("/var/lib/llm-d-local")
-SIM = {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "engine": {"type": "simulator", "block_size": 16}}
+SIM = {
+    "name": "sim",
+    "model": {"served_name": "llm-d/simulated-8b"},
+    "engine": {"type": "simulator", "block_size": 16},
+    "scheduler": {"resources": {"requests": {"cpu": "50m", "memory": "128Mi"}}},  # by itself it asks for more than this node has
+}
 
 
 class Stack:
