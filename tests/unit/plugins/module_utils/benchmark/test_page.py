@@ -65,6 +65,18 @@ def test_an_axis_is_logarithmic_where_its_label_says_so():
     assert sum("(log)" in label for _title, label in seen) > 3 and sum("(log)" not in label for _title, label in seen) > 3
 
 
+def test_what_is_drawn_over_time_leaves_out_the_last_slice_alone():
+    made = found(stage(planned=0.2))
+    whole = len(made["stages"][0]["series"])
+    drawn = dict(re.findall(r'<svg[^>]* aria-label="([^"]+ over time)">.*?<path class="line s0" d="([^"]*)"', page.page(made)))
+    assert whole > 5 and {title: path.count("L") + 1 for title, path in drawn.items()} == {
+        "Time to first token over time": whole - 1, "Answers over time": whole - 1,
+    }  # fmt: skip
+    few = found(stage(planned=0.05))
+    assert len(few["stages"][0]["series"]) == 3
+    assert re.findall(r'over time">.*?<path class="line s0" d="([^"]*)"', page.page(few))[0].count("L") == 2
+
+
 def test_stages_that_no_plot_shows_are_told():
     assert "only in the table" not in page.page(found(stage(), stage(16.0)))
     many = [stage(float(rate)) for rate in range(1, page.SHOWN + 4)]
