@@ -197,6 +197,20 @@ def test_late_sends_are_a_share_of_the_time_from_the_schedule():
 
 
 @pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({"x-count": 10}, "headers.x-count: 10 is no text; write it in quotes"),
+        ({"Content-Length": "1"}, "headers.Content-Length: this client writes it itself; take it out"),
+        ({"x-two": "a\nb: c"}, "headers.x-two: "),
+    ],
+)
+def test_headers_that_cannot_be_sent_as_they_are_written(headers, said):
+    given = argument_spec.complete({"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}], "headers": headers})
+    found = perf_options.problems(given)
+    assert len(found) == 1 and found[0].startswith(said)
+
+
+@pytest.mark.parametrize(
     ("options", "metrics"),
     [
         ({}, ("ttft_from_schedule",)),
