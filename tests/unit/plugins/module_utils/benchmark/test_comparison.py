@@ -27,6 +27,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule i
 from ansible_collections.llm_d.inference.plugins.module_utils.report import svg
 from hypothesis import given
 from hypothesis import strategies as st
+from plots import axes, wrong_axes
 
 POSITIVE = st.floats(1e-3, 1e7)
 
@@ -284,6 +285,14 @@ def test_the_table_has_a_row_for_each_rate_and_preset():
     ]
     assert "| 8 | prefix_aware | 50 ms | 50 ms | 50 ms | 16.0 |" in text and "†" not in text
     assert len({len(line) for line in comparison.lines(found)[:5]}) == 1
+
+
+def test_an_axis_of_a_comparison_is_logarithmic_where_its_label_says_so():
+    records = [Record(i, 0, i / 4, i / 4, i / 4 + 0.001 * 10 ** (i % 4), i + 9, i + 9, 200, 100, 5, 50, "pod-a") for i in range(40)]
+    wide = comparison_run.run("", *result_of([(4, records)]))["stages"][0]
+    made = comparison_page.page(comparison.results([run("queue", wide, measured(8, 1000)), run("balanced", measured(4, 1), measured(8, 1))], {}))
+    assert wrong_axes(made) == {}
+    assert sum("(log)" in label for _title, label in axes(made)) == 3
 
 
 def test_a_late_client_is_marked():
