@@ -17,6 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import 
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 
 NAMESPACE, MODEL = "llm-d", "llm-d/simulated-8b"
+SOMEBODY = {"fieldManager": "somebody"}
 LIMIT = 30  # seconds that one diagnosis may take
 Object = dict[str, t.Any]
 Undo = t.Callable[[], None]
@@ -54,8 +55,8 @@ class Stack:
         self.artifacts = artifacts
 
     def call(self, method: str, where: str, body: Object | None = None) -> Object:
-        """One request to the API server."""
-        return self.cluster.request(method, where, body=body)
+        """One request to the API server. What it changes is somebody's work, not ours: the diagnosis tells them apart."""
+        return self.cluster.request(method, where, SOMEBODY if method in ("PUT", "POST") else None, body)
 
     def edit(self, kind: str, name: str, change: t.Callable[[Object], None], namespace: str = NAMESPACE) -> Undo:
         """Change an object; gives what brings its old content back."""
@@ -104,7 +105,7 @@ class Stack:
     def restart(self, name: str) -> None:
         """New pods of a Deployment, as kubectl rollout restart makes them."""
         note = {"spec": {"template": {"metadata": {"annotations": {"test/restarted": str(time.time())}}}}}
-        self.cluster.request("PATCH", path("deployments", name), body=note, content_type="application/merge-patch+json")
+        self.cluster.request("PATCH", path("deployments", name), SOMEBODY, note, content_type="application/merge-patch+json")
 
     def servers(self) -> dict[str, str]:
         """Addresses of the model servers by pod name."""
