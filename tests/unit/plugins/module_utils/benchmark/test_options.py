@@ -378,6 +378,33 @@ def test_failures_count_against_objectives():
     assert "misses at most 150" in perf_slo.said(found["ttft_p99_ms"])
 
 
+def test_an_objective_is_met_at_its_bound():
+    made = totals(*(record(number) for number in range(95)), *(failure(number) for number in range(5)))
+    rate = made.summary(Allowed())["requests_per_s"]
+    assert judged({"requests_per_s_min": rate}, made)["requests_per_s_min"]["met"] and judged({"error_rate_max": 0.05}, made)["error_rate_max"]["met"]
+    assert not judged({"requests_per_s_min": rate + 0.01}, made)["requests_per_s_min"]["met"]
+    assert not judged({"error_rate_max": 0.0499}, made)["error_rate_max"]["met"]
+
+
+def test_a_failed_request_counts_once_where_few_have_the_value():
+    """Half of the answers have one token, and so no time per token: 10 failures are 10 of 60 values, and the 90th percentile is none of the others."""
+    some = [record(number, tokens=1 + 3 * (number % 2), last=0.4 if number % 2 else 0.1) for number in range(100)]
+    made = totals(*some, *(failure(number) for number in range(10)))
+    assert made.hist["tpot"].n == 50
+    assert not judged({"tpot_p90_ms": 1000}, made)["tpot_p90_ms"]["met"] and judged({"tpot_p80_ms": 1000}, made)["tpot_p80_ms"]["met"]
+
+
+def test_a_steady_rate_has_an_interval_and_one_that_jumps_has_none():
+    def at(moments):
+        return totals(*(record(number, planned=at, sent=at, first=at + 0.1, last=at + 0.4) for number, at in enumerate(moments)))
+
+    dice = random.Random(1)
+    steady = result.intervals(at(dice.uniform(0, 30) for _ in range(300)))["requests_per_s"]
+    assert steady["low"] < steady["value"] < steady["high"] and steady["few"] is None
+    jumps = result.intervals(at([*(number / 100 for number in range(300)), *range(4, 30)]))["requests_per_s"]
+    assert jumps["low"] is None and jumps["few"] == "it varies too much; send for longer"
+
+
 def test_all_mistakes_of_objectives_at_once():
     with pytest.raises(ValueError) as told:
         perf_slo.rules({"ttft_p90": 1, "ttft_p99_9_ms": 5, "tpot_p50_ms": "soon", "goodput_min": 1, "error_rate_max": -1})
