@@ -104,7 +104,7 @@ class Stack:
 
     def restart(self, name: str) -> None:
         """New pods of a Deployment, as kubectl rollout restart makes them."""
-        note = {"spec": {"template": {"metadata": {"annotations": {"test/restarted": str(time.time())}}}}}
+        note = {"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": str(time.time())}}}}}
         self.cluster.request("PATCH", path("deployments", name), SOMEBODY, note, content_type="application/merge-patch+json")
 
     def servers(self) -> dict[str, str]:
