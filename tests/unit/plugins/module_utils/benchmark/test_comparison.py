@@ -229,7 +229,7 @@ def test_the_headline_is_the_greatest_gain():
 def test_equal_runs_are_seldom_said_to_differ():
     """Fewer than 5 of 100: intervals that must not overlap are a stricter test than one of 95 %."""
     dice, said = random.Random(5), 0
-    for _ in range(60):
+    for _number in range(60):
         pair = [run(name, drawn(dice, 60)) for name in ("round_robin", "queue")]
         said += "beats" not in comparison.results(pair, {})["headline"]
     assert said < 5, said
