@@ -399,7 +399,7 @@ def test_a_steady_rate_has_an_interval_and_one_that_jumps_has_none():
         return totals(*(record(number, planned=at, sent=at, first=at + 0.1, last=at + 0.4) for number, at in enumerate(moments)))
 
     dice = random.Random(1)
-    steady = result.intervals(at(dice.uniform(0, 30) for _ in range(300)))["requests_per_s"]
+    steady = result.intervals(at(dice.uniform(0, 30) for _number in range(300)))["requests_per_s"]
     assert steady["low"] < steady["value"] < steady["high"] and steady["few"] is None
     jumps = result.intervals(at([*(number / 100 for number in range(300)), *range(4, 30)]))["requests_per_s"]
     assert jumps["low"] is None and jumps["few"] == "it varies too much; send for longer"

@@ -113,7 +113,7 @@ def test_a_pod_that_answers_for_ever(monkeypatch, piece, pause, kind, chunked):
 
 
 def test_a_server_that_is_late_is_late_whichever_of_two_timers_ends_first():
-    late = types.SimpleNamespace(send=lambda *_request: (_ for _number in ()).throw(LateError("no answer in time")))
+    late = types.SimpleNamespace(send=lambda *_request: (never for never in ()).throw(LateError("no answer in time")))
     with pytest.raises(ExchangeError, match="no answer within 3 s") as found:
         ServiceTransport(late, "llm-d", "pod-a", 8000, kind="Pod").request("GET", "/metrics", timeout=3)
     assert found.value.kind == "timeout"
