@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 LINES = 12
+EVERYWHERE = ("get", "--all-namespaces", "--no-headers")
 # The gateway's proxy says of each request how it ended; `-` is an answer that it passed on.
-PROXY = ("-l", "gateway.envoyproxy.io/owning-gateway-name", "-c", "envoy", "--since=15m", "--tail=-1", "--prefix=false")
+PROXY = ("-l", "gateway.envoyproxy.io/owning-gateway-name", "-c", "envoy", "--since=15m", "--tail=-1")
 FLAGS = re.compile(r'"response_flags":"([^"-][^"]*)"')
 TELLING = ("start_time", "duration", "response_code", "response_code_details", "response_flags", "connection_termination_details", "upstream_host")
 
@@ -27,25 +28,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def seen() -> list[str]:
-    """The last warnings of the cluster, and the containers that have restarted or are not ready."""
+    """The last warnings of the cluster, the containers that have restarted or are not ready, and the requests that the proxy did not answer plainly."""
     config = Path(os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig"))
-    warnings = ask(
-        config,
-        *("get", "--all-namespaces", "--no-headers", "events", "--field-selector=type=Warning", "--sort-by=.lastTimestamp"),
-        "-ocustom-columns=T:.lastTimestamp,N:.involvedObject.name,C:.count,W:.message",
-    )
-    pods = ask(
-        config,
-        *("get", "--all-namespaces", "--no-headers", "pods"),
-        "-ocustom-columns=N:.metadata.name,READY:.status.containerStatuses[*].ready,R:.status.containerStatuses[*].restartCount",
-    )
-    troubled = [line for line in pods if "false" in line or set(line.split()[-1]) - set("0,<none>")]
-    return [*warnings[-LINES:], *troubled[:LINES], *proxied(ask(config, "--namespace=envoy-gateway-system", "logs", *PROXY))]
+    of_event = "-ocustom-columns=T:.lastTimestamp,N:.involvedObject.name,C:.count,W:.message"
+    of_pod = "-ocustom-columns=N:.metadata.name,READY:.status.containerStatuses[*].ready,R:.status.containerStatuses[*].restartCount"
+    warnings = ask(config, *EVERYWHERE, "events", "--field-selector=type=Warning", "--sort-by=.lastTimestamp", of_event)
+    pods = [line for line in ask(config, *EVERYWHERE, "pods", of_pod) if "false" in line or set(line.split()[-1]) - set("0,<none>")]
+    return [*warnings[-LINES:], *pods[:LINES], *proxied(ask(config, "--namespace=envoy-gateway-system", "logs", *PROXY))]
 
 
 def proxied(log: list[str]) -> list[str]:
-    """What the proxy says of the last requests that it did not answer plainly."""
-    bad = [line for line in log if FLAGS.search(line)]
+    """What the proxy says of the last requests that it did not answer plainly. A line may be cut off."""
+    bad = [line for line in log if FLAGS.search(line) and line.endswith("}")]
     return [json.dumps({name: json.loads(line).get(name) for name in TELLING}) for line in bad[-LINES:]]
 
 

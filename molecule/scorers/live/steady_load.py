@@ -28,7 +28,8 @@ class Report:
         ordered = sorted(self.latencies) or [0.0]
         return (
             f"{self.sent} requests in {self.seconds:.1f} s ({self.sent / max(self.seconds, 0.001):.1f}/s, latest {self.latest * 1000:.0f} ms late), "
-            f"statuses {dict(self.statuses)}, lost {len(self.lost)}, p50 {ordered[len(ordered) // 2] * 1000:.0f} ms, max {ordered[-1] * 1000:.0f} ms"
+            f"statuses {dict(self.statuses)}, lost {len(self.lost)}{self.lost[:20] or ''}, "
+            f"p50 {ordered[len(ordered) // 2] * 1000:.0f} ms, max {ordered[-1] * 1000:.0f} ms"
         )
 
 

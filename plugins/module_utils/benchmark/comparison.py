@@ -89,7 +89,7 @@ def rows(found: Facts) -> list[list[str]]:
         "failed",
     ]
     rates = [stage["rate"] for stage in found["runs"][0]["stages"]]
-    return [head] + [_row(rate, run, found["baseline"]) for rate in rates for run in found["runs"]]
+    return [head] + [_row(found, rate, run) for rate in rates for run in found["runs"]]
 
 
 def table(found: Facts) -> str:
@@ -112,23 +112,30 @@ def lines(found: Facts) -> list[str]:
 
 def explained(found: Facts) -> list[str]:
     """What names of presets and marks do not say by themselves."""
-    cells = [row[5] for row in rows(found)[1:]]
-    marks = [f"{mark} {meaning}" for mark, meaning in MEANINGS.items() if any(cell.endswith(mark) for cell in cells)]
-    return [*marks, *([ROUND_ROBIN_NOTE] if "round_robin" in [run["preset"] for run in found["runs"]] else [])]
+    marks = {mark(found, run, rate) for run in found["runs"] for rate in run["ttft_p90_ratio"]}
+    notes = [f"{each} {meaning}" for each, meaning in MEANINGS.items() if each in marks]
+    return [*notes, *([ROUND_ROBIN_NOTE] if "round_robin" in [run["preset"] for run in found["runs"]] else [])]
 
 
-def _row(rate: float, run: Facts, baseline: str) -> list[str]:
+def mark(found: Facts, run: Facts, rate: str) -> str:
+    """SAME or UNKNOWN for a ratio that shows no difference; empty for one beyond chance, without a ratio, and for the baseline."""
+    differs = run["ttft_p90_differs"].get(rate)
+    if differs or run["ttft_p90_ratio"].get(rate) is None or run["preset"] == found["baseline"]:
+        return ""
+    return UNKNOWN if differs is None else SAME
+
+
+def _row(found: Facts, rate: float, run: Facts) -> list[str]:
     stage = next((entry for entry in run["stages"] if entry["rate"] == rate), None)
     if stage is None:
         return [f"{rate:g}", run["preset"], *["-"] * 9]
     latency = stage[LATENCY]
-    ratio, differs = (run[name].get(f"{rate:g}") for name in ("ttft_p90_ratio", "ttft_p90_differs"))
-    mark = "" if differs or run["preset"] == baseline else f" {UNKNOWN if differs is None else SAME}"
+    ratio = run["ttft_p90_ratio"].get(f"{rate:g}")
     return [
         f"{rate:g}",
         run["preset"] + ("" if stage["valid"] else " †"),
         *(milliseconds(latency[name]) for name in ("p50", "p90", "p99")),
-        "-" if ratio is None else f"{ratio:.1f}{mark}",
+        "-" if ratio is None else f"{ratio:.1f} {mark(found, run, f'{rate:g}')}".rstrip(),
         f"{stage['requests_per_s']:.1f}",
         f"{stage['output_tokens_per_s']:.0f}",
         percent(stage["hit_ratio"]),

@@ -15,7 +15,6 @@ import statistics
 import typing as t
 
 from ..common.objects import Facts
-from . import confidence
 
 PERCENTILES = (50, 90, 95, 99)
 WORKLOAD = ("groups", "prompts_per_group", "system_prompt_len", "question_len", "output_len")
@@ -74,10 +73,15 @@ def _stage(found: c.Mapping[str, t.Any], rows: c.Sequence[c.Mapping[str, str]]) 
         **kept,
         **{name: summary(_values(good, name)) for name in LATENCIES},
         "send_lag_ms": summary(_values(rows, "send_lag_ms")),
-        "ttft_p90_interval": interval(_values(good, "ttft_from_schedule_ms"), 90),
+        "ttft_p90_interval": _ends(found["intervals"].get("ttft_from_schedule_p90_ms", {})),
         "ttft_cdf": found["cdf"]["ttft_from_schedule"],
         "largest_share": round(busiest / sum(found["servers"].values()), 4) if busiest else None,
     }
+
+
+def _ends(figure: c.Mapping[str, t.Any]) -> list[float] | None:
+    """The two ends of an interval of 95 % confidence, as result.intervals tells them; None where it has none."""
+    return [figure["low"], figure["high"]] if figure.get("low") is not None else None
 
 
 def _values(rows: c.Iterable[c.Mapping[str, str]], name: str) -> list[float]:
@@ -91,12 +95,6 @@ def summary(values: c.Sequence[float]) -> dict[str, float | int | None]:
     cuts = statistics.quantiles(values, n=100, method="inclusive") if len(values) > 1 else [values[0]] * 99
     found = {"mean": statistics.fmean(values), "min": min(values), **{f"p{percent}": cuts[percent - 1] for percent in PERCENTILES}, "max": max(values)}
     return {"n": len(values), **{name: round(value, 3) for name, value in found.items()}}
-
-
-def interval(values: c.Collection[float], percent: float) -> list[float] | None:
-    """The two values between which a percentile lies with 95 % confidence; None with too few values."""
-    ranks = confidence.ranks(len(values), percent)
-    return [sorted(values)[rank - 1] for rank in ranks] if ranks else None
 
 
 def together(stages: c.Sequence[c.Mapping[str, t.Any]]) -> Facts:

@@ -55,13 +55,13 @@ class UnendingError(ClusterError):
 
 _LIBRARY = "the Python library '{name}' is missing for {python}: install it there (pip install {package}) or point ansible_python_interpreter elsewhere"
 _NETWORK = (
-    # class names of urllib3 exceptions, which may wrap each other; what is wrong; what to do
-    (("NameResolutionError",), "its host name does not resolve", "correct the server in the kubeconfig (or K8S_AUTH_HOST), or DNS"),
-    (("ProxyError",), "the proxy refused or could not be reached", "correct K8S_AUTH_PROXY, or name the server in K8S_AUTH_NO_PROXY"),
-    (("ConnectTimeoutError",), "no answer to a connection", "check address, VPN and firewall"),
-    (("ReadTimeoutError",), "connected, but no answer in time", "check the server's health and the load balancer before it"),
-    (("IncompleteRead", "ProtocolError", "RemoteDisconnected"), "the connection was cut", "check that the port is the API server's"),
-    (("LocationParseError", "LocationValueError", "InvalidURL"), "that is no URL", "write it as https://host:port"),
+    # class names of urllib3 exceptions, which may wrap each other; ours; what is wrong; what to do
+    (("NameResolutionError",), UnreachableError, "its host name does not resolve", "correct the server in the kubeconfig (or K8S_AUTH_HOST), or DNS"),
+    (("ProxyError",), UnreachableError, "the proxy refused or could not be reached", "correct K8S_AUTH_PROXY, or name the server in K8S_AUTH_NO_PROXY"),
+    (("ConnectTimeoutError",), UnreachableError, "no answer to a connection", "check address, VPN and firewall"),
+    (("ReadTimeoutError",), LateError, "connected, but no answer in time", "check the server's health and the load balancer before it"),
+    (("IncompleteRead", "ProtocolError", "RemoteDisconnected"), CutError, "the connection was cut", "check that the port is the API server's"),
+    (("LocationParseError", "LocationValueError", "InvalidURL"), ClusterError, "that is no URL", "write it as https://host:port"),
 )
 
 
@@ -104,10 +104,8 @@ def explain(exc: BaseException, where: str = "", source: str = "") -> ClusterErr
         said = _tls(str(exc))
         # A handshake that breaks off is one of a server that is being replaced; a certificate stays as it is.
         return (UnreachableError if said.startswith("TLS failed") else ClusterError)(f"{prefix}: {said}")
-    for wanted, what, remedy in _NETWORK:
+    for wanted, kind, what, remedy in _NETWORK:
         if names & set(wanted):
-            kinds = {"RemoteDisconnected": CutError, "ReadTimeoutError": LateError, "InvalidURL": ClusterError}
-            kind = next((kind for name, kind in kinds.items() if name in wanted), UnreachableError)
             return kind(f"{prefix}: {what}; {remedy}")
     return UnreachableError(f"{prefix}: {_socket(exc)}")
 
