@@ -65,8 +65,7 @@ def headline(found: Facts) -> str:
         told = [run for _ratio, rate, run in gains if run["ttft_p90_differs"][rate] is not None]
         return f"No preset beats {found['baseline']} in time to first token by more than chance." if told else f"Too few requests: {MEANINGS[UNKNOWN]}"
     ratio, rate, run = max(shown, key=lambda gain: gain[0])
-    base = next(entry for entry in found["runs"] if entry["preset"] == found["baseline"])
-    mine, theirs = (next(p90(stage) for stage in entry["stages"] if f"{stage['rate']:g}" == rate) for entry in (run, base))
+    mine, theirs = (next(p90(stage) for stage in entry["stages"] if f"{stage['rate']:g}" == rate) for entry in (run, found["runs"][0]))
     return (
         f"{run['preset']}: 90 % of first tokens within {milliseconds(mine)} at {rate} requests/s, "
         f"{ratio:.1f} times sooner than with {found['baseline']} ({milliseconds(theirs)})."

@@ -15,7 +15,7 @@ import sys
 import time
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import k8s_job, output
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import k8s_job
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from job_cluster import Cluster, kubeconfig
 from local_servers import SSE, chunk, serve, stream
@@ -236,22 +236,3 @@ def test_an_interrupted_run_takes_the_job_along(tmp_path, root, number):
         os.killpg(module.pid, number)
         assert module.wait(20) != 0
         assert cluster.left() == [] and cluster.process.poll() is not None
-
-
-def test_more_requests_than_a_log_holds_are_counted():
-    rows = output.OutputRows(most=2000)
-    for index in range(60000):
-        rows.write(f"{index},{index * 7919 % 10007}\n")
-    told = output.read("noise\n" + "\n".join(rows.lines()) + "\n" + json.dumps({"about": {}, "stages": [], "verdict": "passed"}) + "\n")
-    kept = told.rows.splitlines()
-    assert kept[1] == "1,7919" and len(kept) + told.left_out == 60000 and 0 < len(kept) < 60000
-
-
-def test_the_result_counts_wherever_it_stands_in_the_log():
-    rows = output.OutputRows()
-    rows.write("0,1\n")
-    result = {"about": {}, "stages": [], "verdict": "passed"}
-    told = output.read("\n".join(["rate 4: 2 s", *rows.lines(), json.dumps(result), "rate 4: 4 s, 22 ended", "{not JSON"]))
-    assert told.whole == result and told.rows == "0,1\n"
-    with pytest.raises(ValueError, match="^rate 4: 4 s, 22 ended$"):
-        output.read("\n".join([*rows.lines(), "rate 4: 4 s, 22 ended", json.dumps(result)[:-3]]))

@@ -58,6 +58,26 @@ def test_an_axis_is_logarithmic_where_its_label_says_so():
     assert sum("(log)" in label for _title, label in axes(made)) > 3 and sum("(log)" not in label for _title, label in axes(made)) > 3
 
 
+def test_loads_begin_at_nothing_even_where_they_are_close():
+    close = page.page(found(stage(1.2, planned=0.8), stage(1.4, planned=0.7)))
+    drawn = {title: ticks for (title, label), ticks in axes(close).items() if title.endswith("by load") and "(log)" not in label}
+    assert len(drawn) >= 2 and all(ticks[0] == "0" for ticks in drawn.values())
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.04, "0.0 ms"), (99.4, "99.4 ms"), (99.96, "100.0 ms"), (100.0, "100 ms"), (1500.0, "1500 ms")])
+def test_a_latency_has_a_decimal_up_to_a_tenth_of_a_second(value, text):
+    assert page.shown_time(value) == text
+
+
+def test_a_report_tells_an_open_loop_from_a_closed_one():
+    def load(**step):
+        made = {**stage(), "rate": None, "concurrency": None, **step}
+        return llmd_report.report(found(made), 0)["scenario"]["load"]["standardized"]
+
+    assert "concurrency" not in load(rate=8.0) and "rate_qps" not in load(concurrency=16)
+    assert load(rate=8.0)["rate_qps"] == 8.0 and load(concurrency=16)["concurrency"] == 16
+
+
 def test_what_is_drawn_over_time_leaves_out_the_last_slice_alone():
     made = found(stage(planned=0.2))
     whole = len(made["stages"][0]["series"])
