@@ -19,7 +19,7 @@ from .references import image
 from .server_arguments import served_arguments
 from .sidecars import picker_sidecars
 from .standalone import sidecar
-from .weights import served_name
+from .weights import served_name, source
 
 CONFIG_DIR = "/config"
 CONFIG_KEY = "config.yaml"
@@ -49,6 +49,7 @@ def configuration(service: Facts, release: str) -> Built:
     context = {
         "engine": engine["type"],
         "model": served_name(service["model"]),
+        "tokenizer": source(service["model"]) if engine["type"] == "vllm" else None,
         "block_size": block_size(service),
         "usual_block_size": usual_block_size(service),
         "hash_seed": engine["env"].get(SEED),

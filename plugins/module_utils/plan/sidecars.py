@@ -14,7 +14,7 @@ from ..common.objects import Facts
 from ..releases.lines import ENGINE_DEFAULTS
 from .pod_spec import PORT_NAME, container_security
 from .references import image
-from .weights import CACHE_PATH
+from .weights import CACHE_PATH, MODELS_MOUNT, models_volume, scheme
 
 TOKENIZER_VOLUME = "tokenizer"
 TOKENIZER_HEALTH_PORT = 8082
@@ -39,8 +39,11 @@ def picker_sidecars(service: Facts, user: Facts, release: Facts, wanted: t.Seque
             volumes.append({"name": TOKENIZER_VOLUME, "emptyDir": {"medium": "Memory"}})
         else:
             containers.append(_render(service, user, sidecar))
-    if CACHE_VOLUME in [mount["name"] for container in containers for mount in container["volumeMounts"]]:
+    mounted = [mount["name"] for container in containers for mount in container["volumeMounts"]]
+    if CACHE_VOLUME in mounted:
         volumes.append({"name": CACHE_VOLUME, "emptyDir": {}})
+    if MODELS_MOUNT["name"] in mounted:
+        volumes.append(models_volume(service["model"]))
     return containers, volumes, mounts
 
 
@@ -71,10 +74,15 @@ def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shar
     if own:
         container["args"] = [f"--socket={sidecar['socket']}", f"--health=:{TOKENIZER_HEALTH_PORT}"]
         return container
-    # llm-d's tokenizer loads the model's tokenizer from the hub.
+    # llm-d's tokenizer loads the model's tokenizer from the hub, or from a folder.
     folders = [{"name": name, "value": TOKENIZERS_PATH} for name in ("HOME", "HF_HOME", "TOKENIZERS_DIR")]
     cache = {"name": CACHE_VOLUME, "mountPath": TOKENIZERS_PATH}
-    return {**container, "env": [*folders, *_token(service)], "volumeMounts": [shared, cache], "securityContext": container_security(read_only=False)}
+    return {
+        **container,
+        "env": [*folders, *_token(service)],
+        "volumeMounts": [shared, cache, *_models(service)],
+        "securityContext": container_security(read_only=False),
+    }
 
 
 def _render(service: Facts, user: Facts, sidecar: Facts) -> Facts:
@@ -88,7 +96,7 @@ def _render(service: Facts, user: Facts, sidecar: Facts) -> Facts:
         "startupProbe": {"httpGet": {"path": "/health", "port": sidecar["port"]}, "periodSeconds": 5, "failureThreshold": 120},
         "resources": _LARGE,
         "securityContext": container_security(read_only=False),
-        "volumeMounts": [{"name": CACHE_VOLUME, "mountPath": CACHE_PATH}],
+        "volumeMounts": [{"name": CACHE_VOLUME, "mountPath": CACHE_PATH}, *_models(service)],
     }
 
 
@@ -104,6 +112,11 @@ def _native(name: str, reference: str, user: Facts) -> Facts:
 
 def _field(name: str, path: str) -> Facts:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _models(service: Facts) -> list[Facts]:
+    """The mount of a `pvc://` model, which has the tokenizer's files beside the weights."""
+    return [dict(MODELS_MOUNT)] if scheme(service["model"]) == "pvc" else []
 
 
 def _token(service: Facts) -> list[Facts]:

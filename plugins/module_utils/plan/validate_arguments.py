@@ -14,7 +14,7 @@ from ..epp.catalog.presets import SIDECAR_SERVER_PORT
 from ..schema.fields import Problem
 from .engine import block_size, vendor
 from .multi_node import PARALLEL_FLAGS, scheduler_problems
-from .weights import served_name
+from .weights import scheme, served_name
 
 # Flags of the endpoint picker that the plan derives, and the option that sets the same.
 OWN_FLAGS = {
@@ -46,6 +46,7 @@ def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> l
         *scheduler_problems(service, path, required),
         *_roles(service, path, required),
         *_events(service, path, required),
+        *_tokenizer(service, path, user, required),
         *_required_arguments(service, path, required),
         *_required_environment(service, path, required),
     ]
@@ -216,6 +217,15 @@ def _events(service: Facts, path: str, required: Facts) -> list[Problem]:
             )
         )
     return found
+
+
+def _tokenizer(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:
+    """A tokenizer that only the engine's image has."""
+    model, asked = service["model"], [sidecar for sidecar in required["sidecars"] if sidecar["on"] == "epp"]
+    if not asked or service["engine"]["type"] == "simulator" or scheme(model) != "file" or user["llm_d_images"]["tokenizer"]:
+        return []
+    why = "is a folder of the engine's image, and precise prefix matching needs the tokenizer beside the endpoint picker as well."
+    return [Problem(f"{path}.model.uri", model["uri"], why, "Write pvc://CLAIM/PATH, or an image with that folder under llm_d_images.tokenizer.")]
 
 
 def _required_arguments(service: Facts, path: str, required: Facts) -> list[Problem]:

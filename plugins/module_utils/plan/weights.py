@@ -12,6 +12,7 @@ from ..schema.fields import Problem
 
 CACHE_PATH = "/model-cache"
 HUB_PATH = f"{CACHE_PATH}/huggingface"
+MODELS_MOUNT: Facts = {"name": "models", "mountPath": "/models", "readOnly": True}
 CLAIM_SUFFIX = "-weights"
 BUCKET_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 _BUCKETS = ("s3", "gs")
@@ -64,14 +65,19 @@ def volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
     ]
     mounts: list[Facts] = [{"name": "model-cache", "mountPath": CACHE_PATH}, {"name": "shared-memory", "mountPath": "/dev/shm"}]
     if scheme(service["model"]) == "pvc":
-        name = service["model"]["uri"].split("://", 1)[1].split("/", 1)[0]
-        found.append({"name": "models", "persistentVolumeClaim": {"claimName": name, "readOnly": True}})
-        mounts.append({"name": "models", "mountPath": "/models", "readOnly": True})
+        found.append(models_volume(service["model"]))
+        mounts.append(dict(MODELS_MOUNT))
     elif storage["claim"]:
         # Only downloads: compiled kernels are of no use on a node with another accelerator.
         found.append({"name": "weights", "persistentVolumeClaim": {"claimName": claim_name(service)}})
         mounts.append({"name": "weights", "mountPath": HUB_PATH})
     return found, mounts
+
+
+def models_volume(model: Facts) -> Facts:
+    """The volume of a `pvc://` model."""
+    name = model["uri"].split("://", 1)[1].split("/", 1)[0]
+    return {"name": MODELS_MOUNT["name"], "persistentVolumeClaim": {"claimName": name, "readOnly": True}}
 
 
 def claim_name(service: Facts) -> str:

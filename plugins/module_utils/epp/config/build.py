@@ -55,7 +55,8 @@ class Built:
 def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str, t.Any] | None = None) -> Built:
     """Build the configuration of a release line from a `scheduler:` block; never raises for a user's mistake.
 
-    `context`: settings of the rest of the deployment, None for unknown ones: engine ("vllm" or "simulator"), model (served name), block_size,
+    `context`: settings of the rest of the deployment, None for unknown ones: engine ("vllm" or "simulator"), model (served name), tokenizer (where it is
+    loaded from, if not by the served name), block_size,
     usual_block_size (what servers are told where block_size is None and the number has to be known), hash_seed, port, epp_service (host name),
     server_args, server_env, epp_args.
     """

@@ -45,10 +45,11 @@ def _prefix_with_producer(draft: Draft, part: Part, name: str) -> str:
 
 
 def precise_words(part: Part, context: Context) -> dict[str, t.Any]:
-    """The options of precise prefix matching, completed from the context (engine, block_size, usual_block_size, hash_seed, model)."""
+    """The options of precise prefix matching, completed from the context (engine, block_size, usual_block_size, hash_seed, model, tokenizer)."""
     settled = {word: facts["default"] for word, facts in presets.PRECISE_OPTIONS.items()}
     settled["block_size"] = context.get("usual_block_size") or settled["block_size"]
-    settled.update({word: context[word] for word in ("block_size", "hash_seed", "model") if context.get(word) is not None})
+    settled.update({word: context[word] for word in ("block_size", "hash_seed") if context.get(word) is not None})
+    settled["model"] = context.get("tokenizer") or context.get("model")
     settled["kv_events"] = "bind" if context.get("engine") == "simulator" else "discover"
     settled["kv_events_port"] = presets.PRECISE_EVENTS["kv_events_port"]
     settled["render_url"] = presets.PRECISE_EVENTS["render_url"]
@@ -113,7 +114,10 @@ def _check_words(part: Part, settled: t.Mapping[str, t.Any], router: bool, found
     if settled["model"] is None:
         where = f"{part.path}.model" if part.path != "preset" else "scorers.precise_prefix.model"
         found.refuse(
-            where, None, "is missing: without the model of the tokenizer the endpoint picker refuses to start.", "Write the name that the servers serve."
+            where,
+            None,
+            "is missing: without the model of the tokenizer the endpoint picker refuses to start.",
+            "Write the name of its repository, such as meta-llama/Llama-3.1-8B-Instruct.",
         )
     for word in sorted(presets.PRECISE_TOKENIZER_ONLY & set(part.parameters) if router else ()):
         found.refuse(

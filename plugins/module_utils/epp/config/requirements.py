@@ -67,7 +67,7 @@ def _precise(needs: Requires, item: Declared, config: ParsedConfig, context: t.M
         # The simulator identifies itself in its events by POD_IP; the endpoint picker looks scores up by address:port.
         server["env"] += [{"name": "SERVER_IP", "valueFrom": POD_IP["valueFrom"]}, {"name": "POD_IP", "value": f"$(SERVER_IP):{port}"}]
     else:
-        publisher = {"enable_kv_cache_events": True, "publisher": "zmq", "endpoint": target, "topic": f"kv@$(POD_IP):{port}@{model}"}
+        publisher = {"enable_kv_cache_events": True, "publisher": "zmq", "endpoint": target, "topic": f"kv@$(POD_IP):{port}@{context.get('model') or model}"}
         server["args"].append(f"--kv-events-config={json.dumps(publisher, separators=(',', ':'))}")
         server["env"] += [{"name": "PYTHONHASHSEED", "value": seed}, dict(POD_IP)]
     needs["sidecars"].append(_tokenizer(item, config, model))
