@@ -312,6 +312,10 @@ def test_every_chart_is_well_formed_and_within_its_frame():
     assert len(charts) == 5  # the ladder, two rates, hits, servers
     for chart in charts:
         assert ElementTree.fromstring(chart).find("title").text
+    dotted = {title: "<circle" in chart for chart in charts for title in re.findall(r"aria-label=\"([^\"]+)\"", chart)}
+    assert {title: dots for title, dots in dotted.items() if title.startswith("Time")} == {
+        "Time to first token, 90th percentile, by rate": True, "Time to first token at 2 requests/s": False, "Time to first token at 8 requests/s": False,
+    }  # fmt: skip
 
 
 @given(st.lists(st.tuples(POSITIVE, POSITIVE), min_size=1, max_size=30), st.booleans(), st.booleans())

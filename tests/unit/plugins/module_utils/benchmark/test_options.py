@@ -196,6 +196,13 @@ def test_late_sends_are_a_share_of_the_time_from_the_schedule():
     assert sent(lambda number: number % 5 == 0).summary(Allowed())["client_share"] == pytest.approx(0.2, rel=0.01)
 
 
+def test_every_option_of_a_body_reaches_the_requests():
+    step = {"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}]}
+    given = {"api": "chat_completions", "stream": False, "ignore_eos": False, "temperature": 0.5, "extra_body": {"top_p": 0.5}}
+    assert perf_options.plan(argument_spec.complete({**step, **given})).shape == Shape("chat_completions", False, False, 0.5, (("top_p", 0.5),))
+    assert perf_options.plan(argument_spec.complete(step)).shape == Shape()
+
+
 @pytest.mark.parametrize(
     ("headers", "said"),
     [
