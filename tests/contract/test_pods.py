@@ -45,7 +45,8 @@ CASES: dict[str, Facts] = {
 
 def file_of(name: str) -> Facts:
     service = {"name": "a", "engine": ENGINE, **PLACED, **CASES[name]}
-    return {"llm_d_charts": CHARTS, "llm_d_model_services": [service], "llm_d_image_pull_secrets": ["mirror"]}
+    tokenizer = {"tokenizer": "acme/tokenizer:v1"}  # for precise prefix matching, where the weights are in an image
+    return {"llm_d_charts": CHARTS, "llm_d_model_services": [service], "llm_d_image_pull_secrets": ["mirror"], "llm_d_images": tokenizer}
 
 
 def grouped(template: Facts, claims: t.Sequence[Facts] = ()) -> Facts:

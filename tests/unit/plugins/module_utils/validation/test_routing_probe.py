@@ -22,6 +22,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing
 from engine_servers import ApiServer, pod
 from local_servers import JSON, InferenceGateway, serve, whole
 
+pytestmark = pytest.mark.timing
+
 NAMES = {
     "requests": "inference_objective_request_total",
     "scheduler_attempts": "inference_extension_scheduler_attempts_total",
@@ -438,7 +440,6 @@ def test_who_is_picked_answers_by_the_servers_own_counters(monkeypatch):
     assert not found["obeyed"]["ok"] and "pod-a answered" in found["obeyed"]["evidence"] and "was picked 0 times" in found["obeyed"]["evidence"]
 
 
-@pytest.mark.timing
 def test_new_prompts_stay_away_from_a_queue(monkeypatch):
     found, seen = behind(monkeypatch, InferenceGateway(sticky=False), "decode", promises=["spread", "avoid"], busy=3.0)
     assert found["avoid"]["ok"] and found["avoid"]["evidence"] == "0 of 24 new prompts went to pod-a while requests waited there; pod-b (24)"
