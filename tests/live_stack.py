@@ -15,21 +15,21 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp import observe
 from kubernetes import client, config
 
 NAMESPACE = "llm-d"
-MODELS = {"sim": "llm-d/simulated-8b", "table": "llm-d/simulated-table"}
 SERIES = "inference_extension_plugin_duration_seconds"
 
 
 class Stack:
-    """One gateway and the services `sim` and `table`."""
+    """One gateway and its services. inventory: of the playbooks; models: by service; paths: of services that do not have the gateway for themselves."""
 
-    def __init__(self) -> None:
+    def __init__(self, inventory: str, models: t.Mapping[str, str], paths: t.Mapping[str, str] | None = None) -> None:
+        self._inventory, self._models, self._paths = inventory, models, paths or {}
         config.load_kube_config(os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig"))
         self.core = client.CoreV1Api()
         gateway = client.CustomObjectsApi().get_namespaced_custom_object("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways", "llm-d-gateway")
         self.gateway = f"http://{gateway['status']['addresses'][0]['value']}"
 
     def url(self, service: str) -> str:
-        return self.gateway + ("/table" if service == "table" else "")
+        return self.gateway + self._paths.get(service, "")
 
     def servers(self, service: str, role: str = "decode") -> dict[str, str]:
         """Addresses of the ready model servers of a role, by pod name."""
@@ -63,7 +63,7 @@ class Stack:
 
     def ask(self, service: str, prompt: str, tokens: int = 1) -> str:
         """The pod that answered a completion through the gateway."""
-        body = {"model": MODELS[service], "prompt": prompt, "max_tokens": tokens}
+        body = {"model": self._models[service], "prompt": prompt, "max_tokens": tokens}
         status, headers, content = call(f"{self.url(service)}/v1/completions", body)
         assert status == 200, content
         return headers["x-inference-pod"]
@@ -90,7 +90,7 @@ class Stack:
 
     def as_written(self, **given: t.Any) -> subprocess.CompletedProcess[str]:
         """Run playbooks/scorers.yml: what the user's file says, but for these variables."""
-        return plays.run("-i", "molecule/scorers/inventory", "playbooks/scorers.yml", "-e", json.dumps(given))
+        return plays.run("-i", self._inventory, "playbooks/scorers.yml", "-e", json.dumps(given))
 
 
 def call(url: str, body: t.Any = None, timeout: float = 30.0) -> tuple[int, dict[str, str], bytes]:

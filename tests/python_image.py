@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import zipfile
+import venv
 from pathlib import Path
 
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.oci_image import Image, Registry
@@ -11,25 +11,12 @@ from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.oci_
 NAME = "llm-d-local/python:3"
 REGISTRY = "127.0.0.1:5215"
 CRANE = "/var/cache/llm-d-local/bin/crane"
-LEFT_OUT = {"test", "idlelib", "lib2to3", "tkinter", "turtledemo", "ensurepip", "site-packages", "__pycache__", "lib-dynload"}
 
 
 def push(folder: Path) -> str:
     """Put it into the local registry; its whole name."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    library = Path(sys.base_prefix) / "lib" / version
-    archive = folder / "library.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
-        for file in sorted(library.rglob("*.py")):
-            inside = file.relative_to(library)
-            if not LEFT_OUT & set(inside.parts) and not inside.parts[0].startswith("config-"):
-                made.write(file, str(inside))
-    files = {
-        "/usr/bin/python3": str(Path(sys.base_prefix) / "bin" / version),
-        f"/usr/lib/{version.replace('.', '')}.zip": str(archive),
-        f"/usr/lib/{version}/os.py": str(library / "os.py"),  # by which Python finds its folder
-        **{f"/usr/lib/{version}/lib-dynload/{file.name}": str(file) for file in (library / "lib-dynload").glob("*.so")},
-    }
+    venv.create(folder / "venv", symlinks=True)
     (folder / "stamps").mkdir()
-    Registry(REGISTRY, CRANE, str(folder / "stamps")).push(Image(NAME, files, ["/usr/bin/python3"], libraries=True))
+    files = {"/usr/bin/python3": sys.executable}
+    Registry(REGISTRY, CRANE, str(folder / "stamps")).push(Image(NAME, files, ["/usr/bin/python3"], libraries=True, python=str(folder / "venv")))
     return f"{REGISTRY}/{NAME}"

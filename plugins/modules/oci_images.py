@@ -12,7 +12,7 @@ author:
   - llm_d.inference contributors (@llm-d)
 description:
   - Internal to the roles of this collection; its options and results may change in any release.
-  - Makes single-layer images from binaries of this host with C(crane), without a base image and without a container engine.
+  - Makes images of one layer, or of one more layer on another image of the registry, from files of this host with C(crane), without a container engine.
   - An image is made again only when its inputs changed or the registry no longer has it.
 options:
   registry:
@@ -46,10 +46,30 @@ options:
         type: list
         elements: str
         required: true
+      trees:
+        description: Folders in the image, each with a folder of this host, which is not needed once the image is made. Links to files are followed.
+        type: dict
+        default: {}
+      leave_out:
+        description: Patterns of names of files and folders in O(images[].trees) that are left out.
+        type: list
+        elements: str
+        default: []
+      inputs:
+        description: Files whose content says what is in O(images[].trees). The image is made again when one of them changes.
+        type: list
+        elements: str
+        default: []
+      python:
+        description: A virtual environment of this host, whose interpreter and standard library are added at their own paths.
+        type: path
       libraries:
         description: Whether to add the shared libraries that the files link to.
         type: bool
         default: false
+      base:
+        description: Another image of the registry, which must be there or come earlier in O(images). The layer is put on top of its layers.
+        type: str
 attributes:
   check_mode:
     description: Returns which images would be made.
@@ -100,7 +120,12 @@ def main() -> None:
         "name": {"type": "str", "required": True},
         "files": {"type": "dict", "required": True},
         "entrypoint": {"type": "list", "elements": "str", "required": True},
+        "trees": {"type": "dict", "default": {}},
+        "leave_out": {"type": "list", "elements": "str", "default": []},
+        "inputs": {"type": "list", "elements": "str", "default": []},
+        "python": {"type": "path"},
         "libraries": {"type": "bool", "default": False},
+        "base": {"type": "str"},
     }
     module = AnsibleModule(
         argument_spec={
@@ -112,13 +137,16 @@ def main() -> None:
         supports_check_mode=True,
     )
     options = module.params
-    images = [Image(**{**each, "files": resolved(each["files"])}) for each in options["images"]]
-    absent = sorted({source for each in images for source in each.files.values() if not os.path.isfile(source)})
-    if absent and not module.check_mode:
-        module.fail_json(msg=f"These files of images are missing: {', '.join(absent)}. Build them first (llm_d.inference.go_build).")
+    images = [Image(**{**each, "files": resolved(each["files"]), "python": each["python"] or "", "base": each["base"] or ""}) for each in options["images"]]
     registry = Registry(options["registry"], options["crane"], options["stamps"])
+    stale: list[Image] = []
     try:
-        stale = images if absent else [each for each in images if not registry.holds(each)]
+        for each in images:
+            if not registry.holds(each) or each.base in [below.name for below in stale]:
+                stale.append(each)
+        absent = sorted({path for each in stale for path in each.missing()})
+        if absent and not module.check_mode:
+            module.fail_json(msg=f"These files of images are missing: {', '.join(absent)}. Build them first (llm_d.inference.go_build).")
         if not module.check_mode:
             os.makedirs(options["stamps"], exist_ok=True)
             for each in stale:

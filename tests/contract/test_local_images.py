@@ -192,13 +192,54 @@ def test_the_inventory_points_at_assets_that_are_copied(root, local):
 def test_an_extra_comes_only_to_those_who_name_it(local, extra, option, own):
     assert len(extra(option)) == len(local[own])
     more = extra(option, *local["__local_cluster_extra"])[len(local[own]) :]
-    assert len(more) == sum(len(parts[option]) for parts in local["__local_cluster_extra"].values()) > 0
+    assert len(more) == sum(len(parts.get(option, [])) for parts in local["__local_cluster_extra"].values()) > 0
     assert not [each for each in more if "{{" in str(each)]
 
 
 def test_the_extras_are_those_that_the_role_declares(root, local):
     option = read(root / "roles/local_cluster/meta/argument_specs.yml")["argument_specs"]["main"]["options"]["local_cluster_extras"]
     assert option["choices"] == sorted(local["__local_cluster_extra"])
+
+
+@pytest.fixture(name="vllm", scope="module")
+def vllm_images(local):
+    """The images of the extra `vllm`, by name."""
+    return {each["name"]: each for each in local["__local_cluster_extra"]["vllm"]["packages"]["images"]}
+
+
+def test_vllm_is_what_the_plan_asks_for_on_cpus_and_what_its_tag_says(root, vllm):
+    image = lines.ENGINE_DEFAULTS["vllm"]["images"]["none"]
+    version = image.rsplit(":v", 1)[1]
+    files = root / "roles/local_cluster/files/vllm"
+    assert f"\nvllm-cpu=={version}\n" in (files / "requirements.txt").read_text(encoding="utf-8")
+    assert f"Version: {version}+cpu\n" in (files / "METADATA").read_text(encoding="utf-8")
+    assert [path for path in vllm[image]["files"] if path.startswith("/opt/vllm/")] == [f"/opt/vllm/vllm-{version}+cpu.dist-info/METADATA"]
+    assert all(name.rsplit(":v", 1)[1] == version for name in vllm if "smollm2" in name), "they hold that vLLM"
+
+
+def test_each_layer_of_vllm_stands_on_one_that_is_made_before(vllm):
+    made = list(vllm)
+    assert all(image.get("base") in [None, *made[:number]] for number, image in enumerate(vllm.values()))
+    assert sum("base" not in image for image in vllm.values()) == 1
+    assert all(image["inputs"] for image in vllm.values() if image.get("trees")), "else nobody would notice a change"
+
+
+def test_every_package_of_vllm_has_one_version(root):
+    listed = (root / "roles/local_cluster/files/vllm/requirements.txt").read_text(encoding="utf-8").splitlines()
+    packages = [line for line in listed if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in packages), "they are installed without asking for dependencies"
+    assert len({line.split("==")[0].lower() for line in packages}) == len(packages) > 100
+
+
+def test_the_inventory_of_vllm_asks_for_its_images(root, vllm):
+    variables = read(root / "inventories/local-vllm/group_vars/all/vllm.yml")
+    (service,) = variables["llm_d_model_services"]
+    assert variables["local_cluster_extras"] == ["vllm"]
+    assert {service["engine"]["image"], variables["llm_d_images"]["tokenizer"]} <= set(vllm)
+    folder, name = service["model"]["uri"].removeprefix("file://").rsplit("/", 1)
+    for image in (service["engine"]["image"], variables["llm_d_images"]["tokenizer"]):
+        assert folder in vllm[vllm[image]["base"]]["trees"]
+    assert f'NAME = "{name}"' in (root / "roles/local_cluster/files/vllm/models.py").read_text(encoding="utf-8")
 
 
 def test_leader_worker_set_is_what_a_file_for_several_nodes_asks_for(root, extra):

@@ -26,7 +26,7 @@ READ_ONLY = {
         "cluster_access", "cluster_drift", "cluster_evidence", "cluster_preflight", "cluster_snapshot", "controller_use", "gpu_use", "platform_proof",
         "resource_ready", "routing_proof", "scheduler_proof", "security_proof", "stack_diagnosis", "vllm_health", "vllm_health_info",
     )
-}  # fmt: skip
+} | {f"{KUBERNETES}k8s_info"}  # fmt: skip
 # One step each that is no list of definitions; only the role of that step calls it.
 STEPS = {
     "prerequisites": {f"{OURS}crd_removal", f"{OURS}project_requests", f"{OURS}stack_secrets"},
@@ -35,6 +35,7 @@ STEPS = {
     "validation": {f"{OURS}vllm_warmup"},
     "benchmark": {f"{OURS}vllm_perf"},
     "compare": {f"{OURS}vllm_perf"},
+    "calibrate": {f"{OURS}vllm_perf"},
 }
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 
@@ -137,7 +138,7 @@ def test_no_role_takes_the_defaults_of_the_users_play_away() -> None:
 def test_contributing_says_the_same() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (found,) = re.findall(r"^Modules that talk to a cluster .*?\n\n- (.*?)\n- (.*?)\n\n", text, re.MULTILINE | re.DOTALL)
-    assert {f"{OURS}{name}" for name in re.findall(r"`(\w+)`", found[0])} == READ_ONLY
+    assert {name if "." in name else f"{OURS}{name}" for name in re.findall(r"`([\w.]+)`", found[0])} == READ_ONLY
     for role, modules in STEPS.items():
         parts = [part for part in found[1].split(";") if role in part]
         assert {f"{OURS}{name}" for part in parts for name in re.findall(r"`(\w+)`", part)} == modules, role

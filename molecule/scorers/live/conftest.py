@@ -9,10 +9,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from stack import Stack
+from stack import Stack, of_this_scenario
 
 
 @pytest.fixture(scope="session")
 def stack() -> Stack:
     """The running stack."""
-    return Stack()
+    return of_this_scenario()

@@ -12,6 +12,7 @@ import collections.abc as c
 
 from ..common.objects import Facts
 from ..epp.catalog.presets import ROUND_ROBIN_NOTE
+from ..report import text
 from . import confidence
 
 LATENCY = "ttft_from_schedule_ms"
@@ -93,20 +94,14 @@ def rows(found: Facts) -> list[list[str]]:
 
 def table(found: Facts) -> str:
     """The table as Markdown, the headline above it."""
-    head, *body = rows(found)
-    lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---" if name == "preset" else "---:" for name in head) + "|"]
-    lines += ["| " + " | ".join(row) + " |" for row in body]
     notes = [] if found["valid"] else ["", "† The client itself was late: these numbers say nothing about the server."]
     notes += [line for note in explained(found) for line in ("", note)]
-    return "\n".join([found["headline"], "", *lines, *notes, ""])
+    return "\n".join([found["headline"], "", *text.markdown(rows(found), left=1), *notes, ""])
 
 
 def lines(found: Facts) -> list[str]:
     """The table for a terminal."""
-    body = rows(found)
-    widths = [max(len(row[column]) for row in body) for column in range(len(body[0]))]
-    lines = [[cell.ljust(width) if column == 1 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths, strict=True))] for row in body]
-    return [*("  ".join(line) for line in lines), "", found["headline"], *explained(found)]
+    return [*text.aligned(rows(found), left=1), "", found["headline"], *explained(found)]
 
 
 def explained(found: Facts) -> list[str]:

@@ -67,10 +67,18 @@ class OpenAIClient:
         return answers.models(self.get("/v1/models", timeout), self._secrets)
 
     def complete(
-        self, model: str, prompt: str, max_tokens: int = 1, stream: bool = False, api: str = "completions", timeout: float = 30.0, system: str = ""
+        self,
+        model: str,
+        prompt: str,
+        max_tokens: int = 1,
+        stream: bool = False,
+        api: str = "completions",
+        timeout: float = 30.0,
+        system: str = "",
+        temperature: float = 0,
     ) -> Reply:
         """One completion of a prompt. `api` is completions or chat_completions; `system` is the system message of a chat."""
-        payload: dict[str, t.Any] = {"model": model, "max_tokens": max_tokens, "temperature": 0}
+        payload: dict[str, t.Any] = {"model": model, "max_tokens": max_tokens, "temperature": temperature}
         if api == "chat_completions":
             payload["messages"] = [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": prompt}]
         else:

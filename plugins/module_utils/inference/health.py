@@ -22,6 +22,8 @@ LEVELS = ("alive", "ready", "serving", "metrics")
 # Any model goes on with it. These are enough for a model that reasons first: some text follows the tokens that mark it.
 PROMPT = "Count: one, two, three,"
 TOKENS = 16
+# Above zero, so that tokens are drawn, and low, so that the answer does not begin with its end.
+DRAWN = 0.1
 # Kinds of errors that waiting does not fix: a wrong key or certificate, a redirect.
 FINAL = frozenset({"unauthorized", "forbidden", "tls_untrusted", "redirect"})
 
@@ -182,7 +184,8 @@ class _Ladder:
         if self._native:
             reply = triton.complete(self._client, model, PROMPT, TOKENS, stream, timeout)
         else:
-            reply = self._client.complete(model, PROMPT, max_tokens=TOKENS, stream=stream, api=api, timeout=timeout)
+            # Clients mostly let the server draw tokens at random, which is code of its own: a vLLM without a compiler dies of it.
+            reply = self._client.complete(model, PROMPT, max_tokens=TOKENS, stream=stream, api=api, timeout=timeout, temperature=DRAWN if stream else 0)
         done, pod = reply.completion, reply.answer.headers.get("x-inference-pod")
         tokens = "unknown" if done.completion_tokens is None else str(done.completion_tokens)
         if not done.text:

@@ -30,6 +30,7 @@ PACKAGES = {
     "ip": "iproute2",
     "mount": "mount",
     "ldd": "libc-bin",
+    "zstd": "zstd",
 }
 CNI_PACKAGE = "containernetworking-plugins"
 # A loopback address that no program binds: a port is in use here only by a program that listens on all addresses.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import http.client
 import io
@@ -14,7 +15,7 @@ import re
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterable
+import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,34 +23,72 @@ from pathlib import Path
 NOBODY = 65532
 PASSWD = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{NOBODY}:{NOBODY}:nonroot:/home/nonroot:/sbin/nologin\n"
 MANIFESTS = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json"
+# Programs that `ldd` is asked about in one call.
+LDD_FILES = 200
+# Of an interpreter's own folder: what no server needs.
+NOT_OF_PYTHON = ("site-packages", "dist-packages", "test", "idlelib", "lib2to3", "tkinter", "turtledemo", "ensurepip", "config-*")
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image of one layer. files: paths in the image, each with a file of this host; libraries: add the shared libraries that the files link to."""
+    """An image, or one more layer on the image `base` of the same registry.
+
+    files: paths in the image, each with a file of this host; trees: the same with folders, which may be gone once the image is made; leave_out: patterns of
+    names in them; inputs: files whose content says what is in the trees; python: a virtual environment of this host whose interpreter and standard library
+    come along, at their own paths; libraries: add the shared libraries that all of these link to.
+    """
 
     name: str
     files: dict[str, str] = field(default_factory=dict)
     entrypoint: list[str] = field(default_factory=list)
     libraries: bool = False
+    trees: dict[str, str] = field(default_factory=dict)
+    leave_out: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    python: str = ""
+    base: str = ""
 
-    def fingerprint(self) -> str:
-        """The hash of all inputs; of files, which may be large, size and modification time."""
-        inputs = [(target, source, os.stat(source).st_size, os.stat(source).st_mtime_ns) for target, source in sorted(self.files.items())]
-        return hashlib.sha256(json.dumps([self.name, inputs, self.entrypoint, self.libraries, PASSWD]).encode()).hexdigest()
+    def missing(self) -> list[str]:
+        """Files and folders of this host that do not exist."""
+        folders = [*self.trees.values(), *([self.python] if self.python else [])]
+        return [*(path for path in [*self.files.values(), *self.inputs] if not os.path.isfile(path)), *(path for path in folders if not os.path.isdir(path))]
 
-    def layer(self, path: str) -> None:
+    def fingerprint(self, base: str = "") -> str:
+        """The hash of all inputs; of files, which may be large, size and modification time. base: the digest of the image below."""
+        inputs: list[t.Any] = [(target, source, os.stat(source).st_size, os.stat(source).st_mtime_ns) for target, source in sorted(self.files.items())]
+        inputs += [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in self.inputs]
+        inputs += [sorted(self.trees.items()), self.leave_out, self.python and _interpreter(self.python)]
+        return hashlib.sha256(json.dumps([self.name, inputs, self.entrypoint, self.libraries, base, PASSWD]).encode()).hexdigest()
+
+    def layer(self, file: t.IO[bytes]) -> None:
         """Write the layer as a tar file. The same inputs give the same bytes."""
-        with tarfile.open(path, "w") as tar:
-            for folder in _folders([*self.files, "tmp/", "home/nonroot/", "etc/passwd"]):
+        sources = self._sources()
+        if self.libraries:
+            sources = {**_libraries(sources), **sources}
+        with tarfile.open(fileobj=file, mode="w|") as tar:
+            for folder in _folders([*sources, "tmp/", "home/nonroot/", "etc/passwd"]):
                 entry = tarfile.TarInfo(folder)
                 entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if folder == "tmp" else 0o755
                 entry.uid = entry.gid = NOBODY if folder == "home/nonroot" else 0
                 tar.addfile(entry)
-            _add(tar, "etc/passwd", PASSWD.encode(), 0o644)
-            sources = {**self.files, **(_libraries(self.files.values()) if self.libraries else {})}
+            _add(tar, "etc/passwd", io.BytesIO(PASSWD.encode()), len(PASSWD), 0o644)
             for target, source in sorted(sources.items()):
-                _add(tar, target.lstrip("/"), Path(source).read_bytes(), 0o755)
+                known = os.stat(source)
+                with open(source, "rb") as content:
+                    if target in self.files:
+                        _add(tar, target.lstrip("/"), content, known.st_size, 0o755)
+                    else:  # Python takes a compiled file for that of another source if the time of the source differs
+                        _add(tar, target.lstrip("/"), content, known.st_size, 0o755 if known.st_mode & 0o100 else 0o644, int(known.st_mtime))
+
+    def _sources(self) -> dict[str, str]:
+        """Each path in the image with its file on this host. Links are followed."""
+        found: dict[str, str] = {}
+        for target, source in self.trees.items():
+            found.update(_tree(source, target, self.leave_out))
+        if self.python:
+            program, library = _interpreter(self.python)
+            found |= {program: os.path.realpath(program), **_tree(library, library, NOT_OF_PYTHON)}
+        return {**found, **self.files}
 
 
 class Registry:
@@ -63,15 +102,17 @@ class Registry:
     def holds(self, image: Image) -> bool:
         """Whether the registry has this image, made from the current inputs."""
         stamp = self._stamp(image)
-        return stamp.is_file() and stamp.read_text(encoding="utf-8") == self._record(image)
+        known = stamp.is_file() and all(os.path.isfile(path) for path in [*image.files.values(), *image.inputs])
+        return known and stamp.read_text(encoding="utf-8") == self._record(image)
 
     def push(self, image: Image) -> None:
         """Assemble the image and push it. Raises CalledProcessError with the output of crane."""
         reference = f"{self.address}/{image.name}"
         with tempfile.TemporaryDirectory(dir=self.stamps.parent) as folder:
-            layer = f"{folder}/layer.tar"
-            image.layer(layer)
-            self._crane("append", "--new_layer", layer, "--new_tag", reference)
+            layer = f"{folder}/layer.tar.zst"
+            _packed(image, layer)
+            below = ["--base", f"{self.address}/{image.base}"] if image.base else []
+            self._crane("append", "--new_layer", layer, "--new_tag", reference, *below)
             self._crane("mutate", reference, "--entrypoint", ",".join(image.entrypoint), "--user", str(NOBODY), "--workdir", "/",
                         "--set-platform", "linux/amd64", "--env", "PATH=/usr/local/bin:/usr/bin:/bin:/app", "--tag", reference)  # fmt: skip
         stamp = self._stamp(image)
@@ -80,7 +121,7 @@ class Registry:
 
     def _record(self, image: Image) -> str:
         """The content of a stamp: the hash of the inputs, and the digest in the registry."""
-        return f"{image.fingerprint()} {self._digest(image.name)}"
+        return f"{image.fingerprint(self._digest(image.base) if image.base else '')} {self._digest(image.name)}"
 
     def _crane(self, *arguments: str) -> None:
         subprocess.run([self.crane, *arguments, "--insecure"], check=True, capture_output=True, text=True)
@@ -99,6 +140,16 @@ class Registry:
         return self.stamps / re.sub(r"[^\w.-]+", "_", image.name)
 
 
+def _packed(image: Image, path: str) -> None:
+    """Write the compressed layer. Gzip would take minutes for gigabytes here, and as long again in the node."""
+    with subprocess.Popen(["zstd", "-q", "-1", "-T0", "-o", path], stdin=subprocess.PIPE) as packing:
+        assert packing.stdin is not None
+        with packing.stdin:
+            image.layer(packing.stdin)
+    if packing.returncode:
+        raise subprocess.CalledProcessError(packing.returncode, packing.args, stderr=f"zstd could not write {path}")
+
+
 def _folders(paths: list[str]) -> list[str]:
     found: set[str] = set()
     for path in paths:
@@ -107,16 +158,45 @@ def _folders(paths: list[str]) -> list[str]:
     return sorted(found)
 
 
-def _add(tar: tarfile.TarFile, path: str, content: bytes, mode: int) -> None:
+def _add(tar: tarfile.TarFile, path: str, content: t.BinaryIO, size: int, mode: int, time: int = 0) -> None:
     entry = tarfile.TarInfo(path)
-    entry.size, entry.mode = len(content), mode
-    tar.addfile(entry, io.BytesIO(content))
+    entry.size, entry.mode, entry.mtime = size, mode, time
+    tar.addfile(entry, content)
 
 
-def _libraries(programs: Iterable[str]) -> dict[str, str]:
-    """The shared libraries and the loader that the programs link to: the path where they are loaded from, the file."""
+def _tree(source: str, target: str, left_out: t.Sequence[str]) -> dict[str, str]:
+    """Each file under the folder `source`, as a path under `target`. left_out: patterns of names. Links to folders are left out."""
+
+    def wanted(name: str) -> bool:
+        return not any(fnmatch.fnmatchcase(name, pattern) for pattern in left_out)
+
     found: dict[str, str] = {}
-    for program in programs:
-        listed = subprocess.run(["ldd", program], check=False, capture_output=True, text=True).stdout
-        found.update({path: os.path.realpath(path) for path in re.findall(r"(/\S+)\s+\(0x", listed)})
+    for folder, folders, files in os.walk(source):
+        folders[:] = filter(wanted, folders)
+        inside = f"{target}/{os.path.relpath(folder, source)}".removesuffix("/.")
+        found.update({f"{inside}/{name}": f"{folder}/{name}" for name in filter(wanted, files) if os.path.isfile(f"{folder}/{name}")})
     return found
+
+
+def _interpreter(environment: str) -> tuple[str, str]:
+    """(program that the virtual environment's own Python links to, folder of its standard library)."""
+    asked = "import sys, sysconfig; print(sys._base_executable); print(sysconfig.get_path('stdlib'))"
+    said = subprocess.run([f"{environment}/bin/python3", "-c", asked], check=True, capture_output=True, text=True).stdout.split("\n")
+    return said[0], said[1]
+
+
+def _libraries(sources: dict[str, str]) -> dict[str, str]:
+    """The shared libraries and the loader that the files link to, but for those among the files: the path where they are loaded from, the file."""
+    binaries = [source for source in sources.values() if _links(source)]
+    found: dict[str, str] = {}
+    for start in range(0, len(binaries), LDD_FILES):
+        listed = subprocess.run(["ldd", *binaries[start : start + LDD_FILES]], check=False, capture_output=True, text=True).stdout
+        found.update({path: os.path.realpath(path) for path in re.findall(r"(/\S+)\s+\(0x", listed)})
+    present = {os.path.realpath(source) for source in sources.values()}
+    return {path: file for path, file in found.items() if file not in present}
+
+
+def _links(file: str) -> bool:
+    """Whether it is a program or a library."""
+    with open(file, "rb") as content:
+        return content.read(4) == b"\x7fELF"

@@ -75,8 +75,8 @@ def _arguments(service: Facts, port: int) -> list[str]:
         arguments.update(weights_arguments(service["model"]))
         # vLLM uses one accelerator unless it is told otherwise.
         arguments["--tensor-parallel-size"] = per_replica if per_replica > 1 else None
-    # Without it vLLM does not report cached tokens, and the effect of a warm-up cannot be checked.
-    details = ["--enable-prompt-tokens-details"] if service["warmup"] and engine["type"] == "vllm" else []
+    # Without it vLLM does not report cached tokens, and nobody sees whether prefixes are found in the cache.
+    details = ["--enable-prompt-tokens-details"] if engine["type"] == "vllm" else []
     return [f"{flag}={value}" for flag, value in arguments.items() if value is not None] + engine_arguments(engine) + details
 
 

@@ -24,7 +24,7 @@ _BROUGHT_BY = {
     "headless": "accelerator.across_nodes",
     "enable-prefix-caching": "engine.prefix_caching",
     "no-enable-prefix-caching": "engine.prefix_caching",
-    "enable-prompt-tokens-details": "warmup",
+    "enable-prompt-tokens-details": "engine.type",
     "kv-events-config": "scheduler",
     "kv-transfer-config": "scheduler",
 }

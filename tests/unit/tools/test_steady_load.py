@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from local_servers import JSON, SSE, chunk, raw, serve, stream, whole
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "molecule/scorers/live"))
-
 from steady_load import SteadyLoad
 
 pytestmark = pytest.mark.timing

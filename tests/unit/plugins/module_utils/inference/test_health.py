@@ -49,6 +49,22 @@ def test_a_healthy_server():
     assert "from pod-a" in found.checks[2].evidence and all(check.ms > 0 for check in found.checks)
 
 
+def test_a_server_that_cannot_draw_a_token_is_not_healthy():
+    """As vLLM without a compiler: it answers as long as the likeliest token is taken."""
+
+    def answer(_handler, _method, path, body):
+        given = json.loads(body or "{}")
+        if given.get("temperature"):
+            return 500, {"Content-Type": JSON}, json.dumps({"error": {"message": "EngineCore encountered an issue."}})
+        if path.endswith("/completions"):
+            return 200, {"Content-Type": SSE if given.get("stream") else JSON}, stream(chunk("a"), chunk("", "stop")) if given.get("stream") else whole()
+        return 200, {"Content-Type": JSON}, models("acme/tiny") if path == "/v1/models" else ""
+
+    with serve(answer) as url:
+        found = look(url)
+    assert not found.healthy and found.failed.name == "completions_streamed" and "EngineCore encountered an issue" in found.failed.evidence
+
+
 def test_a_lower_level_sends_no_completion():
     gateway = InferenceGateway()
     with serve(gateway) as url:

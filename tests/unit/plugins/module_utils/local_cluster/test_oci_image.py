@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import time
 import urllib.request
@@ -29,21 +30,26 @@ def small_image(tmp_path):
     return Image("acme/program:v1", files, ["/app/program", "--serve"])
 
 
+def layer(image, path):
+    with open(path, "wb") as file:
+        image.layer(file)
+
+
 def members(path):
     with tarfile.open(path) as tar:
         return {each.name: each for each in tar.getmembers()}
 
 
 def test_the_same_inputs_are_the_same_bytes(image, tmp_path):
-    image.layer(str(tmp_path / "one.tar"))
+    layer(image, tmp_path / "one.tar")
     os.utime(tmp_path / "program", (1, 1))
     turned = Image(image.name, dict(reversed(image.files.items())), image.entrypoint)
-    turned.layer(str(tmp_path / "two.tar"))
+    layer(turned, tmp_path / "two.tar")
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
 
 
 def test_a_layer_has_its_files_their_folders_and_a_user(image, tmp_path):
-    image.layer(str(tmp_path / "layer.tar"))
+    layer(image, tmp_path / "layer.tar")
     found = members(tmp_path / "layer.tar")
     assert list(found) == ["app", "etc", "etc/deep", "etc/deep/er", "home", "home/nonroot", "tmp", "etc/passwd", "app/program", "etc/deep/er/settings"]
     assert found["app/program"].mode == 0o755 and found["tmp"].mode == 0o1777 and found["home/nonroot"].uid == NOBODY
@@ -58,7 +64,7 @@ def test_a_dynamic_program_brings_its_libraries_and_loader(tmp_path):
     listed = subprocess.run(["ldd", shell], check=False, capture_output=True, text=True).stdout
     if "libc" not in listed:
         pytest.skip("this host's shell links to no library")
-    Image("a:b", {"/bin/sh": shell}, ["/bin/sh"], libraries=True).layer(str(tmp_path / "layer.tar"))
+    layer(Image("a:b", {"/bin/sh": shell}, ["/bin/sh"], libraries=True), tmp_path / "layer.tar")
     root = tmp_path / "root"
     with tarfile.open(tmp_path / "layer.tar") as tar:
         tar.extractall(root, filter="fully_trusted")
@@ -77,6 +83,54 @@ def test_each_input_changes_the_fingerprint(image, tmp_path):
     assert Image(image.name, {"/program": image.files["/app/program"]}, image.entrypoint).fingerprint() != before
     os.utime(tmp_path / "program", (1, 1))
     assert image.fingerprint() != before
+
+
+def test_a_tree_comes_whole_with_what_its_links_point_to(tmp_path):
+    tree = tmp_path / "tree"
+    (tree / "deep/__pycache__").mkdir(parents=True)
+    (tree / "deep/one.py").write_text("1\n", encoding="utf-8")
+    os.utime(tree / "deep/one.py", (1700000000, 1700000000))
+    (tree / "run").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tree / "run").chmod(0o755)
+    (tmp_path / "outside").write_text("outside\n", encoding="utf-8")
+    (tree / "link").symlink_to(tmp_path / "outside")
+    (tree / "dangling").symlink_to(tmp_path / "nowhere")
+    image = Image("a:b", {}, ["/opt/it/run"], trees={"/opt/it": str(tree)})
+    layer(image, tmp_path / "layer.tar")
+    found = members(tmp_path / "layer.tar")
+    files = {name for name, each in found.items() if each.isfile()}
+    assert files == {"etc/passwd", "opt/it/deep/one.py", "opt/it/link", "opt/it/run"}
+    assert (found["opt/it/run"].mode, found["opt/it/deep/one.py"].mode) == (0o755, 0o644)
+    assert found["opt/it/deep/one.py"].mtime == 1700000000, "Python compares it with the time in a compiled file"
+    assert image.missing() == [] and Image("a:b", trees={"/opt/it": str(tree / "run")}).missing() == [str(tree / "run")]
+    left = Image("a:b", trees={"/opt/it": str(tree)}, leave_out=["l*k", "deep"])
+    layer(left, tmp_path / "layer.tar")
+    assert [name for name in members(tmp_path / "layer.tar") if name.startswith("opt/it/")] == ["opt/it/run"]
+
+
+def test_what_a_tree_is_made_of_decides_whether_it_is_made_again(tmp_path):
+    (tmp_path / "list").write_text("one==1\n", encoding="utf-8")
+    image = Image("a:b", trees={"/opt/it": str(tmp_path / "gone")}, inputs=[str(tmp_path / "list")])
+    before = image.fingerprint()
+    os.utime(tmp_path / "list", (1, 1))
+    assert image.fingerprint() == before and image.missing() == [str(tmp_path / "gone")]
+    (tmp_path / "list").write_text("one==2\n", encoding="utf-8")
+    assert image.fingerprint() != before
+    assert Image("a:b", trees=image.trees, inputs=image.inputs, leave_out=["x"]).fingerprint() != image.fingerprint()
+
+
+def test_a_python_of_this_host_runs_in_an_image(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("only root may change the root folder")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    (tmp_path / "venv/hello.py").write_text("import ctypes, json, ssl, sys\nprint(json.dumps(sys.prefix))\n", encoding="utf-8")
+    image = Image("a:b", trees={"/opt/venv": str(tmp_path / "venv")}, python=str(tmp_path / "venv"), libraries=True)
+    layer(image, tmp_path / "layer.tar")
+    with tarfile.open(tmp_path / "layer.tar") as tar:
+        tar.extractall(tmp_path / "root", filter="fully_trusted")
+    ran = subprocess.run(["chroot", tmp_path / "root", "/opt/venv/bin/python3", "-B", "/opt/venv/hello.py"], check=False, capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == ('"/opt/venv"\n', "")
+    assert not [name for name in members(tmp_path / "layer.tar") if "/site-packages/pip" in name or "/test/" in name]
 
 
 @pytest.fixture(name="registry")
@@ -114,6 +168,24 @@ def test_the_registry_holds_what_was_pushed_until_something_changes(registry, im
     assert not registry.holds(image)
     registry.push(image)
     assert registry.holds(image)
+
+
+def test_an_image_on_another_has_its_layers_and_is_stale_when_that_changes(registry, image, tmp_path):
+    (tmp_path / "stamps").mkdir()
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/weights").write_bytes(b"w" * 100)
+    upper = Image("acme/model:v1", {}, ["/app/program"], trees={"/models/m": str(tmp_path / "tree")}, base=image.name)
+    registry.push(image)
+    registry.push(upper)
+    assert registry.holds(upper)
+    below, both = (
+        json.loads(subprocess.run([registry.crane, "manifest", "--insecure", f"{registry.address}/{name}"], check=True, capture_output=True).stdout)["layers"]
+        for name in (image.name, upper.name)
+    )
+    assert [layer["digest"] for layer in both[:1]] == [layer["digest"] for layer in below] and len(both) == 2
+    (tmp_path / "program").write_bytes(b"\x7fELF" + b"q" * 4000)
+    registry.push(image)
+    assert registry.holds(image) and not registry.holds(upper)
 
 
 def test_a_registry_that_lost_the_image_does_not_hold_it(registry, image, tmp_path):

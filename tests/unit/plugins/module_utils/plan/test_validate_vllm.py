@@ -82,7 +82,7 @@ def test_a_mistake_is_named_once_at_its_place(service: Facts, place: str, words:
         ("--block-size", {"scheduler": {"preset": "precise_prefix"}}, "scheduler"),
         ("--block-size", {"engine": {"block_size": 32}}, "engine.block_size"),
         ("--kv-transfer-config", {"scheduler": {"preset": "disaggregated"}}, "scheduler"),
-        ("--enable-prompt-tokens-details", {"warmup": {"config_map": "prompts"}}, "warmup"),
+        ("--enable-prompt-tokens-details", {}, "engine.type"),
         ("--no-enable-prefix-caching", {"engine": {"prefix_caching": False}}, "engine.prefix_caching"),
         ("--max-num-seqs", {"engine": {"max_num_seqs": 3}}, "engine.max_num_seqs"),
         ("--quantization", {"engine": {"quantization": "fp8"}}, "engine.quantization"),

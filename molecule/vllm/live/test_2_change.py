@@ -1,0 +1,41 @@
+"""Servers are changed and counted anew under load, and no request is lost."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import plays
+import yaml
+from live_stack import Stack
+from real import INVENTORY, MODEL
+from steady_load import SteadyLoad
+
+FILE = plays.ROOT / INVENTORY / "group_vars/all/vllm.yml"
+RATE = 1.0
+
+
+def changed(**options: t.Any) -> list[dict[str, t.Any]]:
+    """The model services of the inventory, with other options of the one."""
+    (service,) = yaml.safe_load(FILE.read_text(encoding="utf-8"))["llm_d_model_services"]
+    engine = {**service["engine"], **options.pop("engine", {})}
+    return [{**service, "engine": engine, **options}]
+
+
+def test_other_arguments_under_load_lose_nothing(stack: Stack, tmp_path: Path) -> None:
+    before = set(stack.servers("chat"))
+    with SteadyLoad(stack.url("chat"), MODEL, RATE, timeout=120, long_tokens=64) as load:
+        plays.site(INVENTORY, tmp_path, llm_d_model_services=changed(engine={"max_num_seqs": 32}))
+    print(load.report)
+    assert not load.report.lost, str(load.report)
+    assert len(stack.servers("chat")) == 2 and not before & set(stack.servers("chat")), "every server is a new one"
+
+
+def test_one_server_less_and_one_more_lose_nothing(stack: Stack, tmp_path: Path) -> None:
+    with SteadyLoad(stack.url("chat"), MODEL, RATE, timeout=120, long_tokens=64) as load:
+        plays.site(INVENTORY, tmp_path, llm_d_model_services=changed(replicas=1))
+        assert len(stack.servers("chat")) == 1
+        plays.site(INVENTORY, tmp_path)
+    print(load.report)
+    assert not load.report.lost, str(load.report)
+    assert len(stack.servers("chat")) == 2

@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options of the simulator that make it behave like a server that was measured. Pure.
+
+The simulator, as its version 0.10 computes: a request waits (prefill_overhead + uncached prompt tokens * prefill_time_per_token) for its first token and
+inter_token_latency for each other one, all times 1 + (time_factor_under_load - 1) * (requests in flight - 1) / (max_num_seqs - 1).
+"""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import heapq
+import itertools
+import math
+import statistics
+import typing as t
+
+from ..common.objects import Facts
+from ..report import text
+
+METRICS = ("ttft_ms", "tpot_ms")
+PERCENTILES = (50, 90)
+# Factors by which a search for better options changes one at a time, the widest first.
+STEPS = (1.5, 1.2, 1.08, 1.03)
+# Pairs of requests with different lengths: fewer tell nothing of the time per token.
+LEAST = 20
+SHARES = (0.5, 1.0, 1.5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulated:
+    """What the simulator is told, in milliseconds; `growth` is by how much each further request in flight slows all of them, as a share."""
+
+    overhead: float
+    per_token: float
+    inter_token: float
+    growth: float = 0.0
+
+    def factor(self, running: int) -> float:
+        """How much slower a server is with this number of requests in flight than with one."""
+        return 1 + self.growth * (running - 1)
+
+
+class Request(t.NamedTuple):
+    """One request as it was measured: sent in seconds from the start of its stage, tokens that were not cached, tokens of the answer, milliseconds."""
+
+    sent: float
+    prompt: int
+    output: int
+    ttft_ms: float
+    tpot_ms: float | None
+
+
+def requests(rows: c.Iterable[c.Mapping[str, str]]) -> dict[str, list[Request]]:
+    """The answered requests by stage, from the rows of requests.csv."""
+    found: dict[str, list[Request]] = {}
+    for row in rows:
+        kept = found.setdefault(row["stage"], [])
+        if not row["error"] and row["ttft_ms"]:
+            prompt = int(row["prompt_tokens"] or 0) - int(row["cached_tokens"] or 0)
+            tpot = float(row["tpot_ms"]) if row["tpot_ms"] else None
+            kept.append(Request(float(row["sent_s"]), max(0, prompt), int(row["output_tokens"] or 1), float(row["ttft_ms"]), tpot))
+    return found
+
+
+def simulated(server: Simulated, asked: c.Iterable[Request]) -> list[Request]:
+    """The requests as the simulator would answer them, in the order in which they are sent."""
+    order = itertools.count()
+    waiting = [(request.sent * 1000, next(order), request, 0, 0.0) for request in asked]
+    heapq.heapify(waiting)
+    running, done = 0, {}
+    while waiting:
+        now, number, request, token, first = heapq.heappop(waiting)
+        if token == 0:
+            running += 1
+            first = now + (server.overhead + request.prompt * server.per_token) * server.factor(running)
+            heapq.heappush(waiting, (first, number, request, 1, first))
+        elif token < request.output:
+            heapq.heappush(waiting, (now + server.inter_token * server.factor(running), number, request, token + 1, first))
+        else:
+            running -= 1
+            tpot = (now - first) / (request.output - 1) if request.output > 1 else None
+            done[number] = request._replace(ttft_ms=first - request.sent * 1000, tpot_ms=tpot)
+    return [done[number] for number in sorted(done)]
+
+
+def percentiles(asked: c.Sequence[Request]) -> dict[str, float]:
+    """{ttft_p50, ttft_p90, tpot_p50, tpot_p90} in milliseconds, of those that are known."""
+    found = {}
+    for metric in METRICS:
+        values = sorted(value for request in asked if (value := getattr(request, metric)) is not None)
+        if values:
+            for percent in PERCENTILES:
+                found[f"{metric.removesuffix('_ms')}_p{percent}"] = values[min(len(values) - 1, math.ceil(len(values) * percent / 100) - 1)]
+    return found
+
+
+def errors(real: c.Sequence[Request], imitated: c.Sequence[Request]) -> dict[str, float]:
+    """By how much each percentile differs, as a share of the real one."""
+    ours, theirs = percentiles(imitated), percentiles(real)
+    return {name: ours[name] / theirs[name] - 1 for name in theirs if name in ours and theirs[name] > 0}
+
+
+def report(real: c.Mapping[str, c.Sequence[Request]], imitated: c.Mapping[str, c.Sequence[Request]]) -> Facts:
+    """{stages, largest, lines, table}: the percentiles of both and the differences, by stage; the largest difference; tables for a terminal and as Markdown."""
+    stages = [
+        {"stage": name, "real": percentiles(asked), "imitated": percentiles(imitated[name]), "errors": errors(asked, imitated[name])}
+        for name, asked in real.items()
+        if name in imitated
+    ]
+    largest = max((abs(error) for stage in stages for error in t.cast("dict[str, float]", stage["errors"]).values()), default=None)
+    names = [f"{metric.removesuffix('_ms')}_p{percent}" for metric in METRICS for percent in PERCENTILES]
+    rows = [["load", *(name.upper().replace("_P", " p") for name in names)]]
+    rows += [[str(stage["stage"]), *(_cell(stage, name) for name in names)] for stage in stages]
+    return {"stages": stages, "largest": largest, "lines": text.aligned(rows, left=0), "table": "\n".join([*text.markdown(rows, left=0), ""])}
+
+
+def _cell(stage: Facts, name: str) -> str:
+    if name not in stage["errors"]:
+        return "-"
+    return f"{stage['real'][name]:.0f} ms, simulated {stage['imitated'][name]:.0f} ({stage['errors'][name]:+.0%})"
+
+
+def fit(alone: c.Sequence[Request], loaded: c.Sequence[c.Sequence[Request]]) -> Simulated:
+    """The simulator that comes nearest. alone: requests that were sent one at a time, with prompts of different lengths; loaded: stages at rates.
+
+    Raises ValueError where the requests do not tell.
+    """
+    between = [request.tpot_ms for request in alone if request.tpot_ms]
+    # Medians of the slopes between any two requests and of what is left: one stall of the host does not move them.
+    slopes = [(one.ttft_ms - other.ttft_ms) / (one.prompt - other.prompt) for one, other in itertools.combinations(alone, 2) if one.prompt != other.prompt]
+    if len(slopes) < LEAST:
+        raise ValueError(f"{len(alone)} answered requests with prompts of {len({request.prompt for request in alone})} lengths do not tell the time per token")
+    if not between:
+        raise ValueError("no answer came in more than one piece, so nobody saw the time between tokens")
+    slope = max(0.0, statistics.median(slopes))
+    rest = statistics.median(request.ttft_ms - request.prompt * slope for request in alone)
+    return _nearer(Simulated(max(rest, 0.1), slope, statistics.median(between)), [stage for stage in loaded if stage])
+
+
+def rates(alone: c.Sequence[Request]) -> list[float]:
+    """Three rates, in requests per second: half of what the server does one at a time, as much, and half as much again.
+
+    A server that batches serves more than the last, so none of them makes a queue that grows.
+    """
+    seconds = [(request.ttft_ms + (request.tpot_ms or 0.0) * (request.output - 1)) / 1000 for request in alone]
+    return [float(f"{share / statistics.fmean(seconds):.3g}") for share in SHARES]
+
+
+def _nearer(server: Simulated, stages: c.Sequence[c.Sequence[Request]]) -> Simulated:
+    """The options changed one after the other as long as the loaded stages come nearer."""
+    if not stages:
+        return server
+    best, distance = min(
+        ((tried, _distance(tried, stages)) for growth in (0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0) for tried in [dataclasses.replace(server, growth=growth)]),
+        key=lambda found: found[1],
+    )
+    for step in STEPS:
+        better = True
+        while better:
+            better = False
+            for name, factor in itertools.product(("growth", "overhead", "per_token", "inter_token"), (step, 1 / step)):
+                tried = dataclasses.replace(best, **{name: getattr(best, name) * factor})
+                if (found := _distance(tried, stages)) < distance - 1e-9:
+                    best, distance, better = tried, found, True
+    return best
+
+
+def _distance(server: Simulated, stages: c.Sequence[c.Sequence[Request]]) -> float:
+    """How far the percentiles are off: the mean of the squares of the logarithms of their ratios."""
+    ratios = [1 + error for stage in stages for error in errors(stage, simulated(server, stage)).values()]
+    return statistics.fmean(math.log(max(ratio, 1e-6)) ** 2 for ratio in ratios) if ratios else math.inf
+
+
+def options(server: Simulated, max_num_seqs: int, blocks: int, block_size: int) -> Facts:
+    """The block `engine` of a model service that is simulated. blocks, block_size: of the cache, 0 where they are unknown."""
+    simulator = {
+        "prefill_overhead": f"{server.overhead * 1000:.0f}us",
+        "prefill_time_per_token": f"{server.per_token * 1000:.0f}us",
+        "inter_token_latency": f"{server.inter_token * 1000:.0f}us",
+        "time_factor_under_load": round(1 + server.growth * (max_num_seqs - 1), 3),
+    }
+    if blocks:
+        simulator["kv_cache_size"] = blocks
+    return {"type": "simulator", "max_num_seqs": max_num_seqs, **({"block_size": block_size} if block_size else {}), "simulator": simulator}

@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options of the simulator from measured requests: by hand where that is possible, and found again where it is known what was measured."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import calibration
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.calibration import Request, Simulated
+
+KNOWN = Simulated(overhead=40.0, per_token=0.8, inter_token=25.0, growth=0.15)
+
+
+def sent(seed: int, rate: float, count: int = 80) -> list[Request]:
+    """Requests that nobody has answered yet."""
+    dice, now, found = random.Random(seed), 0.0, []
+    for _number in range(count):
+        now += dice.expovariate(rate)
+        found.append(Request(now, dice.randint(20, 600), dice.randint(4, 40), 0.0, None))
+    return found
+
+
+def alone(server: Simulated = KNOWN, lengths: tuple[int, ...] = (16, 60, 128, 300, 512)) -> list[Request]:
+    """Three requests of each length, one at a time."""
+    return calibration.simulated(server, [Request(number * 100.0, length, 8, 0.0, None) for number, length in enumerate(lengths * 3)])
+
+
+def test_one_request_by_hand() -> None:
+    (request,) = calibration.simulated(KNOWN, [Request(1.0, 100, 5, 0.0, None)])
+    assert request.ttft_ms == pytest.approx(40 + 100 * 0.8) and request.tpot_ms == pytest.approx(25)
+    (short,) = calibration.simulated(KNOWN, [Request(1.0, 100, 1, 0.0, None)])
+    assert short.tpot_ms is None
+
+
+def test_two_requests_by_hand() -> None:
+    """The second comes while the first waits for its first token: it is slower by its growth from the start, the first from its next token on."""
+    one, two = calibration.simulated(KNOWN, [Request(0.0, 100, 3, 0.0, None), Request(0.010, 100, 2, 0.0, None)])
+    assert one.ttft_ms == pytest.approx(120) and two.ttft_ms == pytest.approx(120 * 1.15)
+    # Tokens of the first: at 120, then 25 * 1.15 later each, until the first ends at 177.5; the second's only gap begins at 148.
+    assert one.tpot_ms == pytest.approx(25 * 1.15) and two.tpot_ms == pytest.approx(25 * 1.15)
+
+
+def test_what_a_known_server_was_is_found_again() -> None:
+    loaded = [calibration.simulated(KNOWN, sent(seed, rate)) for seed, rate in ((1, 0.5), (2, 1.5), (3, 3.0))]
+    found = calibration.fit(alone(), loaded)
+    held_out = calibration.simulated(KNOWN, sent(9, 2.0))
+    again = calibration.simulated(found, [request._replace(ttft_ms=0.0, tpot_ms=None) for request in held_out])
+    assert max(map(abs, calibration.errors(held_out, again).values())) < 0.05
+    assert found.growth == pytest.approx(KNOWN.growth, rel=0.2) and found.inter_token == pytest.approx(KNOWN.inter_token, rel=0.1)
+
+
+def test_one_prompt_at_a_time_tells_overhead_and_time_per_token() -> None:
+    found = calibration.fit(alone(), [])
+    assert (found.overhead, found.per_token, found.inter_token) == pytest.approx((40, 0.8, 25)) and found.growth == 0
+
+
+def test_a_stall_of_the_host_moves_nothing() -> None:
+    stalled = [request._replace(ttft_ms=request.ttft_ms + (5000 if number == 7 else 0)) for number, request in enumerate(alone())]
+    found = calibration.fit(stalled, [])
+    assert (found.overhead, found.per_token) == pytest.approx((40, 0.8))
+
+
+def test_rates_follow_what_one_request_takes() -> None:
+    asked = [Request(0.0, 10, 11, 100.0, 90.0)] * 3  # a second each
+    assert calibration.rates(asked) == [0.5, 1.0, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (alone(KNOWN, (64,) * 10), "30 answered requests with prompts of 1 lengths do not tell"),
+        ([], "0 answered requests"),
+        ([request._replace(tpot_ms=None) for request in alone()], "no answer came in more than one piece"),
+    ],
+)
+def test_requests_that_do_not_tell_are_refused(asked: list[Request], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        calibration.fit(asked, [])
+
+
+def test_errors_are_shares_of_the_real_percentiles() -> None:
+    real = [Request(0.0, 1, 2, float(value), 10.0) for value in range(1, 101)]
+    made = [request._replace(ttft_ms=request.ttft_ms * 1.1, tpot_ms=9.0) for request in real]
+    assert calibration.percentiles(real) == {"ttft_p50": 50, "ttft_p90": 90, "tpot_p50": 10, "tpot_p90": 10}
+    found = calibration.errors(real, made)
+    assert {name: round(value, 9) for name, value in found.items()} == {"ttft_p50": 0.1, "ttft_p90": 0.1, "tpot_p50": -0.1, "tpot_p90": -0.1}
+
+
+def test_a_report_sets_both_side_by_side() -> None:
+    real = {"1 requests/s": [Request(0.0, 1, 2, 100.0, 10.0)] * 3, "2 requests/s": [Request(0.0, 1, 1, 200.0, None)] * 3}
+    made = {name: [request._replace(ttft_ms=request.ttft_ms * 0.8) for request in asked] for name, asked in real.items()}
+    found = calibration.report(real, made)
+    assert found["largest"] == pytest.approx(0.2) and len(found["stages"]) == 2
+    assert "100 ms, simulated 80 (-20%)" in found["lines"][1] and found["lines"][2].endswith(" -")
+    assert found["table"].splitlines()[1] == "|---|---:|---:|---:|---:|"
+
+
+def test_rows_of_requests_become_requests() -> None:
+    row = {"stage": "a", "error": "", "prompt_tokens": "100", "cached_tokens": "32", "output_tokens": "5", "ttft_ms": "12.5", "tpot_ms": "", "sent_s": "0.25"}
+    found = calibration.requests([row, {**row, "error": "timeout"}, {**row, "stage": "b", "cached_tokens": "", "tpot_ms": "3"}])
+    assert found == {"a": [Request(0.25, 68, 5, 12.5, None)], "b": [Request(0.25, 100, 5, 12.5, 3.0)]}
+
+
+def test_options_are_those_of_the_users_file() -> None:
+    made = calibration.options(KNOWN, 33, 4096, 32)
+    assert made == {
+        "type": "simulator",
+        "max_num_seqs": 33,
+        "block_size": 32,
+        "simulator": {
+            "prefill_overhead": "40000us",
+            "prefill_time_per_token": "800us",
+            "inter_token_latency": "25000us",
+            "time_factor_under_load": 5.8,
+            "kv_cache_size": 4096,
+        },
+    }
+    assert "block_size" not in calibration.options(KNOWN, 33, 0, 0) and math.isclose(KNOWN.factor(33), 5.8)
