@@ -11,6 +11,7 @@ from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..epp.config.build import Built
 from ..epp.config.build_cache import BuildCache
+from ..epp.config.resolve import RUNNING
 from ..epp.rules.check import EXPERIMENTAL
 from ..releases.engines import REQUIRED
 from .engine import block_size, usual_block_size
@@ -29,7 +30,6 @@ PORTS = {"grpc": 9002, "health": 9003, "metrics": 9090}
 # Seconds that an endpoint picker gives in-flight requests after SIGTERM; configurable only from router 0.10 on.
 OWN_DRAIN = 30
 # Options of a scheduler block about running the endpoint picker; all others say how it decides.
-RUNNING = ("replicas", "image", "verbosity", "failure_mode", "drain_seconds", "args", "env", "resources")
 SEED = "PYTHONHASHSEED"
 # The checks and the plan both need the configuration: it is built once.
 _BUILDS = BuildCache()

@@ -9,8 +9,8 @@ import dataclasses
 import typing as t
 
 from ..common.objects import Facts
+from ..epp.config.resolve import RUNNING
 from ..schema.fields import Problem, show, suggest
-from .endpoint_picker import RUNNING
 
 VARIABLE = "llm_d_scheduler_overrides"
 EVERY = "*"

@@ -68,7 +68,7 @@ def _tokenizer(service: Facts, user: Facts, release: Facts, sidecar: Facts, shar
         ),
         "ports": [{"name": "tok-health", "containerPort": TOKENIZER_HEALTH_PORT}],
         "startupProbe": {"httpGet": {"path": "/healthz", "port": TOKENIZER_HEALTH_PORT}, "periodSeconds": 1, "failureThreshold": 300},
-        "resources": _SMALL if own else _LARGE,
+        "resources": _resources(service, _SMALL if own else _LARGE),
         "volumeMounts": [shared],
     }
     if own:
@@ -94,7 +94,7 @@ def _render(service: Facts, user: Facts, sidecar: Facts) -> Facts:
         "env": [{"name": "HOME", "value": CACHE_PATH}, {"name": "HF_HOME", "value": f"{CACHE_PATH}/huggingface"}, *_token(service)],
         "ports": [{"name": "render", "containerPort": sidecar["port"]}],
         "startupProbe": {"httpGet": {"path": "/health", "port": sidecar["port"]}, "periodSeconds": 5, "failureThreshold": 120},
-        "resources": _LARGE,
+        "resources": _resources(service, _LARGE),
         "securityContext": container_security(read_only=False),
         "volumeMounts": [{"name": CACHE_VOLUME, "mountPath": CACHE_PATH}, *_models(service)],
     }
@@ -112,6 +112,12 @@ def _native(name: str, reference: str, user: Facts) -> Facts:
 
 def _field(name: str, path: str) -> Facts:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _resources(service: Facts, usual: Facts) -> Facts:
+    """Resources of a tokenizer: the user's, else the usual ones."""
+    own = service["scheduler"]["tokenizer_resources"]
+    return {part: amounts for part, amounts in (own or usual).items() if amounts}
 
 
 def _models(service: Facts) -> list[Facts]:

@@ -126,6 +126,9 @@ _SCHEDULER = {
         "map", "Additional environment variables of the endpoint picker.", default={}, keys="env_name", elements=Field("str", "The value.", secret=True)
     ),
     "resources": Field("dict", "Resources of one endpoint picker. If omitted, those of upstream's chart for production.", options=_RESOURCES),
+    "tokenizer_resources": Field(
+        "dict", "Resources of the tokenizer beside an endpoint picker, for precise prefix matching. If omitted, 2 CPU and 4 GiB of memory.", options=_RESOURCES
+    ),
 }
 
 _ROUTE = {

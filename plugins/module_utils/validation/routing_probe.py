@@ -97,14 +97,20 @@ class Prober(ProbeTraffic):
         prefix = self._prefix(f"sticky {self.seen['sent']}")
         sent, cached = 0, []
         for number in range(self._limits.sticky):
+            begun = time.monotonic()
             reply = self._send(f"{prefix} Question {number}?", servers)
             if reply is None:
                 break
             sent += 1
             cached.append(reply.completion.cached_tokens)
-            time.sleep(self._limits.gap * (4 if number == 0 else 1))  # the picker records the first prefix after its answer
+            # The picker records the first prefix after its answer.
+            time.sleep(self._told(self._limits.gap * 4, begun) if number == 0 else self._limits.gap)
         self.seen["cached"] = cached[1:]
         return self._phase("sticky", sent, servers, before)
+
+    def _told(self, usual: float, begun: float) -> float:
+        """Seconds until an endpoint picker has heard of a prefix, `usual` or as long as the server took for it: a slow one sends its events late as well."""
+        return max(usual, min(time.monotonic() - begun, self._limits.settle))
 
     def _roam(self, before: Counts) -> Counts:
         prefix = self._prefix("roam")

@@ -9,6 +9,10 @@ import math
 import random
 
 import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.llm_d.inference.plugins.filter.calibration import calibration as calibration_filter
+from ansible_collections.llm_d.inference.plugins.filter.calibration_rates import calibration_rates
+from ansible_collections.llm_d.inference.plugins.filter.calibration_report import calibration_report
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import calibration
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.calibration import Request, Simulated
 
@@ -120,3 +124,30 @@ def test_options_are_those_of_the_users_file() -> None:
         },
     }
     assert "block_size" not in calibration.options(KNOWN, 33, 0, 0) and math.isclose(KNOWN.factor(33), 5.8)
+
+
+def text(stages: dict[str, list[Request]]) -> str:
+    """requests.csv as far as it is read."""
+    head = "stage,error,prompt_tokens,cached_tokens,output_tokens,ttft_ms,tpot_ms,sent_s"
+    lines = [
+        f"{name},,{request.prompt},0,{request.output},{request.ttft_ms},{request.tpot_ms or ''},{request.sent}"
+        for name, asked in stages.items()
+        for request in asked
+    ]
+    return "\n".join([head, *lines, ""])
+
+
+def test_the_filters_read_files_and_refuse_what_does_not_tell() -> None:
+    files = {
+        "alone": text({"1 at a time": alone()}),
+        "loaded": text({"a": calibration.simulated(KNOWN, sent(1, 1.0)), "b": calibration.simulated(KNOWN, sent(2, 3.0))}),
+    }
+    made = calibration_filter(files, 64, {"blocks": {"name": "vllm:cache_config_info", "value": 1024.0}, "block_size": {"name": "x", "value": None}})
+    assert made["simulator"]["kv_cache_size"] == 1024 and "block_size" not in made
+    assert float(made["simulator"]["inter_token_latency"].removesuffix("us")) == pytest.approx(25000, rel=0.1)
+    with pytest.raises(AnsibleFilterError, match="cannot be calibrated: 0 answered requests"):
+        calibration_filter({**files, "alone": text({})})
+    assert [stage["seconds"] for stage in calibration_rates(files["alone"], 45)] == [45, 45, 45]
+    with pytest.raises(AnsibleFilterError, match="no request was answered"):
+        calibration_rates(text({}), 45)
+    assert calibration_report({"real": files["loaded"], "imitated": files["loaded"]})["largest"] == 0

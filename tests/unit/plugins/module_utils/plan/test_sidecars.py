@@ -65,3 +65,11 @@ def test_a_tokenizer_that_only_the_engines_image_has_is_asked_for() -> None:
     assert problem.path == "llm_d_model_services[0].model.uri" and "llm_d_images.tokenizer" in problem.fix
     simulated = {"name": "sim", "model": {"served_name": "a"}, "engine": {"type": "simulator"}, "scheduler": {"preset": "precise_prefix"}}
     assert not problems({"llm_d_release": "scheduler-0.7", "llm_d_model_services": [simulated]})
+
+
+@pytest.mark.parametrize("release", ["scheduler-0.7", "router-0.10"])
+def test_a_tokenizer_takes_the_resources_that_the_user_gives_it(release: str) -> None:
+    usual, small = precise(release, "hf://org/m"), precise(release, "hf://org/m")
+    small["llm_d_model_services"][0]["scheduler"]["tokenizer_resources"] = {"requests": {"cpu": "50m"}}
+    found = [plan(made)["services"][0]["scheduler"]["init_containers"][0]["resources"] for made in (usual, small)]
+    assert found == [{"requests": {"cpu": "2", "memory": "4Gi"}}, {"requests": {"cpu": "50m"}}]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import threading
 import time
 import types
 
@@ -384,6 +385,23 @@ class Late(InferenceGateway):
             return super().pick(prompt)
         self.homes.pop(prompt[:256], None)
         return self.knobs["servers"][len(self.prompts) // 2 % 2]
+
+
+class SlowToTell(InferenceGateway):
+    """Its servers take a while, and the endpoint picker hears of a prefix almost as long after its answer."""
+
+    def complete(self, request):
+        new = request["prompt"][:256] not in self.homes
+        answer = super().complete(request)
+        if new and request["prompt"][:256] in self.homes:
+            home = self.homes.pop(request["prompt"][:256])
+            time.sleep(0.4)
+            threading.Timer(0.3, self.homes.setdefault, (request["prompt"][:256], home)).start()
+        return answer
+
+
+def test_slow_servers_have_time_to_tell_of_a_prefix():
+    assert judged(SlowToTell(), limits=dataclasses.replace(LIMITS, settle=3.0))[0]["sticky"][0]
 
 
 def test_prompts_stay_at_one_server_once_kv_events_come(monkeypatch):
