@@ -142,10 +142,8 @@ class Registry:
 
 def _packed(image: Image, path: str) -> None:
     """Write the compressed layer. Gzip would take minutes for gigabytes here, and as long again in the node."""
-    with subprocess.Popen(["zstd", "-q", "-1", "-T0", "-o", path], stdin=subprocess.PIPE) as packing:
-        assert packing.stdin is not None
-        with packing.stdin:
-            image.layer(packing.stdin)
+    with subprocess.Popen(["zstd", "-q", "-1", "-T0", "-o", path], stdin=subprocess.PIPE) as packing, t.cast("t.IO[bytes]", packing.stdin) as pipe:
+        image.layer(pipe)
     if packing.returncode:
         raise subprocess.CalledProcessError(packing.returncode, packing.args, stderr=f"zstd could not write {path}")
 
