@@ -75,7 +75,7 @@ def scale(axis: Axis, values: c.Iterable[float], start: float, end: float) -> Sc
     known = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
     low = axis.low if axis.low is not None else min(known, default=1.0)
     high = max(axis.high if axis.high is not None else max(known, default=1.0), low)
-    if high == low:
+    if math.isclose(high, low):  # rounded, their ticks would be one
         low, high = (low / 2, high * 2) if axis.log else (low, low + 1)
     ticks = decades(low, high) if axis.log else nice(low, high)
     return Scale(ticks[0], ticks[-1], start, end, axis.log, ticks)

@@ -25,7 +25,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals i
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule import Step, steps
 from ansible_collections.llm_d.inference.plugins.module_utils.report import svg
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from plots import axes, wrong_axes
 
@@ -319,6 +319,8 @@ def test_every_chart_is_well_formed_and_within_its_frame():
 
 
 @given(st.lists(st.tuples(POSITIVE, POSITIVE), min_size=1, max_size=30), st.booleans(), st.booleans())
+@example([(1.0, 0.001), (1.0, 0.0010000000000000002)], False, False)
+@example([(1.0, 1e7), (1.0, 1e7 * (1 + 1e-15))], False, True)
 def test_lines_stay_within_the_axes(points, log_x, log_y):
     chart = ElementTree.fromstring(svg.line_chart("t", [("a", points)], svg.Axis("x", log_x), svg.Axis("y", log_y)))
     for circle in chart.iter("circle"):
