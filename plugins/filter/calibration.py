@@ -47,8 +47,6 @@ _value:
     simulator: {prefill_overhead: 40000us, prefill_time_per_token: 800us, inter_token_latency: 25000us, time_factor_under_load: 5.8, kv_cache_size: 4096}
 """
 
-import csv
-import io
 import typing as t
 
 from ansible.errors import AnsibleFilterError
@@ -60,7 +58,7 @@ from ..plugin_utils.planning import plain
 def calibration(files: t.Any, max_num_seqs: int = 64, metrics: t.Any = None) -> dict[str, t.Any]:
     """The block `engine` of a simulated service."""
     texts, cache = plain(files), plain(metrics or {})
-    stages = {name: measured.requests(csv.DictReader(io.StringIO(texts[name]))) for name in ("alone", "loaded")}
+    stages = {name: measured.read(texts[name]) for name in ("alone", "loaded")}
     try:
         server = measured.fit([request for stage in stages["alone"].values() for request in stage], list(stages["loaded"].values()))
     except ValueError as error:

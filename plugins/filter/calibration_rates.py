@@ -37,8 +37,6 @@ _value:
   sample: [{rate: 0.5, seconds: 45}, {rate: 1.0, seconds: 45}, {rate: 1.5, seconds: 45}]
 """
 
-import csv
-import io
 import typing as t
 
 from ansible.errors import AnsibleFilterError
@@ -48,7 +46,7 @@ from ..module_utils.benchmark import calibration as measured
 
 def calibration_rates(text: str, seconds: float) -> list[dict[str, t.Any]]:
     """Stages at three rates."""
-    alone = [request for stage in measured.requests(csv.DictReader(io.StringIO(text))).values() for request in stage]
+    alone = [request for stage in measured.read(text).values() for request in stage]
     if not alone:
         raise AnsibleFilterError("The simulator cannot be calibrated: no request was answered.")
     return [{"rate": rate, "seconds": seconds} for rate in measured.rates(alone)]

@@ -53,8 +53,6 @@ _value:
       sample: "| load | TTFT p50 | TTFT p90 |"
 """
 
-import csv
-import io
 import typing as t
 
 from ..module_utils.benchmark import calibration as measured
@@ -64,7 +62,7 @@ from ..plugin_utils.planning import plain
 def calibration_report(files: t.Any) -> dict[str, t.Any]:
     """The comparison of two files of requests."""
     texts = plain(files)
-    return measured.report(*(measured.requests(csv.DictReader(io.StringIO(texts[name]))) for name in ("real", "imitated")))
+    return measured.report(*(measured.read(texts[name]) for name in ("real", "imitated")))
 
 
 class FilterModule:

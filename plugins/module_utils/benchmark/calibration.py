@@ -10,8 +10,10 @@ inter_token_latency for each other one, all times 1 + (time_factor_under_load - 
 from __future__ import annotations
 
 import collections.abc as c
+import csv
 import dataclasses
 import heapq
+import io
 import itertools
 import math
 import statistics
@@ -27,6 +29,8 @@ STEPS = (1.5, 1.2, 1.08, 1.03)
 # Pairs of requests with different lengths: fewer tell nothing of the time per token.
 LEAST = 20
 SHARES = (0.5, 1.0, 1.5)
+# Where the search for `growth` begins: none cannot be found by factors.
+GROWTHS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +67,11 @@ def requests(rows: c.Iterable[c.Mapping[str, str]]) -> dict[str, list[Request]]:
             tpot = float(row["tpot_ms"]) if row["tpot_ms"] else None
             kept.append(Request(float(row["sent_s"]), max(0, prompt), int(row["output_tokens"] or 1), float(row["ttft_ms"]), tpot))
     return found
+
+
+def read(rows: str) -> dict[str, list[Request]]:
+    """The answered requests by stage, from the text of requests.csv."""
+    return requests(csv.DictReader(io.StringIO(rows)))
 
 
 def simulated(server: Simulated, asked: c.Iterable[Request]) -> list[Request]:
@@ -153,10 +162,8 @@ def _nearer(server: Simulated, stages: c.Sequence[c.Sequence[Request]]) -> Simul
     """The options changed one after the other as long as the loaded stages come nearer."""
     if not stages:
         return server
-    best, distance = min(
-        ((tried, _distance(tried, stages)) for growth in (0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0) for tried in [dataclasses.replace(server, growth=growth)]),
-        key=lambda found: found[1],
-    )
+    best = min((dataclasses.replace(server, growth=growth) for growth in GROWTHS), key=lambda tried: _distance(tried, stages))
+    distance = _distance(best, stages)
     for step in STEPS:
         better = True
         while better:
