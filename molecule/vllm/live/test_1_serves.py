@@ -6,15 +6,8 @@ import json
 from pathlib import Path
 
 import plays
-from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text
-from live_stack import Stack, call
-from real import INVENTORY, asked
-
-
-def counted(stack: Stack, metric: str) -> dict[str, float]:
-    """A counter of each server, by pod."""
-    pages = {pod: call(f"http://{address}:8000/metrics")[2].decode() for pod, address in stack.servers("chat").items()}
-    return {pod: prometheus_text.total(prometheus_text.parse(page), metric) or 0.0 for pod, page in pages.items()}
+from live_stack import Stack
+from real import INVENTORY, asked, counted
 
 
 def test_a_question_is_answered_in_a_sentence(stack: Stack) -> None:

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import typing as t
 from pathlib import Path
 
-import plays
-import yaml
 from live_stack import Stack
-from real import INVENTORY, MODEL
+from real import MODEL, changed, deploy
 from steady_load import SteadyLoad
 
-FILE = plays.ROOT / INVENTORY / "group_vars/all/vllm.yml"
 RATE = 1.0
-
-
-def changed(**options: t.Any) -> list[dict[str, t.Any]]:
-    """The model services of the inventory, with other options of the one."""
-    (service,) = yaml.safe_load(FILE.read_text(encoding="utf-8"))["llm_d_model_services"]
-    engine = {**service["engine"], **options.pop("engine", {})}
-    return [{**service, "engine": engine, **options}]
-
-
-def deploy(artifacts: Path, **given: t.Any) -> None:
-    """site.yml without its validation, which would take the load for its own requests."""
-    plays.well(INVENTORY, "site.yml", artifacts, "--skip-tags", "validation", **given)
 
 
 def test_other_arguments_under_load_lose_nothing(stack: Stack, tmp_path: Path) -> None:
