@@ -75,9 +75,10 @@ class RandomPrompts(Workload):
     """Prompts of random words that share nothing, of fixed or of uniformly random lengths."""
 
     def call(self, number: int) -> Call:
-        dice = random.Random(f"{self._seed} {self._nonce} {number}")
+        dice = random.Random(f"{self._seed} {number}")
         count, output = (dice.randint(self._options[name], self._options.get(f"{name}_max") or self._options[name]) for name in ("input_len", "output_len"))
-        return self._call(number, number, words(dice, count), output)
+        # Another nonce changes the first word and nothing else, so that runs with one seed send as many tokens.
+        return self._call(number, number, " ".join([*([self._nonce] if self._nonce else []), *words(dice, count).split()][:count]), output)
 
 
 class SharedPrefix(Workload):

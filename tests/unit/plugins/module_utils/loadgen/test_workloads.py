@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import typing as t
 
+import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import request
-from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import WORDS, PrefixedPrompts
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import WORDS, PrefixedPrompts, source
 
 SMALL = PrefixedPrompts(groups=3, prompts_per_group=2, system_prompt_len=20, question_len=5, nonce="n1")
 
@@ -53,3 +55,26 @@ def test_bodies_of_both_apis():
     plain, chat = (json.loads(request.Shape(api).body("acme/tiny", prompt.messages, 16)) for api in request.PATHS)
     assert plain["prompt"] == f"{prompt.system}\n{prompt.user}" and plain["max_tokens"] == 16 and plain["ignore_eos"] and plain["stream"]
     assert chat["messages"] == [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}] and "prompt" not in chat
+
+
+OPTIONS: dict[str, dict[str, t.Any]] = {
+    "random": {"input_len": 8, "input_len_max": 300, "output_len": 1, "output_len_max": 90},
+    "shared_prefix": {"groups": 3, "prompts_per_group": 2, "system_prompt_len": 20, "question_len": 5, "output_len": 7},
+    "chats": {"groups": 3, "system_prompt_len": 20, "turns": 1, "turns_max": 4, "question_len": 5, "output_len": 7, "think_seconds": 0},
+}
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_runs_with_one_seed_ask_for_as_much_and_share_no_beginning(kind: str) -> None:
+    """Else two runs could not be compared: one would have had the longer prompts."""
+
+    def asked(seed: int, nonce: str) -> list[tuple[int, int, str]]:
+        made = source({"kind": kind, **OPTIONS[kind]}, request.Shape("completions"), [{"name": "m", "weight": 1}], seed, nonce)
+        bodies = [json.loads(made.call(number).body) for number in range(40)]
+        return [(len(body["prompt"].split()), body["max_tokens"], body["prompt"].split()[0]) for body in bodies]
+
+    one, two, other = asked(1, "first"), asked(1, "second"), asked(2, "first")
+    assert [entry[:2] for entry in one] == [entry[:2] for entry in two]
+    assert all(entry[2] == "first" for entry in one) and all(entry[2] == "second" for entry in two)
+    if kind == "random":
+        assert len({entry[:2] for entry in one}) > 20 and [entry[:2] for entry in one] != [entry[:2] for entry in other]
