@@ -81,6 +81,9 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
         "newer_group": metrics is _ROUTER_METRICS,
         "leader_election": _ONLY_THE_LEADER,
         "resources": _ROUTER_RESOURCES if metrics is _ROUTER_METRICS else _GIE_RESOURCES,
+        # KV events as vLLM encodes them since EVENTS_AS_MAPS; older lines drop each with "failed to decode vLLM event" and score as if no server cached
+        # anything. https://github.com/llm-d/llm-d-kv-cache/pull/661, in go.mod since router 0.9.
+        "events_as_maps": metrics is _ROUTER_METRICS,
         # --endpoint-selector instead of a pool: older lines have the flag, but require the pool name with it and refuse both together.
         "endpoint_selector": metrics is _ROUTER_METRICS,
     }

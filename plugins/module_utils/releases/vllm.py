@@ -18,6 +18,8 @@ from .vllm_flags import OPTIONS, VERSIONS
 _LEVEL, _LEVELS = "-O", {"-O", "--optimization-level"}
 _SIZE = re.compile(r"\d+(\.\d+)?[kmgt]|\d+[KMGT]")
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
+# The first version whose KV events are maps of names; before they are arrays. https://github.com/vllm-project/vllm/pull/42892
+EVENTS_AS_MAPS = "0.24.0"
 _KINDS = {"int": "a whole number", "size": "a whole number, or one such as 16k", "float": "a number", "json": "JSON"}
 
 
@@ -70,6 +72,11 @@ def neighbours(version: str) -> tuple[str, ...]:
     before = [known for known in VERSIONS if _number(known) < number]
     after = [known for known in VERSIONS if _number(known) > number]
     return (before[-1], after[0]) if before and after else ()
+
+
+def events_are_maps(version: str) -> bool:
+    """Whether a version of vLLM encodes its KV events as maps."""
+    return _number(version) >= _number(EVENTS_AS_MAPS)
 
 
 @functools.cache

@@ -113,7 +113,7 @@ def _follow(seen: Facts) -> Found:
         phase["right"] == phase["sent"],
         f"{phase['right']} of {phase['sent']} prompts that {phase['servers']} servers received directly were routed to the server that caches them",
         "KV events do not arrive, or hashes differ: compare block size and PYTHONHASHSEED of the servers with the picker's, and check that the servers reach "
-        "its event port",
+        "its event port; its log says 'failed to decode' where it does not read the encoding of the engine's version",
     )
 
 

@@ -12,6 +12,9 @@ import sys
 os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 # vLLM asks the distribution `vllm` for its version, and so for the platform that it was built for. In Python's package index it has another name.
 sys.path.append("/opt/vllm")
+# The processes of the engine import this file, too.
+if os.environ.get("LLM_D_LOCAL_KV_EVENTS") == "arrays":
+    import earlier_events  # noqa: F401
 
 from vllm.entrypoints.cli.main import main
 

@@ -109,3 +109,23 @@ def test_a_platform_that_is_a_plugin_of_vllm_has_choices_of_its_own() -> None:
     assert told({"engine": engine, "accelerator": {"vendor": "intel_gaudi"}}) == []
     ((path, text),) = told({"engine": engine})
     assert path == f"{PLACE}.engine.args[0]" and "is not one of the choices of vLLM 0.15" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "engine", "scheduler", "refused"),
+    [
+        ("scheduler-0.7", {"version": "0.24.0"}, {"preset": "precise_prefix"}, True),
+        ("scheduler-0.8", {"image": "mine/vllm-openai:v0.30.0"}, {"preset": "precise_prefix"}, True),
+        ("scheduler-0.7", {"version": "0.24"}, {"scorers": {"precise_prefix": 1}}, True),
+        ("scheduler-0.7", {"version": "0.23.1"}, {"preset": "precise_prefix"}, False),
+        ("scheduler-0.7", {"image": "mine/vllm-openai:latest"}, {"preset": "precise_prefix"}, False),
+        ("scheduler-0.7", {"version": "0.24.0"}, {"preset": "prefix_aware"}, False),
+        ("scheduler-0.7", {"type": "simulator"}, {"preset": "precise_prefix"}, False),
+        ("router-0.9", {"version": "0.24.0"}, {"preset": "precise_prefix"}, False),
+    ],
+)
+def test_kv_events_that_the_endpoint_picker_does_not_read_are_refused(line: str, engine: Facts, scheduler: Facts, refused: bool) -> None:
+    """Else it drops each of them, and precise prefix matching finds nothing."""
+    found = told({"engine": engine, "scheduler": scheduler}, llm_d_release=line)
+    assert [path for path, _text in found] == ([f"{PLACE}.engine.image"] if refused else []), found
+    assert not refused or ("their encoding changed in 0.24.0" in found[0][1] and "llm_d_release: router-0.9 or router-0.10" in found[0][1])
