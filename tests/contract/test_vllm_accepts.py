@@ -90,6 +90,7 @@ def test_each_version_knows_every_argument_or_the_plan_refuses_it(version: str) 
         names = {argument.partition("=")[0] for line in rows for argument in line if argument.startswith("--")}
         assert {name for name in names if name not in options(version)} == {misfit.flag for misfit in wrong if misfit.flag not in options(version)}
         refused = problems(file_of(*key, version=version)) if wrong or key[:2] == ("precise_prefix", "scheduler-0.7") else []
+        refused = [problem for problem in refused if "does not read the KV events" not in problem.reason]
         assert bool(refused) == bool(wrong), (key, refused, wrong)
         for misfit in wrong:
             assert any(misfit.reason in problem.reason and problem.fix for problem in refused), (key, misfit)
@@ -104,7 +105,7 @@ def test_the_default_image_is_recorded() -> None:
 def test_the_default_image_knows_all_of_them() -> None:
     """Combinations without an image of the user's own are planned with the version of the default image."""
     for preset, release, way in rendered():
-        if way != "cpu":
+        if way != "cpu" and (preset, RELEASES[release]["events_as_maps"]) != ("precise_prefix", False):
             service = {**file_of(preset, release, way)["llm_d_model_services"][0]}
             service["engine"] = {name: value for name, value in service["engine"].items() if name != "image"}
             assert problems({**file_of(preset, release, way), "llm_d_model_services": [service]}) == [], (preset, release, way)

@@ -57,17 +57,21 @@ def vllm_problems(service: Facts, path: str, user: Facts, required: Facts) -> li
     version = vllm_version(service, user)
     if version is None:
         return []
-    return _arguments(service, path, required, version) + _events(path, user, required, version)
+    return _arguments(service, path, required, version) + _events(service, path, user, required, version)
 
 
-def _events(path: str, user: Facts, required: Facts, version: str) -> list[Problem]:
+def _events(service: Facts, path: str, user: Facts, required: Facts, version: str) -> list[Problem]:
     """KV events that the release line of the endpoint picker does not read: it starts, and finds no prefix."""
     line = user["llm_d_release"]
     if RELEASES[line]["events_as_maps"] or not events_are_maps(version) or not any(argument.startswith("--kv-events-config") for argument in required["args"]):
         return []
     newer = " or ".join(name for name, facts in RELEASES.items() if facts["events_as_maps"])
     why = f"{line} does not read the KV events of vLLM {version}, and would score as if no server cached anything: their encoding changed in {EVENTS_AS_MAPS}."
-    return [Problem(f"{path}.engine.image", version, why, f"Write llm_d_release: {newer}, an image with an older vLLM, or preset: prefix_aware.")]
+    return [
+        Problem(
+            f"{path}.scheduler", service["scheduler"]["preset"], why, f"Write llm_d_release: {newer}, an image with an older vLLM, or preset: prefix_aware."
+        )
+    ]
 
 
 def _arguments(service: Facts, path: str, required: Facts, version: str) -> list[Problem]:

@@ -127,5 +127,5 @@ def test_a_platform_that_is_a_plugin_of_vllm_has_choices_of_its_own() -> None:
 def test_kv_events_that_the_endpoint_picker_does_not_read_are_refused(line: str, engine: Facts, scheduler: Facts, refused: bool) -> None:
     """Else it drops each of them, and precise prefix matching finds nothing."""
     found = told({"engine": engine, "scheduler": scheduler}, llm_d_release=line)
-    assert [path for path, _text in found] == ([f"{PLACE}.engine.image"] if refused else []), found
+    assert [path for path, _text in found] == ([f"{PLACE}.scheduler"] if refused else []), found
     assert not refused or ("their encoding changed in 0.24.0" in found[0][1] and "llm_d_release: router-0.9 or router-0.10" in found[0][1])
