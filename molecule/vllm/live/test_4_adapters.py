@@ -19,8 +19,10 @@ DONE = "vllm:request_success_total"
 @pytest.fixture(scope="module")
 def adapters(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Stack]:
     """The stack with adapters, and a scheduler that looks at nothing else."""
-    args = inventory_service()["engine"]["args"] + ARGUMENTS
-    deploy(tmp_path_factory.mktemp("adapters"), llm_d_model_services=changed(engine={"args": args}, scheduler={"scorers": {"lora_affinity": 1}}))
+    service = inventory_service()
+    args, scheduler = service["engine"]["args"] + ARGUMENTS, {**service["scheduler"], "scorers": {"lora_affinity": 1}}
+    del scheduler["preset"]
+    deploy(tmp_path_factory.mktemp("adapters"), llm_d_model_services=changed(engine={"args": args}, scheduler=scheduler))
     yield stack
     deploy(tmp_path_factory.mktemp("back"))
 
