@@ -44,26 +44,28 @@ def test_each_server_has_them_and_they_answer(adapters: Stack) -> None:
     for address in adapters.servers("chat").values():
         models = json.loads(call(f"http://{address}:8000/v1/models")[2])["data"]
         assert {ONE, TWO} <= {model["id"] for model in models}
+        # A server says how many adapters it takes once it has computed something.
+        assert call(f"http://{address}:8000/v1/completions", {"model": TWO, "prompt": "Hello", "max_tokens": 1}, timeout=60)[0] == 200
     assert asked(adapters, "What is the capital of France?", model=ONE, temperature=0, max_tokens=8)["model"] == ONE
 
 
 def test_requests_follow_their_adapter_and_leave_the_others(adapters: Stack) -> None:
     """While one server computes with an adapter, its requests go there, and those of another adapter do not."""
-    long = threading.Thread(target=asked, args=(adapters, "Tell me a long story."), kwargs={"model": ONE, "max_tokens": 1000, "ignore_eos": True})
+    long = threading.Thread(target=asked, args=(adapters, "Tell me a long story."), kwargs={"model": ONE, "max_tokens": 400, "ignore_eos": True})
     long.start()
     try:
         until(lambda: ONE in running(adapters).values(), 30, "a server says that it computes with the adapter")
         (home,) = running(adapters)
         before = counted(adapters, DONE)
-        for _number in range(5):
-            asked(adapters, "Name an animal.", model=ONE, max_tokens=2)
+        for _number in range(4):
+            asked(adapters, "Name an animal.", model=ONE, max_tokens=1)
         with_one = counted(adapters, DONE)
         for _number in range(3):
-            asked(adapters, "Name an animal.", model=TWO, max_tokens=2)
+            asked(adapters, "Name an animal.", model=TWO, max_tokens=1)
         with_two = counted(adapters, DONE)
         assert long.is_alive(), "the adapter was in use all the time"
     finally:
         long.join()
-    assert {pod: with_one[pod] - before[pod] for pod in before} == {pod: 5.0 if pod == home else 0.0 for pod in before}
+    assert {pod: with_one[pod] - before[pod] for pod in before} == {pod: 4.0 if pod == home else 0.0 for pod in before}
     assert with_two[home] == with_one[home], "a server whose one place for adapters is taken is left out"
     assert sum(with_two.values()) - sum(with_one.values()) == 3
