@@ -191,6 +191,13 @@ EVENTS: dict[str, tuple[t.Callable[[str], dict[str, Value]], dict[str, tuple[str
         lambda line: {**all_of("vllm:generation_tokens_total")(but_then(100)), **all_of("vllm:num_requests_running")(while_wrong(steady(0), steady(3)))},
         {},
     ),
+    "a request comes after a pause": (
+        lambda line: {
+            **all_of("vllm:generation_tokens_total")(but_then(100)),
+            **all_of("vllm:num_requests_running")(while_wrong(lambda step: "0" if step * STEP < 21 * 60 else "1", steady(3))),
+        },
+        {},
+    ),
     "the endpoint picker is down": (lambda line: {series("up", PICKER): while_wrong(steady(0), steady(1))}, {"LlmDEndpointPickerDown": ("",)}),
     "the endpoint picker is gone": (lambda line: {series("up", PICKER): while_wrong(lambda step: "_", steady(1))}, {"LlmDEndpointPickerDown": ("",)}),
     "no server is ready": (lambda line: {series(READY[line], PICKER, name="sim"): while_wrong(steady(0), steady(2))}, {"LlmDNoReadyServers": ("",)}),
