@@ -68,7 +68,7 @@ class MonitoringCheck:
             return claim(name, False, str(error), error.remedy, time.monotonic() - start)
         count = len({query["expr"] for group in groups for query in group["queries"]})
         wrong = [*unloaded, *refused, *(f"{each.title}: no series for {each.query['expr']} ({each.why})" for each in missing)]
-        said = [f"{pluralize(len(groups), 'alert')} loaded"] if what == "alerts" else [f"{len(groups)} panels"]
+        said = [f"{pluralize(len(groups), 'alert')} loaded"] if what == "alerts" else [pluralize(len(groups), "panel")]
         said.append(f"{count - len(waiting)} of {count} queries return data")
         said += [f"{each.title} has none until {each.query['until']}" for each in waiting]
         said += [f"firing now: {', '.join(firing)}"] if firing else []
