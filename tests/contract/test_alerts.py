@@ -143,10 +143,10 @@ def burst(by: float) -> Value:
     return lambda step: str(by * min(max(step - first, 0), last - first))
 
 
-def but_then(by: float) -> Value:
-    """A counter that stands while it is wrong."""
+def but_then(by: float, wrong: float = 0) -> Value:
+    """A counter that stands, or grows by less, while it is wrong."""
     first, last = BEGINS // STEP, ENDS // STEP
-    return lambda step: str(by * (step - min(max(step - first, 0), last - first)))
+    return lambda step: f"{by * step - (by - wrong) * min(max(step - first, 0), last - first):g}"
 
 
 def series(name: str, pod: str, /, **labels: str) -> str:
@@ -180,7 +180,8 @@ def all_of(*names: str) -> t.Callable[[Value], dict[str, Value]]:
 
 ERRORS = {"router-0.10": "llm_d_epp_request_error_total", "scheduler-0.7": "inference_objective_request_error_total"}
 READY = {"router-0.10": "llm_d_epp_ready_endpoints", "scheduler-0.7": "inference_pool_ready_pods"}
-LATE = {series("vllm:time_to_first_token_seconds_bucket", pod, le=bucket): but_then(5) for pod in SERVERS for bucket in ("0.5", "1")}
+# One in ten takes longer than a second.
+LATE = {series("vllm:time_to_first_token_seconds_bucket", pod, le=bucket): but_then(5, 4.5) for pod in SERVERS for bucket in ("0.5", "1")}
 LATE |= {series("vllm:time_to_first_token_seconds_bucket", pod, le="+Inf"): growing(5) for pod in SERVERS}
 # What happens, with the series that change, by release line, and the alerts that fire of it: {name: pods, or "" for one without}.
 EVENTS: dict[str, tuple[t.Callable[[str], dict[str, Value]], dict[str, tuple[str, ...]]]] = {
@@ -213,7 +214,14 @@ EVENTS: dict[str, tuple[t.Callable[[str], dict[str, Value]], dict[str, tuple[str
         {"LlmDRequestErrors": ("",)},
     ),
     "clients make mistakes": (lambda line: {series(ERRORS[line], PICKER, error_code="BadRequest"): burst(5)}, {}),
-    "a few requests are rejected": (lambda line: {series(ERRORS[line], PICKER, error_code="Internal"): burst(0.1)}, {}),
+    "a few requests of many are rejected": (lambda line: {series(ERRORS[line], PICKER, error_code="Internal"): burst(0.3)}, {}),
+    "the only request is rejected": (
+        lambda line: {
+            series(ERRORS[line], PICKER, error_code="Internal"): burst(0.05),
+            series(ERRORS[line].replace("_error", ""), PICKER, model_name="m"): but_then(10),
+        },
+        {},
+    ),
     "the endpoint picker restarts": (
         lambda line: {series("process_start_time_seconds", PICKER): lambda step: str(1000 + min(max(step - 40, 0) // 12, 5))},
         {"LlmDRestarts": (PICKER,)},
@@ -224,7 +232,8 @@ OF_SIMULATORS: t.Any = {
     "a server restarts": (
         lambda line: {series("up", SERVERS[0]): while_wrong(lambda step: str(int(step % 6 != 0)), steady(1))},
         {"LlmDRestarts": SERVERS[:1]},
-    )
+    ),
+    "a server is away twice": (lambda line: {series("up", SERVERS[0]): lambda step: str(int(step not in (48, 49, 80, 81)))}, {}),
 }
 OF_VLLM: t.Any = {
     "servers answer with errors": (lambda line: {series("http_requests_total", SERVERS[0], status="5xx"): burst(3)}, {"LlmDServerErrors": ("",)}),
