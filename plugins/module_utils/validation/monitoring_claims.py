@@ -92,9 +92,9 @@ class MonitoringCheck:
             if not wanted or time.monotonic() + _PAUSE >= self._end:
                 break
             self._sleep(_PAUSE)
-        without = [Missing(title, query, self._why(query)) for title, query in left.values()]
-        unseen = [each for each in without if each.query["until"] and each.why == _UNKNOWN]
-        return [each for each in without if each not in unseen], unseen, refused
+        # Before such an event there is no metric, or one with other labels, such as another status.
+        waiting = [Missing(title, query, "") for title, query in left.values() if query["until"]]
+        return [Missing(title, query, self._why(query)) for title, query in left.values() if not query["until"]], waiting, refused
 
     def _why(self, query: Facts) -> str:
         """Why a query has no series: the metric is nowhere, is not of these pods, or has other labels."""
