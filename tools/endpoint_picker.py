@@ -24,6 +24,7 @@ from plugins.module_utils.epp.rules.references import ROLE_NAMES
 from plugins.module_utils.releases.engines import ENGINES as ENGINE_METRICS
 from plugins.module_utils.releases.engines import SIGNALS
 from plugins.module_utils.releases.lines import RELEASES
+from plugins.module_utils.releases.metrics import PICKER_SIGNALS, SERVER_SIGNALS, SERVERS
 from tools.tables import code, table, text_of
 
 # What a plugin does; for a scorer, its score of a server, before it is clamped to 0..1.
@@ -392,11 +393,15 @@ def _flags() -> list[str]:
 
 
 def _metrics() -> list[str]:
-    names = list(next(iter(RELEASES.values()))["metrics"])
-    groups: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[tuple[str | None, ...], list[str]] = {}
     for line in LINES:
-        groups.setdefault(tuple(RELEASES[line]["metrics"][name] for name in names), []).append(line)
-    rows = [[name.replace("_", " "), *(code(metrics[index]) for metrics in groups)] for index, name in enumerate(names)]
+        groups.setdefault(tuple(RELEASES[line]["metrics"].get(name) for name in PICKER_SIGNALS), []).append(line)
+    rows = [[name.replace("_", " "), *(code(metrics[index]) for metrics in groups)] for index, name in enumerate(PICKER_SIGNALS)]
+    others = [
+        [signal.replace("_", " "), *(", ".join(code(source.metric) for source in of.get(signal, ())) for of in SERVERS.values())]
+        for signal in SERVER_SIGNALS
+        if signal not in SIGNALS
+    ]
     signals = [
         [signal.replace("_", " "), code(ENGINE_METRICS["vllm"].signals[signal][0].metric), f"{text[:1].upper()}{text[1:]}."] for signal, text in SIGNALS.items()
     ]
@@ -407,6 +412,9 @@ def _metrics() -> list[str]:
         "Metrics of a vLLM server that it reads, and what happens without them:",
         "",
         *table(["what", "metric", "if missing"], signals),
+        "Other metrics of servers, on dashboards and in alerts (of several the first that is there). Only vLLM and the simulator are deployed:",
+        "",
+        *table(["what", *(ENGINE_METRICS[engine].title for engine in SERVERS)], others),
     ]
 
 

@@ -10,6 +10,7 @@ import urllib.parse
 
 from plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
 from plugins.module_utils.epp.catalog.presets import PRESETS, ROUND_ROBIN_NOTE
+from plugins.module_utils.plan.alerts import TEXTS as ALERTS
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 from plugins.module_utils.releases.lines import ACCELERATORS, ENGINE_DEFAULTS, LEADER_WORKER_SET, MINIMUM, RELEASES
 from plugins.module_utils.releases.sources import CHARTS
@@ -220,12 +221,20 @@ load had none.
 
 
 def troubleshooting() -> str:
-    """docs/troubleshooting.md from module_utils/diagnosis/catalog.py."""
+    """docs/troubleshooting.md from module_utils/diagnosis/catalog.py and the texts of plan/alerts.py."""
     lines = ["# Troubleshooting", "", *_DIAGNOSE.splitlines(), ""]
     for layer, title in LAYERS.items():
         rows = [[code(entry.code), entry.title, entry.shows, entry.remedy] for entry in CATALOG.values() if entry.layer == layer]
         lines += [f"## {title}", "", *table(["code", "what", "how it shows", "what to do"], rows)]
+    lines += ["## Alerts", "", *_ALERTS.splitlines(), ""]
+    for name, text in ALERTS.items():
+        lines += [f"### {name}", "", f"*{text.severity}*: {text.meaning}", "", text.remedy, ""]
     return text_of(lines)
+
+
+_ALERTS = """\
+`llm_d_monitoring.alerts` creates these for each model service ([platforms](platforms.md)). Labels: `severity`, `namespace`, `model_service`, and `servers`
+or `pod` where an alert is about some of the pods. Each fires when it has been true for `llm_d_monitoring.alerts.seconds`."""
 
 
 def text_of(lines: t.Sequence[str]) -> str:

@@ -28,7 +28,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: Lists C(objects), C(services), C(servers), C(secured) and C(scaled), the C(gateway), and the needs of the C(platform).
+  description: Lists C(objects), C(services), C(servers), C(secured) and C(scaled), the C(gateway), the needs of the C(platform), and the C(monitoring) to ask.
   type: dict
   sample:
     objects: [{api_version: apps/v1, kind: Deployment, namespace: llm-d, name: llama-8b-epp}]
@@ -60,6 +60,7 @@ def validation_targets(plan: t.Any) -> dict[str, t.Any]:
         "servers": [{key: group[key] for key in asked} for group in verdicts.servers(facts)],
         "secured": verdicts.security_services(facts),
         "platform": verdicts.platform_needs(facts),
+        "monitoring": verdicts.monitoring(facts),
         "scaled": verdicts.autoscaled_services(facts),
     }
 

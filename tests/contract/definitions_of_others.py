@@ -38,8 +38,9 @@ MODULES: dict[str, tuple[str, list[str]]] = {
     "keda.sh": ("github.com/kedacore/keda/v2@v2.20.2", ["config/crd/bases/keda.sh_scaledobjects.yaml"]),
     "monitoring.coreos.com": (
         "github.com/prometheus-operator/prometheus-operator@v0.85.0",
-        ["example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"],
+        [f"example/prometheus-operator-crd/monitoring.coreos.com_{name}.yaml" for name in ("podmonitors", "prometheusrules")],
     ),
+    "perses.dev": ("github.com/perses/perses-operator@v0.2.0", ["config/crd/bases/perses.dev_persesdashboards.yaml"]),
     "operators.coreos.com": ("github.com/operator-framework/api@v0.34.0", ["crds/*.yaml"]),
 }
 

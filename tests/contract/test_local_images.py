@@ -30,6 +30,8 @@ LINES = ["scheduler-0.7", "gie-1.5"]
 OURS = "docker.io/llm-d-local/tokenizer:v0.10.2"
 # Modules that differ between the groups because the groups are different versions of them.
 OWN = {"sigs.k8s.io/gateway-api-inference-extension", "github.com/llm-d/llm-d-kv-cache"}
+# Extras with their own versions of libraries, which only those pay for who name the extra: the Prometheus operator does not compile with newer ones.
+APART = {"monitoring", "prometheus_operator"}
 # These are built with the libraries of the cluster's own Kubernetes, which is older than what the others need.
 OLDER_KUBERNETES = {"node", "tools"}
 BOUND_TO_KUBERNETES = re.compile(
@@ -124,7 +126,7 @@ def test_the_tokenizer_is_that_of_the_simulator(images):
 def test_groups_share_one_version_of_a_library(root):
     """Equal packages are compiled once: another version in one group costs minutes of everybody's first build."""
     found: dict[str, dict[str, set[str]]] = {}
-    for path in (root / GO).glob("*/go.mod"):
+    for path in (path for path in (root / GO).glob("*/go.mod") if path.parent.name not in APART):
         for module, version in re.findall(r"^(?:require )?\s*(\S+\.\S+) (v\S+)", path.read_text(encoding="utf-8"), re.MULTILINE):
             kind = "older" if path.parent.name in OLDER_KUBERNETES and BOUND_TO_KUBERNETES.match(module) else "all"
             if module not in OWN and version != "v0.0.0":  # that one is replaced
@@ -240,6 +242,23 @@ def test_the_inventory_of_vllm_asks_for_its_images(root, vllm):
     for image in (service["engine"]["image"], variables["llm_d_images"]["tokenizer"]):
         assert folder in vllm[vllm[image]["base"]]["trees"]
     assert f'NAME = "{name}"' in (root / "roles/local_cluster/files/vllm/models.py").read_text(encoding="utf-8")
+
+
+def test_the_monitoring_programs_are_what_their_tags_say(root, local, extra):
+    """Prometheus 3.7.3 is the Go module 0.307.3."""
+    images = dict(each["name"].split(":") for each in extra("images", "monitoring") if each not in extra("images"))
+    _zero, minor, patch = locked(root, "monitoring", "github.com/prometheus/prometheus").split(".")
+    operator = locked(root, "prometheus_operator", "github.com/prometheus-operator/prometheus-operator")
+    assert images == {
+        "quay.io/prometheus/prometheus": f"v{int(minor) // 100}.{int(minor) % 100}.{patch}",
+        "quay.io/prometheus/alertmanager": locked(root, "monitoring", "github.com/prometheus/alertmanager"),
+        "quay.io/prometheus-operator/prometheus-operator": operator,
+        "quay.io/prometheus-operator/prometheus-config-reloader": operator,
+    }
+    assert others.MODULES["monitoring.coreos.com"][0] == f"github.com/prometheus-operator/prometheus-operator@{operator}"
+    assert "quay.io" in local["__local_cluster_mirrored"]
+    used = "".join((root / f"molecule/monitoring/definitions/{name}.yml").read_text(encoding="utf-8") for name in ("operator", "prometheus"))
+    assert all(f"{name}:{tag}" in used for name, tag in images.items())
 
 
 def test_leader_worker_set_is_what_a_file_for_several_nodes_asks_for(root, extra):

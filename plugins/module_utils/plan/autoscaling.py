@@ -8,9 +8,10 @@ from __future__ import annotations
 import typing as t
 
 from ..common.objects import Facts
-from ..releases.engines import ENGINES, FIRST_TOKEN, SERVED
+from ..releases.engines import FIRST_TOKEN, SERVED
 from ..schema.fields import Problem
 from .engine import vendor
+from .promql import pod_matches, pods_of, selector, sources_of
 from .server import role_settings
 
 KINDS = {
@@ -104,12 +105,8 @@ def _asks(provider: str, metric: str) -> str:
 
 
 def _series(service: Facts, metric: str) -> tuple[str, Facts]:
-    """(name, labels) of the series in which the engine exports a metric. For the KV cache the user's file may name another one."""
-    own = service["scheduler"]["kv_cache_metric"] if metric == "kv_cache" else None
-    if own:
-        name, _brace, labels = own.partition("{")
-        return name, dict(label.split("=", 1) for label in labels.rstrip("}").split(",") if label)
-    source = ENGINES[service["engine"]["type"]].signals[_SIGNALS[metric]][0]
+    """(name, labels) of the series in which the engine exports a metric."""
+    source = sources_of(service, _SIGNALS[metric])[0]
     return source.metric, dict(source.where)
 
 
@@ -173,7 +170,7 @@ def _trigger(service: Facts, server: Facts, scaling: Facts, namespace: str, metr
 
 def _query(service: Facts, server: Facts, namespace: str, metric: str) -> tuple[str, str]:
     """(PromQL, metricType): AverageValue for a sum that is divided by the number of servers, Value for one number for all of them."""
-    mine = {"namespace": f'="{namespace}"', "pod": f'=~"{_pods(server)}"'}
+    mine = pod_matches(namespace, [pods_of(server)])
     # 0 when the servers are scraped but idle; no data when they are not scraped.
     idle = f"sum({_of(*_series(service, 'requests'), mine)}) * 0"
     if metric in _SIGNALS:
@@ -189,13 +186,7 @@ def _query(service: Facts, server: Facts, namespace: str, metric: str) -> tuple[
 
 
 def _of(name: str, labels: Facts, matches: Facts) -> str:
-    matchers = [*(f"{label}{match}" for label, match in matches.items()), *(f'{label}="{value}"' for label, value in labels.items())]
-    return f"{name}{{{','.join(matchers)}}}"
-
-
-def _pods(server: Facts) -> str:
-    """A regular expression for the names of the pods that answer requests, as a Deployment or a LeaderWorkerSet names them."""
-    return f"{server['name']}-[0-9]+" if server["nodes"] > 1 else f"{server['name']}-[0-9a-z]+-[0-9a-z]{{5}}"
+    return selector(name, labels.items(), matches)
 
 
 _MAKERS: dict[str, t.Callable[[Facts, Facts, Facts, str], Facts]] = {"hpa": _hpa, "keda": _keda}

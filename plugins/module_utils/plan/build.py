@@ -20,7 +20,7 @@ from .gateway import gateway as planned_gateway
 from .gateway_policies import service_policies
 from .gpus import gpus
 from .leader_workers import controllers_to_prune, leader_worker_problems, leader_worker_set
-from .monitoring import monitoring_problems, monitors, monitors_to_prune
+from .monitoring import monitoring_problems, monitoring_to_prune, monitors, observability, prometheus
 from .overrides import VARIABLE as OVERRIDES
 from .overrides import overriding_scheduler, relocated, unknown_services
 from .pins import DIGESTS, pin_problems, pinned
@@ -165,6 +165,7 @@ def _derive(given: Facts) -> Facts:
         "servers_wait_timeout": max([user["llm_d_wait_timeout"], *(startup_timeout(service) for service in user[SERVICES])]),
         "artifacts_dir": user["llm_d_artifacts_dir"],
         "benchmark": user["llm_d_benchmark"],
+        "prometheus": prometheus(user),
         "image_registry": user[REGISTRY],
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "image_pull_secrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
@@ -191,6 +192,7 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
     planned_pool = pool(service, user, release, gateway)
     picker = scheduler(service, user, release, gateway, labels, built)
     scraped = monitors(user, labels, servers, picker)
+    observed = observability(service, user, release, labels, servers, picker, built.document)
     return {
         "name": service["name"],
         "labels": labels,
@@ -200,11 +202,12 @@ def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_l
         "own_account": not service["service_account"],
         "server": decode,
         "servers": servers,
-        "prune": service_objects_to_prune(service, servers, built.requires) + monitors_to_prune(service["name"], scraped),
+        "prune": service_objects_to_prune(service, servers, built.requires) + monitoring_to_prune(service["name"], scraped, observed),
         # Pruned before anything is applied: two autoscalers would fight over spec.replicas, and KEDA's webhook rejects a second one.
         "prune_autoscalers": autoscalers_to_prune(service, servers),
         "switched": scheduler_objects(service, user),
         "monitors": scraped,
+        **observed,
         # By number: during a rollout that adds or removes sidecars, old and new pods name the same port differently.
         "service": {"name": service["name"], "port": decode["port"], "selector": decode["selector"], "target_port": decode["port"]},
         "pool": planned_pool,

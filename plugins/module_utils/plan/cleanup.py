@@ -14,7 +14,8 @@ from .charts import hook_objects
 from .endpoint_picker import events_service
 from .gateway import GROUP, default_name, shared
 from .gateway_policies import service_policies
-from .monitoring import API_VERSION, KIND
+from .monitoring import VARIABLE as MONITORING
+from .monitoring import switched as switched_monitoring
 from .multi_node import other_kind
 
 _GATEWAY_V1 = f"{GROUP}/v1"
@@ -179,5 +180,5 @@ def scheduler_objects(service: Facts, user: Facts) -> list[Facts]:
     name = service["name"]
     kinds = [("v1", "ConfigMap", f"{name}-epp"), ("v1", "Service", f"{name}-epp"), ("v1", "Service", events_service(service))]
     kinds += [("apps/v1", "Deployment", f"{name}-{part}") for part in ("epp", "decode", "prefill")]
-    kinds += [(API_VERSION, KIND, f"{name}-{part}") for part in ("decode", "prefill") if user["llm_d_monitoring"]["scrape"]]
+    kinds += switched_monitoring(name, user[MONITORING])
     return [{"apiVersion": version, "kind": kind, "metadata": {"name": each, "namespace": user["llm_d_namespace"]}} for version, kind, each in kinds]

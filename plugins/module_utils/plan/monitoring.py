@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PodMonitors, which tell Prometheus which model servers and endpoint pickers to scrape. Pure.
+"""What a service has for Prometheus: PodMonitors, which tell it what to scrape, alerts, dashboards, and what the claims ask it. Pure.
 
-One kind for both: prefill servers and servers behind a routing sidecar have no Service, and no permissions for a second kind are needed.
+One kind of monitor for servers and endpoint pickers: prefill servers and servers behind a routing sidecar have no Service, and no permissions for a second
+kind are needed.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import typing as t
 
 from ..common.labels import MANAGED_BY, PART_OF
 from ..common.objects import Facts
-from ..schema.fields import Problem
+from ..schema.fields import Problem, complete
+from ..schema.monitoring import ALERTS
+from . import alerts, dashboards
 from .pod_spec import SERVICE_LABEL
+from .queries import Queries
 
 VARIABLE = "llm_d_monitoring"
 API_VERSION, KIND = "monitoring.coreos.com/v1", "PodMonitor"
@@ -36,11 +40,61 @@ def monitors(user: Facts, labels: Facts, servers: t.Sequence[Facts], picker: Fac
     return [{"name": target["name"], **alike, "selector": target["selector"], "port": port} for target, port in targets]
 
 
-def monitors_to_prune(name: str, planned: t.Sequence[Facts]) -> list[Facts]:
-    """PodMonitors that the service would have with another configuration: {api_version, kind, name}."""
-    there = [monitor["name"] for monitor in planned]
-    named = [f"{name}-{part}" for part in ("decode", "prefill", "epp")]
-    return [{"api_version": API_VERSION, "kind": KIND, "name": each} for each in named if each not in there]
+def observability(service: Facts, user: Facts, release: Facts, labels: Facts, servers: t.Sequence[Facts], picker: Facts, document: Facts) -> Facts:
+    """{alerts: the PrometheusRule or None, dashboards, queried: what the claims ask Prometheus, by their ids; empty where no Prometheus is named}."""
+    settings, namespace, name = user[VARIABLE], user["llm_d_namespace"], service["name"]
+    queries = Queries(service, servers, picker, release, namespace, settings["interval"])
+    limits = complete({}, ALERTS, "")[0] if settings["alerts"] is True else settings["alerts"]
+    rule = alerts.prometheus_rule(service, queries, limits, {**settings["labels"], **labels}, namespace) if limits else None
+    pages = dashboards.dashboards(name, queries, settings["dashboards"], release, document, labels, namespace)
+    queried = {
+        "alerts": rule["asked"] if rule else [],
+        "dashboards": dashboards.asked(queries, release, document) if pages else [],
+    }
+    return {
+        "alerts": {key: value for key, value in rule.items() if key != "asked"} if rule else None,
+        "dashboards": pages,
+        "queried": queried if settings["prometheus"] else dict.fromkeys(queried, []),
+    }
+
+
+def prometheus(user: Facts) -> Facts | None:
+    """How to ask the user's Prometheus, as option `prometheus` of monitoring_proof; None where none is named."""
+    settings = user[VARIABLE]
+    given = settings["prometheus"]
+    if not given:
+        return None
+    # A Prometheus learns of new monitors within a minute or two, and a rate needs two scrapes.
+    waited = {"timeout": 120 + 4 * settings["interval"]}
+    return {"url": given, **waited} if isinstance(given, str) else {**given, **waited}
+
+
+def monitoring_to_prune(name: str, monitored: t.Sequence[Facts], observed: Facts) -> list[Facts]:
+    """PodMonitors, alerts and dashboards that the service would have with another configuration: {api_version, kind, name}."""
+    possible = [(API_VERSION, KIND, f"{name}-{part}") for part in ("decode", "prefill", "epp")] + _observing(name)
+    planned = {(item["kind"], item["name"]) for item in (*monitored, *filter(None, [observed["alerts"]]), *observed["dashboards"])}
+    return [{"api_version": version, "kind": kind, "name": each} for version, kind, each in possible if (kind, each) not in planned]
+
+
+def switched(name: str, settings: Facts) -> list[tuple[str, str, str]]:
+    """(API version, kind, name) of what another scheduler configuration of the service may change here. `settings`: llm_d_monitoring."""
+    found = [(API_VERSION, KIND, f"{name}-{part}") for part in ("decode", "prefill") if settings["scrape"]]
+    wanted = {alerts.KIND: bool(settings["alerts"]), dashboards.GRAFANA[1]: "grafana" in settings["dashboards"]}
+    wanted[dashboards.PERSES[1]] = "perses" in settings["dashboards"]
+    return found + [item for item in _observing(name) if wanted[item[1]]]
+
+
+def _observing(name: str) -> list[tuple[str, str, str]]:
+    pages = {"grafana": dashboards.GRAFANA, "perses": dashboards.PERSES}
+    return [(alerts.API_VERSION, alerts.KIND, name), *((*kind, dashboards.object_name(name, word)) for word, kind in pages.items())]
+
+
+def crds(services: t.Sequence[Facts]) -> list[tuple[str, str, str]]:
+    """(CRD, what it is for, option) of each kind that the services have for Prometheus and Perses."""
+    kinds = {page["kind"] for service in services for page in service["dashboards"]}
+    found = [(CRD, "Model servers and endpoint pickers are to be scraped", "scrape")] if any(service["monitors"] for service in services) else []
+    found += [(alerts.CRD, "Alerts are to be created", "alerts")] if any(service["alerts"] for service in services) else []
+    return found + ([(dashboards.PERSES_CRD, "Dashboards of Perses are to be created", "dashboards")] if dashboards.PERSES[1] in kinds else [])
 
 
 def monitoring_problems(user: Facts) -> list[Problem]:

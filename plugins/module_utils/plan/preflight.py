@@ -12,8 +12,8 @@ from ..releases.gateways import GATEWAY_API, INFERENCE_EXTENSION_MINIMUM
 from ..releases.lines import ACCELERATORS, MINIMUM, NEWER_GROUP, OBJECTIVE_KINDS, RELEASES
 from .charts import provider_facts
 from .images import needed
-from .monitoring import CRD as POD_MONITORS
 from .monitoring import VARIABLE as MONITORING
+from .monitoring import crds as monitoring_crds
 from .rbac import permissions
 from .weights import BUCKET_KEYS
 
@@ -119,12 +119,17 @@ def _made(planned: Facts) -> list[str]:
 
 
 def _monitors(planned: Facts, user: Facts) -> list[Facts]:
-    """CRDs of Prometheus objects that the plan creates: {crd, what: is scraped, block and option: of the user's file}."""
-    found = [{"crd": POD_MONITORS, "what": "Model servers and endpoint pickers", "block": MONITORING, "option": "scrape"}]
-    found = found if any(service["monitors"] for service in planned["services"]) else []
+    """CRDs of Prometheus and Perses objects in the plan: {crd, what: they are for, option: of the user's file, operator, instead: what to write}."""
+    found = [(crd, what, f"{MONITORING}.{option}") for crd, what, option in monitoring_crds(planned["services"])]
     if planned["gpus"]["active"] and user["llm_d_gpus"]["metrics"]:
-        found.append({"crd": "servicemonitors.monitoring.coreos.com", "what": "GPUs", "block": "llm_d_gpus", "option": "metrics"})
-    return found
+        found.append(("servicemonitors.monitoring.coreos.com", "GPUs are to be scraped", "llm_d_gpus.metrics"))
+    return [_monitor(*row) for row in found]
+
+
+def _monitor(crd: str, what: str, option: str) -> Facts:
+    block, _dot, name = option.partition(".")
+    instead = "take 'perses' out of dashboards" if name == "dashboards" else f"write '{name}: false'"
+    return {"crd": crd, "what": what, "option": option, "operator": "Perses" if name == "dashboards" else "Prometheus", "instead": f"{instead} under {block}"}
 
 
 def _charts(planned: Facts) -> list[Facts]:

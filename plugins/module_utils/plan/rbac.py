@@ -12,7 +12,7 @@ from ..releases.charts import CHART_WRITES
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.lines import LEADER_WORKER_SET
 from .charts import provider_facts
-from .monitoring import CRD as POD_MONITORS
+from .monitoring import crds
 
 NAME = "llm-d-deployer"
 _VERBS = ("get", "list", "create", "patch", "delete")
@@ -51,12 +51,19 @@ def permissions(planned: Facts, user: Facts) -> list[Facts]:
         found.append(("list", "", "persistentvolumeclaims", ""))  # a namespace that holds a claim is not deleted
     if rest:
         found += [(verb, group, resource, home) for verb, group, resource in _READ]
+        found += [("get", "", "services/proxy", place) for place in _asked_prometheus(planned)]
         found += [("list", "apps", "statefulsets", home)] if _several_nodes(planned) else []  # to tell the new pods of a group from the old ones
         # KEDA creates one, and so may an external autoscaler.
         found += [("list", "autoscaling", "horizontalpodautoscalers", home)] if _scaled_by(planned) else []
         found += _granted_to_pickers(planned)
     asked = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(found)]
     return [*planned["prerequisites"]["rights"], *asked, *_on_secrets(planned)]
+
+
+def _asked_prometheus(planned: Facts) -> list[str]:
+    """The namespace of the Prometheus that the claims ask through the API server."""
+    asked = planned["prometheus"]
+    return [asked["namespace"]] if asked and "namespace" in asked else []
 
 
 def _several_nodes(planned: Facts) -> bool:
@@ -156,8 +163,9 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
     kinds = [(home, group, resource) for group, resource in _WRITTEN]
     if any(service["claim"] for service in planned["services"]):
         kinds.append((home, "", "persistentvolumeclaims"))
-    if any(service["monitors"] for service in planned["services"]):
-        kinds.append((home, POD_MONITORS.partition(".")[2], POD_MONITORS.partition(".")[0]))
+    for crd, _what, _option in crds(planned["services"]):
+        resource, _dot, group = crd.partition(".")
+        kinds.append((home, group, resource))
     kinds += [(home, group, resource) for provider, group, resource in _AUTOSCALERS if provider in _scaled_by(planned)]
     if _several_nodes(planned):
         kinds.append((home, LEADER_WORKER_SET["group"], "leaderworkersets"))

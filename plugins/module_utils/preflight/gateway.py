@@ -54,15 +54,15 @@ def provider(facts: Facts, needs: Facts, seen: Facts) -> Found:
 
 
 def monitoring(facts: Facts, needs: Facts, seen: Facts) -> Found:
-    """The cluster has the CRDs of monitors that the plan creates."""
+    """The cluster has the CRDs of monitors, alerts and dashboards that the plan creates."""
     for wanted in needs["monitors"]:
         if crd_of(facts, wanted["crd"]) is None:
             yield PreflightFinding(
                 "monitoring/missing",
-                f"{wanted['what']} are to be scraped ({wanted['block']}.{wanted['option']}), and the cluster has no CRD for it.",
+                f"{wanted['what']} ({wanted['option']}), and the cluster has no CRD for it.",
                 "no such CRD",
                 wanted["crd"],
-                f"Install the Prometheus operator, or write '{wanted['option']}: false' under {wanted['block']}.",
+                f"Install the {wanted['operator']} operator, or {wanted['instead']}.",
             )
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import typing as t
 
+from .metrics import GIE_15_METRICS, GIE_METRICS, ROUTER_METRICS
+
 _POOL_GROUP = "inference.networking.k8s.io"
 _EXTENSION_GROUP = "inference.networking.x-k8s.io"
 _GIE_URL = "https://github.com/kubernetes-sigs/gateway-api-inference-extension/releases/download"
@@ -18,26 +20,6 @@ _READ = ("get", "list", "watch")
 # Kinds with which users prioritize and rewrite requests. The router reads each in one group only: the newer one, where that serves the kind.
 OBJECTIVE_KINDS = ("inferenceobjectives", "inferencemodelrewrites")
 NEWER_GROUP, OLDER_GROUP = "llm-d.ai", _EXTENSION_GROUP
-
-# Metrics of the endpoint picker that validation and diagnosis read.
-_GIE_METRICS = {
-    "ready_endpoints": "inference_pool_ready_pods",
-    "requests": "inference_objective_request_total",
-    "scheduler_duration": "inference_extension_scheduler_e2e_duration_seconds",
-    "scheduler_attempts": "inference_extension_scheduler_attempts_total",
-    "plugin_duration": "inference_extension_plugin_duration_seconds",
-    "prefix_hit_ratio": "inference_extension_prefix_indexer_hit_ratio",
-    "disagg_decisions": "llm_d_inference_scheduler_disagg_decision_total",
-}
-_ROUTER_METRICS = {
-    "ready_endpoints": "llm_d_epp_ready_endpoints",
-    "requests": "llm_d_epp_request_total",
-    "scheduler_duration": "llm_d_epp_scheduler_e2e_duration_seconds",
-    "scheduler_attempts": "llm_d_epp_scheduler_attempts_total",
-    "plugin_duration": "llm_d_epp_plugin_duration_seconds",
-    "prefix_hit_ratio": "llm_d_epp_prefix_indexer_hit_ratio",
-    "disagg_decisions": "llm_d_epp_disagg_decision_total",
-}
 
 
 def _rules(*groups: str) -> list[dict[str, list[str]]]:
@@ -78,14 +60,18 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
         "metrics": metrics,
         "rules": rules,
         "destination_header": "x-gateway-destination-endpoint",
-        "newer_group": metrics is _ROUTER_METRICS,
+        "newer_group": metrics is ROUTER_METRICS,
         "leader_election": _ONLY_THE_LEADER,
-        "resources": _ROUTER_RESOURCES if metrics is _ROUTER_METRICS else _GIE_RESOURCES,
+        "newer_group": metrics is ROUTER_METRICS,
+        "leader_election": _ONLY_THE_LEADER,
+        "resources": _ROUTER_RESOURCES if metrics is ROUTER_METRICS else _GIE_RESOURCES,
         # KV events as vLLM encodes them since EVENTS_AS_MAPS; older lines drop each with "failed to decode vLLM event" and score as if no server cached
         # anything. https://github.com/llm-d/llm-d-kv-cache/pull/661, in go.mod since router 0.9.
-        "events_as_maps": metrics is _ROUTER_METRICS,
+        "events_as_maps": metrics is ROUTER_METRICS,
+        # The label of scheduler_attempts with the server that was picked.
+        "picked_label": "endpoint_name" if metrics is ROUTER_METRICS else "pod_name" if metrics is GIE_15_METRICS else None,
         # --endpoint-selector instead of a pool: older lines have the flag, but require the pool name with it and refuse both together.
-        "endpoint_selector": metrics is _ROUTER_METRICS,
+        "endpoint_selector": metrics is ROUTER_METRICS,
     }
 
 
@@ -97,16 +83,16 @@ _OLD_SIDECAR = "ghcr.io/llm-d/llm-d-routing-sidecar"
 _NEW_SIDECAR = "ghcr.io/llm-d/llm-d-router-disagg-sidecar"
 
 RELEASES: dict[str, dict[str, t.Any]] = {
-    "gie-1.5": _release("registry.k8s.io/gateway-api-inference-extension/epp:v1.5.0", "", _OLD_API, "1.5.0", _GIE_METRICS, _rules(_EXTENSION_GROUP)),
-    "scheduler-0.7": _release(f"{_SCHEDULER}:v0.7.1", f"{_OLD_SIDECAR}:v0.7.1", _OLD_API, "1.4.0", _GIE_METRICS, _rules(_EXTENSION_GROUP)),
-    "scheduler-0.8": _release(f"{_SCHEDULER}:v0.8.0", f"{_OLD_SIDECAR}:v0.8.0", _OLD_API, "1.5.0", _GIE_METRICS, _rules(_EXTENSION_GROUP)),
-    "router-0.9": _release(f"{_ROUTER}:v0.9.0", f"{_NEW_SIDECAR}:v0.9.0", _NEW_API, "1.5.0", _ROUTER_METRICS, _rules(_EXTENSION_GROUP, "llm-d.ai")),
+    "gie-1.5": _release("registry.k8s.io/gateway-api-inference-extension/epp:v1.5.0", "", _OLD_API, "1.5.0", GIE_15_METRICS, _rules(_EXTENSION_GROUP)),
+    "scheduler-0.7": _release(f"{_SCHEDULER}:v0.7.1", f"{_OLD_SIDECAR}:v0.7.1", _OLD_API, "1.4.0", GIE_METRICS, _rules(_EXTENSION_GROUP)),
+    "scheduler-0.8": _release(f"{_SCHEDULER}:v0.8.0", f"{_OLD_SIDECAR}:v0.8.0", _OLD_API, "1.5.0", GIE_15_METRICS, _rules(_EXTENSION_GROUP)),
+    "router-0.9": _release(f"{_ROUTER}:v0.9.0", f"{_NEW_SIDECAR}:v0.9.0", _NEW_API, "1.5.0", ROUTER_METRICS, _rules(_EXTENSION_GROUP, "llm-d.ai")),
     "router-0.10": _release(
         f"{_ROUTER}:v0.10.0",
         f"{_NEW_SIDECAR}:v0.10.0",
         _NEW_API,
         "1.6.0",
-        _ROUTER_METRICS,
+        ROUTER_METRICS,
         _rules(_EXTENSION_GROUP, "llm-d.ai"),
         f"{_GIE_URL}/v1.6.0/manifests.yaml",
         f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",

@@ -13,6 +13,7 @@ from .fields import Field
 from .gateway import GATEWAY
 from .gpus import GPUS
 from .model import ENGINE, MODEL, STORAGE, WARMUP
+from .monitoring import MONITORING
 
 PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "precise_prefix", "disaggregated", "default")
 
@@ -270,25 +271,7 @@ VARIABLES: dict[str, Field] = {
         },
     ),
     "llm_d_monitoring": Field(
-        "dict",
-        "Scraping of model servers and endpoint pickers by a Prometheus of the Prometheus operator.",
-        default={},
-        options={
-            "scrape": Field(
-                "bool",
-                "Create a PodMonitor for each of them. Requires the PodMonitor CRD, and on OpenShift user workload monitoring.",
-                default=False,
-            ),
-            "interval": Field("int", "Seconds between two scrapes.", default=15, minimum=1, maximum=3600),
-            "labels": Field(
-                "map",
-                "Additional labels of the PodMonitors, by which a Prometheus may select them.",
-                default={},
-                keys="label_key",
-                elements=Field("str", "The value.", format="label_value"),
-                example={"release": "prometheus"},
-            ),
-        },
+        "dict", "Scraping of model servers and endpoint pickers by a Prometheus, alerts and dashboards of each model service.", default={}, options=MONITORING
     ),
     "llm_d_benchmark": Field("dict", "Load and objectives of C(playbooks/benchmark.yml).", default={}, options=BENCHMARK),
     "llm_d_release": Field("str", "Release line of the endpoint picker.", default="router-0.10", choices=tuple(RELEASES)),

@@ -31,6 +31,7 @@ GROUPS = {
     "scaling": ("scaling",),
     "caches": ("cached", "blocks", "warm"),
     "scraping": ("scraped",),
+    "monitoring": ("alerts", "dashboards"),
     "security": ("rights", "unprivileged"),
     "performance": ("performance",),
 }
@@ -101,7 +102,8 @@ def required_objects(plan: Facts) -> list[dict[str, str]]:
             *(_reference(server["api_version"], server["kind"], namespace, server["name"]) for server in service["servers"]),
             _reference("apps/v1", "Deployment", namespace, service["scheduler"]["name"]),
         ]
-        found += [_reference(monitor["api_version"], monitor["kind"], namespace, monitor["name"]) for monitor in service["monitors"]]
+        watched = [*service["monitors"], *([service["alerts"]] if service["alerts"] else []), *service["dashboards"]]
+        found += [_reference(item["api_version"], item["kind"], namespace, item["name"]) for item in watched]
         if service["pool"]["exists"]:
             found.append(_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]))
         if service["route"]["exists"]:
@@ -133,8 +135,8 @@ def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[s
 
 
 def assemble(plan: Facts, results: Facts, collection: str) -> dict[str, t.Any]:
-    """The verdict on a plan. `results`: registered results of the checks, by {platform, objects, warmup, routing, schedulers, servers, security,
-    performance, time}.
+    """The verdict on a plan. `results`: registered results of the checks, by {platform, objects, warmup, routing, schedulers, servers, monitoring,
+    security, performance, time}.
 
     A check that failed as a whole is a failed claim.
     """
@@ -147,6 +149,7 @@ def assemble(plan: Facts, results: Facts, collection: str) -> dict[str, t.Any]:
         stack_claims.judge_schedulers(results.get("schedulers"), plan["services"]),
         stack_claims.judge_servers(seen, servers(plan)),
         stack_claims.judge_scraping(routing, seen, plan, results.get("objects")),
+        _module_claims("monitoring/proven", results.get("monitoring")) if monitoring(plan) else ([], []),
         _module_claims("security/proven", results.get("security")),
         stack_claims.judge_performance(results.get("performance")),
     ]
@@ -203,6 +206,20 @@ def security_services(plan: Facts) -> list[dict[str, t.Any]]:
         }
         for service in plan["services"]
     ]
+
+
+def monitoring(plan: Facts) -> dict[str, t.Any] | None:
+    """The options of monitoring_proof; None where no Prometheus is named, or no service has alerts or dashboards."""
+    services = [
+        {
+            "name": service["name"],
+            "alerts": [entry["title"] for entry in service["queried"]["alerts"]],
+            "queried": service["queried"],
+        }
+        for service in plan["services"]
+        if any(service["queried"].values())
+    ]
+    return {**plan["prometheus"], "services_namespace": plan["namespace"], "services": services} if plan["prometheus"] and services else None
 
 
 def platform_needs(plan: Facts) -> dict[str, t.Any]:

@@ -58,6 +58,7 @@ DEFAULTS: dict[str, t.Any] = {
     "llm_d_gpus.pools[].sharing": "exclusive",
     "llm_d_monitoring.scrape": False,
     "llm_d_monitoring.interval": 15,
+    "llm_d_monitoring.alerts": False,
     "llm_d_benchmark.quick": False,
     "llm_d_benchmark.seconds": 30,
     "llm_d_benchmark.warmup_seconds": 10,

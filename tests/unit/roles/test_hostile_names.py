@@ -74,7 +74,7 @@ def user(provider: str, name: str, word: str, value: str) -> Facts:
         "llm_d_image_pull_secrets": [word],
         "llm_d_image_pull_credentials": [{"registry": "r.example.com", "username": value or "u", "password": value or "p"}],
         "llm_d_model_token": value or "t",
-        "llm_d_monitoring": {"scrape": True, "labels": {word: label}},
+        "llm_d_monitoring": {"scrape": True, "labels": {word: label}, "alerts": True, "dashboards": ["grafana", "perses"]},
         "llm_d_gpus": {"operator": "nvidia_olm" if provider == "openshift" else "nvidia_helm", "channel": value or None, "pools": [pool]},
         "llm_d_charts": dict.fromkeys(("envoy_gateway", "gpu_operator", "leader_worker_set"), "/c"),
         "llm_d_model_services": [vllm, groups, simulator],
@@ -160,7 +160,17 @@ def test_every_template_prints_names_as_they_are(provider: str, name: str, word:
     assert [str(problem) for problem in problems(made)] == []
     planned = plan(made)
     items = [item for path in entry_points() for item in render(path, planned)] + secret_definitions(made)
-    assert {"Deployment", "LeaderWorkerSet", "ScaledObject", "PodMonitor", "PersistentVolumeClaim", "Namespace", "Secret"} <= {item["kind"] for item in items}
+    assert {
+        "Deployment",
+        "LeaderWorkerSet",
+        "ScaledObject",
+        "PodMonitor",
+        "PrometheusRule",
+        "PersesDashboard",
+        "PersistentVolumeClaim",
+        "Namespace",
+        "Secret",
+    } <= {item["kind"] for item in items}
     for item in items:
         wrong = [(key, text) for key, text in names_in(item) if not isinstance(text, str)]
         assert not wrong, (item["kind"], wrong)

@@ -146,6 +146,7 @@ UNPRINTED = {
     "pool.version": "a condition",
     "prune": "prune.yml.j2, prune_autoscalers.yml.j2",
     "prune_autoscalers": "prune_autoscalers.yml.j2",
+    "queried": "the claims",
     "route.exists": "a condition",
     "route.strip_prefix": "a condition",
     "scheduler.config_dir": "the arguments of the endpoint picker",
@@ -197,6 +198,7 @@ OF_TYPE: dict[type, t.Any] = {str: Text, bool: Whole, int: Whole, float: Number}
 GROUP = {"name": "big", "model": {"uri": "hf://org/m"}, "accelerator": {"per_replica": 16, "nodes": 2}, "service_account": "own", "route": {"path": "/big"}}
 APART = {"name": "apart", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "disaggregated"}, "route": {"path": "/apart"}}
 EVENTS = {"name": "events", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "precise_prefix"}, "route": {"path": "/events"}}
+MONITORING = {"scrape": True, "alerts": {"ttft_p99": 2}, "dashboards": ["grafana", "perses"], "prometheus": {"namespace": "monitoring"}}
 FULL = {
     "name": "full",
     "model": {"uri": "hf://org/m"},
@@ -249,7 +251,7 @@ def case(name: str) -> tuple[Facts, list[Facts]]:
     if more.get("llm_d_release") == "scheduler-0.7":
         services = [*services, {**services[3], "name": "bound", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}]
         services[4] |= {"route": {"path": "/bound"}} if "route" in services[3] else {}
-    given = {**file_of(gateway, more), "llm_d_model_services": services, "llm_d_monitoring": {"scrape": True}, "llm_d_namespace": "elsewhere"}
+    given = {**file_of(gateway, more), "llm_d_model_services": services, "llm_d_monitoring": MONITORING, "llm_d_namespace": "elsewhere"}
     made = plan({"llm_d_image_pull_secrets": ["pull"], **given})
     planned = marked({"services": made["services"], **made})  # first, since it shares values with the release line
     return planned, [item for template in TEMPLATES for item in render(ROLES / template, planned)]

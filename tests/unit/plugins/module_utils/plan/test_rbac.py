@@ -62,6 +62,14 @@ def test_pod_monitors_are_written_where_they_are_asked_for(scope: str) -> None:
     assert [right for right in scraped if right not in theirs] == rights("standalone", scope)
 
 
+def test_alerts_and_dashboards_are_written_where_they_are_asked_for() -> None:
+    found = rights("standalone", "namespace", llm_d_monitoring={"alerts": True, "dashboards": ["grafana", "perses"]})
+    written = {"get", "list", "create", "patch", "delete"}
+    assert asked(found, "prometheusrules", "llm-d") == asked(found, "persesdashboards", "llm-d") == written
+    more = {(right.get("group"), right["resource"]) for right in found if right not in rights("standalone", "namespace")}
+    assert more == {("monitoring.coreos.com", "prometheusrules"), ("perses.dev", "persesdashboards")}
+
+
 def test_a_chart_is_asked_for_where_it_is_installed() -> None:
     written = {"get", "list", "create", "patch", "delete"}
     found = rights("istio", "prerequisites")

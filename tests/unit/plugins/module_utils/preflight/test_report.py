@@ -288,6 +288,8 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ),
     ("monitoring/missing", SCRAPED, {}),
     ("monitoring/missing", SCRAPED, crds_with("servicemonitors.monitoring.coreos.com")),
+    ("monitoring/missing", {"llm_d_monitoring": {"alerts": True}}, crds_with(POD_MONITORS)),
+    ("monitoring/missing", {"llm_d_monitoring": {"dashboards": ["grafana", "perses"]}}, crds_with(POD_MONITORS)),
     ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift(None)),
     ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": "enableUserWorkload: false\n"}})),
     ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": NOT_SO}})),
@@ -467,6 +469,7 @@ def test_an_openshift_that_is_well_has_no_findings(version: str, group: str, mor
     ("user", "seen"),
     [
         (SCRAPED, crds_with(POD_MONITORS)),
+        ({"llm_d_monitoring": {"alerts": {"queue": 5}, "dashboards": ["grafana"]}}, crds_with("prometheusrules.monitoring.coreos.com")),
         ({**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": "prometheusK8s: {}\nenableUserWorkload: true # all\n"}})),
         ({**OPENSHIFT_FILE, **SCRAPED}, {key: value for key, value in scraping_openshift(None).items() if key != "cluster_monitoring"}),  # may not be read
         (OPENSHIFT_FILE, scraping_openshift(None)),  # nobody asked for it
@@ -478,10 +481,13 @@ def test_a_cluster_that_can_be_told_whom_to_scrape_is_no_finding(user: Facts, se
 
 def test_who_lacks_the_kinds_is_told_which_option_asks_for_each() -> None:
     facts = {**copy.deepcopy(HEALTHY), **gpu_operator()}
-    user = {**FILE, **BY_HELM, **SCRAPED, "llm_d_gpus": {**BY_HELM["llm_d_gpus"], "metrics": True}}
+    everything = {"llm_d_monitoring": {"scrape": True, "alerts": True, "dashboards": ["perses"]}}
+    user = {**FILE, **BY_HELM, **everything, "llm_d_gpus": {**BY_HELM["llm_d_gpus"], "metrics": True}}
     found = [finding for finding in judge(facts, plan(user)["preflight"]) if finding.id == "monitoring/missing"]
     assert [(finding.needed, finding.how.partition(", or ")[2]) for finding in found] == [
         (POD_MONITORS, "write 'scrape: false' under llm_d_monitoring."),
+        ("prometheusrules.monitoring.coreos.com", "write 'alerts: false' under llm_d_monitoring."),
+        ("persesdashboards.perses.dev", "take 'perses' out of dashboards under llm_d_monitoring."),
         ("servicemonitors.monitoring.coreos.com", "write 'metrics: false' under llm_d_gpus."),
     ]
 

@@ -1,0 +1,40 @@
+"""Prometheus has what the claims say, the objects of a Prometheus user are as he needs them, and what is switched off goes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import plays
+from live_stack import NAMESPACE
+from watched import INVENTORY, SERVICE, Watched
+
+
+def claims(path: Path) -> dict[str, dict[str, object]]:
+    return {entry["id"]: entry for entry in json.loads(path.read_text(encoding="utf-8"))["claims"]}
+
+
+def test_the_claims_hold() -> None:
+    found = claims(Path(os.environ["LLM_D_VERDICT"]))
+    for name in (f"{SERVICE}/alerts", f"{SERVICE}/dashboards"):
+        print(found[name])
+        assert found[name]["ok"], found[name]
+    assert str(found[f"{SERVICE}/alerts"]["evidence"]).startswith("8 alerts loaded; ")
+
+
+def test_prometheus_scrapes_each_pod_once(stack: Watched) -> None:
+    pods = {*stack.servers(SERVICE), *stack.pickers(SERVICE)}
+    assert sorted(series["metric"]["pod"] for series in stack.query(f'up{{namespace="{NAMESPACE}"}} == 1')) == sorted(pods)
+
+
+def test_what_is_switched_off_goes_and_comes_back(stack: Watched, tmp_path: Path) -> None:
+    def there() -> set[str]:
+        maps = {item.metadata.name for item in stack.core.list_namespaced_config_map(NAMESPACE).items}
+        return {name for name in maps if name.endswith("-grafana")}
+
+    assert there() == {f"{SERVICE}-grafana"}
+    plays.well(INVENTORY, "site.yml", tmp_path, "--skip-tags", "validation", llm_d_monitoring={"scrape": True, "labels": {"release": "prometheus"}})
+    assert there() == set()
+    plays.well(INVENTORY, "site.yml", tmp_path, "--skip-tags", "validation")
+    assert there() == {f"{SERVICE}-grafana"}

@@ -1,0 +1,70 @@
+"""Each alert fires when what it is about is done to the stack, and resolves afterwards. Those that take minutes are in tests/contract/test_alerts.py."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+from live_stack import call
+from watched import MODEL, SERVICE, Watched, load
+
+
+def test_nothing_fires_of_a_stack_that_is_well(stack: Watched) -> None:
+    stack.resolves("LlmDServerDown", "LlmDEndpointPickerDown", "LlmDNoReadyServers", "LlmDQueueHigh", "LlmDKvCacheFull", "LlmDRequestErrors")
+
+
+def test_a_server_that_hangs(stack: Watched) -> None:
+    pod = next(iter(stack.servers(SERVICE)))
+    processes = stack.processes(pod, "llm-d-inference-sim")
+    assert processes
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        stack.fires("LlmDServerDown")
+    finally:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):  # its liveness probe has it restarted
+                os.kill(process, signal.SIGCONT)
+    stack.resolves("LlmDServerDown")
+
+
+def test_an_endpoint_picker_that_is_gone(stack: Watched) -> None:
+    stack.scale(f"{SERVICE}-epp", 0)
+    try:
+        stack.fires("LlmDEndpointPickerDown")
+    finally:
+        stack.scale(f"{SERVICE}-epp", 1)
+    stack.resolves("LlmDEndpointPickerDown")
+
+
+def test_queues(stack: Watched) -> None:
+    with load(stack.servers(SERVICE).values(), 16, "Wait for it.", 400):
+        stack.fires("LlmDQueueHigh")
+    stack.resolves("LlmDQueueHigh")
+
+
+def test_full_caches(stack: Watched) -> None:
+    address = next(iter(stack.servers(SERVICE).values()))
+    status, _headers, content = call(f"http://{address}:8000/v1/completions", {"model": MODEL, "prompt": "word " * 100, "max_tokens": 1})
+    assert status == 200, content
+    used = int(content.split(b'"prompt_tokens":')[1].split(b",")[0].split(b"}")[0])
+    words = 15_000 * 100 // used  # of the 22,400 tokens that a cache holds
+    with load(stack.servers(SERVICE).values(), 1, "word " * words, 2000):
+        stack.fires("LlmDKvCacheFull")
+    stack.resolves("LlmDKvCacheFull")
+
+
+def test_errors(stack: Watched) -> None:
+    stack.scale(f"{SERVICE}-decode", 0)
+    try:
+        for _number in range(400):
+            status = call(f"{stack.url(SERVICE)}/v1/completions", {"model": MODEL, "prompt": "Is anybody there?", "max_tokens": 1})[0]
+            assert status >= 429, "no server could answer"
+            if {"LlmDNoReadyServers", "LlmDRequestErrors"} <= stack.firing():
+                break
+        stack.fires("LlmDNoReadyServers", "LlmDRequestErrors")
+    finally:
+        stack.scale(f"{SERVICE}-decode", 2)
+    stack.resolves("LlmDNoReadyServers")
+    stack.resolves("LlmDRequestErrors", seconds=400)  # its rate looks back for five minutes

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parts of PromQL: the series of a service's servers and endpoint pickers, by the labels that Prometheus gives to pods. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..common.objects import Facts
+from ..releases.engines import MetricSource
+from ..releases.metrics import SERVERS
+
+
+def sources_of(service: Facts, signal: str) -> tuple[MetricSource, ...]:
+    """The metrics in which the engine exports a signal, the first that is there counts. For the KV cache the user's file may name another one."""
+    own = service["scheduler"]["kv_cache_metric"] if signal == "kv_cache" else None
+    if not own:
+        return SERVERS[service["engine"]["type"]].get(signal, ())
+    name, _brace, labels = own.partition("{")
+    return (MetricSource(name, tuple(tuple(label.split("=", 1)) for label in labels.rstrip("}").split(",") if "=" in label)),)
+
+
+def pods_of(server: Facts) -> str:
+    """A regular expression for the names of the pods that answer requests, as a Deployment or a LeaderWorkerSet names them."""
+    return f"{server['name']}-[0-9]+" if server.get("nodes", 1) > 1 else f"{server['name']}-[0-9a-z]+-[0-9a-z]{{5}}"
+
+
+def pod_matches(namespace: str, pods: t.Sequence[str]) -> dict[str, str]:
+    """Label to its match, for pods whose names match one of some regular expressions."""
+    return {"namespace": f'="{namespace}"', "pod": f'=~"{"|".join(pods)}"'}
+
+
+def selector(name: str, labels: t.Iterable[tuple[str, str]], matches: Facts) -> str:
+    """The instant vector of a metric with these labels and matches. Values are quoted for PromQL."""
+    matchers = [*(f"{label}{match}" for label, match in matches.items()), *(f'{label}="{_escaped(value)}"' for label, value in labels)]
+    return f"{name}{{{','.join(matchers)}}}"
+
+
+def _escaped(value: str) -> str:
+    return re.sub(r'(["\\])', r"\\\1", value)
+
+
+def duration(seconds: int) -> str:
+    """A duration as PromQL writes it: 5m, 90s."""
+    return f"{seconds // 60}m" if seconds % 60 == 0 else f"{seconds}s"

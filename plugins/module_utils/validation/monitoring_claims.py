@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Claims that a Prometheus has data for every query of the alerts and dashboards, and has loaded the alerts, from what it answers."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import dataclasses
+import json
+import time
+import typing as t
+import urllib.parse
+
+from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..common.text import pluralize
+from ..http.errors import ExchangeError
+from ..http.transport import Transport
+from ..http.urls import excerpt
+from .claims import Claim, claim
+
+# Seconds for one query, and between two looks at what is missing.
+_ONE, _PAUSE = 10.0, 5.0
+# Queries that a claim names.
+_SHOWN = 3
+# How far back a metric is looked for that gives a query no data now.
+_BACK = "1h"
+
+
+class AskError(Exception):
+    """Prometheus cannot be asked at all. remedy: what to do."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.remedy = remedy
+
+
+class QueryError(Exception):
+    """Prometheus refuses one query."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Missing:
+    """A query without a series, and why."""
+
+    title: str
+    query: Facts
+    why: str
+
+
+class MonitoringCheck:
+    """Asks one Prometheus. `namespace`: of the services; `sleep`: waits some seconds."""
+
+    def __init__(self, transport: Transport, namespace: str, timeout: float, sleep: c.Callable[[float], None] = time.sleep) -> None:
+        self._transport, self._namespace, self._sleep = transport, namespace, sleep
+        self._end = time.monotonic() + timeout
+
+    def service(self, service: c.Mapping[str, t.Any]) -> list[Claim]:
+        """The claims `alerts` and `dashboards` of one service: {name, alerts: names of its alerts, queried: {alerts, dashboards: [{title, queries}]}}."""
+        return [self._claim(service, what, groups) for what, groups in service["queried"].items() if groups]
+
+    def _claim(self, service: c.Mapping[str, t.Any], what: str, groups: c.Sequence[Facts]) -> Claim:
+        start, name = time.monotonic(), f"{service['name']}/{what}"
+        try:
+            unloaded, firing = self._rules(service) if what == "alerts" else ([], [])
+            missing, waiting, refused = self._queries(groups)
+        except AskError as error:
+            return claim(name, False, str(error), error.remedy, time.monotonic() - start)
+        count = len({query["expr"] for group in groups for query in group["queries"]})
+        wrong = [*unloaded, *refused, *(f"{each.title}: no series for {each.query['expr']} ({each.why})" for each in missing)]
+        said = [f"{pluralize(len(groups), 'alert')} loaded"] if what == "alerts" else [pluralize(len(groups), "panel")]
+        said.append(f"{count - len(waiting)} of {count} queries return data")
+        said += [f"{each.title} has none until {each.query['until']}" for each in waiting]
+        said += [f"firing now: {', '.join(firing)}"] if firing else []
+        shown = "; ".join(wrong[:_SHOWN]) + (f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else "")
+        return claim(name, not wrong, shown or "; ".join(said), _remedy(unloaded, refused, missing), time.monotonic() - start)
+
+    def _queries(self, groups: c.Sequence[Facts]) -> tuple[list[Missing], list[Missing], list[str]]:
+        """(queries without data, those that rightly have none yet, refusals). Asks again until the time ends: scrapes and rates take a while to begin."""
+        left = {query["expr"]: (group["title"], query) for group in reversed(groups) for query in group["queries"]}
+        refused: list[str] = []
+        while True:
+            for expr, (title, _query) in list(left.items()):
+                try:
+                    there = self._count(expr)
+                except QueryError as error:
+                    refused.append(f"{title}: Prometheus refuses {expr}: {error}")
+                    there = 1
+                if there:
+                    del left[expr]
+            wanted = [query for _title, query in left.values() if not query["until"]]
+            if not wanted or time.monotonic() + _PAUSE >= self._end:
+                break
+            self._sleep(_PAUSE)
+        # Before such an event there is no metric, or one with other labels, such as another status.
+        waiting = [Missing(title, query, "") for title, query in left.values() if query["until"]]
+        return [Missing(title, query, self._why(query)) for title, query in left.values() if not query["until"]], waiting, refused
+
+    def _why(self, query: Facts) -> str:
+        """Why a query has no series: the metric is nowhere, is not of these pods, or has other labels."""
+        names = "|".join(query["metrics"])
+        try:
+            if not self._count(f'last_over_time({{__name__=~"{names}"}}[{_BACK}])'):
+                return _UNKNOWN
+            mine = self._count(f'last_over_time({{__name__=~"{names}",namespace="{self._namespace}"}}[{_BACK}])')
+        except QueryError as error:
+            return f"and Prometheus refuses to say whether it has the metric: {error}"
+        return "the metric is there for other pods or labels only" if mine else f"the metric has no series with namespace={self._namespace}"
+
+    def _rules(self, service: c.Mapping[str, t.Any]) -> tuple[list[str], list[str]]:
+        """(what is wrong with the alerts as Prometheus has loaded them, names of those that fire)."""
+        group = f"{self._namespace}/{service['name']}"
+        while True:
+            data = self._get(f"/api/v1/rules?type=alert&rule_group[]={urllib.parse.quote(group)}")
+            loaded = [rule for entry in dicts(mapping(data).get("groups")) if entry.get("name") == group for rule in dicts(entry.get("rules"))]
+            absent = [name for name in service["alerts"] if name not in [rule.get("name") for rule in loaded]]
+            if not absent or time.monotonic() + _PAUSE >= self._end:
+                break
+            self._sleep(_PAUSE)
+        wrong = [f"Prometheus has not loaded {pluralize(len(absent), 'alert')}: {', '.join(absent)}"] if absent else []
+        wrong += [f"{text(rule.get('name'))} cannot be evaluated: {excerpt(text(rule.get('lastError')))}" for rule in loaded if rule.get("health") == "err"]
+        return wrong, sorted({text(rule.get("name")) for rule in loaded if rule.get("state") == "firing"})
+
+    def _count(self, expr: str) -> int:
+        """How many series an expression has now. Raises QueryError, AskError."""
+        data = self._get(f"/api/v1/query?query={urllib.parse.quote(f'count({expr})')}")
+        for sample in dicts(mapping(data).get("result")):
+            value = sample.get("value")
+            if isinstance(value, list) and len(value) == 2:
+                try:
+                    return int(float(text(value[1])))
+                except (ValueError, OverflowError):
+                    continue
+        return 0
+
+    def _get(self, path: str) -> t.Any:
+        try:
+            answer = self._transport.request("GET", path, headers={"Accept": "application/json"}, timeout=_ONE)
+        except ExchangeError as error:
+            raise AskError(f"Prometheus does not answer: {error}", error.remedy or _ADDRESS) from error
+        try:
+            page = json.loads(answer.body)
+        except (ValueError, RecursionError):
+            page = None
+        status = get_path(page, "status")
+        if status == "error" and answer.status < 500:
+            raise QueryError(excerpt(text(get_path(page, "error"))))
+        if status != "success":
+            raise AskError(f"{answer.request.partition('?')[0]}: {answer.status} {excerpt(answer.text)}", _ADDRESS)
+        return get_path(page, "data")
+
+
+_UNKNOWN = "Prometheus has no such metric"
+_ADDRESS = "write the address of a Prometheus under llm_d_monitoring.prometheus; one that requires a token is not asked"
+_SELECT = "give PodMonitors and PrometheusRules the labels by which this Prometheus selects (llm_d_monitoring.labels), and have it look into the namespace"
+
+
+def _remedy(unloaded: c.Sequence[str], refused: c.Sequence[str], missing: c.Sequence[Missing]) -> str:
+    if unloaded:
+        return f"{_SELECT}; read the log of the Prometheus operator"
+    if refused:
+        return "check llm_d_monitoring.prometheus: it has to understand PromQL"
+    if all(each.why == _UNKNOWN for each in missing):
+        return f"{_SELECT}; where it scrapes them, the running image has other metrics than llm_d_release and engine.type say"
+    return "have Prometheus give its series the labels namespace and pod, as PodMonitors do"

@@ -1,0 +1,154 @@
+"""Alerts and dashboards of a service: thresholds, what depends on engine, release line and configuration, and what goes when they are switched off."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.engines import ENGINES
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS, RELEASES
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.metrics import PICKER_SIGNALS, SERVER_SIGNALS, SERVERS
+
+Facts = dict[str, t.Any]
+SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
+VLLM: Facts = {"name": "sim", "model": {"uri": "hf://org/m"}}
+BOTH: Facts = {"alerts": True, "dashboards": ["grafana", "perses"], "prometheus": "http://prometheus:9090"}
+
+
+def user(service: Facts, line: str = "router-0.10", **settings: t.Any) -> Facts:
+    return {"llm_d_release": line, "llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service], "llm_d_monitoring": settings}
+
+
+def service(*args: t.Any, **settings: t.Any) -> Facts:
+    return t.cast(Facts, plan(user(*args, **settings))["services"][0])
+
+
+def rules(found: Facts) -> dict[str, str]:
+    """Expressions by alert and servers."""
+    return {f"{rule['alert']} {rule['labels'].get('servers', '')}".strip(): rule["expr"] for group in found["alerts"]["groups"] for rule in group["rules"]}
+
+
+def panels(found: Facts) -> dict[str, list[str]]:
+    """Queries by title."""
+    (page,) = (item["data"]["llm-d-sim.json"] for item in found["dashboards"] if item["kind"] == "ConfigMap")
+    return {panel["title"]: [target["expr"] for target in panel["targets"]] for panel in json.loads(page)["panels"]}
+
+
+def test_nothing_is_created_that_is_not_asked_for() -> None:
+    found = service(SIM, scrape=True)
+    assert found["alerts"] is None and found["dashboards"] == [] and found["queried"] == {"alerts": [], "dashboards": []}
+    gone = [(item["kind"], item["name"]) for item in found["prune"]]
+    watching = [("PrometheusRule", "sim"), ("ConfigMap", "sim-grafana"), ("PersesDashboard", "sim")]
+    assert [item for item in gone if item in watching] == watching
+    assert not [item for item in found["switched"] if (item["kind"], item["metadata"]["name"]) in watching]
+    kept = service(SIM, **BOTH)
+    assert not [item for item in kept["prune"] if (item["kind"], item["name"]) in watching]
+    assert [(item["kind"], item["metadata"]["name"]) for item in kept["switched"] if (item["kind"], item["metadata"]["name"]) in watching] == watching
+    some = service(SIM, dashboards=["perses"])
+    assert [(item["kind"], item["name"]) for item in some["prune"] if (item["kind"], item["name"]) in watching] == watching[:2]
+
+
+def test_thresholds() -> None:
+    usual, own = service(SIM, alerts=True), service(SIM, alerts={"queue": 2.5, "kv_cache": 0.5, "errors": 0.2, "ttft_p99": 1.5, "seconds": 90})
+    assert usual == {**own, "alerts": usual["alerts"]} and service(SIM, alerts={})["alerts"] == usual["alerts"]
+    assert rules(usual)["LlmDQueueHigh sim-decode"].endswith(" > 10") and rules(own)["LlmDQueueHigh sim-decode"].endswith(" > 2.5")
+    assert rules(usual)["LlmDKvCacheFull sim-decode"].endswith(" > 0.95") and rules(own)["LlmDKvCacheFull sim-decode"].endswith(" > 0.5")
+    assert " > 0.05 and " in rules(usual)["LlmDRequestErrors"] and " > 0.2 and " in rules(own)["LlmDRequestErrors"]
+    assert "LlmDFirstTokenSlow" not in rules(usual) and rules(own)["LlmDFirstTokenSlow"].endswith(" > 1.5")
+    assert {rule["for"] for group in usual["alerts"]["groups"] for rule in group["rules"]} == {"2m"}
+    assert {rule["for"] for group in own["alerts"]["groups"] for rule in group["rules"]} == {"90s"}
+
+
+def test_labels_by_which_a_prometheus_selects() -> None:
+    found = service(SIM, alerts=True, dashboards=["grafana"], labels={"release": "prometheus"})
+    assert found["alerts"]["labels"] == {"release": "prometheus", **found["labels"]}
+    assert found["dashboards"][0]["labels"] == {"grafana_dashboard": "1", **found["labels"]}
+
+
+def test_rare_scrapes_get_a_longer_range() -> None:
+    assert "[5m]" in rules(service(SIM, alerts=True, interval=60))["LlmDServerStuck sim-decode"]
+    assert "[20m]" in rules(service(SIM, alerts=True, interval=300))["LlmDServerStuck sim-decode"]
+
+
+def test_pods_of_other_services_are_not_meant() -> None:
+    for queries in (rules(service(SIM, **BOTH)).values(), *(panels(service(SIM, **BOTH)).values(),)):
+        for query in [each for found in queries for each in ([found] if isinstance(found, str) else found)]:
+            assert query.count("{") == query.count('{namespace="llm-d",pod=~"sim-') + query.count("{5}")
+
+
+def test_servers_of_two_roles_and_of_groups() -> None:
+    split = service({**VLLM, "scheduler": {"preset": "disaggregated"}}, **BOTH)
+    assert {"LlmDServerDown sim-decode", "LlmDServerDown sim-prefill", "LlmDQueueHigh sim-prefill", "LlmDRestarts sim-epp"} <= set(rules(split))
+    assert "Prefill and decode" in panels(split) and "Prefill and decode" not in panels(service(VLLM, **BOTH))
+    assert "sim-prefill" not in str(panels(split)["Time to first token"]), "a prefill server answers no client"
+    groups = service({**VLLM, "accelerator": {"per_replica": 16, "nodes": 2}}, **BOTH)
+    assert 'pod=~"sim-decode-[0-9]+"' in rules(groups)["LlmDServerDown sim-decode"], "only leaders are scraped"
+
+
+@pytest.mark.parametrize(("replicas", "there"), [(1, True), (0, False)])
+def test_a_service_without_servers_is_no_alarm(replicas: int, there: bool) -> None:
+    assert ("LlmDNoReadyServers" in rules(service({**SIM, "replicas": replicas}, **BOTH))) is there
+
+
+def test_panels_are_those_of_the_release_line_and_the_configuration() -> None:
+    assert "sum by (pod) (rate(vllm:request_success_total{" in panels(service(SIM, "scheduler-0.7", **BOTH))["Picks per server"][0]
+    for line, label in (("gie-1.5", "pod_name"), ("scheduler-0.8", "pod_name"), ("router-0.9", "endpoint_name")):
+        (picks,) = panels(service(SIM, line, **BOTH))["Picks per server"]
+        assert picks.startswith(f"sum by ({label}) (rate(") and "scheduler_attempts_total{" in picks and 'status="success"' in picks
+    title, other = "Prefix hit ratio of the endpoint picker", "Saturation as the endpoint picker sees it"
+    assert title in panels(service({**SIM, "scheduler": {"preset": "balanced"}}, **BOTH))
+    assert title not in panels(service({**SIM, "scheduler": {"preset": "queue"}}, **BOTH))
+    assert len(panels(service(SIM, **BOTH))[other]) == 2
+    flowing = {**SIM, "scheduler": {"preset": "queue", "flow_control": {}, "feature_gates": ["flowControl"]}}
+    assert "llm_d_epp_flow_control_pool_saturation{" in panels(service(flowing, **BOTH))[other][2]
+    assert len(panels(service(flowing, "scheduler-0.7", **BOTH))[other]) == 2, "this line does not export it"
+
+
+def test_the_metric_of_another_image_is_asked_for() -> None:
+    found = service({**VLLM, "scheduler": {"kv_cache_metric": "my:kv{kind=a}"}}, **BOTH)
+    assert panels(found)["KV cache use"] == ['avg by (pod) (my:kv{namespace="llm-d",pod=~"sim-decode-[0-9a-z]+-[0-9a-z]{5}",kind="a"})']
+
+
+def test_claims_ask_what_alerts_and_panels_show() -> None:
+    found = service(SIM, **BOTH)
+    assert service(SIM, alerts=True, dashboards=["grafana"])["queried"] == {"alerts": [], "dashboards": []}, "nobody to ask"
+    asked = {entry["title"]: [query["expr"] for query in entry["queries"]] for entry in found["queried"]["dashboards"]}
+    assert asked == panels(found)
+    assert [entry["title"] for entry in found["queried"]["alerts"]] == list(dict.fromkeys(name.split()[0] for name in rules(found)))
+    for entry in found["queried"]["alerts"]:
+        assert entry["queries"] and all(query["expr"] in str(rules(found)) and query["metrics"] for query in entry["queries"])
+
+
+def test_whom_to_ask() -> None:
+    assert plan(user(SIM, **BOTH))["prometheus"] == {"url": "http://prometheus:9090", "timeout": 180}
+    by_service = plan(user(SIM, alerts=True, interval=60, prometheus={"namespace": "monitoring"}))
+    assert by_service["prometheus"] == {"namespace": "monitoring", "service": "prometheus-operated", "port": 9090, "timeout": 360}
+    assert {"verb": "get", "group": "", "resource": "services/proxy", "namespace": "monitoring"} in by_service["preflight"]["rights"]
+    assert plan(user(SIM, alerts=True))["prometheus"] is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "path"),
+    [
+        ({"alerts": {"queues": 5}}, "llm_d_monitoring.alerts.queues"),
+        ({"alerts": {"errors": 5}}, "llm_d_monitoring.alerts.errors"),
+        ({"alerts": "yes"}, "llm_d_monitoring.alerts"),
+        ({"dashboards": ["kibana"]}, "llm_d_monitoring.dashboards[0]"),
+        ({"prometheus": "prometheus:9090"}, "llm_d_monitoring.prometheus"),
+        ({"prometheus": {"service": "prometheus"}}, "llm_d_monitoring.prometheus.namespace"),
+    ],
+)
+def test_mistakes(settings: Facts, path: str) -> None:
+    assert [problem.path for problem in problems(user(SIM, **settings))] == [path]
+
+
+def test_the_table_of_metrics_is_whole() -> None:
+    """What is deployed has everything that an alert or a panel that everybody gets is made of."""
+    always = {"waiting", "running", "kv_cache", "first_token", "token_interval", "served", "output_tokens"}
+    assert set(SERVERS) == set(ENGINES)
+    for engine, signals in SERVERS.items():
+        assert set(signals) <= set(SERVER_SIGNALS) and (engine not in ENGINE_DEFAULTS or always <= set(signals))
+    for line, facts in RELEASES.items():
+        assert set(facts["metrics"]) <= set(PICKER_SIGNALS) and set(PICKER_SIGNALS) - set(facts["metrics"]) <= {"saturation"}, line
