@@ -58,7 +58,7 @@ def test_what_was_measured():
     assert found["requests"].pop("output_length")["mean"] == 4.0 and found["requests"] == {"total": 3, "failures": 1, "incomplete": 0}
     # the deviation of 100 and 200 is 50 * sqrt(2); half of the values are not above the lower one
     wanted = {"mean": 150, "stddev": 70.711, "min": 100, "max": 200}
-    wanted |= {name: 100 for name in ("p0p1", "p1", "p5", "p10", "p25", "p50")} | {name: 200 for name in ("p75", "p90", "p95", "p99", "p99p9")}
+    wanted |= dict.fromkeys(("p0p1", "p1", "p5", "p10", "p25", "p50"), 100) | dict.fromkeys(("p75", "p90", "p95", "p99", "p99p9"), 200)
     assert {name: value for name, value in found["latency"]["time_to_first_token"].items() if name != "units"} == pytest.approx(wanted, rel=6e-4)
     means = {name: (each["mean"], each["units"]) for name, each in found["latency"].items()}
     assert means == {

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verdicts: objectives on what does not exist, clients that were late; figures, intervals and comparisons by hand. test_confidence.py counts how often they hold."""
+"""Verdicts: objectives on what does not exist, clients that were late; figures, intervals and comparisons by hand."""
 
 from __future__ import annotations
 
