@@ -69,7 +69,7 @@ def test_answers_are_in_the_order_in_which_requests_are_sent() -> None:
 
 @pytest.mark.parametrize(
     ("count", "p50", "p90"),
-    [(1, 1, 1), (2, 1, 2), (3, 2, 3), (9, 5, 9), (10, 5, 9), (11, 6, 10)],
+    [(1, 1, 1), (2, 1, 2), (3, 2, 3), (9, 5, 9), (10, 5, 9), (11, 6, 10), (200, 100, 180)],
 )
 def test_percentiles_are_values_at_a_rank(count: int, p50: float, p90: float) -> None:
     found = calibration.percentiles([Request(0.0, 1, 1, float(number), None) for number in range(count, 0, -1)])

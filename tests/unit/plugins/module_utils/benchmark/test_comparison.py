@@ -520,9 +520,14 @@ def test_charts_of_a_comparison_have_its_numbers():
     assert set(ladder) == {"a", "b", "a: 4, 100", "a: 8, 200", "b: 4, 50", "b: 8, 60"}
     drawn = axes(page)
     assert drawn["Prompt tokens found in the prefix cache", "percent"][-1] == "100"
-    assert drawn["Time to first token, 90th percentile, by rate", "requests per second"][0] == "0"
     share = drawn["Time to first token at 4 requests/s", "share of requests"]
     assert (share[0], share[-1]) == ("0", "1") and page.count('<tr class="first">') == 2  # a line above each rate
+
+
+def test_the_rates_of_a_comparison_begin_at_nothing():
+    runs = [entry(name, r1=(100, [90, 110]), r2=(200, [190, 210])) for name in "ab"]
+    drawn = axes(comparison_page.page(comparison.results(runs, {})))
+    assert drawn["Time to first token, 90th percentile, by rate", "requests per second"][0] == "0"
 
 
 def test_a_distribution_is_that_of_its_rate():

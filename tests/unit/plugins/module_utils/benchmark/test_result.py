@@ -165,6 +165,12 @@ def test_each_stage_is_told_and_of_a_ladder_the_lowest():
         assert said == "failed" and [line.split(":")[0] for line in why] == rates
 
 
+def test_a_miss_counts_where_the_client_was_not_too_late():
+    """By 3 ms of 100, of which 5 may be its own: as much as it may be late."""
+    found = stage([record(number) for number in range(200)], {"ttft_from_schedule_p90_ms": 97}, behind=5.0)
+    assert found["valid"] and not found["slo"][0]["clear"] and result.verdict([found], False, True)[0] == "failed"
+
+
 def test_too_few_requests_for_an_objective_are_told():
     few = stage([record(number) for number in range(9)], SLO)
     assert result.verdict([in_time(SLO), few], False, True) == (

@@ -47,6 +47,11 @@ def test_slices_of_two_seconds():
     assert series((ended(SLICES - 0.1), 0.1)).width == 1.0
 
 
+def test_percentiles_of_a_slice():
+    """Of ten requests the fifth and the ninth."""
+    assert series(*((ended(0.9), 0.01 * number) for number in range(1, 11))).rows() == [row(0.0, 10.0, 100.0, 0, 50, 90)]
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_series_of_different_widths_are_added_where_they_belong(first):
     """Each slice of the one lies in the middle of one of the other, whichever is asked."""
