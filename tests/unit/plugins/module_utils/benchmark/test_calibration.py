@@ -86,6 +86,14 @@ def test_what_a_known_server_was_is_found_again() -> None:
     assert found.growth == pytest.approx(KNOWN.growth, rel=0.2) and found.inter_token == pytest.approx(KNOWN.inter_token, rel=0.1)
 
 
+@pytest.mark.parametrize("growth", [0.02, 0.067, 0.108, 0.12, 0.15])
+def test_how_much_load_slows_a_server_is_found_within_two_percent(growth: float) -> None:
+    """And the other options, which requests one at a time have told, hardly move."""
+    known = Simulated(overhead=40.0, per_token=0.8, inter_token=25.0, growth=growth)
+    found = calibration.fit(alone(known), [calibration.simulated(known, sent(seed, rate)) for seed, rate in ((1, 0.5), (2, 1.5), (3, 3.0))])
+    assert (found.growth, found.overhead, found.per_token, found.inter_token) == pytest.approx((growth, 40.0, 0.8, 25.0), rel=0.02)
+
+
 def test_one_prompt_at_a_time_tells_overhead_and_time_per_token() -> None:
     found = calibration.fit(alone(), [])
     assert (found.overhead, found.per_token, found.inter_token) == pytest.approx((40, 0.8, 25)) and found.growth == 0
