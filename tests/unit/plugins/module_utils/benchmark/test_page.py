@@ -85,9 +85,10 @@ def test_what_is_drawn_over_time_leaves_out_the_last_slice_alone():
     assert whole > 5 and {title: path.count("L") + 1 for title, path in drawn.items()} == {
         "Time to first token over time": whole - 1, "Answers over time": whole - 1,
     }  # fmt: skip
-    few = found(stage(planned=0.05))
-    assert len(few["stages"][0]["series"]) == 3
-    assert re.findall(r'over time">.*?<path class="line s0" d="([^"]*)"', page.page(few))[0].count("L") == 2
+    for planned, slices, points in ((0.05, 3, 3), (0.07, 4, 3)):
+        few = found(stage(planned=planned))
+        assert len(few["stages"][0]["series"]) == slices
+        assert re.findall(r'over time">.*?<path class="line s0" d="([^"]*)"', page.page(few))[0].count("L") + 1 == points
 
 
 def test_stages_that_no_plot_shows_are_told():

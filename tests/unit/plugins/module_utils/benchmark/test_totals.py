@@ -185,6 +185,12 @@ def test_a_client_is_late_at_reading_and_from_the_schedule_at_sending_as_well():
     assert late == pytest.approx({"ttft": 20, "ttft_from_schedule": 30, "e2e_from_schedule": 30, "itl": 20}) and Totals().late("ttft", 99) == 0.0
 
 
+def test_the_client_s_share_is_told_to_a_hundredth_of_a_percent():
+    made = totals(answered(first=0.3))
+    made.client_lag.add(10.0)
+    assert made.summary(Allowed())["client_share"] == 0.0333
+
+
 def test_two_clients_together():
     left, right, idle = totals(answered(sent=1.0, last=3.0)), totals(failed(sent=4.0, end=5.0, detail="first"), answered(sent=2.0)), Totals()
     left.cpu, right.cpu = 0.5, 0.75
