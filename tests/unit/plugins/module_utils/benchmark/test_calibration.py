@@ -110,6 +110,7 @@ def test_a_stall_of_the_host_moves_nothing() -> None:
     [
         ([Request(0.0, 10, 11, 100.0, 90.0)] * 3, [0.5, 1.0, 1.5]),  # a second each
         ([Request(0.0, 10, 1, 250.0, None)], [2.0, 4.0, 6.0]),  # of one token
+        ([Request(0.0, 10, 11, 500.0, None)], [1.0, 2.0, 3.0]),  # in one piece
         ([Request(0.0, 10, 11, 100.0, 40.0), Request(0.0, 10, 11, 100.0, 240.0)], [0.333, 0.667, 1.0]),  # half a second and two and a half
     ],
 )

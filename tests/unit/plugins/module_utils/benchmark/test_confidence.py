@@ -78,6 +78,12 @@ def test_intervals_are_no_wider_than_they_must_be():
     assert [confidence.needed(percent) for percent in (50, 90, 99)] == [6, 36, 368]
 
 
+@pytest.mark.parametrize(("count", "percent"), [(20, 90), (36, 90), (100, 90), (367, 99), (368, 99), (30, 75)])
+def test_low_percentiles_mirror_high_ones(count, percent):
+    found, mirrored = confidence.ranks(count, percent), confidence.ranks(count, 100 - percent)
+    assert mirrored == (found and (count + 1 - found[1], count + 1 - found[0]))
+
+
 @pytest.mark.parametrize(
     ("count", "factor", "near"),
     [

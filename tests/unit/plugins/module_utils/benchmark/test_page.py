@@ -195,6 +195,12 @@ def test_what_has_no_values_is_not_plotted():
     assert "Answers over time" in plots(both)
 
 
+def test_curves_of_many_points_have_no_dots():
+    text = page.page(found(stage(planned=0.2)))
+    for title in ("Time to first token", "Time per output token", "Time to last token", "Time to first token over time", "Answers over time"):
+        assert shown_by(text, title) == ["rate 8"]
+
+
 def test_axes_of_shares_and_of_time():
     drawn = axes(page.page(found(stage(planned=0.2))))
     assert [drawn["Time to first token", "share"][index] for index in (0, -1)] == ["0", "1"]
