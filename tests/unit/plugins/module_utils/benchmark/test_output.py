@@ -67,15 +67,14 @@ def test_what_a_server_says_is_no_formula(said, shown):
 
 
 def test_a_log_holds_four_mib_in_lines_that_a_node_keeps_whole():
-    rows, dice, line = output.OutputRows(), random.Random(1), 0
-    while not rows._left_out:
+    rows, dice = output.OutputRows(), random.Random(1)
+    for _number in range(60):
         rows.write(base64.b85encode(dice.randbytes(80_000)).decode() + "\n")
-        line += 1
     written = list(rows.lines())
+    told = output.read("\n".join([*written, json.dumps({"about": {}, "stages": [], "verdict": "passed"})]))
     size = sum(len(base64.b64decode(json.loads(each)["rows"])) for each in written)
     assert 4 << 20 <= size < (4 << 20) + 200_000 and max(map(len, written)) < 66_000 and len(written) < 100
-    told = output.read("\n".join([*written, json.dumps({"about": {}, "stages": [], "verdict": "passed"})]))
-    assert told.left_out == 1 and told.rows.count("\n") == line - 1
+    assert 0 < told.left_out < 10 and told.rows.count("\n") == 60 - told.left_out
 
 
 def test_the_last_words_of_a_log():
