@@ -48,6 +48,35 @@ def test_two_requests_by_hand() -> None:
     assert one.tpot_ms == pytest.approx(25 * 1.15) and two.tpot_ms == pytest.approx(25 * 1.15)
 
 
+def test_three_requests_by_hand() -> None:
+    """Of 1 ms a prompt token and 10 ms a token of the answer, half as much again for each further request; times below in milliseconds.
+
+    The first has its first token at 20. The second is sent at 15, so it waits 30 * 1.5 until 60; then only the first's second token, due at 35 since it was
+    made when two were in flight, has come, and the first has ended. Alone again, the second takes 10 for each of two further tokens. The third comes last.
+    """
+    server = Simulated(overhead=10.0, per_token=1.0, inter_token=10.0, growth=0.5)
+    third = Request(1.0, 0, 1, 0.0, None)
+    one, two, three = calibration.simulated(server, [Request(0.0, 10, 2, 0.0, None), Request(0.015, 20, 3, 0.0, None), third])
+    assert (one.ttft_ms, one.tpot_ms) == pytest.approx((20, 15)) and (two.ttft_ms, two.tpot_ms) == pytest.approx((45, 10))
+    assert three == third._replace(ttft_ms=pytest.approx(10))
+
+
+def test_answers_are_in_the_order_in_which_requests_are_sent() -> None:
+    """Although the first takes longest."""
+    asked = [Request(0.0, 1000, 9, 0.0, None), Request(0.001, 1, 1, 0.0, None)]
+    assert [request.prompt for request in calibration.simulated(KNOWN, asked)] == [1000, 1]
+
+
+@pytest.mark.parametrize(
+    ("count", "p50", "p90"),
+    [(1, 1, 1), (2, 1, 2), (3, 2, 3), (9, 5, 9), (10, 5, 9), (11, 6, 10), (200, 100, 180)],
+)
+def test_percentiles_are_values_at_a_rank(count: int, p50: float, p90: float) -> None:
+    found = calibration.percentiles([Request(0.0, 1, 1, float(number), None) for number in range(count, 0, -1)])
+    assert found == {"ttft_p50": p50, "ttft_p90": p90}
+    assert calibration.percentiles([]) == {}
+
+
 def test_what_a_known_server_was_is_found_again() -> None:
     loaded = [calibration.simulated(KNOWN, sent(seed, rate)) for seed, rate in ((1, 0.5), (2, 1.5), (3, 3.0))]
     found = calibration.fit(alone(), loaded)
@@ -55,6 +84,14 @@ def test_what_a_known_server_was_is_found_again() -> None:
     again = calibration.simulated(found, [request._replace(ttft_ms=0.0, tpot_ms=None) for request in held_out])
     assert max(map(abs, calibration.errors(held_out, again).values())) < 0.05
     assert found.growth == pytest.approx(KNOWN.growth, rel=0.2) and found.inter_token == pytest.approx(KNOWN.inter_token, rel=0.1)
+
+
+@pytest.mark.parametrize("growth", [0.02, 0.067, 0.108, 0.12, 0.15])
+def test_how_much_load_slows_a_server_is_found_within_two_percent(growth: float) -> None:
+    """And the other options, which requests one at a time have told, hardly move."""
+    known = Simulated(overhead=40.0, per_token=0.8, inter_token=25.0, growth=growth)
+    found = calibration.fit(alone(known), [calibration.simulated(known, sent(seed, rate)) for seed, rate in ((1, 0.5), (2, 1.5), (3, 3.0))])
+    assert (found.growth, found.overhead, found.per_token, found.inter_token) == pytest.approx((growth, 40.0, 0.8, 25.0), rel=0.02)
 
 
 def test_one_prompt_at_a_time_tells_overhead_and_time_per_token() -> None:
@@ -68,9 +105,40 @@ def test_a_stall_of_the_host_moves_nothing() -> None:
     assert (found.overhead, found.per_token) == pytest.approx((40, 0.8))
 
 
-def test_rates_follow_what_one_request_takes() -> None:
-    asked = [Request(0.0, 10, 11, 100.0, 90.0)] * 3  # a second each
-    assert calibration.rates(asked) == [0.5, 1.0, 1.5]
+@pytest.mark.parametrize(
+    ("asked", "rates"),
+    [
+        ([Request(0.0, 10, 11, 100.0, 90.0)] * 3, [0.5, 1.0, 1.5]),  # a second each
+        ([Request(0.0, 10, 1, 250.0, None)], [2.0, 4.0, 6.0]),  # of one token
+        ([Request(0.0, 10, 11, 500.0, None)], [1.0, 2.0, 3.0]),  # in one piece
+        ([Request(0.0, 10, 11, 100.0, 40.0), Request(0.0, 10, 11, 100.0, 240.0)], [0.333, 0.667, 1.0]),  # half a second and two and a half
+    ],
+)
+def test_rates_follow_what_one_request_takes(asked: list[Request], rates: list[float]) -> None:
+    assert calibration.rates(asked) == rates
+
+
+def test_overhead_and_time_per_token_are_medians() -> None:
+    """10 ms and 2 a token, but for one that was 90 late; the times between tokens are 5, 5 and 20, and one that nobody saw."""
+    lengths, late = (1, 2, 3, 4, 5, 6, 7, 8), {4: 90}
+    between = {1: 20.0, 2: None}
+    asked = [Request(float(n), n, 2, 10.0 + 2 * n + late.get(n, 0), between.get(n, 5.0)) for n in lengths]
+    found = calibration.fit(asked, [[]])
+    assert (found.overhead, found.per_token, found.inter_token, found.growth) == (10.0, 2.0, 5.0, 0.0)
+    # what gets quicker with the prompt has no time per token, and nothing has no time at all
+    quicker = calibration.fit([request._replace(ttft_ms=10.0 - request.prompt) for request in asked], [])
+    assert (quicker.per_token, quicker.overhead) == (0.0, 5.5)
+    assert calibration.fit([request._replace(ttft_ms=2.0 * request.prompt) for request in asked], []).overhead == 0.1
+
+
+def test_pairs_of_different_lengths_must_be_enough() -> None:
+    """Of 6 and 4 requests of two lengths 24 pairs differ, of 6 and 3 only 18."""
+    asked = [Request(0.0, 1, 2, 10.0, 5.0)] * 6 + [Request(0.0, 2, 2, 11.0, 5.0)] * 4
+    assert calibration.fit(asked, []).per_token == 1.0
+    exactly = [Request(0.0, 1, 2, 10.0, 5.0)] * 5 + [Request(0.0, 2, 2, 11.0, 5.0)] * 4
+    assert calibration.fit(exactly, []).per_token == 1.0
+    with pytest.raises(ValueError, match="9 answered requests with prompts of 2 lengths do not tell the time per token"):
+        calibration.fit(asked[:9], [])
 
 
 @pytest.mark.parametrize(
@@ -100,13 +168,29 @@ def test_a_report_sets_both_side_by_side() -> None:
     found = calibration.report(real, made)
     assert found["largest"] == pytest.approx(0.2) and len(found["stages"]) == 2
     assert "100 ms, simulated 80 (-20%)" in found["lines"][1] and found["lines"][2].endswith(" -")
+    assert found["lines"][0].split() == ["load", "TTFT", "p50", "TTFT", "p90", "TPOT", "p50", "TPOT", "p90"]
+    assert found["stages"][0]["real"] == {"ttft_p50": 100, "ttft_p90": 100, "tpot_p50": 10, "tpot_p90": 10}
+    assert found["stages"][1]["errors"] == pytest.approx({"ttft_p50": -0.2, "ttft_p90": -0.2})
+    worse = calibration.report(real, {"1 requests/s": [request._replace(ttft_ms=130.0) for request in real["1 requests/s"]]})
+    assert worse["largest"] == pytest.approx(0.3) and len(worse["stages"]) == 1 and calibration.report({}, {})["largest"] is None
     assert found["table"].splitlines()[1] == "|---|---:|---:|---:|---:|"
 
 
 def test_rows_of_requests_become_requests() -> None:
     row = {"stage": "a", "error": "", "prompt_tokens": "100", "cached_tokens": "32", "output_tokens": "5", "ttft_ms": "12.5", "tpot_ms": "", "sent_s": "0.25"}
-    found = calibration.requests([row, {**row, "error": "timeout"}, {**row, "stage": "b", "cached_tokens": "", "tpot_ms": "3"}])
-    assert found == {"a": [Request(0.25, 68, 5, 12.5, None)], "b": [Request(0.25, 100, 5, 12.5, 3.0)]}
+    others = [
+        {**row, "error": "timeout"},
+        {**row, "ttft_ms": ""},
+        {**row, "stage": "b", "cached_tokens": "", "tpot_ms": "3"},
+        {**row, "stage": "b", "cached_tokens": "101", "output_tokens": ""},
+        {**row, "stage": "b", "prompt_tokens": "", "cached_tokens": ""},
+        {**row, "stage": "c", "error": "timeout"},
+    ]
+    assert calibration.requests([row, *others]) == {
+        "a": [Request(0.25, 68, 5, 12.5, None)],
+        "b": [Request(0.25, 100, 5, 12.5, 3.0), Request(0.25, 0, 1, 12.5, None), Request(0.25, 0, 5, 12.5, None)],
+        "c": [],
+    }
 
 
 def test_options_are_those_of_the_users_file() -> None:
@@ -123,7 +207,13 @@ def test_options_are_those_of_the_users_file() -> None:
             "kv_cache_size": 4096,
         },
     }
-    assert "block_size" not in calibration.options(KNOWN, 33, 0, 0) and math.isclose(KNOWN.factor(33), 5.8)
+    unknown = calibration.options(Simulated(1.2345, 0.0126, 0.5, 0.12345), 2, 0, 0)
+    assert unknown == {
+        "type": "simulator",
+        "max_num_seqs": 2,
+        "simulator": {"prefill_overhead": "1234us", "prefill_time_per_token": "13us", "inter_token_latency": "500us", "time_factor_under_load": 1.123},
+    }
+    assert math.isclose(KNOWN.factor(33), 5.8) and KNOWN.factor(1) == 1
 
 
 def text(stages: dict[str, list[Request]]) -> str:

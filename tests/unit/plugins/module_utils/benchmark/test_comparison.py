@@ -166,6 +166,46 @@ def test_percentiles_are_ordered_and_within_the_values(values):
     assert all(low <= high + 1e-3 for low, high in itertools.pairwise(ordered))
 
 
+@pytest.mark.parametrize(
+    ("stage", "requests"),
+    [
+        ({"rate": 8, "seconds": 0.3}, 2),  # 2.4
+        ({"rate": 8, "seconds": 0.32}, 3),  # 2.56
+        ({"rate": 0.1, "seconds": 1}, 1),
+        ({"rate": "2.5", "seconds": "4"}, 10),
+        ({"rate": 8, "seconds": 0}, None),
+        ({"rate": -8, "seconds": 1}, None),
+        ({"rate": float("inf"), "seconds": 1}, None),
+        ({"rate": "fast", "seconds": 1}, None),
+        ({"rate": None, "seconds": 1}, None),
+        ({"rate": 8}, None),
+        ({"rate": 8, "seconds": 1, "requests": 0}, None),
+    ],
+)
+def test_a_stage_of_seconds_is_one_of_requests(stage, requests):
+    made = comparison_run.options({}, [stage], None)["stages"]
+    assert made == [stage if requests is None else {"rate": stage["rate"], "requests": requests}]
+
+
+def test_each_stage_has_its_own_requests():
+    """5 and 10 in one file, of which 1 in 3 of the second fails and has no time to first token; 2 of 3 answers come from one server."""
+    first = [Record(n, 0, 0.0, 0.0, 0.1, 0.4, 0.5, 200, 30, 4, 10, "pod-a") for n in range(5)]
+    second = [Record(n, 0, 0.0, 0.05, 0.25, 0.4, 0.5, 200, 30, 4, 20, "pod-b" if n % 3 else "pod-a") for n in range(9)]
+    for record in second[1::3]:
+        record.fail("timeout", "no answer")
+    one, two = comparison_run.run("queue", *result_of([(1, first), (2, second)]))["stages"]
+    assert (one["ttft_ms"]["n"], one["ttft_ms"]["mean"], two["ttft_ms"]["n"], two["ttft_from_schedule_ms"]["mean"]) == (5, 100.0, 6, 250.0)
+    assert (one["send_lag_ms"]["n"], two["send_lag_ms"]["n"], two["send_lag_ms"]["max"]) == (5, 9, 50.0)
+    assert (one["largest_share"], two["largest_share"], two["hit_ratio"]) == (1.0, 0.5, 0.66667)
+    assert one["ttft_p90_interval"] is None and not {"percentiles", "series", "cdf", "slo", "intervals", "deviations"} & set(one)
+
+
+def test_a_share_is_told_to_a_hundredth_of_a_percent():
+    records = [Record(n, 0, 0.0, 0.0, 0.1, 0.4, 0.5, 200, 30, 4, 10, f"pod-{n}") for n in range(3)]
+    found = comparison_run.run("queue", *result_of([(1, records)]))
+    assert (found["stages"][0]["largest_share"], found["total"]["hit_ratio"]) == (0.3333, 0.3333)
+
+
 def test_stages_together():
     one = {"requests": 4, "ok": 3, "failed": 1, "hit_ratio": 0.5, "prompt_tokens": 100, "cached_tokens": 50, "servers": {"a": 3}, "valid": True}
     two = {"requests": 2, "ok": 2, "failed": 0, "hit_ratio": 1.0, "prompt_tokens": 300, "cached_tokens": 300, "servers": {"a": 1, "b": 1}, "valid": False}
@@ -379,3 +419,120 @@ def test_names_below_bars_neither_touch_nor_leave_the_picture(count, length):
 
 def test_numbers_beside_an_axis_have_room():
     assert [svg.tick(value) for value in (0.05, 500, 5000, 20000, 1500000, 2e9)] == ["0.05", "500", "5,000", "20k", "1.5M", "2G"]
+
+
+def entry(preset, **stages):
+    """A run of which only the 90th percentile is known: rate -> (milliseconds, interval)."""
+    made = [
+        {
+            "rate": float(rate[1:]), "requests": 100, "failed": 0, "valid": True, "hit_ratio": 0.126, "largest_share": 0.5, "requests_per_s": 7.26,
+            "output_tokens_per_s": 29.6, "ttft_cdf": [[p90 / 2, 0.5], [p90, 1.0]], "ttft_p90_interval": interval,
+            "ttft_from_schedule_ms": {"p50": p90 / 2, "p90": p90, "p99": p90 * 2},
+        }
+        for rate, (p90, interval) in stages.items()
+    ]  # fmt: skip
+    return {"preset": preset, "stages": made, "total": {"hit_ratio": 0.126, "servers": {"a": 2, "b": 5, "c": 3}}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        ([1, 2], [3, 4], True),
+        ([3, 4], [1, 2], True),
+        ([1, 2], [2, 3], False),
+        ([2, 3], [1, 2], False),
+        ([1, 4], [2, 3], False),
+        ([1, 2], None, None),
+        (None, [1, 2], None),
+    ],
+)
+def test_percentiles_differ_where_their_intervals_are_apart(one, other, differs):
+    assert comparison.differences(entry("a", r4=(1, one)), entry("b", r4=(1, other))) == {"4": differs}
+
+
+def test_a_rate_that_the_baseline_does_not_have_is_not_compared():
+    found = comparison.results([entry("a", r4=(100, [90, 110])), entry("b", r4=(50, [40, 60]), r8=(50, [40, 60]))], {})
+    assert found["runs"][1]["ttft_p90_ratio"] == {"4": 2.0, "8": None} and found["runs"][1]["ttft_p90_differs"] == {"4": True, "8": None}
+    assert [row[:2] for row in comparison.rows(found)[1:]] == [["4", "a"], ["4", "b"]]
+    other = comparison.results([entry("a", r4=(100, [90, 110]), r8=(100, [90, 110])), entry("b", r4=(50, [40, 60]))], {})
+    assert comparison.rows(other)[-1] == ["8", "b", *"-" * 9] and {len(row) for row in comparison.rows(other)} == {11}
+
+
+@pytest.mark.parametrize(("base", "mine", "ratio"), [(100, 30, 3.33), (100, 0, None), (0, 100, None), (1, 1000, 0.0)])
+def test_a_ratio_says_how_many_times_sooner(base, mine, ratio):
+    assert comparison.ratios(entry("a", r4=(base, None)), entry("b", r4=(mine, None))) == {"4": ratio}
+
+
+@pytest.mark.parametrize(("requests", "failed", "known"), [(100, 9, True), (100, 10, False), (101, 10, True), (5, 0, True), (0, 0, False)])
+def test_a_tenth_that_failed_may_be_the_slowest(requests, failed, known):
+    (stage,) = entry("a", r4=(70, None))["stages"]
+    assert comparison.p90({**stage, "requests": requests, "failed": failed}) == (70 if known else None)
+
+
+@pytest.mark.parametrize(
+    ("p90", "interval", "said"),
+    [
+        (1000, [900, 1100], "No preset beats a in time to first token by more than chance."),
+        (952, [900, 960], "No preset beats a in time to first token by more than chance."),  # 1.05 times: true, and not worth a word
+        (940, [900, 960], "b: 90 % of first tokens within 940 ms at 4 requests/s, 1.1 times sooner than with a (1000 ms)."),
+        (100, [90, 110], "b: 90 % of first tokens within 100 ms at 4 requests/s, 10.0 times sooner than with a (1000 ms)."),
+        (100, None, "Too few requests: A 90th percentile takes 36 requests that succeed: nothing is compared."),
+        (0, [0, 0], "There is nothing to compare with."),
+    ],
+)
+def test_a_headline_takes_a_gain_that_matters(p90, interval, said):
+    assert comparison.results([entry("a", r4=(1000, [970, 1050])), entry("b", r4=(p90, interval))], {})["headline"] == said
+
+
+@pytest.mark.parametrize(
+    ("p90", "interval", "cell"), [(100, [90, 110], "10.0"), (952, [900, 980], "1.1 ≈"), (952, None, "1.1 ?"), (0, [0, 1], "-"), (1500, [1400, 1600], "0.7")]
+)
+def test_a_row_of_the_table(p90, interval, cell):
+    found = comparison.results([entry("a", r4=(1000, [970, 1050])), entry("b", r4=(p90, interval))], {})
+    base, mine = comparison.rows(found)[1:]
+    assert base == ["4", "a", "500 ms", "1000 ms", "2000 ms", "1.0", "7.3", "30", "13 %", "50 %", "0"]
+    assert mine[5] == cell
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.4, "0 ms"), (9999.4, "9999 ms"), (10_000, "10.0 s"), (12_345, "12.3 s"), (90_060, "90.1 s")])
+def test_a_time_is_told_in_seconds_from_ten_on(value, text):
+    assert comparison.milliseconds(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "-"), (0, "0 %"), (0.126, "13 %"), (0.5, "50 %"), (1, "100 %")])
+def test_a_share_is_told_in_percent(value, text):
+    assert comparison.percent(value) == text
+
+
+def said_by(page, title):
+    """What the marks of a chart say to who points at them."""
+    (chart,) = re.findall(rf'<svg[^>]* aria-label="{title}">.*?</svg>', page, re.DOTALL)
+    return re.findall(r"<title>([^<]+)</title>", chart)[1:]
+
+
+def test_charts_of_a_comparison_have_its_numbers():
+    runs = [entry("a", r4=(100, [90, 110]), r8=(200, [190, 210])), entry("b", r4=(50, [40, 60]), r8=(60, [50, 70]))]
+    runs[1]["total"] = {"hit_ratio": None, "servers": {"a": 7}}
+    page = comparison_page.page(comparison.results(runs, {}))
+    assert said_by(page, "Prompt tokens found in the prefix cache") == ["a: 12.6 %", "b: 0 %"]
+    assert said_by(page, "Requests per server") == ["a: 5", "a: 3", "a: 2", "b: 7"]  # the busiest first
+    ladder = said_by(page, "Time to first token, 90th percentile, by rate")
+    assert set(ladder) == {"a", "b", "a: 4, 100", "a: 8, 200", "b: 4, 50", "b: 8, 60"}
+    drawn = axes(page)
+    assert drawn["Prompt tokens found in the prefix cache", "percent"][-1] == "100"
+    share = drawn["Time to first token at 4 requests/s", "share of requests"]
+    assert (share[0], share[-1]) == ("0", "1") and page.count('<tr class="first">') == 2  # a line above each rate
+
+
+def test_the_rates_of_a_comparison_begin_at_nothing():
+    runs = [entry(name, r1=(100, [90, 110]), r2=(200, [190, 210])) for name in "ab"]
+    drawn = axes(comparison_page.page(comparison.results(runs, {})))
+    assert drawn["Time to first token, 90th percentile, by rate", "requests per second"][0] == "0"
+
+
+def test_a_distribution_is_that_of_its_rate():
+    """The preset that did not run at it has no line."""
+    runs = [entry("a", r4=(100, [90, 110]), r8=(200, [190, 210])), entry("b", r4=(50, [40, 60]))]
+    page = comparison_page.page(comparison.results(runs, {}))
+    assert said_by(page, "Time to first token at 4 requests/s") == ["b", "a"] and said_by(page, "Time to first token at 8 requests/s") == ["a"]
+    assert axes(page)["Time to first token at 8 requests/s", "milliseconds (log)"][0] == "100"

@@ -78,8 +78,40 @@ def test_intervals_are_no_wider_than_they_must_be():
     assert [confidence.needed(percent) for percent in (50, 90, 99)] == [6, 36, 368]
 
 
-def test_student_s_factors():
-    assert [confidence.student(count) for count in (4, 5, 10, 30, 1000)] == pytest.approx([3.182, 2.776, 2.262, 2.045, 1.962], rel=0.01)
+@pytest.mark.parametrize(("count", "percent"), [(20, 90), (36, 90), (100, 90), (367, 99), (368, 99), (30, 75)])
+def test_low_percentiles_mirror_high_ones(count, percent):
+    found, mirrored = confidence.ranks(count, percent), confidence.ranks(count, 100 - percent)
+    assert mirrored == (found and (count + 1 - found[1], count + 1 - found[0]))
+
+
+@pytest.mark.parametrize(
+    ("count", "factor", "near"),
+    [
+        (4, 3.182446, 8e-3),
+        (5, 2.776445, 3e-3),
+        (6, 2.570582, 1.3e-3),
+        (10, 2.262157, 1.5e-4),
+        (20, 2.093024, 1e-5),
+        (30, 2.045230, 2e-6),
+        (1000, 1.962341, 1e-6),
+    ],
+)
+def test_student_s_factors(count, factor, near):
+    """As tables have them: the more values, the nearer."""
+    assert confidence.student(count) == pytest.approx(factor, rel=near)
+
+
+@pytest.mark.parametrize(("skewness", "least"), [(0, 30), (1, 30), (-1, 30), (1.2, 36), (2, 100), (-2, 100), (1.1, 31)])
+def test_the_more_skewed_the_more_values_a_mean_takes(skewness, least):
+    """25 times the square, and 30 at least."""
+    assert confidence.needed_for_mean(skewness) == least
+
+
+@pytest.mark.parametrize(("percent", "least"), [(50, 6), (75, 13), (25, 13), (90, 36), (10, 36), (99, 368), (1, 368), (99.9, 3688)])
+def test_how_many_values_an_interval_takes(percent, least):
+    """So many that all of them lie on one side of the percentile with a probability of at most 2.5 %."""
+    share = max(percent, 100 - percent) / 100
+    assert confidence.needed(percent) == least and share**least <= 0.025 < share ** (least - 1)
 
 
 def test_skewness_is_that_of_the_values():

@@ -19,10 +19,11 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import s
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.histogram import Coarse, Hist
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.output import COLUMNS, row
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.pace import Pace
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured, Plan
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Ladder, Measured, Plan
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.series import SLICES, Series
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Allowed, Totals
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule, traces, workloads
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.destination import LoadLimits
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Shape
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule import Step
@@ -458,3 +459,120 @@ def test_a_row_of_the_file_of_requests_holds_no_formula():
     cells = row(record(server="=cmd()", gaps=[0.1, 0.25]), Step(rate=2, seconds=1))
     found = dict(zip(COLUMNS, cells, strict=True))
     assert found["server"] == "'=cmd()" and found["ttft_ms"] == 100.0 and found["itl_max_ms"] == 250.0 and found["error"] is None
+
+
+USUAL = {"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}]}
+SWEEP = {"url": "http://a", "model": "m", "sweep": {"rate": 4}}
+SEARCH = {"url": "http://a", "model": "m", "search": {"rate": 4}, "slo": {"ttft_p90_ms": 500}}
+
+
+def wrong(options):
+    """What a user is told; nothing where the options can be planned."""
+    try:
+        perf_options.plan(argument_spec.complete(options))
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({**USUAL, "max_lag": 0.001, "pause": 0, "max_lag_share": 0, "temperature": 0, "in_flight": 1, "processes": 1, "wait": 0}, None),
+        ({**USUAL, "max_lag": 0}, "max_lag: 0 must be more than 0"),
+        ({**USUAL, "max_lag": math.inf}, "max_lag: inf must be more than 0"),
+        ({**USUAL, "processes": 0}, "processes: 0 must be more than 0"),
+        ({**USUAL, "request_timeout": -1.5}, "request_timeout: -1.5 must be more than 0"),
+        ({**USUAL, "temperature": -0.1}, "temperature: -0.1 must be 0 or more"),
+        ({**USUAL, "pause": math.nan}, "pause: nan must be 0 or more"),
+        ({**USUAL, "workload": {"think_seconds": -1}}, "workload.think_seconds: -1 must be 0 or more"),
+        ({**USUAL, "workload": {"speed": 0}}, "workload.speed: 0 must be more than 0"),
+        ({**USUAL, "job": {"namespace": "a", "image": "b", "timeout": 0}}, "job.timeout: 0 must be more than 0"),
+        ({**USUAL, "workload": {"input_len": 1, "output_len": 1}}, None),
+        ({**USUAL, "workload": {"output_len": 0}}, "workload.output_len: 0 must be 1 or more"),
+        ({**USUAL, "workload": {"kind": "chats", "turns": 0, "groups": -1}}, "workload.groups: -1 must be 1 or more; workload.turns: 0 must be 1 or more"),
+        ({**USUAL, "workload": {"kind": "random", "turns": 0}}, None),  # of no meaning there
+        ({**USUAL, "workload": {"input_len": 8, "input_len_max": 8}}, None),
+        ({**USUAL, "workload": {"input_len": 8, "input_len_max": 7}}, "workload.input_len_max: 7 is less than input_len, 8"),
+        ({**USUAL, "workload": {"kind": "prompts"}}, "workload.path: the file is missing; prompts are read from one"),
+        ({**USUAL, "path": "/team"}, None),
+        ({**USUAL, "path": "team"}, "path: 'team' must begin with '/'"),
+        ({**USUAL, "url": "ftp://a"}, "url: 'ftp://a' is no address of a server; write http://HOST[:PORT] or https://HOST[:PORT]"),
+        ({**USUAL, "api_key": "a\nb"}, "host_header, api_key: the header 'Authorization' holds a character that headers cannot hold"),
+        ({**USUAL, "host_header": "a\nb"}, "host_header, api_key: the header 'Host' holds a character that headers cannot hold"),
+        ({**USUAL, "model": ""}, "model: the name is missing; write the one under which the server serves its model"),
+        ({**USUAL, "extra_body": {"x": math.nan}}, "extra_body: Out of range float values are not JSON compliant"),
+        ({**USUAL, "extra_body": {"x": {1}}}, "extra_body: Object of type set is not JSON serializable"),
+        ({**USUAL, "goodput": {"e2e_ms": 0}}, "goodput.e2e_ms: 0 is no number above 0"),
+        ({**USUAL, "slo": {"ttft_p90_ms": -1}}, "slo.ttft_p90_ms: -1 is no number from 0 on"),
+        ({**USUAL, "stages": [{"rate": 0, "seconds": 1}]}, "stages[0].rate: 0 must be more than 0"),
+        ({"url": "http://a", "model": "m"}, "stages: give at least one, such as {concurrency: 64, seconds: 60}, or sweep, or search"),
+        ({**SWEEP, "sweep": {"factor": 1.001, "rate": 4, "rate_max": 4}}, None),
+        ({**SWEEP, "sweep": {"factor": 1}}, "sweep.factor: 1 must be more than 1"),
+        ({**SWEEP, "sweep": {"rate": 4, "rate_max": 3.5}}, "sweep.rate_max: 3.5 is less than rate, 4; write a rate that is allowed"),
+        ({**SWEEP, "sweep": {"rate": 4, "rate_max": 0.5}}, "sweep.rate_max: 0.5 is less than rate, 4; write a rate that is allowed"),
+        ({**SWEEP, "sweep": {"rate": 4, "rate_max": 0}}, "sweep.rate_max: 0 must be more than 0"),
+        ({**SWEEP, "sweep": {"most": 0}}, "sweep.most: 0 must be more than 0"),
+        (SEARCH, None),
+        ({**SEARCH, "slo": {}}, "slo: a search needs objectives to meet, such as {ttft_p90_ms: 500}"),
+        ({**SEARCH, "search": {"tolerance": 0}}, "search.tolerance: 0 must be more than 0"),
+    ],
+)
+def test_a_mistake_in_the_options(options, said):
+    assert wrong(options) == said
+
+
+def test_all_mistakes_in_the_options_at_once():
+    told = wrong({**USUAL, "max_lag": 0, "stages": [{"rate": 0, "seconds": 1}], "slo": {"x": 1}})
+    assert told.startswith("max_lag: 0 must be more than 0; stages[0].rate: 0 must be more than 0; slo.x: no such objective")
+
+
+@pytest.mark.parametrize(("weight", "good"), [(0.5, True), (0, False), (-1, False), (math.inf, False)])
+def test_the_weight_of_a_model_is_more_than_0(weight, good):
+    options = {"url": "http://a", "models": [{"name": "a", "weight": 1}, {"name": "b", "weight": weight}], "stages": [{"rate": 1, "seconds": 1}]}
+    assert wrong(options) == (None if good else f"models[1].weight: {float(weight)} must be more than 0")
+
+
+def test_a_single_model_has_all_requests():
+    assert perf_options.models(argument_spec.complete(USUAL)) == [{"name": "m", "weight": 1.0}] and perf_options.models({"model": "", "models": None}) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"sweep": {}}, ("sweep", 1.0, 2.0, math.inf, 30.0, 12, 0.05)),
+        ({"sweep": {"rate": 4, "factor": 1.5, "rate_max": 64, "seconds": 10, "most": 5}}, ("sweep", 4.0, 1.5, 64.0, 10.0, 5, 0.05)),
+        ({"search": {"rate": 4, "tolerance": 0.2}, "slo": {"ttft_p90_ms": 500}}, ("search", 4.0, 2.0, math.inf, 30.0, 12, 0.2)),
+    ],
+)
+def test_a_ladder_as_it_is_asked_for(given, wanted):
+    made = perf_options.plan(argument_spec.complete({"url": "http://a", "model": "m", **given}))
+    assert made.ladder == Ladder(*wanted) and made.steps == () and perf_options.plan(argument_spec.complete(USUAL)).ladder is None
+
+
+def test_what_is_planned_of_the_usual_options():
+    made = perf_options.plan(argument_spec.complete({**USUAL, "url": "http://a/v1/", "warmup": {"rate": 2, "requests": 3}, "headers": {"x-a": "b"}}))
+    assert (made.destination.url, made.models, made.seed, made.arrivals, made.pause, made.rules, made.good) == ("http://a", ("m",), 42, "poisson", 1.0, (), ())
+    assert made.steps == (Step(rate=1.0, seconds=1.0),) and made.warmup == Step(rate=2.0, requests=3, warmup=True)
+    assert made.limits == LoadLimits(300.0, 10000)
+
+
+@pytest.mark.parametrize(
+    ("more", "steps"),
+    [
+        ({}, (Step(trace=True, requests=2),)),
+        ({"warmup": {"rate": 2, "requests": 3}}, (Step(trace=True, requests=2),)),
+        ({"stages": [{"rate": 1, "seconds": 1}]}, (Step(rate=1.0, seconds=1.0),)),
+        ({"sweep": {}}, ()),
+        ({"search": {}, "slo": {"ttft_p90_ms": 500}}, ()),
+    ],
+)
+def test_a_trace_is_sent_at_its_own_times_unless_others_are_given(more, steps):
+    options = {"url": "http://a", "model": "m", "workload": {"kind": "trace", "path": "trace.jsonl"}, **more}
+    assert perf_options.plan(argument_spec.complete(options), MOONCAKE).steps == steps
+
+
+def test_a_mistake_in_a_file_names_the_file():
+    options = {**USUAL, "workload": {"kind": "trace", "path": "trace.jsonl"}}
+    with pytest.raises(ValueError, match="^workload.path trace.jsonl: .*line 1: no JSON"):
+        perf_options.plan(argument_spec.complete(options), "{")

@@ -85,9 +85,10 @@ def test_what_is_drawn_over_time_leaves_out_the_last_slice_alone():
     assert whole > 5 and {title: path.count("L") + 1 for title, path in drawn.items()} == {
         "Time to first token over time": whole - 1, "Answers over time": whole - 1,
     }  # fmt: skip
-    few = found(stage(planned=0.05))
-    assert len(few["stages"][0]["series"]) == 3
-    assert re.findall(r'over time">.*?<path class="line s0" d="([^"]*)"', page.page(few))[0].count("L") == 2
+    for planned, slices, points in ((0.05, 3, 3), (0.07, 4, 3)):
+        few = found(stage(planned=planned))
+        assert len(few["stages"][0]["series"]) == slices
+        assert re.findall(r'over time">.*?<path class="line s0" d="([^"]*)"', page.page(few))[0].count("L") + 1 == points
 
 
 def test_stages_that_no_plot_shows_are_told():
@@ -96,6 +97,116 @@ def test_stages_that_no_plot_shows_are_told():
     assert "3 of" in (text := page.page(found(*many))) and "only in the table" in text
     shown = [each["rate"] for each in page.spread(many)]
     assert len(shown) == page.SHOWN and shown[0] == 1.0 and shown[-1] == page.SHOWN + 3
+    assert '<p class="soft">3 of 10 stages are only in the table.</p>' in text and len(page.spread(many[:7])) == 7
+
+
+def test_stages_that_are_shown_lie_evenly_among_all():
+    assert [page.spread(range(count)) for count in (7, 13, 8)] == [[0, 1, 2, 3, 4, 5, 6], [0, 2, 4, 6, 8, 10, 12], [0, 1, 2, 4, 5, 6, 7]]
+
+
+def shown_by(made, title):
+    """What the marks of a chart say to who points at them."""
+    (chart,) = re.findall(rf'<svg[^>]* aria-label="{title}">.*?</svg>', made, re.DOTALL)
+    return re.findall(r"<title>([^<]+)</title>", chart)[1:]
+
+
+def with_servers(rate, counts):
+    return {**stage(rate), "servers": {f"pod-{number}": count for number, count in enumerate(counts)}}
+
+
+def test_servers_are_shown_by_what_they_did_the_busiest_first():
+    counts = list(range(1, 19))
+    alone = shown_by(page.page(found(with_servers(8.0, counts))), "Requests per server")
+    assert alone == [f"pod-{number}: {number + 1}" for number in range(17, 1, -1)] and len(alone) == page.BARS == 16
+    both = shown_by(page.page(found(with_servers(8.0, counts), with_servers(16.0, [3, 5]))), "Requests per server")
+    assert both == [*(f"rate 8: {count}" for count in range(18, 2, -1)), "rate 16: 5", "rate 16: 3"]
+
+
+def test_loads_are_shown_in_their_order_with_their_figures():
+    """A ramp has no rate of its own, and a closed loop none at all."""
+    made = [{**stage(rate), "output_tokens_per_s": rate * 4, "requests_per_s": rate - 1} for rate in (16.0, 8.0)]
+    ramp, closed = {**stage(), "to_rate": 99.0}, {**stage(), "rate": None, "concurrency": 5}
+    text = page.page(found(*made, ramp, closed))
+    title = "Throughput by load"
+    assert shown_by(text, title) == [title, f"{title}: 8, 32", f"{title}: 16, 64"]
+    title = "Requests answered by load"
+    assert shown_by(text, title) == [title, f"{title}: 8, 7", f"{title}: 16, 15"]
+    title = "Time to first token by load, 90th percentile"
+    assert shown_by(text, title) == [title, f"{title}: 8, 100", f"{title}: 16, 100"]
+    loops = page.page(found(*({**stage(), "rate": None, "concurrency": number, "output_tokens_per_s": 3.0 * number} for number in (4, 2))))
+    assert shown_by(loops, "Throughput by load")[1:] == ["Throughput by load: 2, 6", "Throughput by load: 4, 12"]
+    assert "Throughput by load" not in page.page(found(stage(), stage(), ramp))
+
+
+def cells(text):
+    """The rows of the tables of a page."""
+    return [re.findall(r"<t[hd]>([^<]*)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", text)]
+
+
+def test_a_row_of_the_table():
+    made = {
+        **stage(), "requests_per_s": 9.46, "output_tokens_per_s": 37.7, "goodput_share": 0.126, "hit_ratio": None, "failed": 3, "client_cpu": 0.126,
+        "ttft_from_schedule_ms": {"p50": 12.34, "p90": 123.4, "p99": 12345.0}, "tpot_ms": {"p50": None, "p90": 9.96}, "e2e_from_schedule_ms": {"p90": 99.96},
+    }  # fmt: skip
+    head, row = cells(page.page(found(made)))[:2]
+    assert dict(zip(head, row, strict=True)) == {
+        "load": "rate 8", "TTFT p50": "12.3 ms", "TTFT p90": "123 ms", "TTFT p99": "12.3 s", "TPOT p50": "-", "TPOT p90": "10.0 ms",
+        "end to end p90": "100.0 ms",
+        "requests/s": "9.5", "output tokens/s": "38", "good": "13 %", "cache hits": "-", "failed": "3 of 50", "client CPU": "0.13",
+    }  # fmt: skip
+
+
+def test_a_row_of_the_comparison():
+    rows = [
+        {
+            "label": "rate 8",
+            "name": "tpot_p50_ms",
+            "baseline": 100.0,
+            "found": 123.456,
+            "ratio": 1.23456,
+            "low": 1.0,
+            "high": 1.5,
+            "verdict": "same",
+            "why": None,
+        },
+        {"label": "rate 8", "name": "itl_p50_ms", "baseline": 1.0, "found": 2.0, "ratio": None, "low": None, "high": None, "verdict": "unknown", "why": "few"},
+    ]
+    text = page.page(found(stage(), comparison=rows))
+    assert cells(text)[-3:] == [
+        ["load", "what", "baseline", "now", "ratio", "95 % interval", ""],
+        ["rate 8", "tpot_p50_ms", "100", "123.456", "1.235", "1.000 to 1.500", "same"],
+        ["rate 8", "itl_p50_ms", "1", "2", "-", "-", "few"],
+    ]
+    assert "Compared with the baseline" not in page.page(found(stage(), comparison=[]))
+
+
+def test_a_verdict_says_why_and_what_limited_it():
+    text = page.page(found(stage(), verdict="failed", why=["first <b>", "second"], limited="the server was saturated"))
+    assert '<span class="verdict failed">failed</span> the server was saturated.</p><ul class="why"><li>first &lt;b&gt;</li><li>second</li></ul>' in text
+    assert '<ul class="why">' not in page.page(found(stage())) and "Performance of acme/tiny" in text
+
+
+def test_what_has_no_values_is_not_plotted():
+    whole = found(stage(first=lambda _number: 0.4))  # in one piece
+    assert not {"Time per output token", "Time between tokens"} & set(plots(page.page(whole))) and "Time to last token" in plots(page.page(whole))
+    short = found(stage(planned=0.02))  # ends within two slices of a second
+    assert len(short["stages"][0]["series"]) == 2 and "Answers over time" not in plots(page.page(short))
+    both = page.page(found(stage(planned=0.02), stage(16.0)))
+    assert "Answers over time" in plots(both)
+
+
+def test_curves_of_many_points_have_no_dots():
+    text = page.page(found(stage(planned=0.2)))
+    for title in ("Time to first token", "Time per output token", "Time to last token", "Time to first token over time", "Answers over time"):
+        assert shown_by(text, title) == ["rate 8"]
+
+
+def test_axes_of_shares_and_of_time():
+    drawn = axes(page.page(found(stage(planned=0.2))))
+    assert [drawn["Time to first token", "share"][index] for index in (0, -1)] == ["0", "1"]
+    for title in ("Time to first token over time", "Answers over time"):
+        assert drawn[title, "seconds since the start of the stage"][0] == "0"
+    assert drawn["Answers over time", "requests per second"][0] == "0"
 
 
 def test_objectives_and_the_highest_rate_are_told_where_there_are_objectives():

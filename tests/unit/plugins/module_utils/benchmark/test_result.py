@@ -1,12 +1,15 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verdicts: objectives on what does not exist, clients that were late. test_confidence.py has comparisons."""
+"""Verdicts: objectives on what does not exist, clients that were late; figures, intervals and comparisons by hand."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import result, slo
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.histogram import Hist
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured, Plan
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Allowed, Totals
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
@@ -115,3 +118,220 @@ def test_a_search_with_a_late_client(stages, said):
     found, why = result.verdict(stages, True, True)
     assert found == said and bool(why) == (said != "passed")
     assert said != "failed" or "misses at most 150" in why[0]
+
+
+def test_figures_of_a_stage_by_hand():
+    """Two requests, of 100 and 200 ms to the first token."""
+    found = stage([record(first=0.1), record(first=0.2)])
+    assert (found["label"], found["rate"], found["to_rate"], found["concurrency"]) == ("rate 8", 8.0, None, None)
+    assert found["deviations"]["ttft"] == 70.711 and found["deviations"]["e2e"] == 0.0  # 50 * sqrt(2)
+    percentiles = found["percentiles"]["ttft"]
+    assert list(percentiles) == ["0.1", "1", "5", "10", "25", "50", "75", "90", "95", "99", "99.9"] and "queue" not in found["percentiles"]
+    assert list(percentiles.values()) == pytest.approx([100.0] * 6 + [200.0] * 5, rel=6e-4)
+    assert (found["input_len"]["mean"], found["output_len"]["mean"]) == (64.0, 4.0)
+    assert "series" in found and "ok" in result.brief(found) and not {"series", "cdf", "percentiles", "intervals"} & set(result.brief(found))
+
+
+def told(failed, **kinds):
+    """A stage of 20 requests that succeed, and others that fail by kind."""
+    return stage(
+        [*(record(number) for number in range(20)), *(record(error=kind, detail=kind) for kind, count in kinds.items() for _n in range(count))], failed
+    )
+
+
+def test_what_was_missed_says_which_errors_there_were():
+    said, why = result.verdict([told({"error_rate_max": 0.1}, timeout=1, http_503=4)], False, True)
+    assert said == "failed" and why == ["rate 8: error_rate_max: 0.2 misses at most 0.1 (4 http_503, 1 timeout; one of them: timeout)"]
+
+
+def test_nothing_succeeded():
+    failed = [record(error="http_503", detail="answered 503")] * 3
+    assert result.verdict([stage([]), stage(failed), stage(failed[:2])], False, False) == ("failed", ["none of 5 requests succeeded: answered 503"])
+    assert result.verdict([stage([])], False, False) == ("failed", ["none of 0 requests succeeded: nothing was sent"])
+    # the other stage is enough to say something
+    assert result.verdict([stage(failed), in_time()], False, False)[0] == "passed"
+
+
+def test_each_stage_is_told_and_of_a_ladder_the_lowest():
+    """A ladder stops where the objectives are missed: what came of its first rate is why it failed."""
+    missed = [in_time(SLO, rate=rate, first=0.9) for rate in (4.0, 8.0)]
+    for ladder, rates in ((False, ["rate 4", "rate 8"]), (True, ["rate 4"])):
+        said, why = result.verdict(missed, ladder, True)
+        assert said == "failed" and [line.split(":")[0] for line in why] == rates
+    # of a late client: what is clear of it, then that it was late
+    late_too = [blurred(SLO, rate=rate) for rate in (4.0, 8.0)]
+    for ladder, rates in ((False, ["rate 4", "rate 8", "rate 4", "rate 8"]), (True, ["rate 4", "rate 4", "rate 8"])):
+        said, why = result.verdict(late_too, ladder, True)
+        assert said == "failed" and [line.split(":")[0] for line in why] == rates
+
+
+def test_a_miss_counts_where_the_client_was_not_too_late():
+    """By 3 ms of 100, of which 5 may be its own: as much as it may be late."""
+    found = stage([record(number) for number in range(200)], {"ttft_from_schedule_p90_ms": 97}, behind=5.0)
+    assert found["valid"] and not found["slo"][0]["clear"] and result.verdict([found], False, True)[0] == "failed"
+
+
+def test_too_few_requests_for_an_objective_are_told():
+    few = stage([record(number) for number in range(9)], SLO)
+    assert result.verdict([in_time(SLO), few], False, True) == (
+        "inconclusive", ["rate 8: ttft_from_schedule_p90_ms: 100 meets at most 150 (too few requests for this percentile)"],
+    )  # fmt: skip
+    # one rate of a ladder that meets them with enough requests is not enough: the highest counts
+    assert result.verdict([in_time(SLO), few], True, True)[0] == "inconclusive" and result.verdict([in_time(SLO)], True, True)[0] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("stages", "rate"),
+    [
+        ([in_time(SLO, 4.0), in_time(SLO, 16.0), in_time(SLO, 8.0)], 16.0),
+        ([in_time(SLO, 4.0), in_time(SLO, 16.0, first=0.9)], 4.0),
+        ([in_time(SLO, 4.0), late(SLO, 16.0)], 4.0),
+        ([in_time(SLO, 4.0), stage([], rate=16.0)], 4.0),
+        ([in_time(SLO, 4.0), {**in_time(SLO, 8.0), "to_rate": 16.0}], 4.0),
+        ([{**in_time(SLO, 8.0), "rate": None}], None),
+    ],
+)
+def test_the_highest_rate_that_met_every_objective(stages, rate):
+    assert result.best(stages) == rate
+
+
+def hist(*values):
+    made = Hist()
+    for value in values:
+        made.add(value)
+    return made
+
+
+def figures(**values):
+    """The intervals of a stage of which only some distributions are known."""
+    totals = Totals()
+    for name, each in values.items():
+        totals.hist[name] = hist(*each)
+    return result.intervals(totals)
+
+
+def test_an_interval_of_a_mean_by_hand():
+    """15 times 90 and 110: a deviation of sqrt(3000 / 29), and of 30 values 2.045 standard errors."""
+    found = figures(ttft_from_schedule=[90.0, 110.0] * 15)["ttft_from_schedule_mean_ms"]
+    half = 2.045 * math.sqrt(3000 / 29 / 30)
+    assert found["value"] == 100.0 and found["few"] is None
+    assert (found["low"], found["high"]) == (pytest.approx(100 - half, abs=0.02), pytest.approx(100 + half, abs=0.02))
+    few = figures(ttft_from_schedule=[90.0, 110.0] * 14)["ttft_from_schedule_mean_ms"]
+    assert few == {"value": 100.0, "low": None, "high": None, "few": "not enough requests (28 of 30 needed)"}
+
+
+def test_an_interval_of_a_percentile_by_hand():
+    found = figures(e2e_from_schedule=[10.0 * number for number in range(1, 11)])
+    assert found["e2e_from_schedule_p50_ms"] == {
+        "value": pytest.approx(50, rel=6e-4),
+        "low": pytest.approx(20, rel=6e-4),
+        "high": pytest.approx(90, rel=6e-4),
+        "few": None,
+    }
+    assert found["e2e_from_schedule_p90_ms"] == {
+        "value": pytest.approx(90, rel=6e-4),
+        "low": None,
+        "high": None,
+        "few": "not enough requests (10 of 36 needed)",
+    }
+    assert found["e2e_from_schedule_p99_ms"]["few"] == "not enough requests (10 of 368 needed)" and len(found) == 4
+
+
+def test_gaps_count_as_many_times_as_there_are_answers():
+    """300 gaps of 30 answers: their mean is as sure as that of 30 requests. Without pieces there is none."""
+    found = figures(itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)["itl_mean_ms"]
+    assert found["high"] - found["value"] == pytest.approx(2.045 * math.sqrt(30000 / 299 / 30), abs=0.02)
+    assert "itl_mean_ms" not in figures(itl=[90.0])
+
+
+def answers(counts):
+    """So many answers of 4 tokens in each second."""
+    return [
+        record(number, planned=second + 0.5, sent=second + 0.5, first=second + 0.6, last=second + 0.7)
+        for second, count in enumerate(counts)
+        for number in range(count)
+    ]
+
+
+def test_an_interval_of_a_rate_by_hand():
+    """2, 4, 4, 6 in the whole seconds: a variance of 8 / 3, and of 4 values 3.182 standard errors."""
+    found = stage(answers([9, 2, 4, 4, 6, 1]))["intervals"]
+    half = 3.182 * math.sqrt(8 / 3 / 4)
+    for name, tokens in (("requests_per_s", 1), ("output_tokens_per_s", 4)):
+        assert found[name] == {
+            "value": 4.0 * tokens,
+            "low": pytest.approx((4 - half) * tokens, rel=0.02),
+            "high": pytest.approx((4 + half) * tokens, rel=0.01),
+            "few": None,
+        }
+    varied = stage(answers([9, 1, 9, 1, 9, 1]))["intervals"]["requests_per_s"]
+    assert varied == {"value": 5.0, "low": None, "high": None, "few": "it varies too much; send for longer"}
+    assert "requests_per_s" not in stage(answers([9, 0, 0, 0, 0, 1]))["intervals"] and "requests_per_s" not in stage(answers([9, 3, 3, 3, 1]))["intervals"]
+
+
+def figure(value, low, high, few=None):
+    return {"value": value, "low": low, "high": high, "few": few}
+
+
+def compared(theirs, mine, name="tpot_p50_ms", valid=(True, True)):
+    base, found = ({"label": "rate 8", "valid": kept, "intervals": {name: each}} for kept, each in zip(valid, (theirs, mine), strict=True))
+    return result.compare([base], [found])
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "ratio", "low", "high", "latency", "rate"),
+    [
+        # 2 * exp(-hypot(ln(200 / 180), ln(120 / 100))), 2 * exp(hypot(ln(230 / 200), ln(100 / 90)))
+        ((100, 90, 120), (200, 180, 230), 2.0, 1.6202, 2.3826, "worse", "better"),
+        ((200, 180, 230), (100, 90, 120), 0.5, 0.4197, 0.6172, "better", "worse"),
+        ((100, 90, 120), (100, 80, 110), 1.0, 0.7496, 1.1527, "same", "same"),
+        ((300, 300, 300), (100, 100, 100), 0.3333, 0.3333, 0.3333, "better", "worse"),
+        ((100, 100, 100), (100, 100, 100), 1.0, 1.0, 1.0, "same", "same"),
+    ],
+)
+def test_a_ratio_and_its_interval_by_hand(theirs, mine, ratio, low, high, latency, rate):
+    for name, verdict in (("tpot_p50_ms", latency), ("requests_per_s", rate), ("output_tokens_per_s", rate)):
+        (row,) = compared(figure(*theirs), figure(*mine), name)
+        assert row == {
+            "label": "rate 8", "name": name, "baseline": theirs[0], "found": mine[0], "ratio": ratio, "low": low, "high": high, "verdict": verdict, "why": None,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "valid", "why"),
+    [
+        (figure(1.23456, 1, 2), figure(2, None, None, "not enough requests (5 of 6 needed)"), (True, True), "this run: not enough requests (5 of 6 needed)"),
+        (figure(1.23456, None, None, "few"), figure(2, 1, 3), (True, True), "baseline: few"),
+        (figure(1.23456, 0.0, 2), figure(2, 1, 3), (True, True), "baseline: not more than the client can tell from 0"),
+        (figure(1.23456, 1, 2), figure(2, 1, 3), (False, False), "baseline: the client was late"),
+        (figure(1.23456, 1, 2), figure(2, 1, 3), (True, False), "this run: the client was late"),
+    ],
+)
+def test_what_is_not_compared(theirs, mine, valid, why):
+    (row,) = compared(theirs, mine, valid=valid)
+    nothing = {"ratio": None, "low": None, "high": None, "verdict": "unknown"}
+    assert row == {"label": "rate 8", "name": "tpot_p50_ms", "baseline": 1.235, "found": 2, **nothing, "why": why}
+    assert result.uncompared([row, {**row, "name": "tpot_p90_ms"}]) == [f"rate 8: tpot_p50_ms, tpot_p90_ms: not compared with the baseline; {why}"]
+
+
+def test_nothing_is_no_baseline():
+    for theirs, mine in ((0, 1), (1, 0)):
+        assert compared(figure(theirs, theirs, 2), figure(mine, mine, 2)) == []
+    assert len(compared(figure(0.5, 0.4, 2), figure(0.5, 0.4, 2))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "allowed", "worse"),
+    [
+        ("tpot_p50_ms", 1.26, 1.5, 1.25, True),
+        ("tpot_p50_ms", 1.25, 1.5, 1.25, False),
+        ("tpot_p50_ms", 0.5, 0.6, 1.25, False),
+        ("requests_per_s", 0.7, 0.79, 1.25, True),
+        ("requests_per_s", 0.7, 0.8, 1.25, False),
+        ("output_tokens_per_s", 1.3, 1.5, 1.25, False),
+    ],
+)
+def test_a_figure_is_worse_where_its_whole_interval_is(name, low, high, allowed, worse):
+    row = {"label": "rate 8", "name": name, "baseline": 100.0, "found": 140.0, "ratio": 1.4, "low": low, "high": high, "verdict": "", "why": None}
+    said = [f"rate 8: {name} is 140, 1.4 times the baseline's 100 (95 %: {low:g} to {high:g}), 1.25 allowed"]
+    assert result.worse_than([{**row, "why": "few", "low": None}, row], allowed) == (said if worse else [])

@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The objects of a measurement in the cluster. tests/unit/plugins/modules/test_vllm_perf_job.py runs them."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, k8s_job_objects
+
+JOB = {"namespace": "llm-d", "image": "python:3.12-slim"}
+
+
+def definitions(job=None, program=b"PK", texts=None, **options):
+    given = {"url": "http://here", "model": "acme/tiny", "stages": [{"rate": 1, "seconds": 1}], "job": {**JOB, **(job or {})}, **options}
+    return k8s_job_objects.definitions(argument_spec.complete(given), "http://there", "perf-x", program, texts or {})
+
+
+def pod(**more):
+    return definitions(**more)[0]["spec"]["template"]["spec"]
+
+
+def told(**more):
+    """The options that the program gets."""
+    _job, (_config, secret) = definitions(**more)
+    return json.loads(base64.b64decode(secret["data"]["options.json"]))
+
+
+@pytest.mark.parametrize(
+    ("processes", "resources", "wanted"),
+    [
+        (None, None, {"requests": {"cpu": "1", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}),
+        (3, None, {"requests": {"cpu": "3", "memory": "128Mi"}, "limits": {"memory": "1536Mi"}}),
+        (3, {"limits": {"cpu": "2"}}, {"limits": {"cpu": "2"}}),
+        (None, {"limits": {"cpu": "2"}}, {"limits": {"cpu": "2"}}),
+    ],
+)
+def test_a_container_gets_a_core_and_memory_for_each_process(processes, resources, wanted):
+    more = {"job": {"resources": resources}, **({"processes": processes} if processes else {})}
+    assert pod(**more)["containers"][0]["resources"] == wanted
+    assert told(**more)["processes"] == (processes or (None if resources else 1))
+
+
+def test_a_job_runs_once_and_goes():
+    """It starts when its other objects are there, is not repeated, ends by itself, and is removed ten minutes later by the cluster."""
+    spec = definitions({"timeout": 90.5})[0]["spec"]
+    assert {name: value for name, value in spec.items() if name != "template"} == {
+        "suspend": True, "backoffLimit": 0, "completions": 1, "parallelism": 1, "ttlSecondsAfterFinished": 600, "activeDeadlineSeconds": 90,
+    }  # fmt: skip
+    found = pod()
+    assert (found["restartPolicy"], found["automountServiceAccountToken"], found["enableServiceLinks"]) == ("Never", False, False)
+    assert found["terminationGracePeriodSeconds"] == 5 and found["volumes"][0]["projected"]["sources"] == [
+        {"configMap": {"name": "perf-x"}}, {"secret": {"name": "perf-x"}},
+    ]  # fmt: skip
+    assert found["containers"][0]["volumeMounts"] == [{"name": "perf", "mountPath": "/perf", "readOnly": True}]
+    assert found["containers"][0]["command"] == ["python3", "-I", "/perf/perf.pyz", "/perf/options.json", "--rows"]
+
+
+@pytest.mark.parametrize(
+    ("number", "user"),
+    [(65532, {"runAsUser": 65532, "runAsGroup": 65532}), (1, {"runAsUser": 1, "runAsGroup": 1}), (0, {}), (None, {"runAsUser": 65532, "runAsGroup": 65532})],
+)
+def test_the_user_of_a_pod(number, user):
+    """0 leaves it to the cluster, as OpenShift wants it."""
+    found = pod(job={} if number is None else {"run_as_user": number})
+    assert found["securityContext"] == {"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert found["containers"][0]["securityContext"] == {
+        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
+    }  # fmt: skip
+
+
+def test_names_labels_and_files():
+    job, (config, secret) = definitions(
+        {"labels": {"app": "x"}, "image_pull_secrets": ["pull"]},
+        texts={"workload": "Say hello.\n", "ca_path": "CERT"},
+        workload={"kind": "prompts", "path": "/home/me/prompts"},
+        ca_path="/home/me/ca.pem",
+        processes=2,
+    )
+    for each in (job, config, secret):
+        assert each["metadata"] == {"name": "perf-x", "namespace": "llm-d", "labels": {"app": "x", "llm-d.ai/perf": "perf-x"}}
+    assert job["spec"]["template"]["metadata"]["labels"] == job["metadata"]["labels"]
+    assert job["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "pull"}]
+    assert base64.b64decode(config["binaryData"]["perf.pyz"]) == b"PK" and secret["type"] == "Opaque"
+    files = {name: base64.b64decode(data).decode() for name, data in secret["data"].items()}
+    options = json.loads(files.pop("options.json"))
+    assert files == {"workload": "Say hello.\n", "ca_path": "CERT"}
+    assert (options["url"], options["ca_path"], options["workload"]["path"], options["workload"]["kind"]) == (
+        "http://there", "/perf/ca_path", "/perf/workload", "prompts",
+    )  # fmt: skip
+    assert not {"job", "kubeconfig", "artifacts", "path"} & set(options)
+
+
+def test_what_is_larger_than_kubernetes_takes_is_refused():
+    definitions(program=b"x" * 900_000)
+    rest = 900_000 - len(json.dumps(told(texts={"workload": ""}), sort_keys=True))
+    definitions(texts={"workload": "x" * rest})
+    for more in ({"program": b"x" * 900_001}, {"texts": {"workload": "x" * (rest + 1)}}, {"texts": {"workload": "ä" * (rest // 2 + 1)}}):
+        with pytest.raises(ValueError, match="more than 900000 bytes do not fit"):
+            definitions(**more)
+
+
+def test_objects_belong_to_their_job():
+    owned = k8s_job_objects.owned({"kind": "Secret", "metadata": {"name": "a"}}, {"metadata": {"name": "perf-x", "uid": "1-2"}})
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "perf-x", "uid": "1-2"}
+    assert owned == {"kind": "Secret", "metadata": {"name": "a", "ownerReferences": [owner]}}

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A stage over time, by hand: slices of one second, and of two where it takes longer than there are slices."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.series import SLICES, Series
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
+
+
+def ended(end, due=0.0, tokens=10, error=None):
+    return Record(0, 0, due, end=end, output_tokens=tokens, error=error)
+
+
+def series(*requests):
+    """Of (record, seconds to its first token)."""
+    made = Series()
+    for each, ttft in requests:
+        made.add(each, ttft)
+    return made
+
+
+def row(second, requests, tokens, failed, p50, p90):
+    near = [None if value is None else pytest.approx(value, rel=0.0051) for value in (p50, p90)]
+    return dict(
+        zip(("second", "requests_per_s", "output_tokens_per_s", "failed", "ttft_p50_ms", "ttft_p90_ms"), (second, requests, tokens, failed, *near), strict=True)
+    )
+
+
+FIRST = (ended(0.5), 0.25), (ended(1.5, due=0.9, tokens=30), 0.5), (ended(1.9, due=1.0, tokens=None), 0.75), (ended(1.6, due=1.1, error="timeout"), None)
+
+
+def test_slices_of_a_second():
+    """A time to first token counts where its request was due, the answer where it ended."""
+    assert series(*FIRST).rows() == [row(0.0, 1.0, 10.0, 0, 250, 500), row(1.0, 2.0, 30.0, 1, 750, 750)]
+
+
+def test_slices_of_two_seconds():
+    made = series(*FIRST, (ended(float(SLICES), due=-0.5, tokens=5), 1.0))
+    rows = made.rows()
+    assert made.width == 2.0 and len(rows) == SLICES / 2 + 1
+    assert rows[0] == row(0.0, 1.5, 20.0, 1, 500, 1000) and rows[-1] == row(float(SLICES), 0.5, 2.5, 0, None, None)
+    assert series((ended(SLICES - 0.1), 0.1)).width == 1.0
+
+
+def test_percentiles_of_a_slice():
+    """Of ten requests the fifth and the ninth."""
+    assert series(*((ended(0.9), 0.01 * number) for number in range(1, 11))).rows() == [row(0.0, 10.0, 100.0, 0, 50, 90)]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_series_of_different_widths_are_added_where_they_belong(first):
+    """Each slice of the one lies in the middle of one of the other, whichever is asked."""
+    short, long = series((ended(0.5), 0.1), (ended(2.5), 0.1), (ended(5.5, error="timeout"), None)), series((ended(1.0), 0.3), (ended(130.0, tokens=4), 0.3))
+    assert (short.width, long.width) == (1.0, 2.0)
+    one, other = (short, long) if first else (long, short)
+    one.merge(other)
+    rows = one.rows()
+    assert one.width == 2.0 and [each["requests_per_s"] for each in rows[:4]] == [1.0, 0.5, 0.0, 0.0] and [each["failed"] for each in rows[:4]] == [0, 0, 1, 0]
+    assert [each["output_tokens_per_s"] for each in (rows[0], rows[1], rows[65])] == [10.0, 5.0, 2.0] and len(rows) == 66
+    assert rows[0]["ttft_p90_ms"] == pytest.approx(300, rel=0.0051) and rows[0]["ttft_p50_ms"] == pytest.approx(100, rel=0.0051)
+
+
+def ending(counts, width):
+    """So many answers in each slice."""
+    made = Series(width)
+    for index, count in enumerate(counts):
+        for _number in range(count):
+            made.add(ended((index + 0.5) * width), None)
+    return made
+
+
+@pytest.mark.parametrize("width", [1.0, 2.0])
+def test_the_mean_of_whole_slices_and_its_interval(width):
+    """The first and the last are not whole. 2, 4, 4, 6: a variance of 8 / 3, and of 4 values 3.182 standard errors."""
+    mean, half = ending([9, 2, 4, 4, 6, 1], width).spread(lambda each: each.ok)
+    assert mean * width == 4.0 and half * width == pytest.approx(3.182 * math.sqrt(8 / 3 / 4), rel=0.01)
+    assert ending([9, 2, 4, 4, 1], width).spread(lambda each: each.ok) is None
+    assert ending([9, 3, 3, 3, 3, 1], width).spread(lambda each: each.tokens) == (30.0 / width, 0.0)
