@@ -62,8 +62,6 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
         "destination_header": "x-gateway-destination-endpoint",
         "newer_group": metrics is ROUTER_METRICS,
         "leader_election": _ONLY_THE_LEADER,
-        "newer_group": metrics is ROUTER_METRICS,
-        "leader_election": _ONLY_THE_LEADER,
         "resources": _ROUTER_RESOURCES if metrics is ROUTER_METRICS else _GIE_RESOURCES,
         # KV events as vLLM encodes them since EVENTS_AS_MAPS; older lines drop each with "failed to decode vLLM event" and score as if no server cached
         # anything. https://github.com/llm-d/llm-d-kv-cache/pull/661, in go.mod since router 0.9.
