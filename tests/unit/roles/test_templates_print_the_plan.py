@@ -197,7 +197,13 @@ class Number(float, Marked):
 OF_TYPE: dict[type, t.Any] = {str: Text, bool: Whole, int: Whole, float: Number}
 GROUP = {"name": "big", "model": {"uri": "hf://org/m"}, "accelerator": {"per_replica": 16, "nodes": 2}, "service_account": "own", "route": {"path": "/big"}}
 APART = {"name": "apart", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "disaggregated"}, "route": {"path": "/apart"}}
-EVENTS = {"name": "events", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "precise_prefix"}, "route": {"path": "/events"}}
+EVENTS = {
+    "name": "events",
+    "model": {"uri": "hf://org/m"},
+    "engine": {"version": "0.23.0"},  # whose events every line reads
+    "scheduler": {"preset": "precise_prefix"},
+    "route": {"path": "/events"},
+}
 MONITORING = {"scrape": True, "alerts": {"ttft_p99": 2}, "dashboards": ["grafana", "perses"], "prometheus": {"namespace": "monitoring"}}
 FULL = {
     "name": "full",
