@@ -91,8 +91,7 @@ def required_objects(plan: Facts) -> list[dict[str, str]]:
     gateway, namespace = plan["gateway"], plan["namespace"]
     found = [_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"])] if gateway["gateway_api"] else []
     if gateway.get("install"):
-        controller = gateway["controller"]
-        found.append(_reference("apps/v1", controller["kind"], controller["namespace"], controller["name"]))
+        found += [_reference("apps/v1", each["kind"], each["namespace"], each["name"]) for each in gateway["controllers"]]
     groups = plan["prerequisites"]["leader_worker_set"]
     if groups and groups["install"]:
         found.append(_reference(*(groups["controller"][key] for key in ("api_version", "kind", "namespace", "name"))))

@@ -93,6 +93,16 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
         "llm_d_gateway.destination_rule.session_header",
         "Take out one of the two",
     ),
+    (
+        "routes beside pools",
+        {"provider": "envoy_ai_gateway", "routes_namespace": "routes"},
+        {},
+        "llm_d_gateway.routes_namespace",
+        "no Gateway would accept the pools",
+    ),
+    ("envoy gateway before its extension", {"provider": "envoy_ai_gateway", "version": "1.8.0"}, {}, "llm_d_gateway.version", "Write 1.8.1 or newer"),
+    ("a digest for the AI gateway", {"provider": "envoy_ai_gateway"}, {"llm_d_images": {"ai_gateway": "r/a@sha256:0"}}, "llm_d_images.ai_gateway", "tag"),
+    ("a pool and a policy", {"provider": "envoy_ai_gateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "it does 'pool'"),
     ("a digest for agentgateway", {"provider": "agentgateway"}, {"llm_d_images": {"proxy": "r/a@sha256:0"}}, "llm_d_images.proxy", "registry/repository:tag"),
     (
         "fail-open standalone",
@@ -118,7 +128,8 @@ def test_every_provider_can_be_planned(provider: str) -> None:
     name = "mine" if provider == "none" else None
     planned = plan({"llm_d_charts": CHARTS, "llm_d_platform": platform, "llm_d_gateway": {"provider": provider, "name": name}})["gateway"]
     assert planned["provider"] == provider and planned["install"] is bool(facts["charts"])
-    assert [chart["namespace"] for chart in planned["charts"]] == [facts["namespace"]] * len(facts["charts"])
+    extended = ["envoy-ai-gateway-system"] if provider == "envoy_ai_gateway" else []
+    assert [chart["namespace"] for chart in planned["charts"]] == extended + [facts["namespace"]] * (len(facts["charts"]) - len(extended))
 
 
 @pytest.mark.parametrize("platform", ["openshift", "gke"])
