@@ -68,6 +68,7 @@ def _provider(**facts: t.Any) -> Facts:
         "ext_proc": dict(_FULL_DUPLEX),
         "destination_rule": False,
         "route_timeouts": True,
+        "pool_status": False,  # whether a pool without a status is one that it does not serve, as seen on a cluster
         "routes_beside_pools": False,  # whether the status of a pool counts only routes in its namespace
         "service_types": ["LoadBalancer", "ClusterIP", "NodePort"],
         "platforms": None,  # None: any
@@ -164,6 +165,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
             },
         },
         failure_modes=["FailClose"],  # its filter never fails open, whatever the pool says
+        pool_status=True,
         routes_beside_pools=True,
     ),
     "istio": _provider(

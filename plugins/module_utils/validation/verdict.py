@@ -102,7 +102,8 @@ def required_objects(plan: Facts) -> list[dict[str, str]]:
         ]
         found += [_reference(monitor["api_version"], monitor["kind"], namespace, monitor["name"]) for monitor in service["monitors"]]
         if service["pool"]["exists"]:
-            found.append(_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]))
+            parent = {"parent": f"{gateway['namespace']}/{gateway['name']}"} if gateway["pool_status"] and service["route"]["exists"] else {}
+            found.append({**_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]), **parent})
         if service["route"]["exists"]:
             found.append(_reference("gateway.networking.k8s.io/v1", "HTTPRoute", service["route"]["namespace"], service["route"]["name"]))
     return found

@@ -135,6 +135,14 @@ def inference_pool(obj: Facts, context: Context) -> Verdict:
     return Verdict(True, f"accepted by {', '.join(sorted(accepted))}" if accepted else "there; no gateway reports on it")
 
 
+def unreported(obj: Facts, parent: str) -> Verdict | None:
+    """What is wrong where a Gateway does not report on an InferencePool whose controller writes that; None where it does. parent: NAMESPACE/NAME."""
+    refs = [mapping(entry.get("parentRef")) for entry in dicts(get_path(obj, "status", "parents"))]
+    if parent in [f"{text(ref.get('namespace'))}/{text(ref.get('name'))}" for ref in refs]:
+        return None
+    return Verdict(False, f"Gateway {parent} does not report on it", "check that the route leads to the pool, and read the log of the gateway's controller")
+
+
 def policy(obj: Facts, context: Context) -> Verdict:
     """Accepted for every ancestor, of which there is at least one."""
     current = generation(obj)
