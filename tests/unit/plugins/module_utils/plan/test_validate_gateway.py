@@ -210,6 +210,25 @@ def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release
     assert (release, namespace) in [(each["release_name"], each["namespace"]) for entry in other if entry["provider"] == "kgateway" for each in entry["charts"]]
 
 
+@pytest.mark.parametrize(
+    ("provider", "goes", "names"),
+    [
+        ("envoy_gateway", {"envoy-ai-gateway-system": ["ai-gateway"]}, []),
+        ("envoy_ai_gateway", {}, []),
+        ("istio", {"envoy-gateway-system": ["envoy-gateway"], "envoy-ai-gateway-system": ["ai-gateway"]}, ["envoy-gateway-system", "envoy-ai-gateway-system"]),
+    ],
+)
+def test_an_extension_goes_with_its_provider_and_leaves_the_controller_to_the_next(provider: str, goes: Facts, names: list[str]) -> None:
+    prune = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["prune"]
+    found = [each for each in prune["controllers"] if each["provider"].startswith("envoy_")]
+    assert {each["namespace"]: [chart["release_name"] for chart in each["charts"]] for each in found} == goes
+    # Whose users keep it: not where the present provider has the same controller.
+    shared = [each["namespace"] for each in prune["shared"] if each["name"] == "gateway.envoyproxy.io/gatewayclass-controller"]
+    assert shared == names
+    own = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["gateway"]
+    assert {each["namespace"] for each in own["shared"]} == {chart["namespace"] for chart in own["charts"]}, "a namespace stays while its controller is used"
+
+
 def test_without_charts_of_ones_own_upstreams_are_installed() -> None:
     user = {"llm_d_gateway": {"provider": "istio"}, "llm_d_charts": {"istio_base": "/b"}}
     assert problems(user) == []
