@@ -279,7 +279,7 @@ def test_the_ai_gateway_is_what_a_file_with_its_provider_asks_for(root, extra):
         assert {**own[name], "envoy_ai_gateway": ours[name]["envoy_ai_gateway"]} == ours[name]
     planned = plan(worked_out({**own, **{name: value for name, value in ours.items() if name.startswith("llm_d_")}}))
     chart = planned["gateway"]["charts"][0]
-    (name,) = ours["local_cluster_extras"]
+    name, _suite = ours["local_cluster_extras"]
     (image,) = [each for each in extra("images", name) if each not in extra("images")]
     asked = chart["values"]["controller"]["image"]
     assert image["name"] == f"{asked['repository']}:{asked['tag']}" == planned["gateway"]["extension"]["image"]

@@ -11,7 +11,7 @@ from ..common.labels import PART_OF
 from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS, variants
 from .charts import chart_namespace, hook_objects
-from .endpoint_picker import events_service
+from .endpoint_picker import events_service, pods_service
 from .gateway import GROUP, default_name, shared
 from .gateway_policies import service_policies
 from .monitoring import API_VERSION, KIND
@@ -124,6 +124,8 @@ def _of_service(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
             found.append(_definition(f"{POOL_GROUPS['v1']}/v1", "InferencePool", name, home))
     else:
         found += [_definition("v1", kind, f"{name}-gateway", home) for kind in ("Service", "ConfigMap")]
+    if not gateway["picker_by_name"]:
+        found.append(_definition("v1", "Service", pods_service(service), home))
     other = "v1alpha2" if gateway["pool_version"] == "v1" else "v1"
     found.append(_definition(f"{POOL_GROUPS[other]}/{other}", "InferencePool", name, home))
     return found

@@ -43,6 +43,7 @@ def gateway(user: Facts) -> Facts:
         "backend": "InferencePool" if connection(user) == "pool" else "Service",
         "pool_version": settings["pool_version"],
         "pool_group": POOL_GROUPS[settings["pool_version"]],
+        "picker_by_name": facts["picker_by_name"],
         "pool_status": facts["pool_status"],
         "failure_modes": failure_modes(user),
         "secure_ext_proc": facts["secure_ext_proc"] if settings["picker_tls"] is None else settings["picker_tls"],

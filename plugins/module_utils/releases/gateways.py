@@ -68,6 +68,7 @@ def _provider(**facts: t.Any) -> Facts:
         "ext_proc": dict(_FULL_DUPLEX),
         "destination_rule": False,
         "route_timeouts": True,
+        "picker_by_name": False,  # whether proxies resolve the name of the endpoint picker's Service by themselves
         "pool_status": False,  # whether a pool without a status is one that it does not serve, as seen on a cluster
         "routes_beside_pools": False,  # whether the status of a pool counts only routes in its namespace
         "service_types": ["LoadBalancer", "ClusterIP", "NodePort"],
@@ -165,6 +166,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
             },
         },
         failure_modes=["FailClose"],  # its filter never fails open, whatever the pool says
+        picker_by_name=True,
         pool_status=True,
         routes_beside_pools=True,
     ),
