@@ -34,6 +34,10 @@ options:
     type: list
     elements: str
     default: []
+  placeholder:
+    description: Image of a pod that is created in the namespace of the suite's Gateways; none where empty.
+    type: str
+    default: ""
   timeout:
     description: Seconds after which the suite is ended.
     type: int
@@ -117,6 +121,7 @@ SPEC: dict[str, t.Any] = {
     "program": {"type": "path", "required": True},
     "gateway_class": {"type": "str", "required": True},
     "arguments": {"type": "list", "elements": "str", "default": []},
+    "placeholder": {"type": "str", "default": ""},
     "timeout": {"type": "int", "default": 5400},
     "remove": {"type": "bool", "default": False},
     "progress_path": {"type": "path"},
@@ -158,7 +163,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as private:
             environment = {**os.environ, "KUBECONFIG": kubeconfig_of(module, private)}
             arguments = ["-test.v", f"-gateway-class={asked['gateway_class']}", f"-report-output={folder / 'report.yaml'}", *asked["arguments"]]
-            suite = Conformance(connect(module), [asked["program"], *arguments], environment, folder / "output.log", teller(asked["progress_path"]))
+            command, say = [asked["program"], *arguments], teller(asked["progress_path"])
+            suite = Conformance(connect(module), command, environment, folder / "output.log", say, asked["placeholder"])
             if asked["remove"] and not module.check_mode:
                 suite.remove(wait=True)
                 module.exit_json(changed=False)

@@ -67,6 +67,9 @@ def results(output: c.Iterable[str]) -> list[Facts]:
 def _note(line: str, reasons: list[str]) -> None:
     """Keep a line of a test that may say why it ended as it did: what it logged last, or an error of an assertion and its message."""
     words = line.strip()
+    if reasons and reasons[-1].endswith("error:") and words and not _LOGGED.match(line):
+        reasons[-1] += f" {words}"  # its text is in the next line
+        return
     for mark in ("Error:", "Messages:"):
         if words.startswith(mark):
             reasons.append(words.removeprefix(mark).strip())

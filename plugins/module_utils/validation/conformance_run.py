@@ -29,10 +29,14 @@ _NAMESPACES = "/api/v1/namespaces"
 
 
 class Conformance:
-    """One run. cluster: a k8s Cluster; command: the program with its arguments; log: the file for its output; say: called with lines of progress."""
+    """One run. cluster: a k8s Cluster; command: the program with its arguments; log: the file for its output; say: called with lines of progress.
 
-    def __init__(self, cluster: t.Any, command: c.Sequence[str], environment: c.Mapping[str, str], log: Path, say: Say) -> None:
+    placeholder: image of a pod in the namespace of the Gateways, without which the suite does not begin; empty where proxies run there.
+    """
+
+    def __init__(self, cluster: t.Any, command: c.Sequence[str], environment: c.Mapping[str, str], log: Path, say: Say, placeholder: str = "") -> None:
         self._cluster, self._command, self._environment, self._log, self._say = cluster, list(command), dict(environment), log, say
+        self._placeholder = placeholder
 
     def lacking(self, gateway_class: str) -> list[str]:
         """What the cluster lacks for the suite. Raises ClusterError."""
@@ -83,6 +87,7 @@ class Conformance:
                 for test in tests[told:]:
                     self._say(f"{test['name']}: {test['result']} ({test['seconds']:g} s)")
                 told = len(tests)
+                self._place()
                 time.sleep(POLL)
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -91,6 +96,13 @@ class Conformance:
         if program.returncode in (0, 1) and results(self._lines()):
             return ""
         return f"It ended with status {program.returncode} before its end; its output says why: {self._log}"
+
+    def _place(self) -> None:
+        """Create the placeholder once its namespace is there, without which there is nothing to create it in."""
+        if self._placeholder and self._cluster.find(f"{_NAMESPACES}/{NAMESPACES[0]}"):
+            pod = {"metadata": {"name": "placeholder"}, "spec": {"containers": [{"name": "placeholder", "image": self._placeholder}]}}
+            self._cluster.request("POST", f"{_NAMESPACES}/{NAMESPACES[0]}/pods", body={"apiVersion": "v1", "kind": "Pod", **pod})
+            self._placeholder = ""
 
     def _lines(self) -> list[str]:
         with self._log.open("rb") as file:

@@ -31,6 +31,7 @@ OUTPUT = """\
     epp_unavailable_fail_open.go:101:
         \tError Trace:\t/x/epp_unavailable_fail_open.go:101
         \tError:      \tReceived unexpected error:
+        \t            \ta value is required
         \tTest:       \tConformance/EppUnAvailableFailOpen
         \tMessages:   \tthe gateway answers 500 | <b>
 === RUN   Conformance/InferencePoolAppProtocol
@@ -56,7 +57,7 @@ def test_each_test_has_its_result_and_what_is_not_passed_its_reason() -> None:
         "InferencePoolAppProtocol": "skipped",
     }
     assert found["InferencePoolAccepted"]["why"] == "" and found["EppUnAvailableFailOpen"]["seconds"] == 20
-    assert "the gateway answers 500" in found["EppUnAvailableFailOpen"]["why"]
+    assert found["EppUnAvailableFailOpen"]["why"].startswith("Received unexpected error: a value is required; the gateway answers 500")
     assert "explicitly skipped" in found["InferencePoolAppProtocol"]["why"]
 
 
@@ -118,6 +119,16 @@ def test_the_output_becomes_the_result_and_the_namespaces_are_deleted(tmp_path: 
     assert len(found["tests"]) == 3 and not found["ok"] and found["summary"].endswith("(EppUnAvailableFailOpen failed)")
     assert sorted(cluster.deleted) == sorted(NAMESPACES)
     assert said == ["InferencePoolAccepted: passed (0.4 s)", "EppUnAvailableFailOpen: failed (20 s)", "InferencePoolAppProtocol: skipped (0 s)"]
+
+
+def test_a_placeholder_is_made_in_the_namespace_of_the_gateways_once(tmp_path: Path) -> None:
+    cluster, made = ClusterOfTwo(tmp_path / "mark"), []  # type: ignore[var-annotated]
+    plain = cluster.request
+    cluster.request = lambda method, path, query=None, body=None: made.append((path, body)) or {} if method == "POST" else plain(method, path, query)  # type: ignore[method-assign,assignment]
+    program = suite_of(tmp_path, 'touch "$MARK"; sleep 2', cluster, [])
+    Conformance(cluster, program._command, program._environment, tmp_path / "output.log", made.append, "pause:1").run("x", 30)
+    ((path, pod),) = made
+    assert path == f"/api/v1/namespaces/{NAMESPACES[0]}/pods" and pod["spec"]["containers"][0]["image"] == "pause:1"
 
 
 def test_a_suite_that_does_not_end_is_ended(tmp_path: Path) -> None:
