@@ -26,8 +26,8 @@ HOME, MODEL, GATEWAY = "llm-d", "llm-d/simulated-8b", "llm-d-gateway-envoy-ai-ga
 EXTENSION, CONTROLLER = "envoy-ai-gateway-system", "envoy-gateway-system"
 POOL = ("inference.networking.k8s.io", "v1", HOME, "inferencepools")
 CHOICE = "x-gateway-destination-endpoint"
-# Of the official suite, the tests of what the controllers write into objects. Those that send requests wait minutes for an answer that does not come: the
-# suite's endpoint picker of 1.6.0 answers in a way that this Envoy refuses (500, spurious_message).
+# Of the official suite, the tests of what the controllers write into objects. The first that sends requests waited minutes for an answer that did not come:
+# this Envoy refuses what the suite's endpoint picker of 1.6.0 says (500, spurious_message).
 OUTCOME = {
     "HTTPRouteInvalidInferencePoolRef": "passed",
     "InferencePoolAccepted": "passed",
