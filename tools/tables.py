@@ -126,7 +126,7 @@ def versions() -> str:
                 facts["version"] or "",
                 facts["minimum"] or "",
                 code(facts["class_name"]),
-                code(facts["controller_image"]),
+                ", ".join(code(name) for name in (facts["controller_image"], (facts["extension"] or {}).get("image")) if name),
                 code(facts["proxy_image"]),
                 ", ".join(facts["backends"]),
                 "yes" if facts["secure_ext_proc"] else "no",

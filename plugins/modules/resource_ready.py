@@ -24,6 +24,7 @@ options:
   resources:
     description:
       - Definitions, objects or references.
+      - With C(parent=NAMESPACE/NAME), an InferencePool is ready only when this Gateway reports on it.
       - With C(every=true) instead of a name, all objects of the kind, of which at least one must exist.
       - Of each, C(apiVersion), C(kind), C(metadata.name), C(metadata.namespace) and C(metadata.generation) are read. The short
         form C({api_version, kind, name, namespace}) works too. With C(label_selector) instead of a name, all

@@ -29,6 +29,8 @@ _APART = {"namespace": "gateways", "routes_namespace": "routes"}
 CASES: dict[str, tuple[Facts, Facts]] = {
     "envoy_gateway": ({"provider": "envoy_gateway"}, {}),
     "envoy_gateway apart": ({"provider": "envoy_gateway", "listener": _TLS, **_APART}, {}),
+    "envoy_ai_gateway": ({"provider": "envoy_ai_gateway"}, {}),
+    "envoy_ai_gateway with credentials": ({"provider": "envoy_ai_gateway", "service_type": "ClusterIP"}, {"llm_d_image_pull_secrets": ["mirror"]}),
     "istio": ({"provider": "istio"}, {}),
     "istio apart": ({"provider": "istio", "service_type": "NodePort", "listeners": [_TLS], **_APART}, {}),
     "istio adopted": ({"provider": "istio", "install": False, "picker_tls": False}, {}),

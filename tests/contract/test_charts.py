@@ -21,8 +21,8 @@ from . import definitions_of_others as others
 Facts = dict[str, t.Any]
 HELMS = [os.environ.get("LLM_D_HELM", ""), "/var/cache/llm-d-local/bin/helm"]
 LOCAL = Path("/var/cache/llm-d-local/assets/charts/gateway-helm")
-GROUPS = "leader_worker_set"
-CHARTS = ("envoy_gateway", "agentgateway", GROUPS)
+GROUPS, EXTENSION = "leader_worker_set", "envoy_ai_gateway"
+CHARTS = ("envoy_gateway", EXTENSION, "agentgateway", GROUPS)
 
 
 def folder(key: str) -> str:
@@ -31,14 +31,19 @@ def folder(key: str) -> str:
         if not LOCAL.is_dir():
             pytest.skip("no chart of Envoy Gateway: bring up the local cluster once")
         return str(LOCAL)
+    if key == EXTENSION:
+        return str(others.folder("github.com/envoyproxy/ai-gateway@v1.0.0") / "manifests/charts/ai-gateway-helm")
     if key == GROUPS:
         return str(others.folder(others.MODULES["leaderworkerset.x-k8s.io"][0]) / "charts/lws")
     return str(others.folder(others.MODULES["agentgateway.dev"][0]) / "controller/install/helm/agentgateway")
 
 
 def asked(name: str, planned: Facts) -> Facts:
-    """{controller, chart} of a plan, of the gateway or of LeaderWorkerSet."""
-    return planned["prerequisites"]["leader_worker_set"] if name == GROUPS else planned["gateway"]
+    """{controller, chart} of a plan, of the gateway, its extension or LeaderWorkerSet."""
+    if name == GROUPS:
+        return dict(planned["prerequisites"]["leader_worker_set"])
+    place = 0 if name == EXTENSION else -1
+    return {"controller": planned["gateway"]["controllers"][place], "chart": planned["gateway"]["charts"][place]}
 
 
 @functools.cache
@@ -50,7 +55,8 @@ def helm() -> str:
 def file_of(name: str, **more: t.Any) -> Facts:
     """The user's file that asks for a chart."""
     alone = {"llm_d_gateway": {"provider": "standalone"}, "llm_d_leader_worker_set": {"install": True}}
-    return {"llm_d_charts": {name: folder(name)}, **(alone if name == GROUPS else {"llm_d_gateway": {"provider": name}}), **more}
+    charts = {name: folder(name), **({"envoy_gateway": "/charts/gateway-helm"} if name == EXTENSION else {})}
+    return {"llm_d_charts": charts, **(alone if name == GROUPS else {"llm_d_gateway": {"provider": name}}), **more}
 
 
 def made_by(chart: Facts, *options: str) -> tuple[Facts, ...]:
@@ -107,6 +113,34 @@ def test_the_chart_makes_the_controller_that_is_waited_for_and_of_the_image_that
     assert [item["metadata"]["namespace"] for item in made] == [chart["namespace"]]
     images = [container["image"] for item in made for container in item["spec"]["template"]["spec"]["containers"]]
     assert images and all(image.startswith("mirror:5000/x/") for image in images)
+
+
+def test_envoy_gateway_is_told_of_its_extension_and_may_read_pools() -> None:
+    """By the two real charts: the address is that of the Service that the other chart makes, and its role is for Envoy Gateway's account."""
+    planned = plan(file_of(EXTENSION, llm_d_charts={EXTENSION: folder(EXTENSION), "envoy_gateway": folder("envoy_gateway")}))
+    extension, main = (made_by(chart) for chart in planned["gateway"]["charts"])
+    text = next(item["data"]["envoy-gateway.yaml"] for item in main if item["kind"] == "ConfigMap" and "envoy-gateway.yaml" in item.get("data", {}))
+    manager = yaml.load(text, Loader=yaml.CSafeLoader)["extensionManager"]
+    service = next(item for item in extension if item["kind"] == "Service")
+    host = f"{service['metadata']['name']}.{service['metadata']['namespace']}.svc.cluster.local"
+    assert manager["service"]["fqdn"]["hostname"] == host
+    assert manager["service"]["fqdn"]["port"] in [port["port"] for port in service["spec"]["ports"] if port["name"] == "grpc"]
+    assert manager["backendResources"] == [{"group": "inference.networking.k8s.io", "kind": "InferencePool", "version": "v1"}]
+    account = next(item for item in main if item["kind"] == "Deployment")
+    who = {"kind": "ServiceAccount", "name": account["spec"]["template"]["spec"]["serviceAccountName"], "namespace": account["metadata"]["namespace"]}
+    bound = [item["roleRef"]["name"] for item in extension if item["kind"] == "ClusterRoleBinding" and who in item["subjects"]]
+    rules = [rule for item in extension if item["kind"] == "ClusterRole" and item["metadata"]["name"] in bound for rule in item["rules"]]
+    assert any("inferencepools" in rule["resources"] and {"list", "watch"} <= set(rule["verbs"]) for rule in rules)
+
+
+def test_envoy_gateway_restarts_when_it_gets_an_extension_or_loses_it() -> None:
+    """The file with its configuration changes under a pod that runs, but not at once."""
+    charts = {EXTENSION: folder(EXTENSION), "envoy_gateway": folder("envoy_gateway")}
+    pods = []
+    for provider in ("envoy_gateway", EXTENSION):
+        chart = plan(file_of(provider, llm_d_charts=charts))["gateway"]["charts"][-1]
+        pods.append(next(item["spec"]["template"] for item in made_by(chart) if item["kind"] == "Deployment"))
+    assert pods[0] != pods[1]
 
 
 @pytest.mark.parametrize("name", CHARTS)

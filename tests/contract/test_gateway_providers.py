@@ -282,6 +282,17 @@ def test_a_standalone_picker_needs_no_gateway_api(name: str, more: set[str]) -> 
         assert not [argument for argument in picker["args"] if argument.startswith("--pool-name=")]
 
 
+def test_proxies_that_resolve_a_name_get_the_addresses_of_the_endpoint_pickers_pods() -> None:
+    """Their connections would stay with the pod that the one address of a Service has led to, also when another takes its place."""
+    planned, found = case("envoy_ai_gateway")
+    for service in planned["services"]:
+        named = find(found, "InferencePool", service["name"])["spec"]["endpointPickerRef"]
+        picker = find(found, "Service", named["name"])["spec"]
+        assert picker["clusterIP"] == "None" and picker["selector"] == service["scheduler"]["selector"]
+        ports = [port["containerPort"] for port in find(found, "Deployment", f"{service['name']}-epp")["spec"]["template"]["spec"]["containers"][0]["ports"]]
+        assert named["port"]["number"] in ports, "there is nothing between that translates a port"
+
+
 @pytest.mark.parametrize("before", ALL)
 def test_a_move_takes_away_what_the_old_provider_had_and_nothing_else(before: str) -> None:
     """Every object of one provider that the next has not is a leftover of the next, if both stand in the same namespaces."""

@@ -289,6 +289,27 @@ def test_leader_worker_set_is_what_a_file_for_several_nodes_asks_for(root, extra
     assert alone == {key: value for key, value in own["llm_d_model_services"][0].items() if key != "replicas"}
 
 
+def test_the_ai_gateway_is_what_a_file_with_its_provider_asks_for(root, extra):
+    """The file of the live test: its image, its chart and its CRDs are those that the extra brings."""
+    folder = root / "molecule/providers/pools/group_vars/all"
+    assert (folder / "llm_d.yml").resolve() == root / "inventories/local/group_vars/all/llm_d.yml"
+    own, ours = read(folder / "llm_d.yml"), read(folder / "pools.yml")
+    for name in ("llm_d_crd_sources", "llm_d_charts"):
+        assert {**own[name], "envoy_ai_gateway": ours[name]["envoy_ai_gateway"]} == ours[name]
+    planned = plan(worked_out({**own, **{name: value for name, value in ours.items() if name.startswith("llm_d_")}}))
+    chart = planned["gateway"]["charts"][0]
+    name, _suite = ours["local_cluster_extras"]
+    (image,) = [each for each in extra("images", name) if each not in extra("images")]
+    asked = chart["values"]["controller"]["image"]
+    assert image["name"] == f"{asked['repository']}:{asked['tag']}" == planned["gateway"]["extension"]["image"]
+    copied = {f"/assets/{each['dest']}" for each in extra("assets", name)} - {f"/assets/{each['dest']}" for each in extra("assets")}
+    assert copied == {chart["ref"], *worked_out(ours["llm_d_crd_sources"]["envoy_ai_gateway"])}
+    assert locked(root, "ai_gateway", "github.com/envoyproxy/ai-gateway") == asked["tag"]
+    assert locked(root, "ai_gateway", "github.com/envoyproxy/gateway") == planned["gateway"]["chart"]["version"], "it is built for the one that it extends"
+    (binary,) = [each for each in extra("binaries", name) if each not in extra("binaries")]
+    assert image["files"] == {image["entrypoint"][0]: f"/cache/bin/{binary['name']}"}
+
+
 def test_the_nodes_address_is_the_first_of_the_range(local):
     templar = Templar(loader=DataLoader(), variables={"local_cluster_pod_range": "10.99.0.0/16", "local_cluster_service_range": "10.98.7.0/24"})
     assert templar.template(trust_as_template(local["__local_cluster_address"])) == "10.99.0.1"
@@ -322,3 +343,16 @@ def test_every_module_that_takes_a_kubeconfig_gets_it_from_the_group(root):
     takes = {name for name, (options, fragments) in modules.items() if "kubeconfig" in options or CONNECTED & set(fragments)}
     assert takes - NOT_IN_THE_GROUP == group
     assert takes >= NOT_IN_THE_GROUP, "no exception without need"
+
+
+def test_the_conformance_suite_is_of_one_version_with_the_images_of_its_manifests(root, extra):
+    """Its pods' images are by the references of its own manifests, and hold what their tags say."""
+    module = f"sigs.k8s.io/gateway-api-inference-extension/conformance@{locked(root, 'conformance', 'sigs.k8s.io/gateway-api-inference-extension/conformance')}"
+    manifests = (others.folder(module) / "resources/base.yaml").read_text(encoding="utf-8")
+    made = {each["name"]: each for each in extra("images", "conformance") if each not in extra("images")}
+    assert set(made) == set(re.findall(r"^ +image: (\S+)$", manifests, re.MULTILINE))
+    picker = next(name for name in made if "/lwepp:" in name)
+    assert locked(root, "conformance", "sigs.k8s.io/gateway-api-inference-extension") == picker.rpartition(":")[2] == module.rpartition("@")[2]
+    programs = {each["name"] for each in extra("binaries", "conformance") if each not in extra("binaries")}
+    assert {path.rpartition("/")[2] for image in made.values() for path in image["files"].values()} == programs - {"conformance"}
+    assert {name.partition("/")[0] for name in made} <= set(read(root / "roles/local_cluster/vars/main.yml")["__local_cluster_mirrored"])

@@ -37,6 +37,8 @@ def rows() -> t.Iterator[tuple[str, str]]:
     for name, provider in GATEWAY_PROVIDERS.items():
         for facts in variants(provider):
             yield from ((f"{name} {key}", facts[key]) for key in ("controller_image", "proxy_image") if facts[key])
+        if provider["extension"]:
+            yield f"{name} extension", provider["extension"]["image"]
     for name, operator in OPERATORS.items():
         yield from ((f"{name} {part}", image) for part, image in operator.get("chart", {}).get("images", {}).items())
     yield "LeaderWorkerSet", LEADER_WORKER_SET["image"].format(version="1.0.0")
@@ -72,6 +74,7 @@ def test_every_chart_has_a_source() -> None:
 def test_every_bundle_of_crds_has_a_source() -> None:
     bundles = [GATEWAY_API["sources"], [source for source, _since in LEADER_WORKER_SET["sources"]], *(release["crds_sources"] for release in RELEASES.values())]
     bundles += [facts["crds_sources"] for row in GATEWAY_PROVIDERS.values() for facts in variants(row) if facts["crds_name"]]
+    bundles += [row["extension"]["crds"]["sources"] for row in GATEWAY_PROVIDERS.values() if row["extension"]]
     assert all(bundle and all(source.startswith("https://github.com/") for source in bundle) for bundle in bundles)
 
 
@@ -103,7 +106,7 @@ def test_only_the_mirror_changes_what_is_pulled_and_the_path_stays() -> None:
     assert mirrored("quay.io/x/y:1", MIRRORS[1]) == "quay.io/x/y:1"
 
 
-@pytest.mark.parametrize("provider", ["agentgateway", "envoy_gateway", "istio", "kgateway", "standalone"])
+@pytest.mark.parametrize("provider", ["agentgateway", "envoy_gateway", "envoy_ai_gateway", "istio", "kgateway", "standalone"])
 def test_behind_an_air_gap_nothing_is_fetched_from_elsewhere(provider: str) -> None:
     """With a mirror, and charts and CRDs in folders."""
     folders: Facts = {name: [f"/srv/crds/{name}.yml"] for name in VARIABLES["llm_d_crd_sources"].options or {}}

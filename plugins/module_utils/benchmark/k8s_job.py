@@ -37,7 +37,7 @@ class JobRun:
 
     def run(self) -> output.Told:
         """The result and the requests. No object is left afterwards, also on SIGINT and SIGTERM. Raises Unusable and ClusterError."""
-        with _signals() as guard:
+        with signals() as guard:
             try:
                 self._make()
                 pod = self._wait()
@@ -157,7 +157,7 @@ class Interrupted(BaseException):
 
 
 @contextlib.contextmanager
-def _signals() -> c.Iterator[dict[str, bool]]:
+def signals() -> c.Iterator[dict[str, bool]]:
     """Turn SIGINT and SIGTERM into an exception, and give them their usual effect afterwards. Once `closing` is set, none is raised."""
     guard, came = {"closing": False}, []
 

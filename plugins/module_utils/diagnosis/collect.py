@@ -110,8 +110,8 @@ class Collector:
         }
         for api_version, kind in [*NAMESPACED, *sorted(pools), *sorted(made - {("apps/v1", "Deployment")})]:
             yield api_version, kind, plan["namespace"], {"limit": "1000"} if kind == "Event" else {}, ""
-        gateway, controller = plan["gateway"], mapping(plan["gateway"].get("controller"))
-        others = {gateway["namespace"], controller.get("namespace") or plan["namespace"]} - {plan["namespace"]}
+        gateway = plan["gateway"]
+        others = {gateway["namespace"], *(each["namespace"] for each in gateway["controllers"])} - {plan["namespace"]}
         for namespace in sorted(others):
             for api_version, kind in (("v1", "Pod"), ("v1", "Event"), ("apps/v1", "Deployment"), (f"{GATEWAY_API}/v1", "Gateway"), (ENVOY, "EnvoyProxy")):
                 yield api_version, kind, namespace, {}, ""

@@ -63,8 +63,8 @@ class OthersReader:
         found, complete = self._list(version, resource, "")
         if not complete and resource.get("namespaced"):
             gateway = self.snap.plan["gateway"]
-            places = {self.snap.namespace, gateway["namespace"], gateway["routes_namespace"], text(mapping(gateway.get("controller")).get("namespace"))}
-            parts = [self._list(version, resource, namespace) for namespace in sorted(places - {""})]
+            places = {self.snap.namespace, gateway["namespace"], gateway["routes_namespace"], *(each["namespace"] for each in gateway["controllers"])}
+            parts = [self._list(version, resource, namespace) for namespace in sorted(places)]
             found, complete = [*found, *(item for items, _complete in parts for item in items)], all(whole for _items, whole in parts)
         if complete:
             return found

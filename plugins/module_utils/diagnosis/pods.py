@@ -28,8 +28,7 @@ PLAIN = ("starting", "unschedulable", "create", "crash", "failed")
 def workloads(snap: Snapshot) -> c.Iterator[dict[str, t.Any]]:
     """The workloads of the plan: {kind, namespace, name, replicas (None: any number), part, service}."""
     gateway = snap.plan["gateway"]
-    if gateway.get("install") and gateway.get("controller"):
-        controller = gateway["controller"]
+    for controller in gateway["controllers"] if gateway.get("install") else ():
         yield {
             "kind": "Deployment",
             "namespace": controller["namespace"],
@@ -145,8 +144,8 @@ def _plain(what: str) -> str:
 
 def _ours(snap: Snapshot, pod: Facts) -> bool:
     namespace = get_path(pod, "metadata", "namespace")
-    controller = mapping(snap.plan["gateway"].get("controller"))
-    return namespace in (snap.namespace, snap.plan["gateway"]["namespace"]) or (bool(controller) and namespace == controller.get("namespace"))
+    gateway = snap.plan["gateway"]
+    return namespace in (snap.namespace, gateway["namespace"], *(each["namespace"] for each in gateway["controllers"]))
 
 
 def owner(pod: Facts) -> str:

@@ -42,11 +42,11 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
             yield from _dialled(snap, obj, pool_selector(obj), ports)
         picker = get_path(obj, "spec", "endpointPickerRef") or get_path(obj, "spec", "extensionRef")
         name, port = text(get_path(picker, "name")), get_path(picker, "port", "number") or get_path(picker, "portNumber")
-        if name and (name != service["scheduler"]["name"] or port not in (None, service["scheduler"]["ports"]["grpc"])):
+        if name and (name != service["pool"]["picker"] or port not in (None, service["scheduler"]["ports"]["grpc"])):
             yield finding(
                 "F26",
                 name_of(obj),
-                [f"endpointPickerRef names {name}:{port}, planned: {service['scheduler']['name']}"],
+                [f"endpointPickerRef names {name}:{port}, planned: {service['pool']['picker']}"],
                 WIRING + 2,
                 "the pool names another endpoint picker",
             )

@@ -37,6 +37,7 @@ class Ref:
     generation: int = 0
     labels: str = ""
     every: bool = False
+    parent: str = ""  # NAMESPACE/NAME of the Gateway that has to report on it
 
     def __str__(self) -> str:
         name = self.name or (f"with {self.labels}" if self.labels else "of any name")
@@ -44,7 +45,7 @@ class Ref:
 
 
 def references(items: list[Facts]) -> list[Ref]:
-    """Refs of definitions, of objects, or of short forms {api_version, kind, name, namespace, label_selector, every}.
+    """Refs of definitions, of objects, or of short forms {api_version, kind, name, namespace, label_selector, every, parent}.
 
     Raises ClusterError naming every element that is incomplete.
     """
@@ -63,6 +64,7 @@ def references(items: list[Facts]) -> list[Ref]:
             int(metadata.get("generation") or item.get("generation") or 0),
             text(labels),
             bool(item.get("every")),
+            text(item.get("parent")),
         )
         lacking = [name for name, value in (("apiVersion", ref.api_version), ("kind", ref.kind), ("name", ref.name or ref.labels or ref.every)) if not value]
         if lacking:

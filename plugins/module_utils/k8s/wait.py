@@ -13,6 +13,7 @@ from ..common.objects import Context, Facts, Verdict, condition, generation, get
 from ..common.text import shorten
 from . import pod_failures
 from .client import Cluster
+from .readiness.gateway import unreported
 from .readiness.judge import judge, leaving
 from .related_objects import LOG_LINES, Observer, Ref
 
@@ -102,7 +103,9 @@ class Wait:
         if generation(obj) < ref.generation:
             return Verdict(False, f"generation {generation(obj)} seen, {ref.generation} wanted")
         verdict = judge(obj)
-        return verdict if verdict.ready else judge(obj, self._context(ref, obj))
+        if not verdict.ready:
+            return judge(obj, self._context(ref, obj))
+        return (unreported(obj, ref.parent) if ref.parent else None) or verdict
 
     def _context(self, ref: Ref, obj: Facts) -> Context:
         """Pods and events of an object that is not ready, read once in PODS seconds."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common.objects import Facts
-from ..releases.gateways import GATEWAY_PROVIDERS
+from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 from .references import chart as chart_source
 from .references import image
 
@@ -30,13 +30,18 @@ def charts(user: Facts) -> list[Facts]:
     return [
         {
             "release_name": chart["release_name"],
-            "namespace": facts["namespace"],
-            **chart_source(user, chart["key"], chart["name"], settings["version"] or facts["version"]),
+            "namespace": chart_namespace(facts, chart),
+            **chart_source(user, chart["key"], chart["name"], chart.get("version") or settings["version"] or facts["version"]),
             "values": _VALUES[chart["key"]](user, facts),
-            "hook_objects": hook_objects(chart, facts["namespace"]),
+            "hook_objects": hook_objects(chart, chart_namespace(facts, chart)),
         }
         for chart in facts["charts"]
     ]
+
+
+def chart_namespace(facts: Facts, chart: Facts) -> str:
+    """Where a chart of a provider's row is installed: in the controller's namespace, if it has none of its own."""
+    return str(chart.get("namespace", facts["namespace"]))
 
 
 def hook_objects(chart: Facts, namespace: str) -> list[Facts]:
@@ -69,11 +74,47 @@ def _envoy_gateway(user: Facts, facts: Facts) -> Facts:
     controller = {"image": image(user, "gateway", facts["controller_image"]), "pullPolicy": user["llm_d_image_pull_policy"]}
     pull = [{"name": name} for name in user["llm_d_image_pull_secrets"]]
     # The chart runs one replica. With an election it stops for a minute whenever the API server was away for ten seconds, and proxies keep old endpoints.
-    alone = {"provider": {"kubernetes": {"leaderElection": {"disable": True}}}}
-    return {
+    settings: Facts = {"provider": {"kubernetes": {"leaderElection": {"disable": True}}}}
+    values: Facts = {
         "crds": {"enabled": False},
-        "config": {"envoyGateway": alone},
+        "config": {"envoyGateway": settings},
         "global": {"images": {"envoyGateway": controller}, **({"imagePullSecrets": pull} if pull else {})},
+    }
+    if facts["extension"]:
+        settings["extensionManager"] = _extension_manager(facts["extension"])
+        # Otherwise a controller that is there reads its new configuration a minute later, and says until then that there are no InferencePools.
+        values["deployment"] = {"pod": {"annotations": {"llm-d.ai/extension": f"{facts['extension']['controller']['name']}-{facts['extension']['version']}"}}}
+    return values
+
+
+def _extension_manager(extension: Facts) -> Facts:
+    """What Envoy Gateway asks of its extension: to translate InferencePools, and to complete listeners, routes and clusters of the proxies."""
+    host = f"{extension['controller']['name']}.{extension['namespace']}.svc.cluster.local"
+    return {
+        "backendResources": [{"group": POOL_GROUPS["v1"], "kind": "InferencePool", "version": "v1"}],
+        "hooks": {
+            "xdsTranslator": {
+                "translation": {part: {"includeAll": True} for part in ("listener", "route", "cluster", "secret")},
+                "post": ["Translation", "Cluster", "Route"],
+            }
+        },
+        "service": {"fqdn": {"hostname": host, "port": extension["port"]}},
+    }
+
+
+def _envoy_ai_gateway(user: Facts, facts: Facts) -> Facts:
+    repository, tag = image(user, "ai_gateway", facts["extension"]["image"]).rsplit(":", 1)
+    person = {"runAsUser": user["llm_d_run_as_user"]} if user["llm_d_run_as_user"] else {}
+    return {
+        # The image of the other container, extProc, is left to the chart: it serves AIGatewayRoutes, and we write HTTPRoutes only.
+        "controller": {
+            "image": {"repository": repository, "tag": tag},
+            "imagePullPolicy": user["llm_d_image_pull_policy"],
+            "imagePullSecrets": [{"name": name} for name in user["llm_d_image_pull_secrets"]],
+            "securityContext": _RESTRICTED,
+            "podSecurityContext": {**_RESTRICTED_POD, **person},
+        },
+        "envoyGateway": {"namespace": facts["namespace"]},
     }
 
 
@@ -129,6 +170,7 @@ def split_image(reference: str) -> Facts:
 
 _VALUES: dict[str, t.Callable[[Facts, Facts], Facts]] = {
     "envoy_gateway": _envoy_gateway,
+    "envoy_ai_gateway": _envoy_ai_gateway,
     "istio_base": _istio_base,
     "istio": _istio,
     "agentgateway": _agentgateway,

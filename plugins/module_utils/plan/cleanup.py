@@ -10,8 +10,8 @@ import typing as t
 from ..common.labels import PART_OF
 from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS, variants
-from .charts import hook_objects
-from .endpoint_picker import events_service
+from .charts import chart_namespace, hook_objects
+from .endpoint_picker import events_service, pods_service
 from .gateway import GROUP, default_name, shared
 from .gateway_policies import service_policies
 from .monitoring import VARIABLE as MONITORING
@@ -125,6 +125,8 @@ def _of_service(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
             found.append(_definition(f"{POOL_GROUPS['v1']}/v1", "InferencePool", name, home))
     else:
         found += [_definition("v1", kind, f"{name}-gateway", home) for kind in ("Service", "ConfigMap")]
+    if not gateway["picker_by_name"]:
+        found.append(_definition("v1", "Service", pods_service(service), home))
     other = "v1alpha2" if gateway["pool_version"] == "v1" else "v1"
     found.append(_definition(f"{POOL_GROUPS[other]}/{other}", "InferencePool", name, home))
     return found
@@ -133,26 +135,27 @@ def _of_service(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
 def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
     """Controllers of other providers, ours to remove where their namespace has our labels. Charts are uninstalled in reverse order.
 
-    One in the namespace of the present controller stays: the present release has its name and has replaced it.
+    One in a namespace of the present controllers stays: the present release has its name and has replaced it.
     """
     if user["llm_d_scope"] != "cluster":
         return []
-    present = gateway["controller"]["namespace"] if gateway["controller"] else None
+    present = {each["namespace"] for each in gateway["controllers"]}
     found = []
     for provider, facts in _other_providers(gateway):
-        rows = [row for row in variants(facts) if row["charts"] and row["namespace"] != present]
-        for namespace in dict.fromkeys(row["namespace"] for row in rows):
-            here = [row for row in rows if row["namespace"] == namespace]
+        rows = [(row, [chart for chart in reversed(row["charts"]) if chart_namespace(row, chart) not in present]) for row in variants(facts)]
+        for namespace in dict.fromkeys(chart_namespace(row, chart) for row, charts in rows for chart in charts):
+            here = [(row, [chart for chart in charts if chart_namespace(row, chart) == namespace]) for row, charts in rows]
+            here = [(row, charts) for row, charts in here if charts]
             found.append(
                 {
                     "provider": provider,
-                    "names": [row["controller_name"] for row in here],
-                    "classes": [name for row in here for name in row["default_classes"] if name != gateway["class_name"]],
+                    "names": [row["controller_name"] for row, _charts in here],
+                    "classes": [name for row, _charts in here for name in row["default_classes"] if name != gateway["class_name"]],
                     "namespace": namespace,
                     "charts": [
                         {"release_name": chart["release_name"], "namespace": namespace, "hook_objects": hook_objects(chart, namespace)}
-                        for row in here
-                        for chart in reversed(row["charts"])
+                        for _row, charts in here
+                        for chart in charts
                     ],
                 }
             )
@@ -162,7 +165,8 @@ def _controllers(user: Facts, gateway: Facts) -> list[Facts]:
 def _shared(gateway: Facts) -> list[Facts]:
     """Controllers of other providers, whose users are checked before removal. One with the present controller's name is not: its classes stay in use."""
     rows = [row for _provider, facts in _other_providers(gateway) if facts["charts"] for row in variants(facts)]
-    return [{**shared(row), "class_name": row["class_name"]} for row in rows if row["controller_name"] != gateway["controller_name"]]
+    found = [{**each, "class_name": row["class_name"]} for row in rows if row["controller_name"] != gateway["controller_name"] for each in shared(row)]
+    return [each for index, each in enumerate(found) if each not in found[:index]]
 
 
 def service_objects_to_prune(service: Facts, servers: list[Facts], required: Facts) -> list[Facts]:

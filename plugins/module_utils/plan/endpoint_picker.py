@@ -73,6 +73,11 @@ def events_service(service: Facts) -> str:
     return f"{service['name']}-events"
 
 
+def pods_service(service: Facts) -> str:
+    """Name of the Service without an address of its own, which stands for the pods of the endpoint picker."""
+    return f"{service['name']}-epp-pods"
+
+
 def pool(service: Facts, user: Facts, release: Facts, gateway: Facts) -> Facts:
     """The InferencePool: pods, port and failure mode."""
     return {
@@ -82,6 +87,7 @@ def pool(service: Facts, user: Facts, release: Facts, gateway: Facts) -> Facts:
         "exists": gateway["pool"],
         "selector": pool_selector(service),
         "target_ports": [service["engine"]["port"]],
+        "picker": pods_service(service) if gateway["picker_by_name"] else f"{service['name']}-epp",
         "failure_mode": service["scheduler"]["failure_mode"] or gateway["failure_modes"][0],
     }
 

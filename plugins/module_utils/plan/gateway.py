@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..common.objects import Facts
-from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
+from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS, controllers
 from ..releases.lines import RELEASES
 from .charts import charts, provider_facts, split_image
 from .pod_spec import PROXY_READINESS
@@ -43,12 +43,16 @@ def gateway(user: Facts) -> Facts:
         "backend": "InferencePool" if connection(user) == "pool" else "Service",
         "pool_version": settings["pool_version"],
         "pool_group": POOL_GROUPS[settings["pool_version"]],
+        "picker_by_name": facts["picker_by_name"],
+        "pool_status": facts["pool_status"],
         "failure_modes": failure_modes(user),
         "secure_ext_proc": facts["secure_ext_proc"] if settings["picker_tls"] is None else settings["picker_tls"],
         "ext_proc": {**facts["ext_proc"], "destination_header": RELEASES[user["llm_d_release"]]["destination_header"]},
         "route_timeouts": facts["route_timeouts"],
         "routes_namespace": settings["routes_namespace"] or user["llm_d_namespace"],
         "controller": {**facts["controller"], "namespace": facts["namespace"]} if facts["controller"] else None,
+        "controllers": controllers(facts),
+        "extension": _extension(user, facts["extension"]) if facts["extension"] else None,
         "crds": {key: facts[f"crds_{key}"] for key in ("name", "probe", "sources")},
         "charts": installed,
         "chart": installed[-1] if installed else {"version": version(user)},
@@ -63,15 +67,21 @@ def gateway(user: Facts) -> Facts:
     found["parameters"] = _parameters(found, provider, bool(user["llm_d_image_pull_secrets"]))
     rest = user["llm_d_scope"] != "prerequisites"
     # The controller is cluster-wide: it is removed only when nobody else uses it.
-    found["shared"] = [{**shared(facts), "class_name": found["class_name"]}] if found["install"] or found["create_class"] else []
+    found["shared"] = [{**each, "class_name": found["class_name"]} for each in shared(facts)] if found["install"] or found["create_class"] else []
     found["openshift_route"] = _openshift_route(settings["openshift_route"], found) if rest else None
     found["grants"] = _grants(user, found) if rest else []
     return found
 
 
-def shared(facts: Facts) -> Facts:
-    """A provider's controller as the module controller_use takes it."""
-    return {"name": facts["controller_name"], "namespace": facts["namespace"], "classes": dict(facts["default_classes"])}
+def shared(facts: Facts) -> list[Facts]:
+    """A provider's controller as the module controller_use takes it, once for each namespace that it needs."""
+    namespaces = dict.fromkeys([facts["namespace"], *(each["namespace"] for each in controllers(facts))])
+    return [{"name": facts["controller_name"], "namespace": namespace, "classes": dict(facts["default_classes"])} for namespace in namespaces]
+
+
+def _extension(user: Facts, row: Facts) -> Facts:
+    """{version, image, crds} of the controller that extends the provider's own."""
+    return {"version": row["version"], "image": image(user, "ai_gateway", row["image"]), "crds": dict(row["crds"])}
 
 
 def default_name(provider: str) -> str:
@@ -134,7 +144,7 @@ def _parameters(planned: Facts, provider: str, pull: bool) -> Facts | None:
     """What the Gateway's infrastructure.parametersRef names; None where the defaults will do. pull: whether the proxy's image needs credentials."""
     if not planned["create"]:
         return None
-    if provider == "envoy_gateway":
+    if planned["controller_name"] == "gateway.envoyproxy.io/gatewayclass-controller":
         return {"group": "gateway.envoyproxy.io", "kind": "EnvoyProxy", "name": planned["name"]}
     asked = pull or bool(planned["parameters_image"]) or planned["service_type"] != "LoadBalancer"
     if asked and planned["controller_name"] == "agentgateway.dev/agentgateway":

@@ -101,13 +101,17 @@ def _gateway(gateway: Facts, user: Facts) -> Facts:
         "controller",
         "version",
     )
+    extension = {key: value for key, value in (gateway["extension"] or {}).items() if key != "crds"}
     return {
         **{key: gateway[key] for key in planned},
+        "controllers": [
+            {**each, **({"image": gateway["controller_image"], "version": gateway["version"]} if each == gateway["controller"] else extension)}
+            for each in gateway["controllers"]
+        ],
         "minimum": facts["minimum"],
         "below": facts["below"],
         "route": bool(gateway["openshift_route"]),
         "asked": user["llm_d_gateway"]["version"],
-        "image": gateway["controller_image"],
         "releases": [chart["release_name"] for chart in gateway["charts"]],
     }
 

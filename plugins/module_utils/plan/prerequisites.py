@@ -34,6 +34,9 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
         crds.append(_crd_bundle(user, "inference-extension", release["crds_version"], annotation, probe, release["crds_sources"]))
     if gateway["install"] and gateway["crds"]["name"]:
         crds.append(_crd_bundle(user, gateway["crds"]["name"], gateway["version"], None, gateway["crds"]["probe"], gateway["crds"]["sources"]))
+    if gateway["install"] and gateway["extension"]:
+        more = gateway["extension"]["crds"]
+        crds.append(_crd_bundle(user, more["name"], gateway["extension"]["version"], None, more["probe"], more["sources"]))
     charts = list(gateway["charts"])
     if groups and groups["install"]:
         crds.append(_crd_bundle(user, "leader-worker-set", groups["version"], None, groups["crd"], groups["sources"]))

@@ -21,7 +21,7 @@ _LAST_OLD_POOL = (1, 4)  # the last inference extension with pools of v1alpha2
 
 def gateway_problems(user: Facts) -> list[Problem]:
     """Options of llm_d_gateway that contradict each other, the platform or the release line."""
-    checks = (_platform, _versions, _class, _connection, _pool, _listeners, _standalone, _route, _rule, _project, _images)
+    checks = (_platform, _versions, _class, _connection, _pool, _routes, _listeners, _standalone, _route, _rule, _project, _images)
     return [problem for check in checks for problem in check(user, user[BLOCK], provider_facts(user))]
 
 
@@ -163,6 +163,17 @@ def _pool(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
         )
 
 
+def _routes(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
+    home = user["llm_d_namespace"]
+    if facts["routes_beside_pools"] and settings["routes_namespace"] not in (None, home):
+        yield Problem(
+            f"{BLOCK}.routes_namespace",
+            settings["routes_namespace"],
+            f"the controller of {settings['provider']} looks for the routes of a pool in the pool's namespace, and no Gateway would accept the pools.",
+            f"Take it out, or write {home}.",
+        )
+
+
 def _listeners(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
     seen: dict[tuple[str, t.Any], str] = {}
     ports: dict[int, tuple[str, str]] = {}
@@ -238,16 +249,15 @@ def _project(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
 
 
 def _images(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
-    if settings["provider"] not in ("agentgateway", "kgateway"):
-        return
-    for component in ("gateway", "proxy"):
+    split = {"agentgateway": ("gateway", "proxy"), "kgateway": ("gateway", "proxy"), "envoy_ai_gateway": ("ai_gateway",)}
+    for component in split.get(settings["provider"], ()):
         given = user["llm_d_images"].get(component)
         if given and ("@" in given or "/" not in given):
             yield Problem(
                 f"llm_d_images.{component}", given, f"the chart of {settings['provider']} takes registry, repository and tag.", "Write registry/repository:tag."
             )
     own, prefix = user["llm_d_images"].get("proxy"), user["llm_d_image_registry"]
-    if prefix and not own and not facts["proxy_image"] and settings["create"] and user["llm_d_scope"] != "prerequisites":
+    if settings["provider"] == "kgateway" and prefix and not own and not facts["proxy_image"] and settings["create"] and user["llm_d_scope"] != "prerequisites":
         yield Problem(
             "llm_d_images.proxy",
             None,

@@ -23,7 +23,7 @@ from .warmup import warmup_problems
 from .weights import CLAIM_SUFFIX, served_name, weights_problems
 
 # Suffixes of derived object names; the longest one limits the length of a service's name.
-SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events", "-gateway", "-grafana", CLAIM_SUFFIX)
+SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events", "-gateway", "-grafana", "-epp-pods", CLAIM_SUFFIX)
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
 OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
 

@@ -14,7 +14,7 @@ import typing as t
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
-from ..releases.gateways import GATEWAY_PROVIDERS, variants
+from ..releases.gateways import GATEWAY_PROVIDERS, controllers, variants
 from ..releases.lines import OBJECTIVE_KINDS, OLDER_GROUP
 
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -26,7 +26,7 @@ _NO_NEEDS: Facts = {
     **{name: [] for name in ("namespaces", "made", "claims", "secrets", "accelerators", "rights")},
     **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring", "objectives")),
     "namespace": "default",
-    "gateway": {"gateway_api": True, "controller": None, "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
+    "gateway": {"gateway_api": True, "controllers": [], "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
 }
 
 
@@ -74,7 +74,7 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
 def survey(cluster: Cluster) -> Facts:
     """The facts of which preflight/starting_file.py makes a file, with the controllers of all providers. Raises ClusterError as `collect` does."""
     rows = [row for facts in GATEWAY_PROVIDERS.values() for row in variants(facts)]
-    places = sorted({(row["namespace"], row["controller"]["name"]) for row in rows if row["controller"]})
+    places = sorted({(each["namespace"], each["name"]) for row in rows for each in controllers(row)})
     facts = collect(cluster, _NO_NEEDS, only=_SURVEYED)
     found = cluster.parallel(lambda place: _tried(lambda: _one(cluster, f"/apis/apps/v1/namespaces/{place[0]}/deployments/{place[1]}")), places)
     return {**facts, "controllers": {"/".join(place): one for place, one in zip(places, found, strict=True) if one is not _UNREAD}}
@@ -87,9 +87,9 @@ def _gateway_jobs(cluster: Cluster, gateway: Facts, groups: Facts) -> dict[str, 
         known = "gateway.networking.k8s.io" in groups
         jobs["gateway_classes"] = lambda: _by_name(_items(cluster, f"{root}/gatewayclasses")) if known else {}
         jobs["gateway"] = lambda: _one(cluster, f"{root}/namespaces/{gateway['namespace']}/gateways/{gateway['name']}") if known else None
-    if gateway["controller"]:
-        where, name = gateway["controller"]["namespace"], gateway["controller"]["name"]
-        jobs["controllers"] = lambda: {f"{where}/{name}": _one(cluster, f"/apis/apps/v1/namespaces/{where}/deployments/{name}")}
+    if gateway["controllers"]:
+        places = [(each["namespace"], each["name"]) for each in gateway["controllers"]]
+        jobs["controllers"] = lambda: {f"{where}/{name}": _one(cluster, f"/apis/apps/v1/namespaces/{where}/deployments/{name}") for where, name in places}
     return jobs
 
 

@@ -84,27 +84,25 @@ def user_workloads(facts: Facts, needs: Facts, seen: Facts) -> Found:
 def controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """A controller that we do not install exists and is new enough; one of others is not replaced."""
     gateway = needs["gateway"]
-    if not gateway["controller"]:
-        return
-    name = f"{gateway['controller']['namespace']}/{gateway['controller']['name']}"
-    found = mapping(facts.get("controllers")).get(name, "unread")
-    if needs["installs"]["controller"]:
-        if isinstance(found, dict):
-            yield from _taken(facts, needs, name, found)
-        return
-    yield from _adopted(gateway, name, found)
+    for wanted in gateway["controllers"]:
+        name = f"{wanted['namespace']}/{wanted['name']}"
+        found = mapping(facts.get("controllers")).get(name, "unread")
+        if needs["installs"]["controller"]:
+            yield from _taken(facts, needs, wanted, found) if isinstance(found, dict) else ()
+        elif found is None:
+            yield PreflightFinding(
+                "controller/missing",
+                f"There is no controller of {gateway['provider']}, and we do not install one ('install: false', or 'llm_d_scope: namespace').",
+                "none",
+                f"Deployment {name}",
+                "Install it, write 'install: true' under llm_d_gateway, or have an administrator run playbooks/prerequisites.yml.",
+            )
+        elif wanted["name"] == gateway["controller"]["name"]:
+            yield from _adopted(gateway, found)
 
 
-def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
-    """A controller that we do not install exists, in a version and configuration that serves InferencePools."""
-    if found is None:
-        yield PreflightFinding(
-            "controller/missing",
-            f"There is no controller of {gateway['provider']}, and we do not install one ('install: false', or 'llm_d_scope: namespace').",
-            "none",
-            f"Deployment {name}",
-            "Install it, write 'install: true' under llm_d_gateway, or have an administrator run playbooks/prerequisites.yml.",
-        )
+def _adopted(gateway: Facts, found: t.Any) -> Found:
+    """A controller that we do not install has a version and configuration that serves InferencePools."""
     version = image_version(found)
     if version and gateway["minimum"] and older(version, gateway["minimum"]):
         yield PreflightFinding(
@@ -136,8 +134,9 @@ def _adopted(gateway: Facts, name: str, found: t.Any) -> Found:
             )
 
 
-def _taken(facts: Facts, needs: Facts, name: str, found: Facts) -> Found:
+def _taken(facts: Facts, needs: Facts, wanted: Facts, found: Facts) -> Found:
     """A controller exists where we install one: it has to be of the same Helm release, and is not downgraded."""
+    name = f"{wanted['namespace']}/{wanted['name']}"
     gateway, adopt = needs["gateway"], "Write 'install: false' under llm_d_gateway to use it as it is"
     managed = mapping(get_path(found, "metadata", "labels")).get(MANAGED_BY)
     release = mapping(get_path(found, "metadata", "annotations")).get("meta.helm.sh/release-name")
@@ -147,16 +146,16 @@ def _taken(facts: Facts, needs: Facts, name: str, found: Facts) -> Found:
         yield PreflightFinding("controller/foreign", f"The controller {name} is there, and {maker} made it.", maker, needed, f"{adopt}.")
         return
     version = image_version(found)
-    wanted = _version_of(gateway["image"]) or gateway["version"]
-    ours = has_labels(mapping(mapping(facts.get("namespaces")).get(gateway["controller"]["namespace"])), needs["labels"])
-    if not version or not older(wanted, version) or (ours and gateway["asked"]):  # our own is downgraded where the user's file names the version
+    needed = _version_of(wanted["image"]) or wanted["version"]
+    ours = has_labels(mapping(mapping(facts.get("namespaces")).get(wanted["namespace"])), needs["labels"])
+    if not version or not older(needed, version) or (ours and gateway["asked"]):  # our own is downgraded where the user's file names the version
         return
     who = "which this instance installed in a newer version, with a newer collection perhaps" if ours else "which others may use"
     yield PreflightFinding(
         "controller/newer",
         f"The controller {name}, {who}, would be taken back to an older version.",
         version,
-        f"{wanted} or older",
+        f"{needed} or older",
         f"{adopt}, or 'version: {version}' with its charts under llm_d_charts to keep it"
         + (f"; 'version: {gateway['version']}' takes it back." if ours else "."),
     )

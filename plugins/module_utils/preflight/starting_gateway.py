@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..common.labels import MANAGED_BY
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.platform import image_version, load_balancer, older, parts
-from ..releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, OPENSHIFT, variants
+from ..releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, OPENSHIFT, controllers, variants
 
 _EXTENSION_FLAG = "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"
 
@@ -87,14 +87,23 @@ def _gke(facts: Facts, platform: Facts) -> GatewayChoice:
 def _installed(facts: Facts) -> list[GatewayChoice]:
     """Providers that have a GatewayClass or a controller, in the order of the table of providers."""
     rows = [(provider, row) for provider, known in GATEWAY_PROVIDERS.items() if known["controller"] for row in variants(known)]
-    there = [(provider, row, _classes(facts, row["controller_name"]), _controller(facts, row)) for provider, row in rows]
+    there = [(provider, row, _classes(facts, row["controller_name"]), _controller(facts, row)) for provider, row in rows if _extended(facts, row)]
     found, claimed = {}, set()
     # agentgateway and kgateway have one controller name: the class belongs to the one of which there is a controller, of its own numbering.
-    for index, (provider, row, classes, controller) in sorted(enumerate(there), key=lambda each: (not each[1][3], _other_major(each[1][1], each[1][3]))):
+    # So have both providers with Envoy Gateway: it belongs to the one with an extension where that is there.
+    for index, (provider, row, classes, controller) in sorted(
+        enumerate(there), key=lambda each: (not each[1][3], _other_major(each[1][1], each[1][3]), not each[1][1]["extension"])
+    ):
         if (classes or controller) and row["controller_name"] not in claimed:
             claimed.add(row["controller_name"])
             found[index] = _choice(provider, row, classes, controller, facts)
     return [found[index] for index in sorted(found)]
+
+
+def _extended(facts: Facts, row: Facts) -> bool:
+    """Whether the cluster has the extension that a provider needs, if it needs one."""
+    places = [f"{each['namespace']}/{each['name']}" for each in controllers(row)]
+    return not row["extension"] or all(mapping(facts.get("controllers")).get(place) for place in places)
 
 
 def _classes(facts: Facts, controller_name: str) -> list[str]:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The resources that each Helm chart creates, hooks included, as (API group, plural). Data only.
 
-Source: the charts rendered with our values (gateway-helm 1.9.1, Istio 1.29.2, agentgateway 1.4.1, gpu-operator v26.3.1), and the templates of
-LeaderWorkerSet 0.9.0 and kgateway.
+Source: the charts rendered with our values (gateway-helm 1.9.1, ai-gateway-helm 1.0.0, Istio 1.29.2, agentgateway 1.4.1, gpu-operator v26.3.1), and
+the templates of LeaderWorkerSet 0.9.0 and kgateway.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ _CONTROLLER: Kinds = [("", "serviceaccounts"), ("", "services"), ("apps", "deplo
 CHART_WRITES: dict[str, dict[str, Kinds]] = {
     "envoy_gateway": {
         "namespaced": [*_CONTROLLER, ("", "configmaps"), *_ROLES, ("batch", "jobs")],
+        "cluster": [*_CLUSTER_ROLES, (_WEBHOOKS, "mutatingwebhookconfigurations")],
+    },
+    "envoy_ai_gateway": {
+        "namespaced": [*_CONTROLLER, ("", "secrets")],
         "cluster": [*_CLUSTER_ROLES, (_WEBHOOKS, "mutatingwebhookconfigurations")],
     },
     "istio_base": {"namespaced": [("", "serviceaccounts")], "cluster": [(_WEBHOOKS, "validatingwebhookconfigurations")]},

@@ -56,7 +56,8 @@ def _provider(**facts: t.Any) -> Facts:
         "controller_name": None,
         "namespace": None,
         "controller": None,
-        "charts": [],
+        "extension": None,  # a second controller, without which the first does not serve InferencePools
+        "charts": [],  # in the order of their installation; with a namespace and version of their own where they are not the controller's
         "controller_image": None,
         "proxy_image": None,
         "gateway_api": True,
@@ -67,6 +68,9 @@ def _provider(**facts: t.Any) -> Facts:
         "ext_proc": dict(_FULL_DUPLEX),
         "destination_rule": False,
         "route_timeouts": True,
+        "picker_by_name": False,  # whether proxies resolve the name of the endpoint picker's Service by themselves
+        "pool_status": False,  # whether a pool without a status is one that it does not serve, as seen on a cluster
+        "routes_beside_pools": False,  # whether the status of a pool counts only routes in its namespace
         "service_types": ["LoadBalancer", "ClusterIP", "NodePort"],
         "platforms": None,  # None: any
         "owning_labels": {"name": _BY_NAME},  # labels of a proxy's Deployment that name its Gateway
@@ -97,30 +101,74 @@ _ISTIO_CRDS = [
     "telemetries.telemetry.istio.io",
 ]
 _KGATEWAY = "https://github.com/kgateway-dev/kgateway/raw"
+_AI_VERSION, _AI_NAMESPACE = "1.0.0", "envoy-ai-gateway-system"
+_AI_GATEWAY = f"https://github.com/envoyproxy/ai-gateway/raw/v{_AI_VERSION}/manifests/charts/ai-gateway-crds-helm/templates/aigateway.envoyproxy.io_"
+
+# Both providers of Envoy Gateway: one controller, one class and the same proxies, with or without its extension.
+_ENVOY_GATEWAY: Facts = {
+    "version": "1.9.1",
+    "minimum": "1.5.0",
+    "classes": ["envoy-gateway"],
+    "class_name": "envoy-gateway",
+    "controller_name": "gateway.envoyproxy.io/gatewayclass-controller",
+    "namespace": "envoy-gateway-system",
+    "controller": {"kind": "Deployment", "name": "envoy-gateway"},
+    "charts": [{"key": "envoy_gateway", "release_name": "envoy-gateway", "name": "gateway-helm", "hook_objects": _ENVOY_HOOKS}],
+    "controller_image": "docker.io/envoyproxy/gateway:v1.9.1",
+    "proxy_image": "docker.io/envoyproxy/envoy:distroless-v1.39.1",
+    "owning_labels": {"name": "gateway.envoyproxy.io/owning-gateway-name", "namespace": "gateway.envoyproxy.io/owning-gateway-namespace"},
+    "proxy_namespace": "controller",
+    "crds_name": "envoy-gateway",
+    "crds_probe": "envoyproxies.gateway.envoyproxy.io",
+    "crds_sources": ["https://github.com/envoyproxy/gateway/releases/download/v1.9.1/envoy-gateway-crds.yaml"],
+    "parameters": [("gateway.envoyproxy.io/v1alpha1", "EnvoyProxy")],
+}
 
 GATEWAY_PROVIDERS: dict[str, Facts] = {
     "envoy_gateway": _provider(
-        version="1.9.1",
-        minimum="1.5.0",
-        classes=["envoy-gateway"],
-        class_name="envoy-gateway",
-        controller_name="gateway.envoyproxy.io/gatewayclass-controller",
-        namespace="envoy-gateway-system",
-        controller={"kind": "Deployment", "name": "envoy-gateway"},
-        charts=[{"key": "envoy_gateway", "release_name": "envoy-gateway", "name": "gateway-helm", "hook_objects": _ENVOY_HOOKS}],
-        controller_image="docker.io/envoyproxy/gateway:v1.9.1",
-        proxy_image="docker.io/envoyproxy/envoy:distroless-v1.39.1",
+        **_ENVOY_GATEWAY,
         backends=["Service"],
         failure_modes=["FailClose"],  # a CEL rule of EnvoyExtensionPolicy forbids failing open with full-duplex ext_proc
         secure_ext_proc=False,
         ext_proc={"message_timeout": "10s", "status_on_error": 503, "body_mode": "FullDuplexStreamed", "fallback": "LeastRequest"},
-        owning_labels={"name": "gateway.envoyproxy.io/owning-gateway-name", "namespace": "gateway.envoyproxy.io/owning-gateway-namespace"},
-        proxy_namespace="controller",
-        crds_name="envoy-gateway",
-        crds_probe="envoyproxies.gateway.envoyproxy.io",
-        crds_sources=["https://github.com/envoyproxy/gateway/releases/download/v1.9.1/envoy-gateway-crds.yaml"],
-        parameters=[("gateway.envoyproxy.io/v1alpha1", "EnvoyProxy")],
         policies=[("gateway.envoyproxy.io/v1alpha1", "EnvoyExtensionPolicy"), ("gateway.envoyproxy.io/v1alpha1", "BackendTrafficPolicy")],
+    ),
+    # The AI Gateway controller writes the proxies' configuration for InferencePools into that of Envoy Gateway, and the status of the pools.
+    "envoy_ai_gateway": _provider(
+        **{
+            **_ENVOY_GATEWAY,
+            "minimum": "1.8.1",  # AI Gateway 1.0 was built for it
+            # Envoy Gateway lists InferencePools from its start, which a role of the other chart permits.
+            "charts": [
+                {
+                    "key": "envoy_ai_gateway",
+                    "release_name": "ai-gateway",
+                    "name": "ai-gateway-helm",
+                    "namespace": _AI_NAMESPACE,
+                    "version": _AI_VERSION,
+                },
+                *_ENVOY_GATEWAY["charts"],
+            ],
+        },
+        extension={
+            "version": _AI_VERSION,
+            "namespace": _AI_NAMESPACE,
+            "controller": {"kind": "Deployment", "name": "ai-gateway-controller"},
+            "image": f"docker.io/envoyproxy/ai-gateway-controller:v{_AI_VERSION}",
+            "port": 1063,
+            "crds": {
+                "name": "envoy-ai-gateway",
+                "probe": "aigatewayroutes.aigateway.envoyproxy.io",
+                "sources": [
+                    f"{_AI_GATEWAY}{plural}.yaml"
+                    for plural in ("aigatewayroutes", "aiservicebackends", "backendsecuritypolicies", "gatewayconfigs", "mcproutes", "quotapolicies")
+                ],
+            },
+        },
+        failure_modes=["FailClose"],  # its filter never fails open, whatever the pool says
+        picker_by_name=True,
+        pool_status=True,
+        routes_beside_pools=True,
     ),
     "istio": _provider(
         version="1.29.2",
@@ -274,3 +322,9 @@ OPENSHIFT: dict[str, Facts] = {
 def variants(provider: Facts) -> list[Facts]:
     """A row of GATEWAY_PROVIDERS, and what it is for each class with properties of its own."""
     return [provider, *({**provider, **more, "class_name": name} for name, more in provider["by_class"].items())]
+
+
+def controllers(row: Facts) -> list[Facts]:
+    """The Deployments that serve a provider, each {kind, name, namespace}, in the order in which they have to run; none where the platform has them."""
+    found = [row["extension"]] if row["extension"] else []
+    return [{**each["controller"], "namespace": each["namespace"]} for each in [*found, row] if each["controller"]]

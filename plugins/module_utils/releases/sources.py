@@ -12,6 +12,7 @@ import typing as t
 
 _ARTIFACTS = "https://github.com/llm-d/llm-d/blob/main/docs/api-reference/artifacts.md"
 _ENVOY_GATEWAY = "https://gateway.envoyproxy.io/docs/install/install-helm/"
+_AI_GATEWAY = "https://aigateway.envoyproxy.io/docs/getting-started/installation"
 _ISTIO = "https://github.com/llm-d/llm-d-router/blob/v0.10.0/deploy/components/istio-control-plane/deployment.yaml"
 # The Google Cloud locations of Istio's charts end in December 2026.
 _ISTIO_CHARTS = "https://istio.io/latest/blog/2026/retirement-of-gcp/"
@@ -38,6 +39,7 @@ IMAGES: dict[str, str] = {
     "vault.habana.ai/gaudi-docker/1.24.1/ubuntu24.04/habanalabs/vllm-0.26.0-ptupstream-2.11.0": "https://github.com/vllm-project/vllm-gaudi#readme",
     "docker.io/envoyproxy/gateway": _ENVOY_GATEWAY,
     "docker.io/envoyproxy/envoy": _ENVOY_GATEWAY,
+    "docker.io/envoyproxy/ai-gateway-controller": _AI_GATEWAY,
     "docker.io/istio/pilot": _ISTIO,
     "docker.io/istio/proxyv2": _ISTIO,
     "cr.agentgateway.dev/controller": _AGENTGATEWAY,
@@ -81,6 +83,7 @@ class Chart(t.NamedTuple):
 # (option of llm_d_charts, name of the chart) to the chart.
 CHARTS: dict[tuple[str, str], Chart] = {
     ("envoy_gateway", "gateway-helm"): Chart("oci://docker.io/envoyproxy/gateway-helm", "v{version}", _ENVOY_GATEWAY),
+    ("envoy_ai_gateway", "ai-gateway-helm"): Chart("oci://docker.io/envoyproxy/ai-gateway-helm", "v{version}", _AI_GATEWAY),
     ("istio_base", "base"): Chart("oci://ghcr.io/istio/release/charts/base", "{version}", _ISTIO_CHARTS),
     ("istio", "istiod"): Chart("oci://ghcr.io/istio/release/charts/istiod", "{version}", _ISTIO_CHARTS),
     ("agentgateway", "agentgateway"): Chart("oci://cr.agentgateway.dev/charts/agentgateway", "v{version}", _AGENTGATEWAY),

@@ -337,6 +337,7 @@ VARIABLES: dict[str, Field] = {
             "routing_sidecar": Field("str", "The routing sidecar of the decode servers, which calls a prefill server first.", format="image"),
             "tokenizer": Field("str", "The tokenizer sidecar of the endpoint picker, for precise prefix matching.", format="image"),
             "gateway": Field("str", "The controller of the gateway provider.", format="image"),
+            "ai_gateway": Field("str", "The controller of Envoy AI Gateway, beside that of Envoy Gateway. By tag, without a digest.", format="image"),
             "proxy": Field("str", "The proxy of the gateway provider.", format="image"),
             "leader_worker_set": Field("str", "The controller of LeaderWorkerSet.", format="image"),
             "gpu_test": Field("str", "Image of the GPU test pod. Its own command must use a GPU and exit.", format="image"),
@@ -387,6 +388,7 @@ VARIABLES: dict[str, Field] = {
             "gateway_api": _SOURCE,
             "inference_extension": _SOURCE,
             "envoy_gateway": _SOURCE,
+            "envoy_ai_gateway": _SOURCE,
             "istio": _SOURCE,
             "agentgateway": _SOURCE,
             "kgateway": _SOURCE,
@@ -401,6 +403,7 @@ VARIABLES: dict[str, Field] = {
             "envoy_gateway": Field(
                 "str", "The chart C(gateway-helm) of Envoy Gateway.", format="chart", example="oci://registry.example.com/envoyproxy/gateway-helm"
             ),
+            "envoy_ai_gateway": Field("str", "The chart C(ai-gateway-helm) of Envoy AI Gateway.", format="chart"),
             "istio_base": Field("str", "The chart C(base) of Istio.", format="chart"),
             "istio": Field("str", "The chart C(istiod) of Istio.", format="chart"),
             "agentgateway": Field("str", "The chart C(agentgateway).", format="chart"),

@@ -92,8 +92,7 @@ def required_objects(plan: Facts) -> list[dict[str, str]]:
     gateway, namespace = plan["gateway"], plan["namespace"]
     found = [_reference("gateway.networking.k8s.io/v1", "Gateway", gateway["namespace"], gateway["name"])] if gateway["gateway_api"] else []
     if gateway.get("install"):
-        controller = gateway["controller"]
-        found.append(_reference("apps/v1", controller["kind"], controller["namespace"], controller["name"]))
+        found += [_reference("apps/v1", each["kind"], each["namespace"], each["name"]) for each in gateway["controllers"]]
     groups = plan["prerequisites"]["leader_worker_set"]
     if groups and groups["install"]:
         found.append(_reference(*(groups["controller"][key] for key in ("api_version", "kind", "namespace", "name"))))
@@ -105,7 +104,8 @@ def required_objects(plan: Facts) -> list[dict[str, str]]:
         watched = [*service["monitors"], *([service["alerts"]] if service["alerts"] else []), *service["dashboards"]]
         found += [_reference(item["api_version"], item["kind"], namespace, item["name"]) for item in watched]
         if service["pool"]["exists"]:
-            found.append(_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]))
+            parent = {"parent": f"{gateway['namespace']}/{gateway['name']}"} if gateway["pool_status"] and service["route"]["exists"] else {}
+            found.append({**_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]), **parent})
         if service["route"]["exists"]:
             found.append(_reference("gateway.networking.k8s.io/v1", "HTTPRoute", service["route"]["namespace"], service["route"]["name"]))
     return found

@@ -85,6 +85,7 @@ FILES: dict[str, Facts] = {
     "istio": {S: [VLLM], "llm_d_gateway": {"provider": "istio"}},
     "istio by hand": {S: [VLLM], "llm_d_gateway": {"provider": "istio", "connection": "ext_proc", "destination_rule": {}}},
     "kgateway": {S: [VLLM], "llm_d_gateway": {"provider": "kgateway"}},
+    "extended": {S: [VLLM], "llm_d_gateway": {"provider": "envoy_ai_gateway"}},
     "agentgateway": {S: [VLLM], "llm_d_gateway": {"provider": "agentgateway"}},
     "shared": {S: [VLLM], "llm_d_gateway": {"provider": "none", "name": "shared", "namespace": "infra"}},
     "https": {S: [VLLM], "llm_d_gateway": {"listener": TLS}},

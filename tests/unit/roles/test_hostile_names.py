@@ -43,6 +43,8 @@ def user(provider: str, name: str, word: str, value: str) -> Facts:
         gateway |= {"name": f"{name}-gw", "class_name": name, "namespace": f"{word}-gw", "routes_namespace": f"{word}-routes", "listener": listener}
     if provider in ("gke", "none", "openshift", "kgateway"):
         gateway.pop("class_name")
+    if provider == "envoy_ai_gateway":  # its routes are where its pools are
+        gateway.pop("routes_namespace", None)
     if provider == "gke":
         gateway.pop("service_type")
     if provider == "openshift":

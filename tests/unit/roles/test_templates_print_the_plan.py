@@ -121,6 +121,7 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.ports[].appProtocol": {"http", "kubernetes.io/h2c"},
         "spec.ports[].name": {"grpc-ext-proc", "http-metrics"},
         "spec.ports[].protocol": {"TCP"},
+        "spec.clusterIP": {"None"},
         "spec.ports[].targetPort": {"grpc", "metrics"},
         "spec.type": {"ClusterIP"},
     },

@@ -63,6 +63,7 @@ def with_gateways(classes: Facts, controllers: Facts, **more: t.Any) -> Facts:
 
 L40S = node("gpu-1", labels={"nvidia.com/gpu.product": "NVIDIA-L40S", "nvidia.com/gpu.present": "true"}, gpu=4)
 ENVOY = (gateway_class("eg", "gateway.envoyproxy.io/gatewayclass-controller"), deployment("envoy-gateway-system/envoy-gateway", "envoyproxy/gateway:v1.9.1"))
+AI_GATEWAY = deployment("envoy-ai-gateway-system/ai-gateway-controller", "envoyproxy/ai-gateway-controller:v1.0.0")
 ISTIO = (
     gateway_class("istio", "istio.io/gateway-controller") | gateway_class("istio-remote", "istio.io/unmanaged-gateway"),
     deployment("istio-system/istiod", "istio/pilot:1.29.2", ENABLE_GATEWAY_API_INFERENCE_EXTENSION="true"),
@@ -122,6 +123,8 @@ CASES: dict[str, tuple[Facts, Facts]] = {
     ),
     "agentgateway": (with_gateways(*AGENTGATEWAY), {"provider": "agentgateway", "install": False, "class_name": None}),
     "Envoy Gateway": (with_gateways(*ENVOY), {"provider": "envoy_gateway", "install": False, "class_name": "eg"}),
+    "Envoy AI Gateway": (with_gateways(ENVOY[0], {**ENVOY[1], **AI_GATEWAY}), {"provider": "envoy_ai_gateway", "install": False, "class_name": "eg"}),
+    "what is left of Envoy AI Gateway": (with_gateways({}, AI_GATEWAY), {"provider": "envoy_gateway", "install": True}),
     "kgateway 2.2": (
         with_gateways(AGENTGATEWAY[0], deployment(place("kgateway"), "kgateway-dev/agentgateway-controller:v2.2.1")),
         {"provider": "kgateway", "install": False, "class_name": None},

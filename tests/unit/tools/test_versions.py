@@ -42,6 +42,7 @@ def test_every_source_has_a_line_with_its_page(printed: str) -> None:
     assert {chart.reference for chart in CHARTS.values() if chart.reference.startswith("oci://")} <= ours
     sources = [*GATEWAY_API["sources"], *(source for row in RELEASES.values() for source in row["crds_sources"])]
     sources += [source for row in GATEWAY_PROVIDERS.values() for source in row["crds_sources"]]
+    sources += [source for row in GATEWAY_PROVIDERS.values() if row["extension"] for source in row["extension"]["crds"]["sources"]]
     assert all(any(source.startswith(f"{name}/") for name in ours) for source in sources)
     assert all("# https://" in line for line in printed.splitlines()[1:])
     assert f"{SIMULATOR}: '{ENGINE_DEFAULTS['simulator']['image'].rpartition(':')[2]}'" in printed

@@ -118,7 +118,7 @@ def inference_pool(obj: Facts, context: Context) -> Verdict:
     """Refused by no parent. Without a status it is ready: some gateways never report on a pool, others only when a route leads to it."""
     status, current = mapping(obj.get("status")), generation(obj)
     entries = dicts(status.get("parents")) or dicts(status.get("parent"))
-    claimed = 0
+    accepted = []
     for entry in entries:
         ref = mapping(entry.get("parentRef"))
         if text(ref.get("kind")) == "Status" and text(ref.get("name")) == "default":
@@ -131,8 +131,16 @@ def inference_pool(obj: Facts, context: Context) -> Verdict:
         words = unmet(entry, ("Accepted", "ResolvedRefs"), current)
         if words and dicts(entry.get("conditions")):
             return Verdict(False, f"parent {text(ref.get('name'))}: {words}", remedy(words))
-        claimed += 1
-    return Verdict(True, f"accepted by {claimed} parent{'' if claimed == 1 else 's'}" if claimed else "there; no gateway reports on it")
+        accepted.append(f"{text(ref.get('kind'))} {text(ref.get('namespace'))}/{text(ref.get('name'))}")
+    return Verdict(True, f"accepted by {', '.join(sorted(accepted))}" if accepted else "there; no gateway reports on it")
+
+
+def unreported(obj: Facts, parent: str) -> Verdict | None:
+    """What is wrong where a Gateway does not report on an InferencePool whose controller writes that; None where it does. parent: NAMESPACE/NAME."""
+    refs = [mapping(entry.get("parentRef")) for entry in dicts(get_path(obj, "status", "parents"))]
+    if parent in [f"{text(ref.get('namespace'))}/{text(ref.get('name'))}" for ref in refs]:
+        return None
+    return Verdict(False, f"Gateway {parent} does not report on it", "check that the route leads to the pool, and read the log of the gateway's controller")
 
 
 def policy(obj: Facts, context: Context) -> Verdict:

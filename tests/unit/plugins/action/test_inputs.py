@@ -65,7 +65,7 @@ def test_all_mistakes_are_shown_in_lines_and_nothing_runs_after(play: Play) -> N
     assert TOUCHED not in shown and "Traceback" not in shown
     assert "8 mistakes in your llm_d_* variables. Nothing has been touched." in shown
     for line in (
-        "  - llm_d_gateway.provider: 'envoy' is not known here. Did you mean 'envoy_gateway'? Write one of: envoy_gateway, istio,",
+        "  - llm_d_gateway.provider: 'envoy' is not known here. Did you mean 'envoy_gateway'? Write one of: envoy_gateway,",
         "  - llm_d_gatway: there is no such option. Did you mean 'llm_d_gateway'?",
         "  - llm_d_model_services[0].modle: there is no such option. Did you mean 'model'?",
         "  - llm_d_model_services[0].replicas: -1 is less than 0. Write a whole number, at least 0.",

@@ -391,6 +391,21 @@ def test_it_ends_when_all_are_ready():
         assert wait.run(10, 0.01) is True and wait.explain() == []
 
 
+def test_a_pool_is_waited_for_until_the_gateway_that_serves_it_says_so():
+    api, path = Api(), "/apis/inference.networking.k8s.io/v1"
+    pool, good = recorded("inferencepool"), [{"type": name, "status": "True", "observedGeneration": 1} for name in ("Accepted", "ResolvedRefs")]
+    api.table[path] = {"resources": [{"name": "inferencepools", "kind": "InferencePool", "namespaced": True}]}
+    api.table[f"{path}/namespaces/llm-d/inferencepools/sim"] = lambda: pool
+    refs = references([{"api_version": path.removeprefix("/apis/"), "kind": "InferencePool", "namespace": "llm-d", "name": "sim", "parent": "llm-d/ours"}])
+    with serve(api) as url:
+        for others in ([], [{"parentRef": {"kind": "Gateway", "namespace": "llm-d", "name": "another"}, "conditions": good}]):
+            pool["status"] = {"parents": others}
+            wait = Wait(cluster(url), refs)
+            assert wait.run(0, 0.01) is False and wait.explain()[0]["reason"] == "Gateway llm-d/ours does not report on it"
+        pool["status"]["parents"].append({"parentRef": {"kind": "Gateway", "namespace": "llm-d", "name": "ours"}, "conditions": good})
+        assert Wait(cluster(url), refs).run(5, 0.01) is True
+
+
 def test_a_newer_generation_is_waited_for():
     api = Api()
     api.table["/apis/apps/v1/namespaces/n/deployments/sim-decode"] = recorded("deployment")

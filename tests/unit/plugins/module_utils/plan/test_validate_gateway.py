@@ -93,6 +93,16 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
         "llm_d_gateway.destination_rule.session_header",
         "Take out one of the two",
     ),
+    (
+        "routes beside pools",
+        {"provider": "envoy_ai_gateway", "routes_namespace": "routes"},
+        {},
+        "llm_d_gateway.routes_namespace",
+        "no Gateway would accept the pools",
+    ),
+    ("envoy gateway before its extension", {"provider": "envoy_ai_gateway", "version": "1.8.0"}, {}, "llm_d_gateway.version", "Write 1.8.1 or newer"),
+    ("a digest for the AI gateway", {"provider": "envoy_ai_gateway"}, {"llm_d_images": {"ai_gateway": "r/a@sha256:0"}}, "llm_d_images.ai_gateway", "tag"),
+    ("a pool and a policy", {"provider": "envoy_ai_gateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "it does 'pool'"),
     ("a digest for agentgateway", {"provider": "agentgateway"}, {"llm_d_images": {"proxy": "r/a@sha256:0"}}, "llm_d_images.proxy", "registry/repository:tag"),
     (
         "fail-open standalone",
@@ -118,7 +128,8 @@ def test_every_provider_can_be_planned(provider: str) -> None:
     name = "mine" if provider == "none" else None
     planned = plan({"llm_d_charts": CHARTS, "llm_d_platform": platform, "llm_d_gateway": {"provider": provider, "name": name}})["gateway"]
     assert planned["provider"] == provider and planned["install"] is bool(facts["charts"])
-    assert [chart["namespace"] for chart in planned["charts"]] == [facts["namespace"]] * len(facts["charts"])
+    extended = ["envoy-ai-gateway-system"] if provider == "envoy_ai_gateway" else []
+    assert [chart["namespace"] for chart in planned["charts"]] == extended + [facts["namespace"]] * (len(facts["charts"]) - len(extended))
 
 
 @pytest.mark.parametrize("platform", ["openshift", "gke"])
@@ -197,6 +208,25 @@ def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release
     assert all(f"/v{version}/" in source and probe.partition(".")[2] in source for source in bundle["sources"])
     other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["prune"]["controllers"]
     assert (release, namespace) in [(each["release_name"], each["namespace"]) for entry in other if entry["provider"] == "kgateway" for each in entry["charts"]]
+
+
+@pytest.mark.parametrize(
+    ("provider", "goes", "names"),
+    [
+        ("envoy_gateway", {"envoy-ai-gateway-system": ["ai-gateway"]}, []),
+        ("envoy_ai_gateway", {}, []),
+        ("istio", {"envoy-gateway-system": ["envoy-gateway"], "envoy-ai-gateway-system": ["ai-gateway"]}, ["envoy-gateway-system", "envoy-ai-gateway-system"]),
+    ],
+)
+def test_an_extension_goes_with_its_provider_and_leaves_the_controller_to_the_next(provider: str, goes: Facts, names: list[str]) -> None:
+    prune = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["prune"]
+    found = [each for each in prune["controllers"] if each["provider"].startswith("envoy_")]
+    assert {each["namespace"]: [chart["release_name"] for chart in each["charts"]] for each in found} == goes
+    # Whose users keep it: not where the present provider has the same controller.
+    shared = [each["namespace"] for each in prune["shared"] if each["name"] == "gateway.envoyproxy.io/gatewayclass-controller"]
+    assert shared == names
+    own = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["gateway"]
+    assert {each["namespace"] for each in own["shared"]} == {chart["namespace"] for chart in own["charts"]}, "a namespace stays while its controller is used"
 
 
 def test_without_charts_of_ones_own_upstreams_are_installed() -> None:

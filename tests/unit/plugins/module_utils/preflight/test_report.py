@@ -76,6 +76,7 @@ HEALTHY: Facts = {
 FILE: Facts = {"llm_d_charts": CHARTS, "llm_d_model_services": [LLAMA]}
 OPENSHIFT_FILE: Facts = {"llm_d_platform": "openshift", "llm_d_run_as_user": 0, "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP"}}
 ADOPTED: Facts = {"llm_d_gateway": {"provider": "istio", "install": False}}
+AI_ADOPTED: Facts = {"llm_d_gateway": {"provider": "envoy_ai_gateway", "install": False}}
 
 
 def openshift(version: str, group: str, **more: t.Any) -> Facts:
@@ -112,6 +113,18 @@ def istiod(version: str, release: str = "istiod", **namespace: str) -> Facts:
 
 
 KGATEWAY: Facts = {"llm_d_gateway": {"provider": "kgateway", "install": False}}
+
+
+def ai_gateway(version: str | None, envoy_gateway: str = "1.9.1") -> Facts:
+    """Envoy Gateway with its class and CRDs, and its extension in a version of its own, or without it."""
+    made = {
+        name: {"spec": {"template": {"spec": {"containers": [{"image": f"r/{name}:v{tag}"}]}}}} for name, tag in (("x", version), ("gateway", envoy_gateway))
+    }
+    return {
+        "controllers": {"envoy-gateway-system/envoy-gateway": made["gateway"], "envoy-ai-gateway-system/ai-gateway-controller": made["x"] if version else None},
+        "gateway_classes": {"envoy-gateway": {**ISTIO_CLASS, "spec": {"controllerName": "gateway.envoyproxy.io/gatewayclass-controller"}}},
+        **crds_with("envoyproxies.gateway.envoyproxy.io"),
+    }
 
 
 def kgateway(name: str, version: str) -> Facts:
@@ -305,6 +318,9 @@ TABLE: list[tuple[str, Facts, Facts]] = [
             }
         },
     ),
+    ("controller/missing", AI_ADOPTED, ai_gateway(None)),
+    ("controller/newer", {"llm_d_gateway": {"provider": "envoy_ai_gateway"}}, ai_gateway("1.1.0")),
+    ("controller/version", AI_ADOPTED, ai_gateway("1.0.0", envoy_gateway="1.7.0")),
     ("controller/flag", ADOPTED, {"controllers": {"istio-system/istiod": {"spec": {"template": {"spec": {"containers": [{"image": "istio/pilot:1.29.2"}]}}}}}}),
     (
         "controller/foreign",

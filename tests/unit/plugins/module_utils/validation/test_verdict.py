@@ -116,6 +116,13 @@ def test_objects(plan):
     assert len(found) == len(set(found)) == 2 + 2 * 4
 
 
+def test_a_pool_has_to_be_served_by_our_gateway_where_its_controller_says_so(plan):
+    assert not [entry for entry in verdict.required_objects(plan) if "parent" in entry]
+    plan["gateway"]["pool_status"] = True
+    pools = [entry for entry in verdict.required_objects(plan) if entry["kind"] == "InferencePool"]
+    assert [entry["parent"] for entry in pools] == ["llm-d/llm-d-gateway"] * 2
+
+
 def test_a_controller_of_somebody_else_is_not_looked_at(plan):
     plan["gateway"]["install"] = False
     assert "envoy-gateway-system" not in {entry["namespace"] for entry in verdict.required_objects(plan)}

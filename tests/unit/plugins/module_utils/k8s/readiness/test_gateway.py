@@ -96,7 +96,7 @@ def pool_with(*parents):
 
 def parent(name, kind="Gateway", **states):
     conditions = [{"type": key, "status": value[0], "reason": value[1], "observedGeneration": 1} for key, value in states.items()]
-    return {"parentRef": {"kind": kind, "name": name}, "conditions": conditions}
+    return {"parentRef": {"kind": kind, "namespace": "llm-d", "name": name}, "conditions": conditions}
 
 
 GOOD = {"Accepted": ("True", "Accepted"), "ResolvedRefs": ("True", "ResolvedRefs")}
@@ -108,7 +108,7 @@ def test_an_inference_pool_that_nobody_reports_on_is_not_broken():
 
 
 def test_an_inference_pool_with_parents():
-    assert judge(pool_with(parent("a", **GOOD))) == Verdict(True, "accepted by 1 parent")
+    assert judge(pool_with(parent("a", **GOOD))) == Verdict(True, "accepted by Gateway llm-d/a")
     bad = parent("b", Accepted=("True", "Accepted"), ResolvedRefs=("False", "InvalidExtensionRef"))
     verdict = judge(pool_with(parent("a", **GOOD), bad))
     assert verdict.reason == "parent b: ResolvedRefs=False InvalidExtensionRef" and "endpoint picker" in verdict.remedy

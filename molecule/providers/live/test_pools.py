@@ -1,0 +1,268 @@
+"""Routes to InferencePools on a real cluster: Envoy Gateway with the AI Gateway controller, its proxies, and what these do with the endpoint picker's choice.
+
+The running stack moves from routes to Services, with policies, to routes to its pool, and back. Needs `make site` first; the local cluster builds the
+controller for it.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import time
+import typing as t
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import plays
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
+from kubernetes import client, config
+
+KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+POOLS, LOCAL = "molecule/providers/pools", "inventories/local"
+HOME, MODEL, GATEWAY = "llm-d", "llm-d/simulated-8b", "llm-d-gateway-envoy-ai-gateway"
+EXTENSION, CONTROLLER = "envoy-ai-gateway-system", "envoy-gateway-system"
+POOL = ("inference.networking.k8s.io", "v1", HOME, "inferencepools")
+CHOICE = "x-gateway-destination-endpoint"
+# Of the official suite, the tests of what the controllers write into objects. The first that sends requests waited minutes for an answer that did not come:
+# this Envoy refuses what the suite's endpoint picker of 1.6.0 says (500, spurious_message).
+OUTCOME = {
+    "HTTPRouteInvalidInferencePoolRef": "passed",
+    "InferencePoolAccepted": "passed",
+    "InferencePoolInvalidEPPService": "passed",
+    "InferencePoolMissingEPPRef": "failed",  # the CRDs of 1.5.0 refuse such a pool
+}
+WITH_REQUESTS = [
+    "EppUnAvailableFailOpen",
+    "GatewayDestinationEndpointServed",
+    "GatewayFollowingEPPRouting",
+    "GatewayFollowingEPPRoutingWithDataParallelism",
+    "GatewayWeightedAcrossTwoInferencePools",
+    "HTTPRouteMultipleGatewaysDifferentPools",
+    "HTTPRouteMultipleRulesDifferentPools",
+    "InferencePoolAppProtocol",
+    "InferencePoolHTTPRoutePortValidation",
+    "InferencePoolResolvedRefsCondition",
+]
+# Servers that listen on two ports each, as ranks of one model do.
+RANKS: dict[str, t.Any] = {
+    "name": "sim",
+    "model": {"served_name": MODEL},
+    "replicas": 2,
+    "engine": {"type": "simulator", "block_size": 16, "args": ["--data-parallel-size=2"]},
+    "scheduler": {"preset": "round_robin", "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}}},
+}
+
+
+@pytest.fixture(scope="module", name="artifacts")
+def _artifacts(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Path]:
+    """Where the verdicts go; CRDs that came with the controller are taken away at the end, for the roles leave them."""
+    config.load_kube_config(KUBECONFIG)
+    before = crds()
+    yield tmp_path_factory.mktemp("artifacts")
+    for name in crds() - before:
+        client.ApiextensionsV1Api().delete_custom_resource_definition(name)
+    until(lambda: crds() == before, 60, "the CRDs are those from before")
+
+
+def crds() -> set[str]:
+    """Names of all CRDs of the cluster."""
+    return {item.metadata.name for item in client.ApiextensionsV1Api().list_custom_resource_definition().items}
+
+
+def listed(group: str, plural: str) -> list[dict[str, t.Any]]:
+    """Objects of a kind in the namespace of the stack."""
+    found: list[dict[str, t.Any]] = client.CustomObjectsApi().list_namespaced_custom_object(group, "v1alpha1", HOME, plural)["items"]
+    return found
+
+
+def pool() -> dict[str, t.Any]:
+    found: dict[str, t.Any] = client.CustomObjectsApi().get_namespaced_custom_object(*POOL, "sim")
+    return found
+
+
+def of_pool(item: dict[str, t.Any]) -> list[tuple[str, str, dict[str, str]]]:
+    """(namespace, name, {condition: status}) of the Gateways that report on a pool in its present generation."""
+    return [
+        (
+            entry["parentRef"].get("namespace", HOME),
+            entry["parentRef"]["name"],
+            {state["type"]: state["status"] for state in entry["conditions"] if state["observedGeneration"] == item["metadata"]["generation"]},
+        )
+        for entry in item.get("status", {}).get("parents", [])
+    ]
+
+
+ACCEPTED = [(HOME, GATEWAY, {"Accepted": "True", "ResolvedRefs": "True"})]
+
+
+def claims(artifacts: Path) -> dict[str, dict[str, t.Any]]:
+    """The claims of the last verdict, by id."""
+    return {claim["id"]: claim for claim in json.loads((artifacts / "verdict.json").read_text(encoding="utf-8"))["claims"]}
+
+
+def answered(artifacts: Path, prompt: str, **headers: str) -> tuple[int, t.Mapping[str, str]]:
+    """(status, headers) of a completion through the gateway."""
+    endpoint = json.loads((artifacts / "verdict.json").read_text(encoding="utf-8"))["endpoint"]
+    body = json.dumps({"model": MODEL, "prompt": prompt, "max_tokens": 4}).encode()
+    request = urllib.request.Request(f"{endpoint}/v1/completions", body, {"Content-Type": "application/json", **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, answer.headers
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers
+
+
+def servers() -> dict[str, str]:
+    """Addresses of the model servers, by pod."""
+    pods = client.CoreV1Api().list_namespaced_pod(HOME, label_selector="llm-d.ai/model-service=sim,llm-d.ai/role=decode").items
+    return {pod.metadata.name: pod.status.pod_ip for pod in pods if not pod.metadata.deletion_timestamp}
+
+
+def until(look: t.Callable[[], bool], seconds: float, what: str) -> None:
+    """Look until it is so."""
+    end = time.monotonic() + seconds
+    while not look():
+        assert time.monotonic() < end, f"not in {seconds} s: {what}"
+        time.sleep(0.5)
+
+
+def test_the_route_leads_to_the_pool_and_the_pools_status_says_who_serves_it(artifacts: Path) -> None:
+    verdict, _out = plays.site(POOLS, artifacts)
+    assert verdict["ok"], verdict
+    route = client.CustomObjectsApi().get_namespaced_custom_object("gateway.networking.k8s.io", "v1", HOME, "httproutes", "sim")
+    assert [(ref["group"], ref["kind"], ref["name"]) for rule in route["spec"]["rules"] for ref in rule["backendRefs"]] == [(POOL[0], "InferencePool", "sim")]
+    states = {state["type"]: state["status"] for entry in route["status"]["parents"] for state in entry["conditions"]}
+    assert states["Accepted"] == states["ResolvedRefs"] == "True", states
+    assert of_pool(pool()) == ACCEPTED
+    assert claims(artifacts)["sim/pool"]["evidence"].endswith(f"accepted by Gateway {HOME}/{GATEWAY}"), claims(artifacts)["sim/pool"]
+    # This line of the endpoint picker counts no attempts per server, by which `obeyed` is judged: its choice shows in where a prefix is kept.
+    assert all(claims(artifacts)[f"sim/{name}"]["ok"] for name in ("scheduled", "counted", "sticky", "cached"))
+
+
+def test_no_policy_and_no_other_container_is_needed(artifacts: Path) -> None:
+    """The controller writes into the proxies' configuration; its own filter is for AIGatewayRoutes, which we do not write."""
+    assert not listed("gateway.envoyproxy.io", "envoyextensionpolicies") and not listed("gateway.envoyproxy.io", "backendtrafficpolicies")
+    proxies = client.CoreV1Api().list_namespaced_pod(CONTROLLER, label_selector=f"gateway.envoyproxy.io/owning-gateway-name={GATEWAY}").items
+    names = {part.name for pod in proxies for part in [*pod.spec.containers, *(pod.spec.init_containers or [])]}
+    assert names == {"envoy", "shutdown-manager"}
+
+
+def test_a_client_cannot_choose_where_its_request_goes(artifacts: Path) -> None:
+    """The proxies go to whatever address that header has, so it has to be the endpoint picker's."""
+    pods = servers()
+    aside = client.CoreV1Api().list_namespaced_pod(CONTROLLER).items[0].status.pod_ip
+    for wish in (f"{aside}:19003", "127.0.0.1:19000", "10.255.255.1:80"):
+        status, headers = answered(artifacts, f"To {wish}", **{CHOICE: wish})
+        assert status == 200 and headers["x-inference-pod"] in pods, (wish, status, dict(headers))
+
+
+def test_without_the_endpoint_picker_nothing_is_served(artifacts: Path) -> None:
+    """FailClose is all that this gateway does, and what the pool says."""
+    assert pool()["spec"]["endpointPickerRef"]["failureMode"] == "FailClose"
+    apps = client.AppsV1Api()
+    apps.patch_namespaced_deployment_scale("sim-epp", HOME, {"spec": {"replicas": 0}})
+    try:
+        until(lambda: answered(artifacts, "Is anybody there?")[0] >= 500, 60, "requests fail")
+    finally:
+        apps.patch_namespaced_deployment_scale("sim-epp", HOME, {"spec": {"replicas": 1}})
+    until(lambda: answered(artifacts, "And now?")[0] == 200, 120, "requests are answered again")
+
+
+def test_a_pool_that_is_refused_is_a_claim_that_fails(artifacts: Path) -> None:
+    """Its endpoint picker does not exist: the controller says so in the pool's status, and so does the verdict."""
+    api = client.CustomObjectsApi()
+    api.patch_namespaced_custom_object(*POOL, "sim", {"spec": {"endpointPickerRef": {"name": "nobody"}}})
+    until(lambda: [states.get("Accepted") for _space, _name, states in of_pool(pool())] == ["False"], 60, "the pool is refused")
+    given = json.dumps({"llm_d_artifacts_dir": str(artifacts), "llm_d_wait_timeout": 2, "validation_wait": 0})
+    assert plays.run("-i", POOLS, "playbooks/validate.yml", "-e", given).returncode != 0
+    refused = claims(artifacts)["sim/pool"]
+    assert not refused["ok"] and "nobody" in refused["evidence"], refused
+    verdict, _out = plays.site(POOLS, artifacts)
+    assert verdict["ok"] and of_pool(pool()) == ACCEPTED
+
+
+def test_the_next_run_changes_nothing(artifacts: Path) -> None:
+    verdict, out = plays.site(POOLS, artifacts)
+    assert verdict["ok"] and "changed=0 " in out, out[-3000:]
+
+
+def test_each_port_of_a_pool_is_served(artifacts: Path) -> None:
+    """Pools have several ports where a server has several ranks; the plan writes one, so the second is added by hand."""
+    plays.site(POOLS, artifacts, llm_d_model_services=[RANKS])
+    ports = [entry["number"] for entry in pool()["spec"]["targetPorts"]]
+    assert len(ports) == 1
+    both = [*ports, ports[0] + 1]
+    client.CustomObjectsApi().patch_namespaced_custom_object(*POOL, "sim", {"spec": {"targetPorts": [{"number": port} for port in both]}})
+    expected = {(pod, str(port)) for pod in servers() for port in both}
+    seen: collections.Counter[tuple[str, str]] = collections.Counter()
+
+    def all_of_them() -> bool:
+        status, headers = answered(artifacts, f"Prompt {sum(seen.values())}")
+        seen[headers.get("x-inference-pod", str(status)), headers.get("x-inference-port", "")] += 1
+        return expected <= set(seen)
+
+    until(all_of_them, 60, f"each of {sorted(expected)} has answered")
+    assert of_pool(pool()) == ACCEPTED
+
+
+SUITE: dict[str, t.Any] = {
+    "conformance_program": "/var/cache/llm-d-local/bin/conformance",
+    "conformance_gateway_class": "conformance",
+    "conformance_placeholder_image": "registry.k8s.io/pause:3.10",  # the proxies run in the controller's namespace
+    "conformance_skip": WITH_REQUESTS,
+    "conformance_fail": False,
+}
+SPACES = {"inference-conformance-infra", "inference-conformance-app-backend"}
+
+
+@pytest.fixture(name="plain_class")
+def _plain_class(artifacts: Path) -> t.Iterator[None]:
+    """A class whose Gateways have an address without a load balancer, which the suite does not ask for. After `artifacts`, which connects."""
+    api, group = client.CustomObjectsApi(), "gateway.envoyproxy.io"
+    head = {"apiVersion": f"{group}/v1alpha1", "kind": "EnvoyProxy", "metadata": {"name": "conformance"}}
+    image = GATEWAY_PROVIDERS["envoy_ai_gateway"]["proxy_image"]
+    kubernetes = {"envoyService": {"type": "ClusterIP"}, "envoyDeployment": {"container": {"image": image}}}
+    body = {**head, "spec": {"provider": {"type": "Kubernetes", "kubernetes": kubernetes}}}
+    api.create_namespaced_custom_object(group, "v1alpha1", CONTROLLER, "envoyproxies", body)
+    spec = {
+        "controllerName": "gateway.envoyproxy.io/gatewayclass-controller",
+        "parametersRef": {"group": group, "kind": "EnvoyProxy", "name": "conformance", "namespace": CONTROLLER},
+    }
+    item = {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass", "metadata": {"name": "conformance"}, "spec": spec}
+    api.create_cluster_custom_object("gateway.networking.k8s.io", "v1", "gatewayclasses", item)
+    try:
+        yield
+    finally:
+        api.delete_cluster_custom_object("gateway.networking.k8s.io", "v1", "gatewayclasses", "conformance")
+        api.delete_namespaced_custom_object(group, "v1alpha1", CONTROLLER, "envoyproxies", "conformance")
+
+
+def namespaces() -> set[str]:
+    return {item.metadata.name for item in client.CoreV1Api().list_namespace().items}
+
+
+@pytest.mark.usefixtures("plain_class")
+def test_the_official_suite_says_what_the_gateway_conforms_to(artifacts: Path) -> None:
+    refused = plays.run("-i", POOLS, "playbooks/conformance.yml", "-e", json.dumps({"llm_d_artifacts_dir": str(artifacts), **SUITE}))
+    assert refused.returncode != 0 and "conformance_create_namespaces=true" in refused.stdout and not SPACES & namespaces()
+    plays.well(POOLS, "playbooks/conformance.yml", artifacts, **SUITE, conformance_create_namespaces=True)
+    found = json.loads((artifacts / "conformance/conformance.json").read_text(encoding="utf-8"))
+    outcome = {test["name"]: test["result"] for test in found["tests"]}
+    assert outcome == {**OUTCOME, **dict.fromkeys(WITH_REQUESTS, "skipped")} and (artifacts / "conformance/report.yaml").is_file(), found
+    assert not SPACES & namespaces()
+
+
+def test_all_of_it_goes_when_routes_lead_to_services_again(artifacts: Path) -> None:
+    verdict, _out = plays.site(LOCAL, artifacts)
+    assert verdict["ok"], verdict
+    assert EXTENSION not in {item.metadata.name for item in client.CoreV1Api().list_namespace().items}
+    hooks = client.AdmissionregistrationV1Api().list_mutating_webhook_configuration().items
+    roles = client.RbacAuthorizationV1Api().list_cluster_role().items
+    assert not [item.metadata.name for item in [*hooks, *roles] if "ai-gateway" in item.metadata.name]
+    gateways = client.CustomObjectsApi().list_namespaced_custom_object("gateway.networking.k8s.io", "v1", HOME, "gateways")["items"]
+    assert [item["metadata"]["name"] for item in gateways] == ["llm-d-gateway"]
+    assert "changed=0 " in plays.site(LOCAL, artifacts)[1]

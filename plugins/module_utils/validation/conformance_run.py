@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the conformance suite as a program, follow its output, and remove what it leaves behind."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import contextlib
+import os
+import signal
+import subprocess
+import time
+import typing as t
+from pathlib import Path
+
+from ..benchmark.k8s_job import signals
+from ..common.objects import Facts
+from ..k8s.errors import ClusterError
+from .conformance import CRDS, NAMESPACES, is_of_suite, lacking, results, summary
+
+Say = c.Callable[[str], None]
+
+POLL = 0.5
+OUTPUT = 64 << 20  # bytes of output that are read
+GONE = 300.0  # seconds until the namespaces have to be gone
+_CLASSES, _CRDS = "/apis/gateway.networking.k8s.io/v1/gatewayclasses", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_NAMESPACES = "/api/v1/namespaces"
+
+
+class Conformance:
+    """One run. cluster: a k8s Cluster; command: the program with its arguments; log: the file for its output; say: called with lines of progress.
+
+    placeholder: image of a pod in the namespace of the Gateways, without which the suite does not begin; empty where proxies run there.
+    """
+
+    def __init__(self, cluster: t.Any, command: c.Sequence[str], environment: c.Mapping[str, str], log: Path, say: Say, placeholder: str = "") -> None:
+        self._cluster, self._command, self._environment, self._log, self._say = cluster, list(command), dict(environment), log, say
+        self._placeholder = placeholder
+
+    def lacking(self, gateway_class: str) -> list[str]:
+        """What the cluster lacks for the suite. Raises ClusterError."""
+        found = self._cluster.find(f"{_CLASSES}/{gateway_class}")
+        return lacking(gateway_class, found, {name: self._cluster.find(f"{_CRDS}/{name}") for name in CRDS}, self._namespaces())
+
+    def run(self, gateway_class: str, timeout: float) -> Facts:
+        """The summary. None of the suite's namespaces is left afterwards, also on SIGINT and SIGTERM. Raises ClusterError and OSError."""
+        began = time.monotonic()
+        self.remove(wait=True)  # of a run that was killed
+        with signals() as guard:
+            interrupted = True
+            try:
+                ended = self._follow(began + timeout)
+                interrupted = False
+            finally:
+                guard["closing"] = True
+                self.remove(wait=not interrupted)
+        return summary(results(self._lines()), ended, gateway_class, time.monotonic() - began)
+
+    def remove(self, wait: bool) -> None:
+        """Delete the suite's namespaces, and wait until they are gone. Raises ClusterError."""
+        late = time.monotonic() + GONE
+        ours = [name for name, item in self._namespaces().items() if item and is_of_suite(item)]
+        for name in ours:
+            self._cluster.request("DELETE", f"{_NAMESPACES}/{name}", {"propagationPolicy": "Background"})
+        while wait and (left := [name for name in ours if self._cluster.find(f"{_NAMESPACES}/{name}")]):
+            if time.monotonic() > late:
+                raise ClusterError(f"{GONE:g} s after their deletion these namespaces are still there: {', '.join(left)}")
+            time.sleep(POLL)
+
+    def _namespaces(self) -> dict[str, Facts | None]:
+        return {name: self._cluster.find(f"{_NAMESPACES}/{name}") for name in NAMESPACES}
+
+    def _follow(self, late: float) -> str:
+        """Run the program to its end; what is wrong with the run as a whole, empty where it ran to its end."""
+        with self._log.open("wb") as output:
+            # In a process group of its own: Ctrl-C reaches us, and we end it.
+            program = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=self._environment, start_new_session=True
+            )
+        told = 0
+        try:
+            while program.poll() is None:
+                if time.monotonic() > late:
+                    return "It was ended, since it took longer than conformance_timeout"
+                tests = results(self._lines())
+                for test in tests[told:]:
+                    self._say(f"{test['name']}: {test['result']} ({test['seconds']:g} s)")
+                told = len(tests)
+                self._place()
+                time.sleep(POLL)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
+        if program.returncode in (0, 1) and results(self._lines()):
+            return ""
+        return f"It ended with status {program.returncode} before its end; its output says why: {self._log}"
+
+    def _place(self) -> None:
+        """Create the placeholder once its namespace is there, without which there is nothing to create it in."""
+        if self._placeholder and self._cluster.find(f"{_NAMESPACES}/{NAMESPACES[0]}"):
+            pod = {"metadata": {"name": "placeholder"}, "spec": {"containers": [{"name": "placeholder", "image": self._placeholder}]}}
+            self._cluster.request("POST", f"{_NAMESPACES}/{NAMESPACES[0]}/pods", body={"apiVersion": "v1", "kind": "Pod", **pod})
+            self._placeholder = ""
+
+    def _lines(self) -> list[str]:
+        with self._log.open("rb") as file:
+            return file.read(OUTPUT).decode("utf-8", "replace").splitlines()

@@ -1,0 +1,186 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: conformance_suite
+short_description: Run the conformance suite of the Gateway API inference extension
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Checks that the cluster has what the suite needs, runs the suite's program, and writes C(report.yaml), which is the suite's own report, C(output.log)
+    and C(conformance.md) into a folder.
+  - The suite creates two namespaces, C(inference-conformance-infra) and C(inference-conformance-app-backend), with two Gateways, five endpoint pickers and
+    servers. They are deleted at the end, also when the run is interrupted, and before a run when one that was killed has left them.
+options:
+  path:
+    description: Folder for the results on the host of the task. It is created.
+    type: path
+    required: true
+  program:
+    description: The suite as a program.
+    type: path
+    required: true
+  gateway_class:
+    description: The GatewayClass to test.
+    type: str
+    required: true
+  arguments:
+    description: Further arguments of the suite.
+    type: list
+    elements: str
+    default: []
+  placeholder:
+    description: Image of a pod that is created in the namespace of the suite's Gateways; none where empty.
+    type: str
+    default: ""
+  timeout:
+    description: Seconds after which the suite is ended.
+    type: int
+    default: 5400
+  remove:
+    description: Only deletes the suite's namespaces.
+    type: bool
+    default: false
+extends_documentation_fragment:
+  - llm_d.inference.progress
+  - llm_d.inference.attributes.no_diff
+  - llm_d.inference.attributes.cluster
+  - llm_d.inference.attributes
+  - kubernetes.core.k8s_auth_options
+attributes:
+  check_mode:
+    description: Checks what the suite needs, and runs nothing.
+notes:
+  - Needs a kubeconfig, which it passes to the program, with O(context) as its current context.
+"""
+
+EXAMPLES = r"""
+- name: Run the suite
+  llm_d.inference.conformance_suite:
+    path: artifacts/conformance
+    program: /usr/local/bin/conformance
+    gateway_class: envoy-gateway
+"""
+
+RETURN = r"""
+ok:
+  description: Whether the suite ran to its end and no test failed.
+  returned: when the suite ran
+  type: bool
+  sample: true
+summary:
+  description: How many tests passed, failed and were skipped.
+  returned: when the suite ran
+  type: str
+  sample: "15 tests: 15 passed, 0 failed, 0 skipped"
+tests:
+  description: Each test with its C(name), C(result), C(seconds), and C(why) it failed or was skipped.
+  returned: when the suite ran
+  type: list
+  elements: dict
+  sample:
+    - {name: InferencePoolAccepted, result: passed, seconds: 1.2, why: ""}
+gateway_class:
+  description: The GatewayClass.
+  returned: when the suite ran
+  type: str
+  sample: envoy-gateway
+seconds:
+  description: How long it took.
+  returned: when the suite ran
+  type: float
+  sample: 94.1
+lacking:
+  description: What the cluster lacks.
+  returned: when it lacks something
+  type: list
+  elements: str
+  sample: [there is no GatewayClass envoy-gateway]
+"""
+
+import os
+import tempfile
+import typing as t
+from pathlib import Path
+
+import yaml
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.k8s.client import auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.validation.conformance import page
+from ..module_utils.validation.conformance_run import Conformance
+
+SPEC: dict[str, t.Any] = {
+    "path": {"type": "path", "required": True},
+    "program": {"type": "path", "required": True},
+    "gateway_class": {"type": "str", "required": True},
+    "arguments": {"type": "list", "elements": "str", "default": []},
+    "placeholder": {"type": "str", "default": ""},
+    "timeout": {"type": "int", "default": 5400},
+    "remove": {"type": "bool", "default": False},
+    "progress_path": {"type": "path"},
+}
+
+
+def teller(path: str | None) -> t.Callable[[str], None]:
+    """Appends lines of progress to a file, or does nothing without one."""
+
+    def say(line: str) -> None:
+        if path:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+
+    return say
+
+
+def kubeconfig_of(module: t.Any, folder: str) -> str:
+    """Path of a kubeconfig for the program: the given one, or a copy in `folder` whose current context is the given one. Raises ValueError."""
+    given = module.params["kubeconfig"] or os.environ.get("K8S_AUTH_KUBECONFIG") or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    path = Path(os.path.expanduser(given)) if isinstance(given, str) else None
+    if module.params["host"] or not path or not path.is_file():
+        raise ValueError("the suite connects by a kubeconfig in a file: write its path in llm_d_kubeconfig")
+    if not module.params["context"]:
+        return str(path.absolute())
+    content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    target = Path(folder) / "kubeconfig"
+    with open(os.open(target, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+        yaml.safe_dump({**content, "current-context": module.params["context"]}, file)
+    return str(target)
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(argument_spec={**auth_spec(), **SPEC}, supports_check_mode=True)
+    asked = module.params
+    folder = Path(asked["path"])
+    try:
+        with tempfile.TemporaryDirectory() as private:
+            environment = {**os.environ, "KUBECONFIG": kubeconfig_of(module, private)}
+            arguments = ["-test.v", f"-gateway-class={asked['gateway_class']}", f"-report-output={folder / 'report.yaml'}", *asked["arguments"]]
+            command, say = [asked["program"], *arguments], teller(asked["progress_path"])
+            suite = Conformance(connect(module), command, environment, folder / "output.log", say, asked["placeholder"])
+            if asked["remove"] and not module.check_mode:
+                suite.remove(wait=True)
+                module.exit_json(changed=False)
+            missing = suite.lacking(asked["gateway_class"])
+            if missing:
+                module.fail_json(msg="The suite cannot run here:\n" + "\n".join(f"  - {line}" for line in missing), lacking=missing)
+            if module.check_mode:
+                module.exit_json(changed=False, msg="check mode: the suite was not run")
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "report.yaml").unlink(missing_ok=True)  # of an earlier run
+            found = suite.run(asked["gateway_class"], asked["timeout"])
+        (folder / "conformance.md").write_text(page(found), encoding="utf-8")
+    except (ClusterError, OSError, ValueError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, **found)
+
+
+if __name__ == "__main__":
+    main()
