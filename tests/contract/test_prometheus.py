@@ -5,10 +5,13 @@ The programs are those of the local cluster's cache (local_cluster_extras: [moni
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import copy
 import http.server
+import json
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -23,8 +26,6 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http.transport imp
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.monitoring_claims import MonitoringCheck
-
-from .test_health_simulator import simulator
 
 Facts = dict[str, t.Any]
 BINARIES = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin"))
@@ -48,12 +49,15 @@ process_start_time_seconds 1000
 """
 
 
+SIMULATOR: Facts = {"type": "simulator", "simulator": {"inter_token_latency": "5ms", "kv_cache_size": 200}}
+
+
 def planned(**more: t.Any) -> Facts:
     return plan(
         {
             "llm_d_release": "scheduler-0.7",
             "llm_d_charts": {"envoy_gateway": "/c"},
-            "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}, "replicas": 2}],
+            "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": SIMULATOR, "replicas": 2}],
             "llm_d_monitoring": {"scrape": True, "alerts": {"ttft_p99": 2}, "dashboards": ["grafana"], "prometheus": "http://127.0.0.1:1"},
             **more,
         }
@@ -61,26 +65,55 @@ def planned(**more: t.Any) -> Facts:
 
 
 class Exporter(http.server.BaseHTTPRequestHandler):
-    """Serves PAGE."""
+    """Serves PAGE; `rejected` more requests have failed at each scrape."""
+
+    rejected, failed = 0, 0
 
     def do_GET(self) -> None:  # pylint: disable=invalid-name
+        Exporter.failed += Exporter.rejected
+        more = f'inference_objective_request_error_total{{model_name="m",target_model_name="m",error_code="ServiceUnavailable"}} {Exporter.failed}\n'
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
-        self.wfile.write(PAGE.encode())
+        self.wfile.write((PAGE + (more if Exporter.failed else "")).encode())
 
     def log_message(self, *args: t.Any) -> None:
         """Says nothing."""
 
 
 @contextlib.contextmanager
-def exporter() -> t.Iterator[str]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Exporter) as server:
+def exporter(port: int = 0) -> t.Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Exporter) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
+
+
+@contextlib.contextmanager
+def simulator() -> t.Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """(address, process) of a simulator that answers, with the arguments that a plan gives it."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    arguments = [each for each in planned()["services"][0]["server"]["args"] if not each.startswith("--port=")]
+    environment = {**os.environ, "POD_IP": "127.0.0.1"}
+    command = [str(BINARIES / "llm-d-inference-sim"), *arguments, f"--port={port}"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as process:
+        try:
+            wait_for(f"http://127.0.0.1:{port}/health", process)
+            yield f"127.0.0.1:{port}", process
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+
+
+def complete(address: str, prompt: str, tokens: int) -> Facts:
+    """The answer of a simulator to one completion."""
+    body = json.dumps({"model": "acme/tiny", "prompt": prompt, "max_tokens": tokens}).encode()
+    request = urllib.request.Request(f"http://{address}/v1/completions", data=body, headers={"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        return t.cast(Facts, json.loads(answer.read()))
 
 
 @contextlib.contextmanager
@@ -118,21 +151,13 @@ def wait_for(url: str, process: subprocess.Popen[bytes] | None = None, log: Path
 
 @pytest.fixture(name="url", scope="module")
 def scraping_prometheus(tmp_path_factory):
-    """A Prometheus with the alerts of the plan; the simulators have answered, the first one twice with the same prompt."""
-    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
-        patch.setenv("POD_IP", "127.0.0.1")
-        first, second = (stack.enter_context(simulator("--enable-kvcache=true", "--force-dummy-tokenizer=true")) for _server in range(2))
-        for server in (first, second):
-            wait_for(f"{server}/health")
-            for _time in range(2):
-                body = b'{"model": "acme/tiny", "prompt": "' + b"all work and no play " * 40 + b'", "max_tokens": 8}'
-                request = urllib.request.Request(f"{server}/v1/completions", data=body, headers={"Content-Type": "application/json"})
-                with urllib.request.urlopen(request, timeout=30) as answer:
-                    answer.read()
-        with exporter() as picker:
-            targets = [(first.removeprefix("http://"), PODS[0]), (second.removeprefix("http://"), PODS[1]), (picker, PICKER)]
-            with prometheus(tmp_path_factory.mktemp("prometheus"), targets, planned()["services"][0]["alerts"]["groups"]) as found:
-                yield found
+    """A Prometheus with the alerts of the plan; each simulator has answered the same prompt twice."""
+    with simulator() as (first, _process), simulator() as (second, _other), exporter() as picker:
+        for server in (first, first, second, second):
+            complete(server, "all work and no play " * 40, 8)
+        targets = [(first, PODS[0]), (second, PODS[1]), (picker, PICKER)]
+        with prometheus(tmp_path_factory.mktemp("prometheus"), targets, planned()["services"][0]["alerts"]["groups"]) as found:
+            yield found
 
 
 def claims(url: str, facts: Facts, timeout: float = 60.0) -> dict[str, Facts]:
@@ -193,3 +218,66 @@ def test_nobody_listens():
     found = claims(f"http://127.0.0.1:{port}", planned())
     for entry in found.values():
         assert not entry["ok"] and entry["evidence"].startswith("Prometheus does not answer: ") and entry["remedy"]
+
+
+@contextlib.contextmanager
+def load(addresses: t.Iterable[str], each: int, prompt: str, tokens: int) -> t.Iterator[None]:
+    """Completions, `each` at a time to each server."""
+    over = threading.Event()
+
+    def send(address: str) -> None:
+        while not over.is_set():
+            with contextlib.suppress(OSError):
+                complete(address, prompt, tokens)
+
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        for address in addresses:
+            for _number in range(each):
+                pool.submit(send, address)
+        try:
+            yield
+        finally:
+            over.set()
+
+
+def firing(url: str) -> set[str]:
+    with urllib.request.urlopen(f"{url}/api/v1/alerts", timeout=30) as answer:
+        return {alert["labels"]["alertname"] for alert in json.loads(answer.read())["data"]["alerts"] if alert["state"] == "firing"}
+
+
+def until(url: str, wanted: set[str]) -> None:
+    """Wait until exactly these alerts fire."""
+    end = time.monotonic() + 120
+    while firing(url) != wanted:
+        assert time.monotonic() < end, f"{firing(url)} fire, not {wanted}"
+        time.sleep(0.5)
+
+
+def test_alerts_fire_of_what_happens_to_real_servers_and_resolve(tmp_path):
+    """A server that hangs, queues, full caches; an endpoint picker that is gone and one that rejects requests. The rate of the last looks back for minutes."""
+    rules = planned(llm_d_monitoring={"alerts": {"queue": 2, "kv_cache": 0.5, "seconds": 2}})["services"][0]["alerts"]["groups"]
+    with simulator() as (first, process), simulator() as (second, _other), contextlib.ExitStack() as stack:
+        pickers = stack.enter_context(contextlib.ExitStack())
+        picker = pickers.enter_context(exporter())
+        url = stack.enter_context(prometheus(tmp_path, [(first, PODS[0]), (second, PODS[1]), (picker, PICKER)], rules))
+        until(url, set())
+        process.send_signal(signal.SIGSTOP)
+        until(url, {"LlmDServerDown"})
+        process.send_signal(signal.SIGCONT)
+        until(url, set())
+        with load([first, second], 12, "Wait for it.", 200):
+            until(url, {"LlmDQueueHigh"})
+        until(url, set())
+        words = 2400 * 100 // complete(first, "word " * 100, 1)["usage"]["prompt_tokens"]  # of the 3,200 tokens that a cache holds
+        with load([first, second], 1, "word " * words, 600):
+            until(url, {"LlmDKvCacheFull"})
+        until(url, set())
+        pickers.close()
+        until(url, {"LlmDEndpointPickerDown"})
+        stack.enter_context(exporter(int(picker.rpartition(":")[2])))
+        until(url, set())
+        Exporter.rejected = 2
+        try:
+            until(url, {"LlmDRequestErrors"})
+        finally:
+            Exporter.rejected = Exporter.failed = 0

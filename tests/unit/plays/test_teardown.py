@@ -94,7 +94,8 @@ class Api:
         if plain == "/api":
             return 200, {"kind": "APIVersions", "versions": ["v1"]}
         if plain == "/apis":
-            versions = {name: {"groupVersion": f"{name}/v1", "version": "v1"} for name in (root.split("/")[2] for root in KINDS if root.startswith("/apis/"))}
+            served = dict(root.split("/")[2:4] for root in KINDS if root.startswith("/apis/"))
+            versions = {name: {"groupVersion": f"{name}/{version}", "version": version} for name, version in served.items()}
             groups = [{"name": name, "versions": [version], "preferredVersion": version} for name, version in versions.items()]
             return 200, {"kind": "APIGroupList", "groups": groups}
         if plain in KINDS:
@@ -284,3 +285,25 @@ def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape,
     )
     assert rc == 0, said
     assert [path for path in api.kept if path.startswith(room)] == ([theirs] if served else [])
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["watched", "watched before"])
+def test_alerts_and_dashboards_go_with_what_they_watch(teardown, api, monkeypatch, asked):
+    """Also where the user's file asks for them no more; those of others stay."""
+    rules, pages, maps = "/apis/monitoring.coreos.com/v1", "/apis/perses.dev/v1alpha1", "/api/v1/namespaces/llm-d/configmaps"
+    monkeypatch.setitem(KINDS, rules, [("prometheusrules", "PrometheusRule", True)])
+    monkeypatch.setitem(KINDS, pages, [("persesdashboards", "PersesDashboard", True)])
+    ours = [f"{rules}/namespaces/llm-d/prometheusrules/llama", f"{pages}/namespaces/llm-d/persesdashboards/llama", f"{maps}/llama-grafana"]
+    theirs = f"{rules}/namespaces/llm-d/prometheusrules/other"
+    for path in (*ours, theirs):
+        api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": labels("llm-d")}}
+    settings = {"alerts": True, "dashboards": ["grafana", "perses"]} if asked else {}
+    rc, said, _helm = teardown(
+        roles=["model_service"],
+        llm_d_scope="cluster",
+        llm_d_gateway={"provider": "standalone", "service_type": "ClusterIP"},
+        llm_d_monitoring=settings,
+        llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}}],
+    )
+    assert rc == 0, said
+    assert [path for path in (*ours, theirs) if path in api.kept] == [theirs]
