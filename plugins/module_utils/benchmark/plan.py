@@ -23,11 +23,11 @@ class Ladder:
 
     kind: str
     start: float
-    factor: float = 2.0
-    highest: float = float("inf")
-    seconds: float = 30.0
-    most: int = 12
-    tolerance: float = 0.05
+    factor: float
+    highest: float
+    seconds: float
+    most: int
+    tolerance: float
 
 
 @dataclasses.dataclass(frozen=True)

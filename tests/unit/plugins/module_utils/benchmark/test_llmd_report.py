@@ -70,6 +70,14 @@ def test_what_was_measured():
     assert {name: each["mean"] for name, each in found["throughput"].items()} == rates
 
 
+def test_latencies_are_told_to_a_microsecond():
+    totals = Totals()
+    totals.add(Record(0, 0, 0.0, 0.0, 0.1234567, 0.5, 0.5, 200, 64, 4))
+    made = result.stage(Measured(Step(rate=8.0, seconds=10), totals), Plan(None, None, Shape(), (), None))
+    found = report(made)["results"]["request_performance"]["aggregate"]["latency"]["time_to_first_token"]
+    assert {found[name] for name in ("mean", "min", "p0p1", "p50", "p99p9", "max")} == {123.457}
+
+
 def test_a_latency_that_no_request_had_is_left_out():
     found = report(stage(tokens=1))["results"]["request_performance"]["aggregate"]["latency"]
     assert "time_per_output_token" not in found and "request_latency" in found

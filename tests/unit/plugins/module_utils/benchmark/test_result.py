@@ -300,17 +300,22 @@ def test_a_ratio_and_its_interval_by_hand(theirs, mine, ratio, low, high, latenc
 @pytest.mark.parametrize(
     ("theirs", "mine", "valid", "why"),
     [
-        (figure(1.23456, 1, 2), figure(2, None, None, "not enough requests (5 of 6 needed)"), (True, True), "this run: not enough requests (5 of 6 needed)"),
-        (figure(1.23456, None, None, "few"), figure(2, 1, 3), (True, True), "baseline: few"),
-        (figure(1.23456, 0.0, 2), figure(2, 1, 3), (True, True), "baseline: not more than the client can tell from 0"),
-        (figure(1.23456, 1, 2), figure(2, 1, 3), (False, False), "baseline: the client was late"),
-        (figure(1.23456, 1, 2), figure(2, 1, 3), (True, False), "this run: the client was late"),
+        (
+            figure(1.23456, 1, 2),
+            figure(2.34567, None, None, "not enough requests (5 of 6 needed)"),
+            (True, True),
+            "this run: not enough requests (5 of 6 needed)",
+        ),
+        (figure(1.23456, None, None, "few"), figure(2.34567, 1, 3), (True, True), "baseline: few"),
+        (figure(1.23456, 0.0, 2), figure(2.34567, 1, 3), (True, True), "baseline: not more than the client can tell from 0"),
+        (figure(1.23456, 1, 2), figure(2.34567, 1, 3), (False, False), "baseline: the client was late"),
+        (figure(1.23456, 1, 2), figure(2.34567, 1, 3), (True, False), "this run: the client was late"),
     ],
 )
 def test_what_is_not_compared(theirs, mine, valid, why):
     (row,) = compared(theirs, mine, valid=valid)
     nothing = {"ratio": None, "low": None, "high": None, "verdict": "unknown"}
-    assert row == {"label": "rate 8", "name": "tpot_p50_ms", "baseline": 1.235, "found": 2, **nothing, "why": why}
+    assert row == {"label": "rate 8", "name": "tpot_p50_ms", "baseline": 1.235, "found": 2.346, **nothing, "why": why}
     assert result.uncompared([row, {**row, "name": "tpot_p90_ms"}]) == [f"rate 8: tpot_p50_ms, tpot_p90_ms: not compared with the baseline; {why}"]
 
 
