@@ -23,6 +23,7 @@ from pathlib import Path
 NOBODY = 65532
 PASSWD = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{NOBODY}:{NOBODY}:nonroot:/home/nonroot:/sbin/nologin\n"
 MANIFESTS = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json"
+ABSENT = "absent"
 # Programs that `ldd` is asked about in one call.
 LDD_FILES = 200
 # Of an interpreter's own folder: what no server needs.
@@ -102,8 +103,11 @@ class Registry:
     def holds(self, image: Image) -> bool:
         """Whether the registry has this image, made from the current inputs."""
         stamp = self._stamp(image)
-        known = stamp.is_file() and all(os.path.isfile(path) for path in [*image.files.values(), *image.inputs])
-        return known and stamp.read_text(encoding="utf-8") == self._record(image)
+        if not stamp.is_file() or not all(os.path.isfile(path) for path in [*image.files.values(), *image.inputs]):
+            return False
+        if self._digest(image.name) == ABSENT:
+            self._remind(image.name)
+        return stamp.read_text(encoding="utf-8") == self._record(image)
 
     def push(self, image: Image) -> None:
         """Assemble the image and push it. Raises CalledProcessError with the output of crane."""
@@ -118,6 +122,19 @@ class Registry:
         stamp = self._stamp(image)
         stamp.parent.mkdir(parents=True, exist_ok=True)
         stamp.write_text(self._record(image), encoding="utf-8")
+        _status, kind, content = self._ask("GET", image.name)
+        self._manifest(image.name).parent.mkdir(exist_ok=True)
+        self._manifest(image.name).write_bytes(kind.encode() + b"\n" + content)
+
+    def _remind(self, name: str) -> None:
+        """Give the registry a manifest again whose blobs it has. It keeps those on disk, and manifests in memory only."""
+        kept = self._manifest(name)
+        if not kept.is_file():
+            return
+        kind, _newline, content = kept.read_bytes().partition(b"\n")
+        found = json.loads(content)
+        if all(self._ask("HEAD", name, f"blobs/{blob['digest']}")[0] == 200 for blob in (found["config"], *found["layers"])):
+            self._ask("PUT", name, body=content, kind=kind.decode())
 
     def _record(self, image: Image) -> str:
         """The content of a stamp: the hash of the inputs, and the digest in the registry."""
@@ -127,17 +144,30 @@ class Registry:
         subprocess.run([self.crane, *arguments, "--insecure"], check=True, capture_output=True, text=True)
 
     def _digest(self, name: str) -> str:
+        status, digest, _content = self._ask("HEAD", name, header="Docker-Content-Digest")
+        return digest or "present" if status == 200 else ABSENT
+
+    def _ask(self, method: str, name: str, what: str = "", body: bytes = b"", kind: str = "", header: str = "Content-Type") -> tuple[int, str, bytes]:
+        """(status, one header, content) of a request about an image: its manifest, or what is named. Raises OSError."""
         repository, _colon, tag = name.rpartition(":")
         connection = http.client.HTTPConnection(self.address, timeout=10)
         try:
-            connection.request("HEAD", f"/v2/{repository}/manifests/{tag}", headers={"Accept": MANIFESTS})
+            path = f"/v2/{repository}/{what or f'manifests/{tag}'}"
+            connection.request(method, path, body or None, {"Accept": MANIFESTS, **({"Content-Type": kind} if kind else {})})
             answer = connection.getresponse()
-            return answer.getheader("Docker-Content-Digest", "present") if answer.status == 200 else "absent"
+            return answer.status, answer.getheader(header, ""), answer.read()
         finally:
             connection.close()
 
+    def _manifest(self, name: str) -> Path:
+        return self.stamps.parent / "manifests" / _file_name(name)
+
     def _stamp(self, image: Image) -> Path:
-        return self.stamps / re.sub(r"[^\w.-]+", "_", image.name)
+        return self.stamps / _file_name(image.name)
+
+
+def _file_name(image: str) -> str:
+    return re.sub(r"[^\w.-]+", "_", image)
 
 
 def _packed(image: Image, path: str) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -133,16 +134,18 @@ def test_a_python_of_this_host_runs_in_an_image(tmp_path):
     assert not [name for name in members(tmp_path / "layer.tar") if "/site-packages/pip" in name or "/test/" in name]
 
 
-@pytest.fixture(name="registry")
-def real_registry(tmp_path):
-    """A registry that runs, with its stamps in the test's folder."""
+@contextlib.contextmanager
+def serving(tmp_path):
+    """A registry that runs, with its blobs and stamps in the test's folder."""
     if not os.path.exists(CRANE):
         pytest.skip(f"there is no {CRANE}: the local cluster was never built on this host")
     address = f"127.0.0.1:{free_port()}"
-    (tmp_path / "blobs").mkdir()
+    (tmp_path / "blobs").mkdir(exist_ok=True)
+    (tmp_path / "stamps").mkdir(exist_ok=True)
     # Under a path that is not the local cluster's, whose clean-up would stop what runs from there.
     crane = tmp_path / "crane"
-    crane.symlink_to(CRANE)
+    if not crane.is_symlink():
+        crane.symlink_to(CRANE)
     with subprocess.Popen([crane, "registry", "serve", "--address", address, "--disk", str(tmp_path / "blobs")], stderr=subprocess.DEVNULL) as process:
         try:
             for _each in range(100):
@@ -156,14 +159,20 @@ def real_registry(tmp_path):
             process.kill()
 
 
+@pytest.fixture(name="registry")
+def real_registry(tmp_path):
+    """A registry that runs."""
+    with serving(tmp_path) as running:
+        yield running
+
+
 def test_the_registry_holds_what_was_pushed_until_something_changes(registry, image, tmp_path):
-    (tmp_path / "stamps").mkdir()
     assert not registry.holds(image)
     registry.push(image)
     assert registry.holds(image)
     config = json.loads(subprocess.run([registry.crane, "config", "--insecure", f"{registry.address}/{image.name}"], check=True, capture_output=True).stdout)
     assert config["architecture"] == "amd64" and config["config"]["Entrypoint"] == image.entrypoint and config["config"]["User"] == str(NOBODY)
-    assert os.listdir(tmp_path / "stamps") == ["images"]
+    assert sorted(os.listdir(tmp_path / "stamps")) == ["images", "manifests"]
     os.utime(tmp_path / "program", (1, 1))
     assert not registry.holds(image)
     registry.push(image)
@@ -171,7 +180,6 @@ def test_the_registry_holds_what_was_pushed_until_something_changes(registry, im
 
 
 def test_an_image_on_another_has_its_layers_and_is_stale_when_that_changes(registry, image, tmp_path):
-    (tmp_path / "stamps").mkdir()
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree/weights").write_bytes(b"w" * 100)
     upper = Image("acme/model:v1", {}, ["/app/program"], trees={"/models/m": str(tmp_path / "tree")}, base=image.name)
@@ -188,8 +196,24 @@ def test_an_image_on_another_has_its_layers_and_is_stale_when_that_changes(regis
     assert registry.holds(image) and not registry.holds(upper)
 
 
+def test_a_registry_that_starts_again_is_told_what_it_has(image, tmp_path):
+    """It keeps blobs on disk and forgets manifests. What an image was made of may be gone by then."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/weights").write_bytes(b"w" * 100)
+    upper = Image("acme/model:v1", {}, ["/app/program"], trees={"/models/m": str(tmp_path / "tree")}, base=image.name)
+    with serving(tmp_path) as first:
+        first.push(image)
+        first.push(upper)
+    shutil.rmtree(tmp_path / "tree")
+    with serving(tmp_path) as second:
+        assert second.holds(image) and second.holds(upper)
+        subprocess.run([second.crane, "config", "--insecure", f"{second.address}/{upper.name}"], check=True, capture_output=True)
+    shutil.rmtree(tmp_path / "blobs")
+    with serving(tmp_path) as third:
+        assert not third.holds(image), "its blobs are gone"
+
+
 def test_a_registry_that_lost_the_image_does_not_hold_it(registry, image, tmp_path):
-    (tmp_path / "stamps").mkdir()
     registry.push(image)
     (stamp,) = (tmp_path / "stamps/images").iterdir()
     kept = stamp.read_text(encoding="utf-8")
@@ -202,7 +226,6 @@ def test_a_registry_that_lost_the_image_does_not_hold_it(registry, image, tmp_pa
 
 
 def test_crane_says_why_it_cannot_push(registry, image, tmp_path):
-    (tmp_path / "stamps").mkdir()
     registry.address = f"127.0.0.1:{free_port()}"
     with pytest.raises(subprocess.CalledProcessError) as caught:
         registry.push(image)
