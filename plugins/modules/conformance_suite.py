@@ -103,12 +103,12 @@ lacking:
   sample: [there is no GatewayClass envoy-gateway]
 """
 
+import json
 import os
 import tempfile
 import typing as t
 from pathlib import Path
 
-import yaml
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.k8s.client import auth_spec, connect
@@ -140,18 +140,17 @@ def teller(path: str | None) -> t.Callable[[str], None]:
 
 
 def kubeconfig_of(module: t.Any, folder: str) -> str:
-    """Path of a kubeconfig for the program: the given one, or a copy in `folder` whose current context is the given one. Raises ValueError."""
-    given = module.params["kubeconfig"] or os.environ.get("K8S_AUTH_KUBECONFIG") or os.environ.get("KUBECONFIG") or "~/.kube/config"
-    path = Path(os.path.expanduser(given)) if isinstance(given, str) else None
+    """The program's KUBECONFIG: the given file, behind one in `folder` that names the given context. Raises ValueError."""
+    usual = os.path.join(os.environ.get("HOME", ""), ".kube/config")
+    given = module.params["kubeconfig"] or os.environ.get("K8S_AUTH_KUBECONFIG") or os.environ.get("KUBECONFIG") or usual
+    path = Path(given) if isinstance(given, str) else None
     if module.params["host"] or not path or not path.is_file():
         raise ValueError("the suite connects by a kubeconfig in a file: write its path in llm_d_kubeconfig")
     if not module.params["context"]:
         return str(path.absolute())
-    content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    target = Path(folder) / "kubeconfig"
-    with open(os.open(target, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
-        yaml.safe_dump({**content, "current-context": module.params["context"]}, file)
-    return str(target)
+    first = Path(folder) / "context"
+    first.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": module.params["context"]}), encoding="utf-8")
+    return f"{first}:{path.absolute()}"  # of several files the first that names a context decides
 
 
 def main() -> None:

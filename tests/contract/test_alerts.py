@@ -149,9 +149,9 @@ def but_then(by: float, wrong: float = 0) -> Value:
     return lambda step: f"{by * step - (by - wrong) * min(max(step - first, 0), last - first):g}"
 
 
-def series(name: str, pod: str, /, **labels: str) -> str:
+def series(metric: str, pod: str, /, **labels: str) -> str:
     given = {"namespace": "llm-d", "pod": pod, **labels}
-    return name + "{" + ",".join(f'{key}="{value}"' for key, value in given.items()) + "}"
+    return metric + "{" + ",".join(f'{key}="{value}"' for key, value in given.items()) + "}"
 
 
 def healthy(engine: str, line: str) -> dict[str, Value]:

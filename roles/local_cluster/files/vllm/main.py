@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
@@ -14,7 +15,7 @@ os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 sys.path.append("/opt/vllm")
 # The processes of the engine import this file, too.
 if os.environ.get("LLM_D_LOCAL_KV_EVENTS") == "arrays":
-    import earlier_events  # noqa: F401
+    importlib.import_module("earlier_events")
 
 from vllm.entrypoints.cli.main import main
 

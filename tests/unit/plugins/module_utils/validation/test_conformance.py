@@ -124,7 +124,14 @@ def test_the_output_becomes_the_result_and_the_namespaces_are_deleted(tmp_path: 
 def test_a_placeholder_is_made_in_the_namespace_of_the_gateways_once(tmp_path: Path) -> None:
     cluster, made = ClusterOfTwo(tmp_path / "mark"), []  # type: ignore[var-annotated]
     plain = cluster.request
-    cluster.request = lambda method, path, query=None, body=None: made.append((path, body)) or {} if method == "POST" else plain(method, path, query)  # type: ignore[method-assign,assignment]
+
+    def request(method: str, path: str, query: t.Any = None, body: t.Any = None) -> t.Any:
+        if method != "POST":
+            return plain(method, path, query)
+        made.append((path, body))
+        return {}
+
+    cluster.request = request  # type: ignore[method-assign]
     program = suite_of(tmp_path, 'touch "$MARK"; sleep 2', cluster, [])
     Conformance(cluster, program._command, program._environment, tmp_path / "output.log", made.append, "pause:1").run("x", 30)
     ((path, pod),) = made
