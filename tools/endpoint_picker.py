@@ -219,6 +219,8 @@ _PRECISE = """\
 `--block-size`, `hash_seed` with `PYTHONHASHSEED`. The collection writes both sides from one value.
 
 - The topic of a server's KV events is `kv@ADDRESS:PORT@MODEL`. With the address alone, blocks are indexed and every server scores 0.
+- vLLM 0.24 encodes its events otherwise. Lines before router 0.9 read none of them, start all the same, and log `failed to decode vLLM event`; the plan
+  refuses the two together where the image or `engine.version` names the version.
 - `kv_events: discover`: the endpoint picker connects to each server (vLLM). `kv_events: bind`: the servers connect to it (the simulator).
 - `tokenizersPoolConfig.workersCount` must be set: without workers every request hangs.
 - Up to scheduler-0.8 a tokenizer sidecar shares a socket; the router calls a render service (`vllm launch render`) through `token-producer`.
