@@ -24,8 +24,9 @@ from ..report import text
 
 METRICS = ("ttft_ms", "tpot_ms")
 PERCENTILES = (50, 90)
-# Factors by which a search for better options changes one at a time, the widest first.
-STEPS = (1.5, 1.2, 1.08, 1.03)
+# What a search for better options changes, and the factors by which it does, the widest first: growth alone, since requests that were sent one at a time have
+# told the others, and a wrong overhead can make up for a wrong growth; then all of them a little.
+SEARCH = ((("growth",), (1.5, 1.2, 1.08, 1.03, 1.005)), (("growth", "overhead", "per_token", "inter_token"), (1.08, 1.03)))
 # Pairs of requests with different lengths: fewer tell nothing of the time per token.
 LEAST = 20
 SHARES = (0.5, 1.0, 1.5)
@@ -164,11 +165,11 @@ def _nearer(server: Simulated, stages: c.Sequence[c.Sequence[Request]]) -> Simul
         return server
     best = min((dataclasses.replace(server, growth=growth) for growth in GROWTHS), key=lambda tried: _distance(tried, stages))
     distance = _distance(best, stages)
-    for step in STEPS:
+    for names, step in ((names, step) for names, steps in SEARCH for step in steps):
         better = True
         while better:
             better = False
-            for name, factor in itertools.product(("growth", "overhead", "per_token", "inter_token"), (step, 1 / step)):
+            for name, factor in itertools.product(names, (step, 1 / step)):
                 tried = dataclasses.replace(best, **{name: getattr(best, name) * factor})
                 if (found := _distance(tried, stages)) < distance - 1e-9:
                     best, distance, better = tried, found, True

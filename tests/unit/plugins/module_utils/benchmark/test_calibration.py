@@ -86,7 +86,7 @@ def test_what_a_known_server_was_is_found_again() -> None:
     assert found.growth == pytest.approx(KNOWN.growth, rel=0.2) and found.inter_token == pytest.approx(KNOWN.inter_token, rel=0.1)
 
 
-@pytest.mark.parametrize("growth", [0.02, 0.067, 0.108, 0.12, 0.15])
+@pytest.mark.parametrize("growth", [0.02, 0.067, 0.108, 0.12, 0.15, 0.52, 0.55, 0.9])
 def test_how_much_load_slows_a_server_is_found_within_two_percent(growth: float) -> None:
     """And the other options, which requests one at a time have told, hardly move."""
     known = Simulated(overhead=40.0, per_token=0.8, inter_token=25.0, growth=growth)
