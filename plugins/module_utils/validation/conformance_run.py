@@ -60,6 +60,7 @@ class Conformance:
     def remove(self, wait: bool) -> None:
         """Delete the suite's namespaces, and wait until they are gone. Raises ClusterError."""
         late = time.monotonic() + GONE
+        self._cluster.be_patient(GONE)
         ours = [name for name, item in self._namespaces().items() if item and is_of_suite(item)]
         for name in ours:
             self._cluster.request("DELETE", f"{_NAMESPACES}/{name}", {"propagationPolicy": "Background"})

@@ -61,7 +61,8 @@ def _play(root, tmp_path):
 
 def left(tmp_path: Path) -> list[str]:
     """Files below the play's temporary folder, but for the list of kinds that kubernetes.core keeps between runs."""
-    return [str(path) for path in (tmp_path / "tmp").rglob("*") if path.is_file() and not path.name.startswith("k8srcp-")]
+    # os.walk, since folders of a play that runs vanish meanwhile: rglob would raise.
+    return [f"{folder}/{name}" for folder, _folders, names in os.walk(tmp_path / "tmp") for name in names if not name.startswith("k8srcp-")]
 
 
 def keys(tmp_path: Path) -> list[str]:

@@ -95,6 +95,9 @@ class ClusterOfTwo:
     def __init__(self, marker: Path, labels: Facts | None = None) -> None:
         self.marker, self.labels, self.deleted = marker, labels or {LABEL: "infra"}, []  # type: ignore[var-annotated]
 
+    def be_patient(self, seconds: float) -> None:
+        assert seconds > 0
+
     def find(self, path: str) -> Facts | None:
         name = path.rpartition("/")[2]
         return {"metadata": {"name": name, "labels": self.labels}} if self.marker.exists() and name not in self.deleted else None
