@@ -111,6 +111,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.benchmark.execute import teller
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.validation.conformance import page
@@ -126,17 +127,6 @@ SPEC: dict[str, t.Any] = {
     "remove": {"type": "bool", "default": False},
     "progress_path": {"type": "path"},
 }
-
-
-def teller(path: str | None) -> t.Callable[[str], None]:
-    """Appends lines of progress to a file, or does nothing without one."""
-
-    def say(line: str) -> None:
-        if path:
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
-
-    return say
 
 
 def kubeconfig_of(module: t.Any, folder: str) -> str:
@@ -162,7 +152,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as private:
             environment = {**os.environ, "KUBECONFIG": kubeconfig_of(module, private)}
             arguments = ["-test.v", f"-gateway-class={asked['gateway_class']}", f"-report-output={folder / 'report.yaml'}", *asked["arguments"]]
-            command, say = [asked["program"], *arguments], teller(asked["progress_path"])
+            command, say = [asked["program"], *arguments], teller(asked["progress_path"]) or (lambda line: None)
             suite = Conformance(connect(module), command, environment, folder / "output.log", say, asked["placeholder"])
             if asked["remove"] and not module.check_mode:
                 suite.remove(wait=True)

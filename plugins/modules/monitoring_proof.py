@@ -45,13 +45,8 @@ options:
         description: Name of the service, the start of the claim ids.
         type: str
         required: true
-      alerts:
-        description: Names of its alerts.
-        type: list
-        elements: str
-        required: true
       queried:
-        description: By C(alerts) and C(dashboards), each alert or panel with its queries.
+        description: By C(alerts) and C(dashboards), each alert or panel by its title, with its queries.
         type: dict
         required: true
 extends_documentation_fragment:
@@ -72,8 +67,8 @@ EXAMPLES = r"""
     services_namespace: llm-d
     services:
       - name: llama-8b
-        alerts: []
         queried:
+          alerts: []
           dashboards:
             - title: Waiting requests
               queries:
@@ -101,11 +96,7 @@ from ..module_utils.validation.monitoring_claims import MonitoringCheck
 
 def main() -> None:
     """Entry point."""
-    service = {
-        "name": {"type": "str", "required": True},
-        "alerts": {"type": "list", "elements": "str", "required": True},
-        "queried": {"type": "dict", "required": True},
-    }
+    service = {"name": {"type": "str", "required": True}, "queried": {"type": "dict", "required": True}}
     module = AnsibleModule(
         {
             **auth_spec(),

@@ -74,7 +74,8 @@ def extra_variables(root):
     loader = DataLoader()
     variables = loader.load_from_file(str(root / "roles/local_cluster/vars/main.yml"), trusted_as_template=True)
     tasks = [*read(root / "roles/local_cluster/tasks/build.yml"), *read(root / "roles/local_cluster/tasks/start.yml")]
-    given = {option: text for task in tasks for module in ("go_build", "oci_images") for option, text in task.get(f"llm_d.inference.{module}", {}).items()}
+    given = {option: text for task in tasks for option, text in task.get("llm_d.inference.go_build", {}).items()}
+    (given["images"],) = [task["vars"]["__local_cluster_push"] for task in tasks if task.get("ansible.builtin.include_tasks") == "push.yml"]
 
     def work_out(option, *names):
         known = {**variables, "role_path": "/role", "local_cluster_cache": "/cache", "local_cluster_extras": list(names)}

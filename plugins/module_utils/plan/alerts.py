@@ -64,7 +64,7 @@ TEXTS: dict[str, AlertText] = {
         "warning",
         f"Requests wait at the servers {_OF}",
         "More requests wait per server than the threshold queue of llm_d_monitoring.alerts, so first tokens are late.",
-        "Add servers, or limit the load. If one server has most of them, compare the scheduling presets: playbooks/compare.yml.",
+        "Add servers, or limit the load. If one server has most of them, compare the scheduling presets: playbooks/compare_scorers.yml.",
     ),
     "LlmDKvCacheFull": AlertText(
         "warning",

@@ -79,17 +79,17 @@ class Conformance:
             program = subprocess.Popen(
                 self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=self._environment, start_new_session=True
             )
-        told = 0
+        begun = b""
         try:
-            while program.poll() is None:
-                if time.monotonic() > late:
-                    return "It was ended, since it took longer than conformance_timeout"
-                tests = results(self._lines())
-                for test in tests[told:]:
-                    self._say(f"{test['name']}: {test['result']} ({test['seconds']:g} s)")
-                told = len(tests)
-                self._place()
-                time.sleep(POLL)
+            with self._log.open("rb") as written:
+                while program.poll() is None:
+                    if time.monotonic() > late:
+                        return "It was ended, since it took longer than conformance_timeout"
+                    *lines, begun = (begun + written.read(OUTPUT)).split(b"\n")
+                    for test in results(line.decode("utf-8", "replace") for line in lines):
+                        self._say(f"{test['name']}: {test['result']} ({test['seconds']:g} s)")
+                    self._place()
+                    time.sleep(POLL)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(program.pid, signal.SIGKILL)

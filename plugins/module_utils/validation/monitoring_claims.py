@@ -56,7 +56,7 @@ class MonitoringCheck:
         self._end = time.monotonic() + timeout
 
     def service(self, service: c.Mapping[str, t.Any]) -> list[Claim]:
-        """The claims `alerts` and `dashboards` of one service: {name, alerts: names of its alerts, queried: {alerts, dashboards: [{title, queries}]}}."""
+        """The claims `alerts` and `dashboards` of one service: {name, queried: {alerts, dashboards: [{title, queries}]}}."""
         return [self._claim(service, what, groups) for what, groups in service["queried"].items() if groups]
 
     def _claim(self, service: c.Mapping[str, t.Any], what: str, groups: c.Sequence[Facts]) -> Claim:
@@ -113,7 +113,7 @@ class MonitoringCheck:
         while True:
             data = self._get(f"/api/v1/rules?type=alert&rule_group[]={urllib.parse.quote(group)}")
             loaded = [rule for entry in dicts(mapping(data).get("groups")) if entry.get("name") == group for rule in dicts(entry.get("rules"))]
-            absent = [name for name in service["alerts"] if name not in [rule.get("name") for rule in loaded]]
+            absent = [entry["title"] for entry in service["queried"]["alerts"] if entry["title"] not in [rule.get("name") for rule in loaded]]
             if not absent or time.monotonic() + _PAUSE >= self._end:
                 break
             self._sleep(_PAUSE)

@@ -210,15 +210,7 @@ def security_services(plan: Facts) -> list[dict[str, t.Any]]:
 
 def monitoring(plan: Facts) -> dict[str, t.Any] | None:
     """The options of monitoring_proof; None where no Prometheus is named, or no service has alerts or dashboards."""
-    services = [
-        {
-            "name": service["name"],
-            "alerts": [entry["title"] for entry in service["queried"]["alerts"]],
-            "queried": service["queried"],
-        }
-        for service in plan["services"]
-        if any(service["queried"].values())
-    ]
+    services = [{"name": service["name"], "queried": service["queried"]} for service in plan["services"] if any(service["queried"].values())]
     return {**plan["prometheus"], "services_namespace": plan["namespace"], "services": services} if plan["prometheus"] and services else None
 
 

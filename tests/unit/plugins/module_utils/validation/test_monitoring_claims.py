@@ -10,7 +10,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http.answer import
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.monitoring_claims import MonitoringCheck
 
 QUERY = {"expr": "up", "metrics": ["up"], "until": ""}
-SERVICE = {"name": "sim", "alerts": ["A"], "queried": {"alerts": [{"title": "A", "queries": [QUERY]}], "dashboards": []}}
+SERVICE = {"name": "sim", "queried": {"alerts": [{"title": "A", "queries": [QUERY]}], "dashboards": []}}
 RULES = {"status": "success", "data": {"groups": [{"name": "llm-d/sim", "rules": [{"name": "A", "health": "ok", "state": "firing"}]}]}}
 DATA = {"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}, "value": [1, "2"]}]}}
 
