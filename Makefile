@@ -71,7 +71,7 @@ interrupted: $(VENV)/.ready ## Ctrl-C at random moments of make site, then the s
 	@tests/on-clean-host tests/run-interrupted
 
 test: $(VENV)/.ready ## Lint, sanity, the real cluster, Ctrl-C, unit and contract tests
-	@tests/run-all
+	@env --default-signal=INT,QUIT tests/run-all
 
 test-all: test ## The same, and all the rest: tests/tiers.yml
 	@tests/run-rest

@@ -143,7 +143,7 @@ def test_a_placeholder_is_made_in_the_namespace_of_the_gateways_once(tmp_path: P
 
 def test_a_suite_that_does_not_end_is_ended(tmp_path: Path) -> None:
     cluster = ClusterOfTwo(tmp_path / "mark")
-    found = suite_of(tmp_path, 'touch "$MARK"; sleep 1000', cluster, []).run("x", 0.2)
+    found = suite_of(tmp_path, 'touch "$MARK"; sleep 1000', cluster, []).run("x", 3)
     assert not found["ok"] and "conformance_timeout" in found["summary"] and sorted(cluster.deleted) == sorted(NAMESPACES)
 
 
