@@ -15,7 +15,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.crds import version_key
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.releases import gateways, lines
+from ansible_collections.llm_d.inference.plugins.module_utils.releases import deployed, gateways, lines
 
 from . import definitions_of_others as others
 
@@ -30,8 +30,9 @@ LINES = ["scheduler-0.7", "gie-1.5"]
 OURS = "docker.io/llm-d-local/tokenizer:v0.10.2"
 # Modules that differ between the groups because the groups are different versions of them.
 OWN = {"sigs.k8s.io/gateway-api-inference-extension", "github.com/llm-d/llm-d-kv-cache"}
-# Extras with their own versions of libraries, which only those pay for who name the extra: the Prometheus operator does not compile with newer ones.
-APART = {"monitoring", "prometheus_operator"}
+# Extras with their own versions of libraries, which only those pay for who name the extra: the Prometheus operator and prometheus-adapter do not compile with
+# newer ones; KEDA and the collector ask for newer ones; kwok is built with those of its release.
+APART = {"keda", "kwok", "monitoring", "prometheus_adapter", "prometheus_operator", "tracing"}
 # These are built with the libraries of the cluster's own Kubernetes, which is older than what the others need.
 OLDER_KUBERNETES = {"node", "tools"}
 BOUND_TO_KUBERNETES = re.compile(
@@ -73,13 +74,14 @@ def extra_variables(root):
     """Builds what each task of the role is given: role variables as Ansible works them out, with some of the extras."""
     loader = DataLoader()
     variables = loader.load_from_file(str(root / "roles/local_cluster/vars/main.yml"), trusted_as_template=True)
-    tasks = [*read(root / "roles/local_cluster/tasks/build.yml"), *read(root / "roles/local_cluster/tasks/start.yml")]
-    given = {option: text for task in tasks for option, text in task.get("llm_d.inference.go_build", {}).items()}
-    (given["images"],) = [task["vars"]["__local_cluster_push"] for task in tasks if task.get("ansible.builtin.include_tasks") == "push.yml"]
+    tasks = [task for name in ("build", "start", "extras") for task in read(root / f"roles/local_cluster/tasks/{name}.yml")]
+    given = {name: [task["llm_d.inference.go_build"][name] for task in tasks if "llm_d.inference.go_build" in task] for name in ("binaries", "assets")}
+    given["images"] = [task["vars"]["__local_cluster_push"] for task in tasks if task.get("ansible.builtin.include_tasks") == "push.yml"]
+    assert {name: len(each) for name, each in given.items()} == {"binaries": 2, "assets": 2, "images": 2}, "of the cluster, and of the extras"
 
     def work_out(option, *names):
         known = {**variables, "role_path": "/role", "local_cluster_cache": "/cache", "local_cluster_extras": list(names)}
-        return Templar(loader=loader, variables=known).template(trust_as_template(given[option]))
+        return [each for text in given[option] for each in Templar(loader=loader, variables=known).template(trust_as_template(text))]
 
     return work_out
 
@@ -100,7 +102,7 @@ def inventory_wants(root):
 def test_the_registry_has_every_image_of_the_plan(images, wanted):
     _release, gateway = wanted
     pickers = [lines.RELEASES[line][image] for line in LINES for image in ("epp_image", "sidecar_image")]
-    needed = [*filter(None, pickers), lines.ENGINE_DEFAULTS["simulator"]["image"], OURS, gateway["controller_image"], gateway["proxy_image"]]
+    needed = [*filter(None, pickers), deployed.ENGINE_DEFAULTS["simulator"]["image"], OURS, gateway["controller_image"], gateway["proxy_image"]]
     for image in needed:
         repository, tag = image.rsplit(":", 1)
         assert images.get(repository) == tag, f"roles/local_cluster/vars/main.yml makes {repository}:{images.get(repository)}, versions.py wants {image}"
@@ -211,7 +213,7 @@ def vllm_images(local):
 
 
 def test_vllm_is_what_the_plan_asks_for_on_cpus_and_what_its_tag_says(root, vllm):
-    image = lines.ENGINE_DEFAULTS["vllm"]["images"]["none"]
+    image = deployed.ENGINE_DEFAULTS["vllm"]["images"]["none"]
     version = image.rsplit(":v", 1)[1]
     files = root / "roles/local_cluster/files/vllm"
     assert f"\nvllm-cpu=={version}\n" in (files / "requirements.txt").read_text(encoding="utf-8")
@@ -260,6 +262,36 @@ def test_the_monitoring_programs_are_what_their_tags_say(root, local, extra):
     assert "quay.io" in local["__local_cluster_mirrored"]
     used = "".join((root / f"molecule/monitoring/definitions/{name}.yml").read_text(encoding="utf-8") for name in ("operator", "prometheus"))
     assert all(f"{name}:{tag}" in used for name, tag in images.items())
+
+
+def test_the_collector_is_what_its_tag_says_and_where_its_file_sends_spans(root, extra):
+    (image,) = [each["name"] for each in extra("images", "tracing") if each not in extra("images")]
+    assert image.rpartition(":")[2] == locked(root, "tracing", "go.opentelemetry.io/collector/otelcol")
+    definitions = {each["kind"]: each for each in read(root / "molecule/tracing/definitions/collector.yml")["items"]}
+    (container,) = definitions["Deployment"]["spec"]["template"]["spec"]["containers"]
+    service = definitions["Service"]
+    ours = read(root / "molecule/tracing/inventory/group_vars/all/vllm_tracing.yml")
+    ports = [each["port"] for each in service["spec"]["ports"]]
+    assert container["image"] == image and "tracing" in ours["local_cluster_extras"]
+    assert ours["llm_d_tracing"]["endpoint"] == f"{service['metadata']['name']}.{service['metadata']['namespace']}:{ports[0]}"
+
+
+def test_the_autoscalers_are_what_their_tags_say(root, local, extra):
+    """The scenario runs these images, and KEDA with the definitions that ScaledObjects are tested against."""
+    images = {each["name"]: each for each in extra("images", "autoscaling") if each not in extra("images")}
+    keda, adapter = locked(root, "keda", "github.com/kedacore/keda/v2"), locked(root, "prometheus_adapter", "sigs.k8s.io/prometheus-adapter")
+    assert set(images) == {
+        f"ghcr.io/kedacore/keda:{keda.removeprefix('v')}",
+        f"ghcr.io/kedacore/keda-metrics-apiserver:{keda.removeprefix('v')}",
+        f"registry.k8s.io/prometheus-adapter/prometheus-adapter:{adapter}",
+    }
+    assert {each["name"].split("/")[0] for each in images.values()} <= set(local["__local_cluster_mirrored"])
+    assert others.MODULES["keda.sh"][0] == f"github.com/kedacore/keda/v2@{keda}"
+    used = "".join((root / f"molecule/autoscaling/definitions/{name}.yml").read_text(encoding="utf-8") for name in ("keda", "prometheus_adapter"))
+    assert all(f"image: {name}\n" in used for name in images)
+    built = {f"/cache/bin/{each['name']}" for each in extra("binaries", "autoscaling") if each not in extra("binaries")}
+    assert {path for image in images.values() for path in image["files"].values()} == built
+    assert all([*image["files"]] == image["entrypoint"] for image in images.values())
 
 
 def test_leader_worker_set_is_what_a_file_for_several_nodes_asks_for(root, extra):
@@ -347,13 +379,14 @@ def test_every_module_that_takes_a_kubeconfig_gets_it_from_the_group(root):
 
 
 def test_the_conformance_suite_is_of_one_version_with_the_images_of_its_manifests(root, extra):
-    """Its pods' images are by the references of its own manifests, and hold what their tags say."""
+    """Its pods' images are by the references of the manifests that our program applies: its own, with another endpoint picker."""
     module = f"sigs.k8s.io/gateway-api-inference-extension/conformance@{locked(root, 'conformance', 'sigs.k8s.io/gateway-api-inference-extension/conformance')}"
     manifests = (others.folder(module) / "resources/base.yaml").read_text(encoding="utf-8")
     made = {each["name"]: each for each in extra("images", "conformance") if each not in extra("images")}
-    assert set(made) == set(re.findall(r"^ +image: (\S+)$", manifests, re.MULTILINE))
-    picker = next(name for name in made if "/lwepp:" in name)
-    assert locked(root, "conformance", "sigs.k8s.io/gateway-api-inference-extension") == picker.rpartition(":")[2] == module.rpartition("@")[2]
+    program = (root / "roles/local_cluster/files/go/conformance/main.go").read_text(encoding="utf-8")
+    broken, mended = re.findall(r'"(registry\.k8s\.io/[^"]*)"', program)
+    assert set(made) == set(re.findall(r"^ +image: (\S+)$", manifests.replace(broken, mended), re.MULTILINE)) and mended in made
+    assert locked(root, "conformance", "sigs.k8s.io/gateway-api-inference-extension") == broken.rpartition(":")[2] == module.rpartition("@")[2]
     programs = {each["name"] for each in extra("binaries", "conformance") if each not in extra("binaries")}
     assert {path.rpartition("/")[2] for image in made.values() for path in image["files"].values()} == programs - {"conformance"}
     assert {name.partition("/")[0] for name in made} <= set(read(root / "roles/local_cluster/vars/main.yml")["__local_cluster_mirrored"])

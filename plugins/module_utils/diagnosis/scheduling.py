@@ -10,6 +10,7 @@ import re
 import typing as t
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..validation import picker_pool
 from .finding import MISSING, SUSPECT, SYMPTOM, WIRING, Finding, finding
 from .snapshot import Snapshot, arguments, is_ready, listening, name_of, option, selector_matches
 from .strangers import failing, is_ours, proxies_of, whose
@@ -28,8 +29,8 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
         if obj is None:
             yield finding("absent", f"InferencePool {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the pool of {service['name']} is missing")
             continue
-        yield from _selection(snap, obj, pool_selector(obj), wanted["selector"], "pool")
-        ports = pool_ports(obj)
+        yield from _selection(snap, obj, picker_pool.selector(obj), wanted["selector"], "pool")
+        ports = set(picker_pool.target_ports(obj)) - {0}
         if ports != set(wanted["target_ports"]):
             yield finding(
                 "F22",
@@ -39,7 +40,7 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
                 "the pool has another port than the servers",
             )
         else:
-            yield from _dialled(snap, obj, pool_selector(obj), ports)
+            yield from _dialled(snap, obj, picker_pool.selector(obj), ports)
         picker = get_path(obj, "spec", "endpointPickerRef") or get_path(obj, "spec", "extensionRef")
         name, port = text(get_path(picker, "name")), get_path(picker, "port", "number") or get_path(picker, "portNumber")
         if name and (name != service["pool"]["picker"] or port not in (None, service["scheduler"]["ports"]["grpc"])):
@@ -52,18 +53,6 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
             )
 
 
-def pool_selector(obj: Facts) -> dict[str, str]:
-    """The labels that a pool selects by, of either API version."""
-    selector = mapping(get_path(obj, "spec", "selector"))
-    return mapping(selector.get("matchLabels")) if "matchLabels" in selector or not selector else selector
-
-
-def pool_ports(obj: Facts) -> set[int]:
-    """The target ports of a pool, of either API version."""
-    single = get_path(obj, "spec", "targetPortNumber")
-    return {entry["number"] for entry in dicts(get_path(obj, "spec", "targetPorts")) if isinstance(entry.get("number"), int)} or ({single} if single else set())
-
-
 def _numbers(values: c.Iterable[int]) -> str:
     return ", ".join(str(value) for value in sorted(values)) or "none"
 
@@ -71,7 +60,7 @@ def _numbers(values: c.Iterable[int]) -> str:
 def _selection(snap: Snapshot, obj: Facts, labels: c.Mapping[str, str], planned: c.Mapping[str, str], what: str) -> c.Iterator[Finding]:
     if not snap.read("Pod"):
         return
-    chosen = snap.pods(labels)
+    chosen = snap.pods(labels, text(get_path(obj, "metadata", "namespace")))
     shown = ", ".join(f"{name}={value}" for name, value in labels.items()) or "nothing"
     if not chosen:
         different = dict(labels) != dict(planned)
@@ -114,11 +103,14 @@ def services(snap: Snapshot) -> c.Iterator[Finding]:
         return
     for service in snap.services:
         epp, proxy = service["scheduler"], service["scheduler"].get("proxy")
-        pairs = [(service["service"], "Service of the servers"), ({"name": epp["name"]}, "Service of the endpoint picker")]
-        for wanted, what in pairs + ([(proxy, "Service of the proxy")] if proxy else []):
-            obj = snap.get("Service", wanted["name"])
+        # Without prefill servers decode servers prefill, so a Service for none of them is no fault.
+        stages = [stage for stage, server in zip(service["stages"], service["servers"], strict=True) if server["role"] == "decode" or server["replicas"]]
+        pairs = [(stage, "Service of the servers", snap.namespace) for stage in stages]
+        pairs += [({"name": epp["name"]}, "Service of the endpoint picker", snap.picker_namespace)]
+        for wanted, what, home in pairs + ([(proxy, "Service of the proxy", snap.picker_namespace)] if proxy else []):
+            obj = snap.get("Service", wanted["name"], home)
             if obj is None:
-                yield finding("absent", f"Service {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the {what} is missing")
+                yield finding("absent", f"Service {home}/{wanted['name']}", ["not there"], MISSING, f"the {what} is missing")
                 continue
             planned = wanted.get("selector") or (service["scheduler"]["selector"] if "epp" in wanted["name"] else mapping(get_path(obj, "spec", "selector")))
             yield from _selection(snap, obj, mapping(get_path(obj, "spec", "selector")), planned, what)
@@ -128,7 +120,7 @@ def services(snap: Snapshot) -> c.Iterator[Finding]:
 
 def _target(snap: Snapshot, obj: Facts, port: c.Mapping[str, t.Any]) -> c.Iterator[Finding]:
     target = port.get("targetPort") or port.get("port")
-    for pod in snap.pods(mapping(get_path(obj, "spec", "selector"))):
+    for pod in snap.pods(mapping(get_path(obj, "spec", "selector")), text(get_path(obj, "metadata", "namespace"))):
         parts = [*dicts(get_path(pod, "spec", "containers")), *dicts(get_path(pod, "spec", "initContainers"))]
         names = {entry.get("name") for part in parts for entry in dicts(part.get("ports"))}
         declared = listening(pod)
@@ -148,8 +140,8 @@ def shared(snap: Snapshot) -> c.Iterator[Finding]:
     pools_seen = snap.of("InferencePool", snap.namespace)
     for index, one in enumerate(pools_seen):
         for other in pools_seen[index + 1 :]:
-            mine = {text(get_path(pod, "metadata", "name")) for pod in snap.pods(pool_selector(one))}
-            both = sorted(mine & {text(get_path(pod, "metadata", "name")) for pod in snap.pods(pool_selector(other))})
+            mine = {text(get_path(pod, "metadata", "name")) for pod in snap.pods(picker_pool.selector(one))}
+            both = sorted(mine & {text(get_path(pod, "metadata", "name")) for pod in snap.pods(picker_pool.selector(other))})
             if both:
                 yield finding("F29", f"{name_of(one)}, {name_of(other)}", [f"both select {', '.join(both[:3])}"], WIRING, "two pools select the same pods")
             pickers = [text(get_path(obj, "spec", "endpointPickerRef", "name")) for obj in (one, other)]
@@ -163,14 +155,16 @@ def pickers(snap: Snapshot) -> c.Iterator[Finding]:
     """Differences of the picker's arguments and configuration from the plan."""
     for service in snap.services:
         epp = service["scheduler"]
-        obj = snap.get("Deployment", epp["name"])
+        obj = snap.get("Deployment", epp["name"], snap.picker_namespace)
         if obj is not None:
             spec = get_path(obj, "spec", "template", "spec")
             yield from _tls(obj, arguments(spec), epp["args"])
             yield from _differing(obj, arguments(spec), epp["args"])
-        config = snap.get("ConfigMap", epp["name"])
+        config = snap.get("ConfigMap", epp["name"], snap.picker_namespace)
         if config is None and snap.read("ConfigMap"):
-            yield finding("absent", f"ConfigMap {snap.namespace}/{epp['name']}", ["not there"], MISSING, "the endpoint picker's configuration is missing")
+            yield finding(
+                "absent", f"ConfigMap {snap.picker_namespace}/{epp['name']}", ["not there"], MISSING, "the endpoint picker's configuration is missing"
+            )
 
 
 def _tls(obj: Facts, actual: list[str], planned: list[str]) -> c.Iterator[Finding]:
@@ -252,8 +246,8 @@ def _traffic(snap: Snapshot) -> c.Iterator[tuple[list[Facts], str, set[int], str
     for service in snap.services:
         epp, ports, grpc = service["scheduler"], set(service["pool"]["target_ports"]), {service["scheduler"]["ports"]["grpc"]}
         yield snap.pods(service["pool"]["selector"]), "Ingress", ports, "of the servers"
-        yield snap.pods(epp["selector"]), "Ingress", grpc, "of the endpoint picker"
-        yield snap.pods(epp["selector"]), "Egress", ports, "of the servers"
+        yield snap.pods(epp["selector"], snap.picker_namespace), "Ingress", grpc, "of the endpoint picker"
+        yield snap.pods(epp["selector"], snap.picker_namespace), "Egress", ports, "of the servers"
         yield proxies, "Egress", ports, "of the servers"
         yield proxies, "Egress", grpc, "of the endpoint picker"
 

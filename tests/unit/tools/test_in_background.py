@@ -18,7 +18,8 @@ TELL = "import os, pathlib; os.setsid(); print(os.nice(0), [line for line in ope
 
 
 def begun(root: Path, *command: str) -> subprocess.Popen[str]:
-    given = [root / "tests/in-background", *command]
+    # Where a shell has started these tests in the background, Ctrl-C is off for what they start.
+    given = ["env", "--default-signal=INT", root / "tests/in-background", *command]
     return subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 

@@ -13,6 +13,8 @@ from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vll
 from engine_servers import ApiServer, engine, pod
 from local_servers import drip, free_port, raw, serve
 
+pytestmark = pytest.mark.timing
+
 LABELS = {"llm-d.ai/model-service": "tiny"}
 REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny"}
 SERVICE = {

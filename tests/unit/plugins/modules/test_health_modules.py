@@ -12,6 +12,8 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.llm_d.inference.plugins.modules import routing_proof, vllm_health
 from local_servers import InferenceGateway, free_port, models, serve
 
+pytestmark = pytest.mark.timing
+
 NAMES = {"requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total"}
 KEY = "sk-very-secret"
 

@@ -45,6 +45,7 @@ def first_answers(monkeypatch):
     return begin
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("place", [{"replicas": REPLICAS}, {"pod": POD}, {"replicas": {"namespace": "llm-d", "service": "tiny"}}])
 @pytest.mark.parametrize("answers", [(503,), (500, 504, 502), (None,), (503, None, 429)])
 def test_hiccups_of_the_api_server_are_borne(call, monkeypatch, first, place, answers):
@@ -54,6 +55,7 @@ def test_hiccups_of_the_api_server_are_borne(call, monkeypatch, first, place, an
     assert found["healthy"] is True and "failed" not in found
 
 
+@pytest.mark.timing
 def test_an_api_server_that_stays_away_ends_the_wait_in_its_time(call, monkeypatch, first):
     first(*[503] * 1000)
     begin = time.monotonic()
@@ -62,6 +64,7 @@ def test_an_api_server_that_stays_away_ends_the_wait_in_its_time(call, monkeypat
     assert found["failed"] is True and "overloaded or not ready (503)" in found["msg"] and time.monotonic() - begin < 20
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("place", "end"),
     [({"pod": POD}, "/pods/pod-0"), ({"replicas": {"namespace": "llm-d", "service": "tiny"}}, "/services/tiny"), ({"replicas": REPLICAS}, "/pods")],
@@ -89,6 +92,7 @@ class Later:
         return self.pods[index]
 
 
+@pytest.mark.timing
 def test_what_never_appears_is_told_at_the_end(call, monkeypatch):
     with cluster(monkeypatch):
         found = call(vllm_health, pod=POD, timeout=0.5, interval=0.1)
@@ -96,6 +100,7 @@ def test_what_never_appears_is_told_at_the_end(call, monkeypatch):
     assert "there is no Pod llm-d/pod-0. Remedy: correct pod.namespace or pod.name" in found["msg"]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("status", "place", "said"),
     [
@@ -113,6 +118,7 @@ def test_what_no_wait_heals_fails_at_once(call, monkeypatch, first, status, plac
     assert found["failed"] is True and said in found["msg"] and len(asked) <= 2
 
 
+@pytest.mark.timing
 def test_no_right_to_use_the_proxy_fails_at_once(call, monkeypatch):
     with cluster(monkeypatch, engine("vllm")):
         monkeypatch.setattr(ApiServer, "proxy", lambda self, *rest: self.status(403, "Forbidden", "no"))
@@ -143,6 +149,7 @@ def test_an_address_that_will_never_come_is_not_waited_for(status, namespace):
         wait_for_service(Refusing(status, namespace), {"namespace": "llm-d", "name": "s", "port": 80}, 600)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("status", [404, 503])
 def test_an_address_that_may_come_is_waited_for(monkeypatch, status):
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
@@ -163,6 +170,7 @@ OTHERS = {
     "module_utils/inference/health.py": "polls servers; targets.py is patient",
     "module_utils/inference/endpoints.py": "goes on after all that may pass, with any reader",
     "module_utils/validation/routing_probe.py": "sends requests to gateways",
+    "module_utils/validation/shares.py": "sends requests to gateways; the counters are read from pods, each once",
 }
 
 

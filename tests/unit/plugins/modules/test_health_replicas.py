@@ -15,6 +15,8 @@ from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vll
 from engine_servers import TEXT, TINY, VLLM, cluster, engine, listed, pod
 from local_servers import JSON, free_port, serve
 
+pytestmark = pytest.mark.timing
+
 SELECTOR = "llm-d.ai/model-service=tiny"
 
 

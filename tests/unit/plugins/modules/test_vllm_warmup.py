@@ -15,6 +15,8 @@ from ansible_collections.llm_d.inference.plugins.modules import vllm_warmup
 from engine_servers import TINY, CachingEngine, cluster, pod
 from local_servers import free_port, serve
 
+pytestmark = pytest.mark.timing
+
 REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny", "port": "8000"}
 PROMPT = "You are the patient assistant of a shop for boots and you answer in one short sentence only " * 3
 OTHER = "Translate what follows into the language of the fishermen of the northern islands word by word " * 2

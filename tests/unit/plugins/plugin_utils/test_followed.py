@@ -28,13 +28,21 @@ def append(path, text):
 def test_lines_are_shown_while_they_come(shown):
     follower = followed.Follower(interval=0.01)
     append(follower.path, "waiting 0 s: a\nwait")
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while not shown and time.monotonic() < end:
         time.sleep(0.01)
     assert shown == ["    waiting 0 s: a"]
     append(follower.path, "ing 10 s: a\n")
     follower.stop()
     assert shown == ["    waiting 0 s: a", "    waiting 10 s: a"] and not os.path.exists(follower.path)
+
+
+def test_each_line_says_whose_it_is_where_there_are_several_hosts(shown):
+    for hosts in (["paris"], ["paris", "berlin"]):
+        follower = followed.Follower(followed.whose({"inventory_hostname": "paris", "groups": {"all": hosts}}), interval=0.01)
+        append(follower.path, "waiting\n")
+        follower.stop()
+    assert shown == ["    waiting", "    paris: waiting"] and followed.whose({}) == ""
 
 
 def test_no_control_character_reaches_the_terminal(shown):

@@ -18,6 +18,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http import regist
 from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import ExchangeError
 from local_servers import Handler, Server, drip, free_port, raw, serve
 
+pytestmark = pytest.mark.timing
+
 REPOSITORY, TAG = "acme/tiny", "v1"
 PATH = f"/v2/{REPOSITORY}/manifests/{TAG}"
 ACCOUNT = ("robot", "pass:word")

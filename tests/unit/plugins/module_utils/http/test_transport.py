@@ -16,6 +16,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s import errors
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.service_proxy import ServiceTransport
 from local_servers import drip, free_port, raw, serve
 
+pytestmark = pytest.mark.timing
+
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 
 

@@ -14,6 +14,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.inference import h
 from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
 from local_servers import JSON, SSE, InferenceGateway, chunk, drip, free_port, models, raw, serve, stream, whole
 
+pytestmark = pytest.mark.timing
+
 WANTED = health.Requirements(model="acme/tiny", request_timeout=1.0)
 
 

@@ -260,8 +260,9 @@ def test_a_hostile_log_takes_linear_time(name):
         first_exception(raised)
         return time.process_time() - begin
 
-    once = min(seconds(text) for _attempt in range(3))
-    assert seconds(text * 4) < 12 * max(once, 0.02)
+    # The least of three each: a process that other work has pushed out of the caches takes several times as long.
+    once, four = (min(seconds(text * size) for _attempt in range(3)) for size in (1, 4))
+    assert four < 12 * max(once, 0.02)
 
 
 def test_lines_are_read_up_to_a_limit():

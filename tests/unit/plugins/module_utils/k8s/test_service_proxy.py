@@ -21,6 +21,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import 
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.service_proxy import ServiceTransport
 from local_servers import JSON, SSE, serve
 
+pytestmark = pytest.mark.timing
+
 MIB = 1 << 20
 EVENT = b'data: {"choices":[{"index":0,"text":"a"}]}\n\n'
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import host_checks
+from local_servers import free_port
 from own_host import needs_root, network_namespace, running, sh
 
 HUGE = 2**40
@@ -165,7 +166,7 @@ def test_each_full_file_system_is_told(needs, tmp_path):
 def taken(protocol, host):
     """A port that a program has on that address; gives its number."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM if protocol == "udp" else socket.SOCK_STREAM) as holder:
-        holder.bind((host, 0))
+        holder.bind((host, free_port()))
         if protocol == "tcp":
             holder.listen()
         yield holder.getsockname()[1]
@@ -281,8 +282,12 @@ def test_a_kubelet_of_another(needs, tmp_path):
         try:
             (problem,) = [each for each in found(host_checks._other_cluster, needs) if "kubelet" in each]
             assert "process" in problem and "another inventory, or stop it" in problem
+            assert process.pid in host_checks.running_kubelets()
         finally:
             process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert Path(f"/proc/{process.pid}/comm").read_text(encoding="utf-8") == "kubelet\n", "it has ended, and is listed until somebody asks how"
+        assert process.pid not in host_checks.running_kubelets()
 
 
 def test_commands_that_are_missing(monkeypatch, needs, tmp_path):
