@@ -1,11 +1,15 @@
-"""How many examples a property test tries: the profile `nightly` of hypothesis (`pytest --hypothesis-profile=nightly`) has NIGHTLY times as many."""
+"""How many examples a property test tries, and which.
+
+By default the same ones each time, however slow the machine; the profile `nightly` of hypothesis (`pytest --hypothesis-profile=nightly`) draws NIGHTLY
+times as many at random, and prints how to have a failure again.
+"""
 
 from __future__ import annotations
 
 import os
 import typing as t
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 NIGHTLY = 20
 # Of a test that asks for no number of its own; hypothesis has the same.
@@ -14,8 +18,9 @@ EXAMPLES = 100
 
 def load_profiles() -> None:
     """Register both profiles and load the one that the variable HYPOTHESIS_PROFILE names; pytest's --hypothesis-profile overrides it."""
-    settings.register_profile("default", max_examples=EXAMPLES, deadline=None)
-    settings.register_profile("nightly", max_examples=EXAMPLES * NIGHTLY, deadline=None)
+    patient: dict[str, t.Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("default", max_examples=EXAMPLES, derandomize=True, **patient)
+    settings.register_profile("nightly", max_examples=EXAMPLES * NIGHTLY, derandomize=False, print_blob=True, **patient)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
