@@ -11,18 +11,19 @@ NAME ?= mine
 CONTEXT ?=
 # Passed on to ansible-playbook, such as ARGS="--check --diff" or ARGS="-e @mine.yml".
 ARGS ?=
-# How many unit tests run at a time: many wait for a server or a clock.
-WORKERS ?= $(shell echo $$(( 2 * $$(nproc) )))
-# Which of them: those marked `rest` take long, and are a tier of tests/tiers.yml.
-MARKED ?= not rest
-MINUTES ?= 60
+# How many unit tests run at a time.
+WORKERS ?= $(shell nproc)
+# Which of them: those marked `rest` or `timing` are in tests/nightly.yml.
+MARKED ?= not rest and not timing
+# Of tests/nightly.yml only these: ONLY=faults,vllm
+ONLY ?=
 VENV := .venv
 comma := ,
 # Ansible must find this checkout's own commands and configuration wherever make was started.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help site inventory validate down test test-all test-due lint unit molecule interrupted sanity generate bench clean
+.PHONY: help site inventory validate down test nightly lint unit molecule sanity generate bench clean
 
 help: ## List what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,23 +62,17 @@ lint: $(VENV)/.ready ## ruff, mypy (strict), yamllint and ansible-lint (profile 
 	yamllint --strict .
 	ansible-lint --offline
 
-unit: $(VENV)/.ready ## Unit and contract tests but the longest, WORKERS at a time; one file or part: make unit T="tests/unit -k replicas"
+unit: $(VENV)/.ready ## Unit and contract tests of `make test`, WORKERS at a time; one file or part: make unit T="tests/unit -k replicas"
 	@pytest $(if $(T),$(T),--numprocesses $(WORKERS) --dist worksteal -m "$(MARKED)")
 
 molecule: $(VENV)/.ready ## Converge, idempotence and verify on the real local cluster
 	@tests/run-molecule
 
-interrupted: $(VENV)/.ready ## Ctrl-C at random moments of make site, then the same command again; nothing may be left
-	@tests/on-clean-host tests/run-interrupted
+test: ## What decides, and all that CI runs: lint, sanity, unit and contract tests, one life of the local cluster
+	@env --default-signal=INT,QUIT $(PYTHON) tests/gate
 
-test: $(VENV)/.ready ## Lint, sanity, the real cluster, Ctrl-C, unit and contract tests
-	@env --default-signal=INT,QUIT tests/run-all
-
-test-all: test ## The same, and all the rest: tests/tiers.yml
-	@tests/run-rest
-
-test-due: $(VENV)/.ready ## Of the rest what changed since it passed (tests/green.yml), as far as it ends within MINUTES
-	@tests/run-rest --due --minutes $(MINUTES)
+nightly: $(VENV)/.ready ## All other tests, for hours (tests/nightly.yml); some of them: make nightly ONLY=faults,vllm
+	@env --default-signal=INT,QUIT tests/nightly $(ONLY)
 
 sanity: $(VENV)/.ready ## ansible-test sanity
 	@tests/run-sanity

@@ -42,9 +42,9 @@ def lint(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("python,core", python_of(MATRIX))
 def unit(session: nox.Session, core: str) -> None:
-    """Unit and contract tests."""
+    """Unit and contract tests, but those that measure time."""
     install(session, core)
-    session.run("pytest", "--numprocesses", "auto", "--dist", "worksteal", *session.posargs)
+    session.run("pytest", "-m", "not timing", "--numprocesses", "auto", "--dist", "worksteal", *session.posargs)
 
 
 @nox.session

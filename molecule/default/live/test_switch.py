@@ -1,0 +1,28 @@
+"""A change of the scheduler under load loses no request, and what has changed decides from then on."""
+
+from __future__ import annotations
+
+from live_stack import Stack, until
+from steady_load import SteadyLoad
+
+INVENTORY, SERVICE, MODEL = "inventories/local", "sim", "llm-d/simulated-8b"
+RATE = 20.0
+
+
+def test_a_switch_and_back_under_load_lose_nothing() -> None:
+    stack = Stack(INVENTORY, {SERVICE: MODEL})
+    before = stack.picker(SERVICE)
+    with SteadyLoad(stack.gateway, MODEL, RATE, timeout=120) as load:
+        there = stack.switch(SERVICE, {"preset": "queue"})
+        assert there.returncode == 0, there.stdout + there.stderr
+        after = stack.picker(SERVICE)
+        stack.obeyed(SERVICE)
+        back = stack.as_written()
+        assert back.returncode == 0, back.stdout + back.stderr
+        until(lambda: not stack.ending(SERVICE), 120, "no old endpoint picker is left")
+    print(load.report)
+    assert after != before
+    assert not load.report.lost, str(load.report)
+    assert set(load.report.statuses) == {200}
+    # Answers come from this service's servers, and from each of them.
+    assert set(load.report.pods) == set(stack.servers(SERVICE))
