@@ -206,9 +206,15 @@ def _other_cluster(needs: Needs) -> Iterator[str]:
         if files:
             remedy = "Use a host without Kubernetes, or remove what is left of the old one."
             yield f"Another cluster's CNI configuration is here: {', '.join(map(str, files))}. {remedy}"
-    kubelets = [path for path in Path("/proc").glob("[0-9]*/comm") if _read(path).strip() == "kubelet"]
+    kubelets = running_kubelets()
     if kubelets:
-        yield f"A kubelet runs on this host already (process {kubelets[0].parent.name}): use that cluster with another inventory, or stop it ({LEFTOVER})."
+        yield f"A kubelet runs on this host already (process {kubelets[0]}): use that cluster with another inventory, or stop it ({LEFTOVER})."
+
+
+def running_kubelets() -> list[int]:
+    """The processes of kubelets. One that has ended and that nobody has asked about yet has no command line any more."""
+    named = [path for path in Path("/proc").glob("[0-9]*/comm") if _read(path).strip() == "kubelet"]
+    return [int(path.parent.name) for path in named if _read(path.with_name("cmdline"))]
 
 
 def _modprobe(name: str, needs: Needs) -> bool:

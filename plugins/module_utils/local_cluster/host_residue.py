@@ -98,15 +98,20 @@ class Residue:
         return sorted(found)
 
     def stop_processes(self) -> None:
-        """Kill the supervisor first, so that it restarts nothing, then all others."""
-        for pid, name in self.processes():
-            if name == "supervisord":
-                _kill(pid)
-        _until(lambda: not self.processes(), self._kill_all, 10)
+        """Kill the supervisor first, so that it restarts nothing, then all others, and wait for their end.
 
-    def _kill_all(self) -> None:
-        for pid, _name in self.processes():
-            _kill(pid)
+        Until then a killed process has its ports and files, but no command line any more by which it could be found.
+        """
+        killed: set[int] = set()
+
+        def kill(of: str = "") -> None:
+            for pid, name in self.processes():
+                if name.startswith(of):
+                    killed.add(pid)
+                    _kill(pid)
+
+        kill(of="supervisord")
+        _until(lambda: not self.processes() and all(map(ended, killed)), kill, 30)
 
     def mounts(self) -> list[str]:
         """Mount points in our folders (volumes, container roots, pod network namespaces), innermost first."""
@@ -226,6 +231,15 @@ def _output(command: list[str]) -> str:
         return subprocess.run(command, check=False, capture_output=True, text=True).stdout
     except FileNotFoundError:
         return ""
+
+
+def ended(pid: int) -> bool:
+    """Whether no thread of a process runs any more; that nobody has asked yet how it ended (a zombie) does not count."""
+    try:
+        states = [each.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] for each in Path(f"/proc/{pid}/task").glob("*/stat")]
+    except OSError:  # a thread has ended in between
+        return False
+    return set(states) <= {"Z", "X"}
 
 
 def _kill(pid: int) -> None:

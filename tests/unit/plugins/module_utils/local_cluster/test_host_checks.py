@@ -282,8 +282,12 @@ def test_a_kubelet_of_another(needs, tmp_path):
         try:
             (problem,) = [each for each in found(host_checks._other_cluster, needs) if "kubelet" in each]
             assert "process" in problem and "another inventory, or stop it" in problem
+            assert process.pid in host_checks.running_kubelets()
         finally:
             process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert Path(f"/proc/{process.pid}/comm").read_text(encoding="utf-8") == "kubelet\n", "it has ended, and is listed until somebody asks how"
+        assert process.pid not in host_checks.running_kubelets()
 
 
 def test_commands_that_are_missing(monkeypatch, needs, tmp_path):

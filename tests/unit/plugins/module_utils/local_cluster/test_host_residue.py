@@ -78,6 +78,19 @@ def test_a_program_of_the_cluster_is_found_and_stopped(residue, tmp_path):
     assert residue.processes() == []
 
 
+def test_stopping_lasts_until_what_was_killed_has_ended(residue, tmp_path, monkeypatch):
+    """A process that is ending has no command line any more, and its ports and files still."""
+    looks = []
+    ended = host_residue.ended
+    monkeypatch.setattr(host_residue, "ended", lambda pid: looks.append(pid) or (len(looks) > 3 and ended(pid)))
+    with program(tmp_path / "home/bin/etcd", "60") as etcd:
+        assert not ended(etcd.pid)
+        residue.stop_processes()
+        assert len(looks) > 3 and set(looks) == {etcd.pid}
+        assert host_residue.ended(etcd.pid) and os.path.exists(f"/proc/{etcd.pid}"), "it waits for somebody to ask how it ended"
+    assert host_residue.ended(etcd.pid)
+
+
 def test_programs_of_others_are_left_alone(residue, tmp_path):
     lookalike = f"{tmp_path}/home-2/etcd"
     with (
