@@ -75,8 +75,7 @@ def run(step: Step, log: Path, now: t.Callable[[], float] = time.monotonic) -> O
         process = subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", step.command],
             cwd=ROOT,
-            # Python prints the stacks of all its threads when it is aborted.
-            env={**os.environ, "PYTHONFAULTHANDLER": "1"},
+            env=environment(),
             stdin=subprocess.DEVNULL,
             # A file and no pipe, which whatever the step leaves running would hold open.
             stdout=kept,
@@ -99,6 +98,12 @@ def run(step: Step, log: Path, now: t.Callable[[], float] = time.monotonic) -> O
             subprocess.run([ROOT / "tests/describe-cluster"], stdout=kept, stderr=subprocess.STDOUT, check=False)
             show(written)
     return Outcome(step.name, state, round(now() - begin, 1), line, os.path.relpath(log, ROOT))
+
+
+def environment() -> dict[str, str]:
+    """Of each step. The commands of the virtual environment come first, also where a shim (pyenv) has put those of its Python before them."""
+    # Python prints the stacks of all its threads when it is aborted.
+    return {**os.environ, "PATH": f"{ROOT}/.venv/bin:{os.environ['PATH']}", "PYTHONFAULTHANDLER": "1"}
 
 
 def show(written: t.BinaryIO) -> None:

@@ -38,6 +38,13 @@ def test_the_first_failure_ends_the_gate_but_for_what_always_runs(tmp_path: Path
     assert "make test: RED" in shown and f"FAILED: no server\n          whole log: {bad['log']}\n" in shown and "it is well\n" in shown
 
 
+def test_the_commands_of_the_virtual_environment_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind a shim, which puts those of its own Python before them."""
+    monkeypatch.setenv("PATH", f"/somewhere/versions/3.11/bin:{steps.ROOT}/.venv/bin:/usr/bin:/bin")
+    steps.run(Step("path", "echo $PATH"), tmp_path / "log")
+    assert (tmp_path / "log").read_text(encoding="utf-8").startswith(f"{steps.ROOT}/.venv/bin:/somewhere")
+
+
 def test_a_gate_without_failure_is_green(tmp_path: Path) -> None:
     assert GATE["run"]([Step("good", "true")], tmp_path) == 0
     assert json.loads((tmp_path / "gate.json").read_text(encoding="utf-8"))["ok"] is True
