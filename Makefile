@@ -15,6 +15,8 @@ ARGS ?=
 WORKERS ?= $(shell nproc)
 # Which of them: those marked `rest` or `timing` are in tests/nightly.yml.
 MARKED ?= not rest and not timing
+# The file that lists tests that may skip: others that do fail.
+SKIPS ?=
 # Of tests/nightly.yml only these: ONLY=faults,vllm
 ONLY ?=
 VENV := .venv
@@ -63,7 +65,7 @@ lint: $(VENV)/.ready ## ruff, mypy (strict), yamllint and ansible-lint (profile 
 	ansible-lint --offline
 
 unit: $(VENV)/.ready ## Unit and contract tests of `make test`, WORKERS at a time; one file or part: make unit T="tests/unit -k replicas"
-	@pytest $(if $(T),$(T),--numprocesses $(WORKERS) --dist worksteal -m "$(MARKED)")
+	@pytest $(if $(T),$(T),--numprocesses $(WORKERS) --dist worksteal -m "$(MARKED)") $(if $(SKIPS),--skips-allowed $(SKIPS))
 
 molecule: $(VENV)/.ready ## Converge, idempotence and verify on the real local cluster
 	@tests/run-molecule

@@ -1,4 +1,7 @@
-"""When a live test fails, what the cluster says of itself at that moment stands below its traceback."""
+"""When a live test fails, what the cluster says of itself at that moment stands below its traceback.
+
+The limit of each unit test does not hold here: live tests bound what they wait for themselves.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,11 @@ from pathlib import Path
 import pytest
 
 DESCRIBE = Path(__file__).resolve().parents[1] / "tests/describe-cluster"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(pytest.mark.timeout(0))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -191,9 +191,17 @@ def git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def conclude(title: str, file: Path, outcomes: t.Sequence[Outcome]) -> int:
-    """Print the table, write it to `file` as JSON ({commit, dirty, ok, seconds, steps}), return the exit status."""
-    commit, dirty = git("rev-parse", "HEAD"), bool(git("status", "--porcelain"))
+def checkout() -> tuple[str, bool]:
+    """(the commit that is checked out, whether the work tree differs from it)."""
+    return git("rev-parse", "HEAD"), bool(git("status", "--porcelain"))
+
+
+def conclude(title: str, file: Path, outcomes: t.Sequence[Outcome], begun: tuple[str, bool]) -> int:
+    """Print the table, write it to `file` as JSON ({commit, dirty, ok, seconds, steps}), return the exit status.
+
+    begun: the checkout before the first step. Where it has changed since, no commit was tested: it counts as dirty.
+    """
+    commit, dirty = begun[0], begun[1] or checkout() != begun
     ok, seconds = all(each.ok for each in outcomes), sum(each.seconds for each in outcomes)
     at = f"{commit[:10]}{' with changes' if dirty else ''}"
     print(table(f"{title}: {'green' if ok else 'RED'} after{clock(seconds)} at {at}", outcomes), flush=True)

@@ -50,6 +50,14 @@ def test_a_gate_without_failure_is_green(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "gate.json").read_text(encoding="utf-8"))["ok"] is True
 
 
+def test_a_commit_that_was_changed_meanwhile_is_no_tested_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for before, after, dirty in ((("a", False), ("a", False), False), (("a", False), ("b", False), True), (("a", True), ("a", False), True)):
+        monkeypatch.setattr(steps, "checkout", lambda after=after: after)
+        steps.conclude("make test", tmp_path / "gate.json", [steps.Outcome("good", "ok")], before)
+        report = json.loads((tmp_path / "gate.json").read_text(encoding="utf-8"))
+        assert (report["commit"], report["dirty"]) == ("a", dirty)
+
+
 def test_a_step_that_hangs_is_ended_with_its_stacks(tmp_path: Path) -> None:
     """The clock passes the limit once the step stands where it hangs."""
     (tmp_path / "hangs.py").write_text(HANGING.format(marker=str(tmp_path / "there")), encoding="utf-8")
