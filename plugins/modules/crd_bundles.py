@@ -147,7 +147,6 @@ bundles:
       sample: [ValidatingAdmissionPolicy]
 """
 
-import time
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -230,7 +229,7 @@ def install(cluster: Cluster, bundle: dict, documents: list[crds.Document]) -> N
 
 def wait_served(cluster: Cluster, names: list[str], timeout: int) -> None:
     """Wait until discovery lists every CRD. Raises ClusterError with the conditions of those that are not served."""
-    end = time.monotonic() + timeout
+    end = cluster.clock.now() + timeout
     cluster.be_patient(timeout)
     waiting = set(names)
     while True:
@@ -243,9 +242,9 @@ def wait_served(cluster: Cluster, names: list[str], timeout: int) -> None:
             waiting -= served
         if not waiting:
             return
-        if time.monotonic() > end:
+        if cluster.clock.now() > end:
             raise ClusterError(f"after {timeout} s the API server does not serve " + "; ".join(why(cluster, name) for name in sorted(waiting)))
-        time.sleep(0.2)
+        cluster.clock.sleep(0.2)
 
 
 def why(cluster: Cluster, name: str) -> str:

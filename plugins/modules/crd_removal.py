@@ -51,7 +51,6 @@ objects:
   sample: [inferencepools.inference.networking.k8s.io llm-d/sim]
 """
 
-import time
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -104,11 +103,11 @@ def remove(cluster: Cluster, names: list[str], timeout: int) -> None:
     """Delete the CRDs and wait until they are gone. Raises ClusterError."""
     cluster.parallel(lambda name: cluster.request("DELETE", f"{PATH}/{name}"), names)
     cluster.be_patient(timeout)
-    end = time.monotonic() + timeout
+    end = cluster.clock.now() + timeout
     while left := [name for name in names if cluster.find(f"{PATH}/{name}", accept="application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")]:
-        if time.monotonic() > end:
+        if cluster.clock.now() > end:
             raise ClusterError(f"after {timeout} s these CRDs still exist: {', '.join(left)}")
-        time.sleep(0.2)
+        cluster.clock.sleep(0.2)
 
 
 def main() -> None:

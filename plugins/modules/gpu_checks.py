@@ -109,7 +109,6 @@ problems:
   sample: ["node gpu-1: no pod of DCGM's exporter runs on it; check its DaemonSet"]
 """
 
-import time
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -133,7 +132,7 @@ def remove(cluster: Cluster, path: str) -> None:
         except ApiError as error:
             if error.status != 404:
                 raise
-        time.sleep(PAUSE)
+        cluster.clock.sleep(PAUSE)
 
 
 def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str], list[str]]:
@@ -148,9 +147,9 @@ def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str]
             paths[f"{root}/{metadata['name']}"] = test
         while True:
             found = {path: cluster.find(path) or {} for path in paths}
-            if all((pod.get("status") or {}).get("phase") in ENDED for pod in found.values()) or time.monotonic() >= deadline:
+            if all((pod.get("status") or {}).get("phase") in ENDED for pod in found.values()) or cluster.clock.now() >= deadline:
                 break
-            time.sleep(PAUSE)
+            cluster.clock.sleep(PAUSE)
         wrong = [line for path, test in paths.items() if (line := verdict(found[path], test))]
         well = [
             f"pool {test['pool']}: {test['resource']} on {found[path]['spec'].get('nodeName')}"
@@ -198,17 +197,17 @@ def main() -> None:
     if module.check_mode:
         module.exit_json(changed=False, tested=[], untested=[], problems=[])
     tests, metrics, untested = module.params["tests"], module.params["metrics"], []
-    deadline = time.monotonic() + module.params["timeout"]
     try:
         cluster = connect(module)
+        deadline = cluster.clock.now() + module.params["timeout"]
         cluster.be_patient(module.params["timeout"])
         facts = {kind: cluster.get(f"/api/v1/{kind}").get("items") or [] for kind in ("nodes", "pods")} if tests else {}
         room = [test for test in tests if free(free_accelerators(facts, test["resource"]), test["labels"])]
         untested = [f"pool {test['pool']}: no {test['resource']} is free" for test in tests if test not in room]
         tested, problems = run(cluster, room, deadline)
         lacking = missing_metrics(cluster, metrics) if metrics else []
-        while lacking and time.monotonic() < deadline:
-            time.sleep(PAUSE)
+        while lacking and cluster.clock.now() < deadline:
+            cluster.clock.sleep(PAUSE)
             lacking = missing_metrics(cluster, metrics)
     except ClusterError as exc:
         module.fail_json(msg=str(exc), tested=[], untested=untested, problems=[])

@@ -92,7 +92,6 @@ problems:
   sample: ["pool a100: node gpu-1: allocatable nvidia.com/gpu is 1, not 8; check the pods of the device plugin on it, and gpus_per_node"]
 """
 
-import time
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -141,13 +140,13 @@ def main() -> None:
                     before[name], after[name] = {key: labels.get(key) for key in lacking}, lacking
                     if not module.check_mode:
                         cluster.request("PATCH", f"/api/v1/nodes/{name}", body={"metadata": {"labels": lacking}}, content_type="application/merge-patch+json")
-        deadline = time.monotonic() + module.params["timeout"]
+        deadline = cluster.clock.now() + module.params["timeout"]
         cluster.be_patient(module.params["timeout"])
         while wanted and not module.check_mode:
             problems = [line for pool in pools for line in trouble(pool, nodes_of(cluster, pool))]
-            if not problems or time.monotonic() >= deadline:
+            if not problems or cluster.clock.now() >= deadline:
                 break
-            time.sleep(PAUSE)
+            cluster.clock.sleep(PAUSE)
     except ClusterError as exc:
         module.fail_json(msg=str(exc))
     names = {pool: [node["metadata"]["name"] for node in found] for pool, found in members.items()}

@@ -66,7 +66,6 @@ approved:
   sample: [nvidia-gpu-operator/install-x7k2p]
 """
 
-import time
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -101,14 +100,14 @@ def main() -> None:
     params, done = module.params, []
     try:
         cluster = connect(module)
-        deadline = time.monotonic() + params["timeout"]
+        deadline = cluster.clock.now() + params["timeout"]
         cluster.be_patient(0 if module.check_mode else params["timeout"])
         while True:
             found = [plans(cluster, subscription) for subscription in params["subscriptions"]]
             resolving = [each for each in found if is_resolving(*each)]
-            if not resolving or module.check_mode or time.monotonic() >= deadline:
+            if not resolving or module.check_mode or cluster.clock.now() >= deadline:
                 break
-            time.sleep(PAUSE)
+            cluster.clock.sleep(PAUSE)
         problems = [line for subscription, plan in found for line in refusals(subscription, plan, params["approved"])]
         if problems:
             module.fail_json(msg="OLM would install something that is not approved:\n" + "\n".join(f"- {line}" for line in problems), approved=[])

@@ -97,7 +97,7 @@ from ..module_utils.validation.platform_claims import FACTS, judge
 
 def autoscaler_claims_of(cluster, namespace, services, wait):
     """(claims, not checked) about autoscalers. `wait`: seconds until those of the plan must work. Raises ClusterError."""
-    start = time.monotonic()
+    start = cluster.clock.now()
     cluster.be_patient(wait)
     ours = {f"{service['name']}/scaling" for service in services if service["autoscaled"]}
     while True:
@@ -107,11 +107,11 @@ def autoscaler_claims_of(cluster, namespace, services, wait):
             if error.status != 403:
                 raise
             return [], [{"id": f"{service['name']}/scaling", "why": "this account has no permission to list autoscalers"} for service in services]
-        claims = autoscaler_claims.judge(dicts(found.get("items")), services, time.monotonic() - start)
+        claims = autoscaler_claims.judge(dicts(found.get("items")), services, cluster.clock.now() - start)
         # A new autoscaler reports no conditions until it has read its metrics.
-        if not any(entry["id"] in ours and not entry["ok"] for entry in claims) or time.monotonic() - start >= wait:
+        if not any(entry["id"] in ours and not entry["ok"] for entry in claims) or cluster.clock.now() - start >= wait:
             return claims, []
-        time.sleep(min(1.0, max(0.0, start + wait - time.monotonic())))
+        cluster.clock.sleep(min(1.0, max(0.0, start + wait - cluster.clock.now())))
 
 
 def main() -> None:

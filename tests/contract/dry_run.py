@@ -7,12 +7,12 @@ that is only written down (written_down/) proves no more than its own words.
 from __future__ import annotations
 
 import contextlib
-import time
 import typing as t
 
 import kubernetes
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import Cluster
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
+from waiting import until
 
 from . import definitions_of_others as others
 
@@ -23,7 +23,6 @@ NAMESPACES = "/api/v1/namespaces"
 # Objects are tried apart from those of a running stack, which would lend them what they lack.
 APART = "dry-run-"
 MARK = {"llm-d-test": "dry-run"}
-SECONDS = 90.0
 
 
 class Api:
@@ -77,7 +76,7 @@ def prepared(api: Api, items: t.Sequence[Facts]) -> t.Iterator[None]:
             for path in paths:
                 api.call("DELETE", path)
             for path in paths:
-                _until(lambda path=path: api.call("GET", path)[0] == 404, f"{path} is gone")
+                until(lambda path=path: api.call("GET", path)[0] == 404)
 
 
 def dry_run(api: Api, item: Facts) -> tuple[int, str]:
@@ -103,7 +102,7 @@ def _define(api: Api, group: str, made: list[str]) -> None:
         if api.call("GET", path)[0] == 404:
             made.append(path)
             _apply(api, path, {**crd, "metadata": {**crd["metadata"], "labels": MARK}})
-            _until(lambda crd=crd: _served(api, crd), f"{path} is served")
+            until(lambda crd=crd: _served(api, crd))
 
 
 def _served(api: Api, crd: Facts) -> bool:
@@ -115,10 +114,3 @@ def _served(api: Api, crd: Facts) -> bool:
 def _apply(api: Api, path: str, body: Facts) -> None:
     status, said = api.call("PATCH", path, body, fieldManager="llm-d-test", force="true")
     assert status < 300, (path, status, said.get("message"))
-
-
-def _until(look: t.Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + SECONDS
-    while not look():
-        assert time.monotonic() < end, f"not in {SECONDS:.0f} s: {what}"
-        time.sleep(0.1)

@@ -10,7 +10,6 @@ import contextlib
 import math
 import os
 import signal
-import time
 import typing as t
 
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
@@ -56,7 +55,7 @@ class JobRun:
     def _wait(self) -> Facts:
         """Wait until the pod has ended; return it."""
         self._cluster.be_patient(math.inf)  # the measurement goes on while the API server is unreachable
-        late = time.monotonic() + self._start_timeout
+        late = self._cluster.clock.now() + self._start_timeout
         while True:
             pod = self._pod()
             phase = text(get_path(pod, "status", "phase")) if pod else ""
@@ -65,10 +64,10 @@ class JobRun:
             self._check_job()
             if pod and phase == "Running":
                 self._follow(pod)
-                late = time.monotonic() + self._start_timeout
+                late = self._cluster.clock.now() + self._start_timeout
             else:
-                self._complain(pod, phase, time.monotonic() > late)
-            time.sleep(POLL)
+                self._complain(pod, phase, self._cluster.clock.now() > late)
+            self._cluster.clock.sleep(POLL)
 
     def _complain(self, pod: Facts | None, phase: str, late: bool) -> None:
         """Raise Unusable where the pod is late or will never run."""
@@ -107,14 +106,14 @@ class JobRun:
 
     def _read(self, pod: Facts) -> output.Told:
         ended = next((mapping(get_path(entry, "state", "terminated")) for entry in dicts(get_path(pod, "status", "containerStatuses"))), {})
-        until = time.monotonic() + (WRITTEN if ended.get("exitCode") == 0 else 0)
+        until = self._cluster.clock.now() + (WRITTEN if ended.get("exitCode") == 0 else 0)
         while True:
             log = self._log(pod, {})
             try:
                 told = output.read(log)
             except ValueError as error:
-                if time.monotonic() < until:
-                    time.sleep(POLL)
+                if self._cluster.clock.now() < until:
+                    self._cluster.clock.sleep(POLL)
                     continue
                 self._tell(log)
                 raise self._unusable(pod, ended, error) from None
@@ -141,11 +140,11 @@ class JobRun:
         for kind in ("Job", *(each["kind"] for each in self._others)):
             with contextlib.suppress(ClusterError):
                 self._cluster.request("DELETE", self._path(kind, self._name), {"propagationPolicy": "Background"})
-        late = time.monotonic() + GONE
+        late = self._cluster.clock.now() + GONE
         while self._pod() is not None:
-            if time.monotonic() > late:
+            if self._cluster.clock.now() > late:
                 raise ClusterError(f"the pod of Job {self._namespace}/{self._name} is still there {GONE:g} s after the Job was deleted: check its node")
-            time.sleep(POLL / 2)
+            self._cluster.clock.sleep(POLL / 2)
 
     def _path(self, kind: str, name: str | None = None) -> str:
         group = "/apis/batch/v1" if kind == "Job" else "/api/v1"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import collections.abc as c
 import dataclasses
 import datetime
-import time
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
@@ -228,7 +227,7 @@ class Collector:
             except ExchangeError:
                 return None
             pages.append({(sample.name, *sorted(sample.labels.items())): sample.value for sample in samples if sample.name.endswith(COUNTERS)})
-            time.sleep(pause)
+            self.cluster.clock.sleep(pause)
         return pages[0] != pages[1] if pages[0] else None
 
     def _answer(self, service: c.Mapping[str, t.Any]) -> None:

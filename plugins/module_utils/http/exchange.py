@@ -9,11 +9,11 @@ import http.client
 import socket
 import ssl
 import threading
-import time
 import typing as t
 import urllib.error
 import urllib.request
 
+from ..common.clock import SYSTEM, Clock
 from . import tls as tls_options
 from .answer import Answer
 from .errors import ExchangeError
@@ -22,12 +22,14 @@ from .urls import excerpt
 MAX_BODY = 32 << 20  # bytes of a body
 
 
-def exchange(what: str, opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float, until: bytes | None = None) -> Answer:
+def exchange(
+    what: str, opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float, until: bytes | None = None, clock: Clock = SYSTEM
+) -> Answer:
     """The response to one request, whatever its status. Raises ExchangeError, also when `timeout` seconds have passed.
 
-    what: names the request in errors; until: stop reading the body when it contains these bytes.
+    what: names the request in errors; until: stop reading the body when it contains these bytes; clock: of the time that the bytes of a response take.
     """
-    pending = _Exchange(what, until)
+    pending = _Exchange(what, until, clock)
     # A thread, because a socket timeout bounds neither name resolution nor a server that sends one byte a second.
     thread = threading.Thread(target=pending.run, args=(opener, request, timeout), daemon=True)
     thread.start()
@@ -38,9 +40,10 @@ def exchange(what: str, opener: urllib.request.OpenerDirector, request: urllib.r
 class _Exchange:
     """The state of one exchange, written by its thread and read by the caller, also after the timeout."""
 
-    def __init__(self, what: str, until: bytes | None) -> None:
+    def __init__(self, what: str, until: bytes | None, clock: Clock) -> None:
         self._what, self._until = what, until
-        self._start = time.monotonic()
+        self._clock = clock
+        self._start = clock.now()
         self._status, self._body = 0, bytearray()
         self._headers: dict[str, str] = {}
         self._end = 0.0
@@ -52,7 +55,7 @@ class _Exchange:
             self._run(opener, request, timeout)
         except Exception as error:  # pylint: disable=broad-except  # result() makes an ExchangeError of it
             self._error = error
-        self._end = time.monotonic()
+        self._end = self._clock.now()
         self._done.set()
 
     def _run(self, opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float) -> None:
@@ -69,7 +72,7 @@ class _Exchange:
                 self._body += chunk
                 if self._until is not None and self._until in self._body[-len(chunk) - len(self._until) :]:
                     return
-                if len(self._body) > MAX_BODY or time.monotonic() > self._start + timeout:
+                if len(self._body) > MAX_BODY or self._clock.now() > self._start + timeout:
                     raise TimeoutError
             if getattr(source, "length", None):
                 raise http.client.IncompleteRead(b"", source.length)

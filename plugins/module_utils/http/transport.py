@@ -9,7 +9,6 @@ import collections.abc as c
 import re
 import socket
 import ssl
-import time
 import typing as t
 import urllib.error
 import urllib.parse
@@ -17,6 +16,7 @@ import urllib.request
 
 from ansible.module_utils.urls import make_context
 
+from ..common.clock import SYSTEM, Clock
 from . import tls as tls_options
 from .answer import Answer
 from .errors import ExchangeError
@@ -55,8 +55,9 @@ class UrlTransport:
         use_proxy: bool = True,
         client_cert: str | None = None,
         client_key: str | None = None,
+        clock: Clock = SYSTEM,
     ) -> None:
-        self.url = base_url(url)
+        self.url, self._clock = base_url(url), clock
         self._headers = {"User-Agent": AGENT, **(headers or {})}
         handlers: list[urllib.request.BaseHandler] = [NoRedirect()]
         if self.url.startswith("https:"):
@@ -70,7 +71,7 @@ class UrlTransport:
     ) -> Answer:
         """See Transport. The exchange ends within `timeout` seconds, whatever the server does."""
         request = urllib.request.Request(self.url + path, data=body, method=method, headers={**self._headers, **(headers or {})})
-        return exchange(f"{method} {self.url}{path}", self._opener, request, timeout, until)
+        return exchange(f"{method} {self.url}{path}", self._opener, request, timeout, until, self._clock)
 
 
 def unanswered(url: str, use_proxy: bool = True, timeout: float = 3.0) -> bool:
@@ -107,26 +108,26 @@ MAX_PAUSE = 8.0  # seconds
 class RetryTransport:
     """Retries another transport, with growing pauses, when no server answered or the server was busy. All tries share one timeout."""
 
-    def __init__(self, inner: Transport, retries: int, pause: float = 0.25, sleep: c.Callable[[float], None] = time.sleep) -> None:
-        self._inner, self._retries, self._pause, self._sleep = inner, retries, pause, sleep
+    def __init__(self, inner: Transport, retries: int, pause: float = 0.25, clock: Clock = SYSTEM) -> None:
+        self._inner, self._retries, self._pause, self._clock = inner, retries, pause, clock
 
     def request(
         self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None, timeout: float = 10.0, until: bytes | None = None
     ) -> Answer:
         """As the inner one; the last response or error counts."""
-        end, pause = time.monotonic() + timeout, self._pause
+        end, pause = self._clock.now() + timeout, self._pause
         for left in range(self._retries, -1, -1):
             failure: ExchangeError | None = None
             answer: Answer | None = None
             try:
-                answer = self._inner.request(method, path, body, headers, max(0.1, end - time.monotonic()), until)
+                answer = self._inner.request(method, path, body, headers, max(0.1, end - self._clock.now()), until)
                 again = answer.status in RETRY_STATUSES
             except ExchangeError as error:
                 failure, again = error, error.kind in RETRY_KINDS
             wait = max(pause, _asked(answer))
-            if not again or not left or time.monotonic() + wait >= end:
+            if not again or not left or self._clock.now() + wait >= end:
                 break
-            self._sleep(wait)
+            self._clock.sleep(wait)
             pause = min(2 * pause, MAX_PAUSE)
         if answer is None:
             raise failure or ValueError(f"retries is {self._retries}; give 0 or more")

@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import re
-import time
 import typing as t
 
+from ..common.clock import Clock
 from ..k8s.errors import ClusterError, lasting
 
 
 class Reader(t.Protocol):
     """The part of k8s.client.Cluster that is used here."""
+
+    clock: Clock
 
     def get(self, path: str) -> dict[str, t.Any]:
         """One object. Raises when it does not exist, or when the API server does not answer."""
@@ -24,7 +26,7 @@ def wait_for_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) ->
 
     Returns {name, address, url, programmed, message, seconds} as last observed, also when the time is over or waiting does not help. Raises nothing.
     """
-    start = time.monotonic()
+    start = cluster.clock.now()
     path = f"/apis/gateway.networking.k8s.io/v1/namespaces/{gateway['namespace']}/gateways/{gateway['name']}"
     while True:
         try:
@@ -38,11 +40,11 @@ def wait_for_gateway(cluster: Reader, gateway: dict[str, t.Any], wait: float) ->
         except Exception as error:  # pylint: disable=broad-except  # k8s.client words every error for people
             seen = {"name": f"{gateway['namespace']}/{gateway['name']}", "address": None, "url": None, "programmed": False, "message": str(error)}
             if never := _never(cluster, gateway["namespace"], error):
-                return {**seen, "message": never, "seconds": round(time.monotonic() - start, 3)}
-        seen["seconds"] = round(time.monotonic() - start, 3)
+                return {**seen, "message": never, "seconds": round(cluster.clock.now() - start, 3)}
+        seen["seconds"] = round(cluster.clock.now() - start, 3)
         if (seen["address"] and seen["programmed"]) or seen["seconds"] > wait:
             return seen
-        time.sleep(1.0)
+        cluster.clock.sleep(1.0)
 
 
 def namespace_absent(cluster: Reader, namespace: str) -> bool:
@@ -94,7 +96,7 @@ def listener_url(address: str, listener: dict[str, t.Any]) -> str:
 
 def wait_for_service(cluster: Reader, address: dict[str, t.Any], wait: float) -> str | None:
     """The URL of a Service once it has an address; None when it has none after `wait` seconds. Raises ClusterError for what waiting does not heal."""
-    start = time.monotonic()
+    start = cluster.clock.now()
     path = f"/api/v1/namespaces/{address['namespace']}/services/{address['name']}"
     while True:
         try:
@@ -103,9 +105,9 @@ def wait_for_service(cluster: Reader, address: dict[str, t.Any], wait: float) ->
             if never := _never(cluster, address["namespace"], error):
                 raise ClusterError(never) from error
             found = None
-        if found or time.monotonic() - start > wait:
+        if found or cluster.clock.now() - start > wait:
             return found
-        time.sleep(1.0)
+        cluster.clock.sleep(1.0)
 
 
 def service_url(found: dict[str, t.Any], port: int) -> str | None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import collections.abc as c
 import dataclasses
-import time
 import typing as t
 
 from ..common import prometheus_text as prometheus
+from ..common.clock import SYSTEM, Clock
 from ..http.errors import ExchangeError
 from ..http.urls import excerpt
 from ..releases import engines
@@ -24,6 +24,7 @@ PROMPT = "Count: one, two, three,"
 TOKENS = 16
 # Above zero, so that tokens are drawn, and low, so that the answer does not begin with its end.
 DRAWN = 0.1
+LAST_LOOK = 1.0  # seconds
 # Kinds of errors that waiting does not fix: a wrong key or certificate, a redirect.
 FINAL = frozenset({"unauthorized", "forbidden", "tls_untrusted", "redirect"})
 
@@ -77,8 +78,8 @@ class Health:
 class _Ladder:
     """One run through the levels, up to the first check that fails. `pages`: the client for metrics, where they are on another port."""
 
-    def __init__(self, client: OpenAIClient, wanted: Requirements, deadline: float, pages: OpenAIClient | None = None) -> None:
-        self._client, self._wanted, self._deadline, self._pages = client, wanted, deadline, pages or client
+    def __init__(self, client: OpenAIClient, wanted: Requirements, deadline: float, pages: OpenAIClient | None = None, clock: Clock = SYSTEM) -> None:
+        self._client, self._wanted, self._deadline, self._pages, self._clock = client, wanted, deadline, pages or client, clock
         self._native = False  # Triton without an OpenAI front end
         self.health = Health(engine="" if wanted.engine == "auto" else wanted.engine)
 
@@ -102,18 +103,18 @@ class _Ladder:
         return self.health
 
     def _rung(self, name: str, check: t.Callable[[], str]) -> bool:
-        start = time.monotonic()
+        start = self._clock.now()
         evidence, remedy, kind = "", "", ""
         try:
             evidence = check()
         except ExchangeError as trouble:
             evidence, remedy, kind = str(trouble), trouble.remedy, trouble.kind
-        self.health.checks.append(Check(name, not kind, evidence, round((time.monotonic() - start) * 1000, 1), remedy, kind))
+        self.health.checks.append(Check(name, not kind, evidence, round((self._clock.now() - start) * 1000, 1), remedy, kind))
         return not kind
 
     def _timeout(self) -> float:
-        """Seconds for one request: no more than the wait has left, but 1 second at least so that the last check can succeed."""
-        return min(self._wanted.request_timeout, max(1.0, self._deadline - time.monotonic()))
+        """Seconds for one request: no more than the wait has left, but LAST_LOOK at least so that the last check can succeed."""
+        return min(self._wanted.request_timeout, max(LAST_LOOK, self._deadline - self._clock.now()))
 
     def _alive(self) -> str:
         known = self.health.engine
@@ -238,17 +239,24 @@ class _Ladder:
         raise trouble
 
 
-def check_once(client: OpenAIClient, wanted: Requirements, level: str | None = None, timeout: float | None = None, pages: OpenAIClient | None = None) -> Health:
+def check_once(
+    client: OpenAIClient,
+    wanted: Requirements,
+    level: str | None = None,
+    timeout: float | None = None,
+    pages: OpenAIClient | None = None,
+    clock: Clock = SYSTEM,
+) -> Health:
     """One check up to `level` (default: the required one). `timeout`: about the seconds it takes at most."""
-    ladder = _Ladder(client, wanted, time.monotonic() + (timeout if timeout is not None else 4 * wanted.request_timeout), pages)
+    ladder = _Ladder(client, wanted, clock.now() + (timeout if timeout is not None else 4 * wanted.request_timeout), pages, clock)
     health = ladder.climb(level or wanted.level)
     health.looks = 1
     return health
 
 
-def wait_until_healthy(client: OpenAIClient, wanted: Requirements, timeout: float, interval: float, sleep: c.Callable[[float], None] = time.sleep) -> Health:
+def wait_until_healthy(client: OpenAIClient, wanted: Requirements, timeout: float, interval: float, clock: Clock = SYSTEM) -> Health:
     """Checks until the server is healthy, `timeout` seconds are over, or the error is one that waiting does not fix."""
-    health, waited, looks = poll(lambda left: check_once(client, wanted, timeout=left), is_final, timeout, interval, sleep)
+    health, waited, looks = poll(lambda left: check_once(client, wanted, timeout=left, clock=clock), is_final, timeout, interval, clock)
     health.waited, health.looks = waited, looks
     return health
 
@@ -266,14 +274,14 @@ def poll(
     done: c.Callable[[Observation], bool],
     timeout: float,
     interval: float,
-    sleep: c.Callable[[float], None] = time.sleep,
+    clock: Clock = SYSTEM,
 ) -> tuple[Observation, float, int]:
     """Calls `view` with the seconds left until `done` accepts its result or the time is over. Returns (last result, seconds waited, number of calls)."""
-    start, looks = time.monotonic(), 0
+    start, looks = clock.now(), 0
     while True:
         looks += 1
-        seen = view(timeout - (time.monotonic() - start))
-        waited = round(time.monotonic() - start, 3)
+        seen = view(timeout - (clock.now() - start))
+        waited = round(clock.now() - start, 3)
         if done(seen) or timeout - waited <= 0.05:
             return seen, waited, looks
-        sleep(min(interval, timeout - waited))
+        clock.sleep(min(interval, timeout - waited))

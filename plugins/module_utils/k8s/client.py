@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 from ansible.module_utils.common.warnings import warn
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
+from ..common.clock import SYSTEM, Clock
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from . import compat
 from .errors import ClusterError, UnendingError, explain, may_pass, missing_library, not_an_api_server, refusal
@@ -54,7 +55,7 @@ def auth_spec() -> Facts:
     return {name: dict(spec) for name, spec in AUTH_ARG_SPEC.items()}
 
 
-def connect(module: t.Any) -> Cluster:
+def connect(module: t.Any, clock: Clock = SYSTEM) -> Cluster:
     """A Cluster from a module's parameters and K8S_AUTH_*. Sends no request. Raises ClusterError."""
     if not LIBRARIES:
         raise missing_library("kubernetes", "kubernetes")
@@ -67,7 +68,7 @@ def connect(module: t.Any) -> Cluster:
         if str(configuration.host).startswith("https://") and not configuration.verify_ssl:
             warn(UNVERIFIED.format(host=configuration.host))  # Ansible displays a text once a run, however many modules say it
         configuration.connection_pool_maxsize = THREADS
-        return Cluster(configuration, compat.impersonation_headers(module), source)
+        return Cluster(configuration, compat.impersonation_headers(module), source, clock)
     except Exception as exc:
         raise explain(exc, source=source) from exc
 
@@ -98,14 +99,14 @@ def _source(options: Facts, masked: Collection[str]) -> str:
 
 
 class Cluster:
-    """Requests to one API server. Thread-safe.
+    """Requests to one API server. Thread-safe. clock: of what waits, here and around it.
 
     Every method raises ApiError when the API server refuses a request, and ClusterError for any other failure.
     """
 
-    def __init__(self, configuration: t.Any, headers: Facts, source: str = "") -> None:
+    def __init__(self, configuration: t.Any, headers: Facts, source: str = "", clock: Clock = SYSTEM) -> None:
         self.server: str = configuration.host
-        self.source = source
+        self.source, self.clock = source, clock
         self._configuration = configuration
         self._client = kubernetes.client.ApiClient(configuration)
         self._pool = self._client.rest_client.pool_manager
@@ -120,7 +121,7 @@ class Cluster:
 
         For modules that wait: the rule is the same for all of them. Logs and answers of pods are read once, since what fails there is another server.
         """
-        self._patient_until = time.monotonic() + seconds
+        self._patient_until = self.clock.now() + seconds
 
     def request(self, method: str, path: str, query: Facts | None = None, body: bytes | Facts | None = None, **options: t.Any) -> Facts:
         """The object that one request returns. options: content_type, accept, timeout (seconds between two bytes), within (seconds for the whole response),
@@ -140,14 +141,14 @@ class Cluster:
         return self._succeed("GET", path, query, None, options).decode("utf-8", "replace")
 
     def _repeated(self, read: Callable[[], bytes]) -> bytes:
-        begin = time.monotonic()
+        begin = self.clock.now()
         while True:
             try:
                 return read()
             except ClusterError as exc:
-                if not may_pass(exc, self._reached) or time.monotonic() + BUSY_PAUSE > min(begin + SILENCE, self._patient_until):
+                if not may_pass(exc, self._reached) or self.clock.now() + BUSY_PAUSE > min(begin + SILENCE, self._patient_until):
                     raise
-                time.sleep(BUSY_PAUSE)
+                self.clock.sleep(BUSY_PAUSE)
 
     def _succeed(self, method: str, path: str, query: Facts | None, body: bytes | Facts | None, options: Facts) -> bytes:
         answer = self.send(method, path, query, body, options)
@@ -155,7 +156,7 @@ class Cluster:
             # 429 asks for a retry: the API server sheds load, or still opens the storage of a new kind.
             if answer.status != 429:
                 break
-            time.sleep(BUSY_PAUSE)
+            self.clock.sleep(BUSY_PAUSE)
             answer = self.send(method, path, query, body, options)
         if not 200 <= answer.status < 300:
             raise refusal(answer.status, answer.data, self.server, f"{method} {path}")

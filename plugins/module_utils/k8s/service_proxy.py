@@ -8,9 +8,9 @@ from __future__ import annotations
 import collections.abc as c
 import json
 import threading
-import time
 import typing as t
 
+from ..common.clock import Clock
 from ..common.objects import Facts
 from ..http.answer import Answer
 from ..http.errors import ExchangeError
@@ -23,6 +23,8 @@ CUT_PAUSES = (0.0, 0.1, 0.5)  # seconds
 
 class Sender(t.Protocol):
     """The part of client.Cluster that is used here."""
+
+    clock: Clock
 
     def send(self, method: str, path: str, query: Facts | None, body: bytes | None, options: Facts) -> t.Any:
         """A response of any status, with attributes status, headers and data. options: timeout (seconds), accept, content_type. Raises without a response."""
@@ -43,7 +45,7 @@ class ServiceTransport:
         self, method: str, path: str, body: bytes | None = None, headers: c.Mapping[str, str] | None = None, timeout: float = 10.0, until: bytes | None = None
     ) -> Answer:
         """See Transport."""
-        start, what = time.monotonic(), f"{method} {path} of {self.where} (through the API server)"
+        start, what = self._cluster.clock.now(), f"{method} {path} of {self.where} (through the API server)"
         options = {"timeout": timeout, "limit": MAX_BODY, "until": until, "accept": "*/*", "content_type": (headers or {}).get("Content-Type")}
         got: list[t.Any] = []
         # In a thread, since nothing bounds the resolution of a name. The client closes the connection at the end of the time, which ends the thread.
@@ -61,7 +63,7 @@ class ServiceTransport:
         if isinstance(got[0], Exception):
             raise ExchangeError("cluster", f"{what}: {excerpt(str(got[0]))}", "check the connection to the API server") from got[0]
         answer_headers = {name.lower(): value for name, value in got[0].headers.items()}
-        answer = Answer(what, got[0].status, answer_headers, got[0].data or b"", time.monotonic() - start)
+        answer = Answer(what, got[0].status, answer_headers, got[0].data or b"", self._cluster.clock.now() - start)
         raise_if_cluster_refused(answer)
         return answer
 
@@ -77,14 +79,14 @@ class ServiceTransport:
     def _uncut(self, method: str, path: str, body: bytes | None, options: Facts) -> t.Any:
         # A server may close an idle connection just when the API server reuses it for this request. The API server itself retries a GET but not a POST,
         # and when several were closed at once, a retry may get another closed one.
-        end = time.monotonic() + options["timeout"]
+        end = self._cluster.clock.now() + options["timeout"]
         for pause in (*CUT_PAUSES, None):
             try:
-                return self._cluster.send(method, path, None, body, {**options, "within": max(0.1, end - time.monotonic())})
+                return self._cluster.send(method, path, None, body, {**options, "within": max(0.1, end - self._cluster.clock.now())})
             except CutError:
-                if pause is None or time.monotonic() + pause >= end:
+                if pause is None or self._cluster.clock.now() + pause >= end:
                     raise
-                time.sleep(pause)
+                self._cluster.clock.sleep(pause)
         raise AssertionError
 
 

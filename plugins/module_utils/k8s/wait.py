@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,12 +45,13 @@ class Wait:
         self._again: dict[str, str] = {}
         self._terminal: dict[Ref, float] = {}
         self._progress = Progress(progress)
-        self._begin = time.monotonic()
+        self._clock = cluster.clock
+        self._begin = self._clock.now()
 
     @property
     def elapsed(self) -> float:
         """Seconds since the wait was made."""
-        return time.monotonic() - self._begin
+        return self._clock.now() - self._begin
 
     def run(self, timeout: float, interval: float, fail_fast: bool = True) -> bool:
         """Whether every object reached the state within `timeout` seconds. interval: seconds between polls; fail_fast: stop at lasting failures.
@@ -65,9 +65,9 @@ class Wait:
             if not pending:
                 return True
             self._progress.report(self.elapsed, {ref: self.verdicts[ref] for ref in pending})
-            if self.elapsed > timeout or (fail_fast and self._has_lasting_failure()):
+            if self.elapsed >= timeout or (fail_fast and self._has_lasting_failure()):
                 return False
-            time.sleep(interval)
+            self._clock.sleep(interval)
 
     def pending(self) -> list[Ref]:
         """The refs whose objects have not reached the state."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import collections.abc as c
 import dataclasses
 import json
-import time
 import typing as t
 import urllib.parse
 
+from ..common.clock import SYSTEM, Clock
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..common.text import pluralize
 from ..http.errors import ExchangeError
@@ -49,23 +49,23 @@ class Missing:
 
 
 class MonitoringCheck:
-    """Asks one Prometheus. `namespace`: of the services; `sleep`: waits some seconds."""
+    """Asks one Prometheus. `namespace`: of the services; `clock`: what the wait goes by."""
 
-    def __init__(self, transport: Transport, namespace: str, timeout: float, sleep: c.Callable[[float], None] = time.sleep) -> None:
-        self._transport, self._namespace, self._sleep = transport, namespace, sleep
-        self._end = time.monotonic() + timeout
+    def __init__(self, transport: Transport, namespace: str, timeout: float, clock: Clock = SYSTEM) -> None:
+        self._transport, self._namespace, self._clock = transport, namespace, clock
+        self._end = self._clock.now() + timeout
 
     def service(self, service: c.Mapping[str, t.Any]) -> list[Claim]:
         """The claims `alerts` and `dashboards` of one service: {name, queried: {alerts, dashboards: [{title, queries}]}}."""
         return [self._claim(service, what, groups) for what, groups in service["queried"].items() if groups]
 
     def _claim(self, service: c.Mapping[str, t.Any], what: str, groups: c.Sequence[Facts]) -> Claim:
-        start, name = time.monotonic(), f"{service['name']}/{what}"
+        start, name = self._clock.now(), f"{service['name']}/{what}"
         try:
             unloaded, firing = self._rules(service) if what == "alerts" else ([], [])
             missing, waiting, refused = self._queries(groups)
         except AskError as error:
-            return claim(name, False, str(error), error.remedy, time.monotonic() - start)
+            return claim(name, False, str(error), error.remedy, self._clock.now() - start)
         count = len({query["expr"] for group in groups for query in group["queries"]})
         wrong = [*unloaded, *refused, *(f"{each.title}: no series for {each.query['expr']} ({each.why})" for each in missing)]
         said = [f"{pluralize(len(groups), 'alert')} loaded"] if what == "alerts" else [pluralize(len(groups), "panel")]
@@ -73,7 +73,7 @@ class MonitoringCheck:
         said += [f"{each.title} has none until {each.query['until']}" for each in waiting]
         said += [f"firing now: {', '.join(firing)}"] if firing else []
         shown = "; ".join(wrong[:_SHOWN]) + (f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else "")
-        return claim(name, not wrong, shown or "; ".join(said), _remedy(unloaded, refused, missing), time.monotonic() - start)
+        return claim(name, not wrong, shown or "; ".join(said), _remedy(unloaded, refused, missing), self._clock.now() - start)
 
     def _queries(self, groups: c.Sequence[Facts]) -> tuple[list[Missing], list[Missing], list[str]]:
         """(queries without data, those that rightly have none yet, refusals). Asks again until the time ends: scrapes and rates take a while to begin."""
@@ -89,9 +89,9 @@ class MonitoringCheck:
                 if there:
                     del left[expr]
             wanted = [query for _title, query in left.values() if not query["until"]]
-            if not wanted or time.monotonic() + _PAUSE >= self._end:
+            if not wanted or self._clock.now() + _PAUSE >= self._end:
                 break
-            self._sleep(_PAUSE)
+            self._clock.sleep(_PAUSE)
         # Before such an event there is no metric, or one with other labels, such as another status.
         waiting = [Missing(title, query, "") for title, query in left.values() if query["until"]]
         return [Missing(title, query, self._why(query)) for title, query in left.values() if not query["until"]], waiting, refused
@@ -114,9 +114,9 @@ class MonitoringCheck:
             data = self._get(f"/api/v1/rules?type=alert&rule_group[]={urllib.parse.quote(group)}")
             loaded = [rule for entry in dicts(mapping(data).get("groups")) if entry.get("name") == group for rule in dicts(entry.get("rules"))]
             absent = [entry["title"] for entry in service["queried"]["alerts"] if entry["title"] not in [rule.get("name") for rule in loaded]]
-            if not absent or time.monotonic() + _PAUSE >= self._end:
+            if not absent or self._clock.now() + _PAUSE >= self._end:
                 break
-            self._sleep(_PAUSE)
+            self._clock.sleep(_PAUSE)
         wrong = [f"Prometheus has not loaded {pluralize(len(absent), 'alert')}: {', '.join(absent)}"] if absent else []
         wrong += [f"{text(rule.get('name'))} cannot be evaluated: {excerpt(text(rule.get('lastError')))}" for rule in loaded if rule.get("health") == "err"]
         return wrong, sorted({text(rule.get("name")) for rule in loaded if rule.get("state") == "firing"})

@@ -8,9 +8,9 @@ from __future__ import annotations
 import dataclasses
 import random
 import secrets
-import time
 import typing as t
 
+from ..common.clock import SYSTEM, Clock
 from ..http.errors import ExchangeError
 from ..inference.client import OpenAIClient, Reply
 from .counts import increases
@@ -42,13 +42,22 @@ class ProbeLimits:
     edge: float = 0.5  # before the end of a queue; prompts sent later may have been scheduled without a queue
     noticing: float = 0.3  # an endpoint picker reads the queues of its servers several times a second
     indexing: float = 0.3  # KV events are sent immediately and indexed soon after
+    recount: float = 0.2  # between two reads of counters that have not increased yet
 
 
 class ProbeTraffic:
     """Requests to one service. `seen`: the observations, plain data."""
 
-    def __init__(self, service: dict[str, t.Any], client: OpenAIClient, counters: Counters | None, limits: ProbeLimits, servers: Servers | None = None) -> None:
-        self._service, self._client, self._counters, self._limits, self._servers = service, client, counters, limits, servers
+    def __init__(
+        self,
+        service: dict[str, t.Any],
+        client: OpenAIClient,
+        counters: Counters | None,
+        limits: ProbeLimits,
+        servers: Servers | None = None,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self._service, self._client, self._counters, self._limits, self._servers, self._clock = service, client, counters, limits, servers, clock
         self._nonce = secrets.token_hex(6)  # makes prefixes that no earlier run has sent
         self._words = limits.prefix_words
         self._by_header = False  # becomes True when an answer names its server
@@ -64,11 +73,11 @@ class ProbeTraffic:
         }
 
     def _timed(self, name: str, step: t.Callable[[], t.Any]) -> t.Any:
-        start = time.monotonic()
+        start = self._clock.now()
         try:
             return step()
         finally:
-            self.seen["seconds"][name] = round(self.seen["seconds"].get(name, 0.0) + time.monotonic() - start, 3)
+            self.seen["seconds"][name] = round(self.seen["seconds"].get(name, 0.0) + self._clock.now() - start, 3)
 
     def _answered(self) -> dict[str, float]:
         """Requests that each server has answered, from its own counters; empty where they cannot be read."""
@@ -80,10 +89,10 @@ class ProbeTraffic:
     def _went(self, prompt: str) -> str | None:
         """The server that answers a prompt; None where it is unknown."""
         servers: dict[str, int] = {}
-        before, end = {} if self._by_header else self._answered(), time.monotonic() + self._limits.settle
+        before, end = {} if self._by_header else self._answered(), self._clock.now() + self._limits.settle
         self._send(prompt, servers)
-        while before and not servers and time.monotonic() < end:
-            servers = increases(before, self._answered())
+        while before and not (servers or (servers := increases(before, self._answered()))) and self._clock.now() < end:
+            self._clock.sleep(self._limits.recount)
         return next(iter(servers), None)
 
     def _prefix(self, which: str) -> str:

@@ -106,7 +106,7 @@ def settle(cluster: Cluster, wanted: list[tuple[RolloutTarget, str, dict[str, t.
     A document of None is not compared with the log. Returns one outcome for each, in order.
     """
     watches = [RolloutWatch(cluster, *item) for item in wanted]
-    end = time.monotonic() + timeout
+    end = cluster.clock.now() + timeout
     cluster.be_patient(timeout)
     while True:
         for watch in watches:
@@ -114,9 +114,9 @@ def settle(cluster: Cluster, wanted: list[tuple[RolloutTarget, str, dict[str, t.
                 watch.check()
         # one failure fails all: do not wait for the others
         lost = any(watch.outcome and watch.outcome.error for watch in watches)
-        if lost or all(watch.outcome for watch in watches) or time.monotonic() > end:
+        if lost or all(watch.outcome for watch in watches) or cluster.clock.now() >= end:
             return [watch.outcome or (Outcome([]) if lost else watch.give_up()) for watch in watches]
-        time.sleep(INTERVAL)
+        cluster.clock.sleep(INTERVAL)
 
 
 class RolloutWatch:
@@ -129,7 +129,8 @@ class RolloutWatch:
         self.ref = self.waiting.refs[0]
         self.outcome: Outcome | None = None
         self._silent: dict[str, float] = {}
-        self._begin = time.monotonic()
+        self._clock = cluster.clock
+        self._begin = self._clock.now()
 
     def check(self) -> None:
         """Checks once, and sets the outcome when the rollout has ended."""
@@ -160,7 +161,7 @@ class RolloutWatch:
         said = next((line for entry in entries for line in entry["details"] if ", log of " in line), "")
         if not entries:
             return Outcome([], f"Deployment {self.target} did not confirm in time that it has loaded the configuration")
-        return Outcome([], report(entries, 1, time.monotonic() - self._begin, "ready"), said)
+        return Outcome([], report(entries, 1, self._clock.now() - self._begin, "ready"), said)
 
     def _refusal(self, pods: list[Facts]) -> str:
         """The error about the configuration in the log of a container that has ended; empty where there is none."""
@@ -198,8 +199,8 @@ class RolloutWatch:
             if said.loaded:
                 wrong = observed.difference(said, self.document) if self.document else ""
                 return {"pod": name, "by": "log", "line": said.line, **({"error": wrong} if wrong else {})}
-        since = self._silent.setdefault(name, time.monotonic())
-        if time.monotonic() - since < LAG and not log_may_be_rotated(pod):
+        since = self._silent.setdefault(name, self._clock.now())
+        if self._clock.now() - since < LAG and not log_may_be_rotated(pod):
             return None
         # Its log is rotated or has another format. An endpoint picker that cannot load its configuration ends; this one is ready.
         return {"pod": name, "by": "readiness", "line": f"pod {name} was created for checksum {self.wanted[:12]} and is ready"}

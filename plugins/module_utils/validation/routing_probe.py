@@ -9,7 +9,6 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
-import time
 import typing as t
 
 from ..http.errors import ExchangeError
@@ -37,7 +36,7 @@ class Prober(ProbeTraffic):
         if not found.healthy:
             return self.seen
         before = self._timed("counted", lambda: self._arrive(idle))
-        end, promised = time.monotonic() + self._service.get("events_wait", EVENTS_WAIT), self.seen["promises"]
+        end, promised = self._clock.now() + self._service.get("events_wait", EVENTS_WAIT), self.seen["promises"]
         # KV events also keep prompts on one server, so they are checked first, and again where an endpoint picker lost them in between.
         for _trial in range(EVENTS_TRIALS if "follow" in promised else 1):
             first = last = self._learnt(before, end)
@@ -63,7 +62,7 @@ class Prober(ProbeTraffic):
         wanted = health.Requirements(
             model=self._service["model"], apis=(self._service.get("api") or "completions",), request_timeout=self._limits.request_timeout
         )
-        found = health.wait_until_healthy(self._client, wanted, self._limits.wait, 0.5)
+        found = health.wait_until_healthy(self._client, wanted, self._limits.wait, 0.5, self._clock)
         length = next((entry.max_model_len for entry in found.models if entry.id == self._service["model"]), None)
         if length:
             self._words = max(16, min(self._words, length // 4))  # a rare word can be three tokens, and the answer needs room
@@ -82,13 +81,13 @@ class Prober(ProbeTraffic):
 
         It does once the counters have increased since `first`; where they never do, the claims fail. Returns the present counters.
         """
-        deadline = time.monotonic() + self._limits.settle
+        deadline = self._clock.now() + self._limits.settle
         now = self._read()
         first = first or now
-        while now and first and not any((now[key] or 0) > (first[key] or 0) for key in _COUNTED) and time.monotonic() < deadline:
+        while now and first and not any((now[key] or 0) > (first[key] or 0) for key in _COUNTED) and self._clock.now() < deadline:
             with contextlib.suppress(ExchangeError):
                 self._complete("Who picks?")
-            time.sleep(self._limits.gap)
+            self._clock.sleep(self._limits.gap)
             now = self._read()
         return now
 
@@ -97,20 +96,20 @@ class Prober(ProbeTraffic):
         prefix = self._prefix(f"sticky {self.seen['sent']}")
         sent, cached = 0, []
         for number in range(self._limits.sticky):
-            begun = time.monotonic()
+            begun = self._clock.now()
             reply = self._send(f"{prefix} Question {number}?", servers)
             if reply is None:
                 break
             sent += 1
             cached.append(reply.completion.cached_tokens)
             # The picker records the first prefix after its answer.
-            time.sleep(self._told(self._limits.gap * 4, begun) if number == 0 else self._limits.gap)
+            self._clock.sleep(self._told(self._limits.gap * 4, begun) if number == 0 else self._limits.gap)
         self.seen["cached"] = cached[1:]
         return self._phase("sticky", sent, servers, before)
 
     def _told(self, usual: float, begun: float) -> float:
         """Seconds until an endpoint picker has heard of a prefix, `usual` or as long as the server took for it: a slow one sends its events late as well."""
-        return max(usual, min(time.monotonic() - begun, self._limits.settle))
+        return max(usual, min(self._clock.now() - begun, self._limits.settle))
 
     def _roam(self, before: Counts) -> Counts:
         prefix = self._prefix("roam")
@@ -128,7 +127,7 @@ class Prober(ProbeTraffic):
             if self._send(prompt(sent), servers) is None:
                 break
             sent += 1
-            time.sleep(self._limits.gap)
+            self._clock.sleep(self._limits.gap)
             if sent % self._limits.spread_min == 0:
                 after = self._phase(name, sent, servers, before)
                 if len(self.seen[name]["servers"]) > 1 or (self._service.get("replicas") or 2) < 2:
@@ -140,7 +139,7 @@ class Prober(ProbeTraffic):
         if self._by_header:
             self.seen[name] = {"sent": sent, "servers": dict(servers), "source": SERVER_HEADER}
             return before
-        end = time.monotonic() + self._limits.settle
+        end = self._clock.now() + self._limits.settle
         while True:
             read = self._read()
             after = {"picked": read["servers"] if read else {}, "answered": {}}
@@ -148,9 +147,9 @@ class Prober(ProbeTraffic):
             if not after["picked"]:
                 after["answered"], source, kind = self._answered(), "requests that servers count", "answered"
             found = increases(before[kind], after[kind])
-            if not after[kind] or sum(found.values()) >= sent or time.monotonic() > end:  # a server may count a request shortly after its answer
+            if not after[kind] or sum(found.values()) >= sent or self._clock.now() > end:  # a server may count a request shortly after its answer
                 break
-            time.sleep(0.2)
+            self._clock.sleep(self._limits.recount)
         self.seen[name] = {"sent": sent, "servers": found, "source": source}
         return after
 
@@ -188,10 +187,10 @@ class Prober(ProbeTraffic):
                 homes = {self._prefix(f"follow {self.seen['sent']} {number}"): servers[number % len(servers)] for number in range(number_of)}
                 with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
                     list(pool.map(lambda home: home[1].client.complete(self._service["model"], home[0], timeout=self._limits.request_timeout), homes.items()))
-                time.sleep(self._limits.indexing)
+                self._clock.sleep(self._limits.indexing)
                 right = [self._went(f"{prompt} And then?") == server.name for prompt, server in homes.items()]
                 self.seen["follow"] = {"sent": len(right), "right": sum(right), "servers": len(servers)}
-                if all(right) or time.monotonic() > end or self.seen["failures"]:
+                if all(right) or self._clock.now() > end or self.seen["failures"]:
                     return
         except ExchangeError as trouble:
             self.seen["follow"] = {"error": str(trouble), "remedy": trouble.remedy}
@@ -217,15 +216,15 @@ class Prober(ProbeTraffic):
             try:
                 busy.client.post("/v1/completions", hog, self._limits.request_timeout)
             finally:
-                ended.append(time.monotonic())
+                ended.append(self._clock.now())
 
         with concurrent.futures.ThreadPoolExecutor(max_workers=seats + QUEUED) as pool:
             for _number in range(seats + QUEUED):
                 pool.submit(keep_busy)
             waiting = self._waiting(busy, self._limits.settle)
-            time.sleep(self._limits.noticing if waiting else 0)
+            self._clock.sleep(self._limits.noticing if waiting else 0)
             while waiting and len(went) < self._limits.avoid and len(ended) < QUEUED and not any(server == busy.name for _sent, server in went):
-                answered, sent = dict[str, int](), time.monotonic()
+                answered, sent = dict[str, int](), self._clock.now()
                 self._send(f"{self._nonce} avoid {len(went)}", answered)  # short, since the queue empties soon
                 went.append((sent, next(iter(answered), "")))
         # The queue is empty once QUEUED requests have ended. What was sent just before may have been scheduled after that.
@@ -237,16 +236,16 @@ class Prober(ProbeTraffic):
 
     def _waiting(self, server: Server, seconds: float) -> float:
         """Requests that wait on a server, once some do or the time is over; read from the server, since the picker's gauge lags by seconds."""
-        end = time.monotonic() + seconds
+        end = self._clock.now() + seconds
         while True:
             found = server.total(WAITING, self._limits.request_timeout)
-            if found or time.monotonic() > end:
+            if found or self._clock.now() > end:
                 return found
-            time.sleep(0.1)
+            self._clock.sleep(0.1)
 
     def _count(self, before: dict[str, t.Any] | None) -> None:
         """Reads the counters until they have increased by the requests sent, or the time to settle is over."""
-        deadline = time.monotonic() + self._limits.settle
+        deadline = self._clock.now() + self._limits.settle
         while before is not None and (after := self._read()) is not None:
             counted = {key: None if after[key] is None else int(after[key] - (before[key] or 0)) for key in _COUNTED}
             ran = {point: increases(before["ran"].get(point, {}), names) for point, names in after["ran"].items()}
@@ -257,14 +256,14 @@ class Prober(ProbeTraffic):
                 "decisions": increases(before["decisions"], after["decisions"]),
                 "ran": ran,
             }
-            if all(value is not None and value >= self.seen["sent"] for value in counted.values()) or time.monotonic() > deadline:
+            if all(value is not None and value >= self.seen["sent"] for value in counted.values()) or self._clock.now() > deadline:
                 return
-            time.sleep(0.2)
+            self._clock.sleep(self._limits.recount)
 
     def _endpoints(self) -> None:
         """Reads the counters until the picker knows the planned number of servers, or its gauge must have been updated."""
-        wanted, end = self._service.get("endpoints"), time.monotonic() + self._limits.refresh
-        while wanted and self.seen["ready_endpoints"] is not None and self.seen["ready_endpoints"] < wanted and time.monotonic() < end:
-            time.sleep(min(0.5, self._limits.refresh))
+        wanted, end = self._service.get("endpoints"), self._clock.now() + self._limits.refresh
+        while wanted and self.seen["ready_endpoints"] is not None and self.seen["ready_endpoints"] < wanted and self._clock.now() < end:
+            self._clock.sleep(min(0.5, self._limits.refresh))
             if self._read() is None:
                 return

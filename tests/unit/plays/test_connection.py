@@ -15,7 +15,7 @@ from pathlib import Path
 import plays
 import pytest
 import yaml
-from local_servers import free_port, serve
+from local_servers import closed_port, serve
 
 pytestmark = pytest.mark.rest
 
@@ -98,7 +98,7 @@ def test_each_role_by_itself_uses_the_users_kubeconfig_and_context(play, tmp_pat
         asked.append((method, path))
         return 200, {"Content-Type": "application/json"}, "{}"
 
-    dead = f"http://127.0.0.1:{free_port()}"
+    dead = f"http://127.0.0.1:{closed_port()}"
     with serve(answer) as alive:
         user = {**USER, "llm_d_kubeconfig": kubeconfig(tmp_path / "config", current=alive, theirs=dead), "llm_d_context": "theirs"}
         said = play([entry(*each) for each in ENTRIES], user)
@@ -112,7 +112,7 @@ def test_each_role_by_itself_uses_the_users_kubeconfig_and_context(play, tmp_pat
 
 def test_defaults_of_the_users_play_hold_inside_a_role(play, tmp_path):
     """For what the user's file leaves out, in a role and in the role objects that it calls."""
-    dead = f"http://127.0.0.1:{free_port()}"
+    dead = f"http://127.0.0.1:{closed_port()}"
     defaults = {"group/llm_d.inference.cluster": {"kubeconfig": kubeconfig(tmp_path / "config", current=dead)}}
     said = play([entry("prerequisites", "preflight"), entry("prerequisites", "absent")], USER, module_defaults=defaults)
     assert said.count(f"[ERROR]: Task failed: Module failed: the Kubernetes API server {dead}") == 2, said

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 from engine_servers import VLLM, engine
-from local_servers import free_port, serve
+from local_servers import closed_port, serve
 from stack_objects import StackServer, healthy
 
 pytestmark = pytest.mark.timing
@@ -134,7 +134,7 @@ def test_the_evidence_is_whole_and_holds_no_secret(play):
 
 
 def test_no_api_server(play):
-    done, artifacts = play(f"http://127.0.0.1:{free_port()}")
+    done, artifacts = play(f"http://127.0.0.1:{closed_port()}")
     assert done.returncode == 0, done.stdout + done.stderr
     made = json.loads((artifacts / "diagnosis.json").read_text(encoding="utf-8"))
     assert [entry["code"] for entry in made["findings"]] == ["api"] and "connection refused" in done.stdout and "Traceback" not in done.stdout + done.stderr

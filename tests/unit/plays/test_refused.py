@@ -9,7 +9,7 @@ import json
 
 import plays
 import pytest
-from local_servers import JSON, free_port, serve
+from local_servers import JSON, closed_port, serve
 
 TOKEN = "sk-token-of-the-test"
 REASONS = {401: "Unauthorized", 403: "Forbidden"}
@@ -55,6 +55,6 @@ def test_an_api_server_that_refuses_everything(tmp_path, status, told):
 
 
 def test_a_port_where_nothing_listens(tmp_path):
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{closed_port()}"
     line = site(tmp_path, url)
     assert f"the Kubernetes API server {url} (kubeconfig config in {tmp_path}): connection refused: nothing listens there; start the cluster" in line

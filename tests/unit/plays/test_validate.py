@@ -12,7 +12,7 @@ import sys
 
 import plays
 import pytest
-from local_servers import SSE, chunk, free_port, serve, stream
+from local_servers import SSE, chunk, closed_port, serve, stream
 
 pytestmark = pytest.mark.timing
 
@@ -23,7 +23,7 @@ USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 16}}
 @pytest.fixture(name="play")
 def run_playbook(root, tmp_path):
     def run(*arguments, **given):
-        api = f"http://127.0.0.1:{free_port()}"
+        api = f"http://127.0.0.1:{closed_port()}"
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -120,7 +120,7 @@ def test_the_load_goes_by_the_role_s_tag_and_by_words_of_the_command_line(play):
         "validation_performance=true",
         "-e",
         "validation_performance_seconds=1",
-        llm_d_benchmark={"url": f"http://127.0.0.1:{free_port()}", "concurrency": [1]},
+        llm_d_benchmark={"url": f"http://127.0.0.1:{closed_port()}", "concurrency": [1]},
     )
     assert done.returncode != 0
     (found,) = [entry for entry in json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"] if entry["id"] == "sim/performance"]

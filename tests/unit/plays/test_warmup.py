@@ -13,7 +13,7 @@ import sys
 import plays
 import pytest
 from engine_servers import CachingEngine
-from local_servers import free_port, serve
+from local_servers import closed_port, serve
 
 pytestmark = pytest.mark.rest
 
@@ -76,7 +76,7 @@ def test_the_first_run_changes_and_the_second_does_not_and_no_prompt_is_shown(pl
 
 
 def test_a_cold_cache_is_a_warning_and_does_not_stop_the_play(play):
-    done = play([warmup(f"http://127.0.0.1:{free_port()}")])
+    done = play([warmup(f"http://127.0.0.1:{closed_port()}")])
     assert done.returncode == 0 and "changed=0 " in done.stdout, done.stdout + done.stderr
     assert "WARNING" in done.stdout + done.stderr and f"prompts[0] ({len(PROMPT)} characters)" in " ".join((done.stdout + done.stderr).split())
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import time
 import typing as t
 import urllib.error
 import urllib.parse
@@ -17,6 +16,7 @@ import urllib.request
 import pytest
 from forwarding import forward
 from local_servers import JSON, SSE, chunk, serve, stream, whole
+from waiting import until
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 MODEL = "acme/tiny"
@@ -201,11 +201,8 @@ class ApiServer:
             self.open -= 1
 
     def closed(self) -> bool:
-        """Whether the port-forwards end within seconds: the server hears of it a little later than who ended them."""
-        end = time.monotonic() + 5
-        while self.open and time.monotonic() < end:
-            time.sleep(0.01)
-        return self.open == 0
+        """Whether the port-forwards end: the server hears of it a little later than who ended them."""
+        return until(lambda: self.open == 0)
 
     def proxy(self, kind: str, name: str, method: str, path: str, body: bytes) -> t.Any:
         entry = self.pods[0] if kind == "services" else next((entry for entry in self.pods if entry["metadata"]["name"] == name), None)
@@ -216,7 +213,7 @@ class ApiServer:
             return self.status(503, "ServiceUnavailable", "error trying to reach service: dial tcp 10.215.0.9:8000: connect: connection refused")
         request = urllib.request.Request(url + path, body or None, {"Content-Type": JSON}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, {"Content-Type": answer.headers.get("Content-Type") or ""}, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, {"Content-Type": error.headers.get("Content-Type") or ""}, error.read()

@@ -29,7 +29,7 @@ def forward(handler: t.Any, port: int, target: tuple[str, int]) -> None:
     for channel in (0, 1):
         _send(handler, DATA, bytes([channel]) + struct.pack("<H", port))
     try:
-        far = socket.create_connection(target, timeout=5)
+        far = socket.create_connection(target, timeout=60)
     except OSError as error:
         _send(handler, DATA, b"\x01" + f"error forwarding port {port} to pod 9f3a, uid : {error}".encode())
         _send(handler, CLOSE, b"")

@@ -10,12 +10,13 @@ import contextlib
 import http.server
 import itertools
 import json
-import random
+import os
 import socket
 import ssl
 import threading
 import time
 import typing as t
+import urllib.request
 
 JSON = "application/json"
 SSE = "text/event-stream"
@@ -108,15 +109,40 @@ def raw(talk: c.Callable[[socket.socket], None]) -> c.Iterator[str]:
         listener.close()
 
 
-def free_port() -> int:
-    """A port that no program has, TCP or UDP, on any address. The kernel gives it to nobody who asks for any port, as tests beside this one do: it is below
-    those of `net.ipv4.ip_local_port_range`, and below node ports."""
-    while True:
-        port = random.SystemRandom().randint(20000, 29999)  # Hypothesis seeds the other one, alike for the tests beside this
+_HELD: list[socket.socket] = []  # until this process ends
+
+
+def closed_port() -> int:
+    """A port of 127.0.0.1 that refuses connections, and that no other program can have while this process lives: it is bound, and nobody listens."""
+    holder = socket.socket()
+    holder.bind(("127.0.0.1", 0))
+    _HELD.append(holder)
+    return int(holder.getsockname()[1])
+
+
+def port_for_a_program() -> int:
+    """A port for a program that has to be given one. Servers of our own bind port 0 themselves.
+
+    No program has it, TCP or UDP, on any address. The kernel gives it to nobody who asks for any port (it is below `net.ipv4.ip_local_port_range`), and no
+    test beside this one gets it: an abstract socket with its number is held while this process lives.
+    """
+    for port in itertools.count(20000 + os.getpid() % 5000):
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp, contextlib.suppress(OSError):
+            claim.bind(f"\0llm-d-test-port-{port}")
             for each in (tcp, udp):
                 each.bind(("", port))
+            _HELD.append(claim)
             return port
+        claim.close()
+    raise AssertionError
+
+
+def answers(url: str) -> bool:
+    """Whether a server is there."""
+    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=60):
+        return True
+    return False
 
 
 def drip(first: bytes, again: bytes, pause: float = 0.05) -> c.Callable[[socket.socket], None]:

@@ -12,6 +12,19 @@ import pytest
 from ansible.module_utils import _internal
 from ansible.module_utils.common import warnings
 from ansible.module_utils.testing import patch_module_args
+from ansible_collections.llm_d.inference.plugins.module_utils.common.clock import SYSTEM
+from ansible_collections.llm_d.inference.plugins.module_utils.inference import health
+from fake_clock import FakeClock
+
+
+@pytest.fixture(name="clock")
+def clock_of_the_system(monkeypatch):
+    """The clock of all that waits in this process stands still but for sleeps. A last look may take as long as any other."""
+    clock = FakeClock()
+    for each in ("now", "sleep"):
+        monkeypatch.setattr(SYSTEM, each, getattr(clock, each))
+    monkeypatch.setattr(health, "LAST_LOOK", 60.0)
+    return clock
 
 
 @pytest.fixture(name="call")

@@ -28,8 +28,9 @@ def options_that_are_let_in(certificate):
 
 
 @pytest.mark.parametrize("module", [vllm_health, vllm_health_info])
+@pytest.mark.usefixtures("clock")
 def test_health(call, certificate, known, module):
-    more = {"timeout": 1} if module is vllm_health else {}
+    more = {"timeout": 60} if module is vllm_health else {}
     with serve(InferenceGateway(), certificate, mutual=True) as url:
         assert call(module, url=url, model="acme/tiny", **known, **more)["healthy"] is True
         assert call(module, url=url, model="acme/tiny", ca_path=certificate[0], **more)["healthy"] is False

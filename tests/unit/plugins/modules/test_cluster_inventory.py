@@ -12,7 +12,7 @@ import plays
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.modules import cluster_inventory
-from local_servers import JSON, free_port, serve
+from local_servers import JSON, closed_port, serve
 from survey_cases import GATEWAY_API, ISTIO, L40S, STANDARD
 
 ROOT = "/apis/gateway.networking.k8s.io/v1"
@@ -142,7 +142,7 @@ def test_a_class_without_its_controllers_permissions_still_counts(call, api, tmp
 
 
 def test_a_cluster_that_does_not_answer_is_one_line_and_leaves_nothing(call, tmp_path):
-    port = free_port()
+    port = closed_port()
     done = call(cluster_inventory, host=f"http://127.0.0.1:{port}", api_key="sesame-open", name="mine")
     assert done["failed"] and f"127.0.0.1:{port}: connection refused: nothing listens there" in done["msg"] and "\n" not in done["msg"]
     assert list(tmp_path.iterdir()) == []

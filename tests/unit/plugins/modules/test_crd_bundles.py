@@ -12,7 +12,7 @@ import kubernetes
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.llm_d.inference.plugins.modules import crd_bundles
-from local_servers import free_port, serve
+from local_servers import closed_port, serve
 
 CRD = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -32,7 +32,7 @@ def run_module(capsys, monkeypatch):
     monkeypatch.setattr(kubernetes.client.Configuration, "_default", None)
 
     def run(url, check=False, **options):
-        arguments = {"host": url, "api_key": "sk-secret-token-1234567", "download_timeout": 2, **options, "_ansible_check_mode": check, "_ansible_diff": True}
+        arguments = {"host": url, "api_key": "sk-secret-token-1234567", "download_timeout": 60, **options, "_ansible_check_mode": check, "_ansible_diff": True}
         with patch_module_args(arguments), pytest.raises(SystemExit):
             crd_bundles.main()
         result = json.loads(capsys.readouterr().out)
@@ -82,7 +82,7 @@ def denied(status, message):
 
 
 def test_no_cluster(run, folder):
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{closed_port()}"
     assert "connection refused" in run(url, bundles=[bundle(folder)])["msg"]
 
 

@@ -17,7 +17,7 @@ import urllib.request
 import pytest
 from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info, vllm_perf
 from engine_servers import TEXT, VLLM, engine
-from local_servers import JSON, SSE, chunk, free_port, raw, serve, stream
+from local_servers import JSON, SSE, chunk, closed_port, port_for_a_program, raw, serve, stream
 
 pytestmark = pytest.mark.rest
 
@@ -123,7 +123,7 @@ def test_a_stream_that_fails_although_the_whole_answer_was_good(call, events, ki
 @pytest.mark.parametrize(
     ("place", "kind", "said"),
     [
-        (lambda: f"http://127.0.0.1:{free_port()}", "refused", "connection refused"),
+        (lambda: f"http://127.0.0.1:{closed_port()}", "refused", "connection refused"),
         (lambda: "http://no-such-host.invalid:8000", "dns", "no-such-host.invalid"),
     ],
 )
@@ -205,7 +205,7 @@ def process(port):
 
 
 def test_a_server_that_restarts_in_the_middle_of_a_run(call):
-    port = free_port()
+    port = port_for_a_program()
     up, url = threading.Event(), f"http://127.0.0.1:{port}"
 
     def restart():
@@ -239,7 +239,7 @@ def test_a_server_that_restarts_in_the_middle_of_a_run(call):
 
 
 def test_waiting_for_a_server_that_restarts(call):
-    port = free_port()
+    port = port_for_a_program()
     later = threading.Timer(1.0, lambda: started.append(stack.enter_context(process(port))))
     started = []
     with contextlib.ExitStack() as stack:

@@ -11,9 +11,9 @@ import time
 import pytest
 from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
 from engine_servers import ApiServer, engine, pod
-from local_servers import drip, free_port, raw, serve
+from local_servers import closed_port, drip, raw, serve
 
-pytestmark = pytest.mark.timing
+pytestmark = pytest.mark.usefixtures("clock")
 
 LABELS = {"llm-d.ai/model-service": "tiny"}
 REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny"}
@@ -63,7 +63,7 @@ def test_replicas_with_a_key_and_their_metrics(call, monkeypatch):
             through="port_forward",
             api_key="sk-model",
             level="metrics",
-            timeout=5,
+            timeout=60,
             apis=["completions", "chat_completions"],
             host_header="llama.example.com",
         )
@@ -103,12 +103,13 @@ def test_an_api_server_that_refuses(call, monkeypatch, status, remedy):
 
 
 def test_a_port_on_which_nothing_listens(call, monkeypatch):
-    with cluster(monkeypatch, pod("pod-0", f"http://127.0.0.1:{free_port()}", LABELS)):
+    with cluster(monkeypatch, pod("pod-0", f"http://127.0.0.1:{closed_port()}", LABELS)):
         found = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
     check = found["checks"][0]
     assert check["kind"] == "refused" and "Connection refused" in check["evidence"] and "vLLM listens only once" in check["remedy"]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("talk", [lambda connection: time.sleep(20), drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")])
 def test_a_server_that_hangs_takes_no_longer_than_told_and_leaves_nothing_open(call, monkeypatch, talk):
     start = time.monotonic()

@@ -10,9 +10,9 @@ import json
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.llm_d.inference.plugins.modules import routing_proof, vllm_health
-from local_servers import InferenceGateway, free_port, models, serve
+from local_servers import InferenceGateway, closed_port, models, serve
 
-pytestmark = pytest.mark.timing
+pytestmark = pytest.mark.usefixtures("clock")
 
 NAMES = {"requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total"}
 KEY = "sk-very-secret"
@@ -32,21 +32,21 @@ def run_module(capsys):
 
 def test_a_healthy_server(run):
     with serve(InferenceGateway()) as url:
-        result = run(vllm_health, url=url + "/v1", model="acme/tiny", timeout=5)
+        result = run(vllm_health, url=url + "/v1", model="acme/tiny", timeout=60)
     assert result["healthy"] is True and result["changed"] is False and result["level"] == "serving" and "failed" not in result
     assert result["models"] == [{"id": "acme/tiny", "max_model_len": 1024}] and len(result["checks"]) == 4
 
 
 def test_a_server_that_is_not_there(run):
-    url = f"http://127.0.0.1:{free_port()}"
-    result = run(vllm_health, url=url, timeout=0.3, interval=0.1)
-    assert result["failed"] is True and result["healthy"] is False and result["looks"] > 1
+    url = f"http://127.0.0.1:{closed_port()}"
+    result = run(vllm_health, url=url, timeout=60, interval=25)
+    assert result["failed"] is True and result["healthy"] is False and result["looks"] == 4 and result["waited"] == 60
     assert f"GET {url}/health: connection refused. Remedy: " in result["msg"] and "exception" not in result
 
 
 def test_the_key_is_never_shown(run):
     with serve(lambda handler, *rest: (401, {}, handler.headers["Authorization"] or "")) as url:
-        result = run(vllm_health, url=url, api_key=KEY, timeout=1)
+        result = run(vllm_health, url=url, api_key=KEY, timeout=60)
     assert "401" in result["msg"] and KEY not in json.dumps({**result, "invocation": None})
 
 
@@ -78,7 +78,7 @@ def test_bad_options_are_one_clear_line(run, options, said):
 
 def test_a_model_that_is_too_short(run):
     with serve(lambda *rest: (200, {"Content-Type": "application/json"}, models("a", length=512))) as url:
-        result = run(vllm_health, url=url, min_model_len=1024, timeout=0.1)
+        result = run(vllm_health, url=url, min_model_len=1024, timeout=60)
     assert "512" in result["msg"]
 
 
@@ -91,7 +91,6 @@ def test_a_proof(run):
         result = run(routing_proof, services=[service(url)])
     assert result["ok"] is True and result["changed"] is False and "failed" not in result
     assert [entry["id"].split("/")[1] for entry in result["claims"]] == ["serving", "scheduled", "counted", "sticky", "cached", "spread"]
-    assert result["seconds"] < 6
 
 
 def test_a_proof_that_fails_names_every_claim(run):

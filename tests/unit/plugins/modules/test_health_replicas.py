@@ -13,9 +13,9 @@ import time
 import pytest
 from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
 from engine_servers import TEXT, TINY, VLLM, cluster, engine, listed, pod
-from local_servers import JSON, free_port, serve
+from local_servers import JSON, closed_port, serve
 
-pytestmark = pytest.mark.timing
+pytestmark = pytest.mark.usefixtures("clock")
 
 SELECTOR = "llm-d.ai/model-service=tiny"
 
@@ -31,7 +31,7 @@ REPLICAS = {"namespace": "llm-d", "label_selector": SELECTOR}
 
 def test_all_replicas_of_a_selector(call, monkeypatch):
     with cluster(monkeypatch, engine("vllm"), engine("vllm"), engine("vllm")):
-        found = call(vllm_health, replicas={**REPLICAS, "count": 3}, level="metrics", timeout=5)
+        found = call(vllm_health, replicas={**REPLICAS, "count": 3}, level="metrics", timeout=60)
     assert found["healthy"] is True and "failed" not in found and found["findings"] == []
     assert [entry["server"] for entry in found["servers"]] == ["Pod llm-d/pod-0", "Pod llm-d/pod-1", "Pod llm-d/pod-2"]
     assert found["engine"] == "vllm" and found["version"] == "0.33.0" and found["metrics"]["block_size"] == {"name": "vllm:cache_config_info", "value": 16.0}
@@ -56,14 +56,14 @@ def test_all_replicas_of_a_service(call, monkeypatch):
 )
 def test_mixed_servers_are_not_healthy(call, monkeypatch, change, said):
     with cluster(monkeypatch, engine("vllm"), engine("vllm", **change)):
-        found = call(vllm_health, replicas=REPLICAS, level="metrics", timeout=0.2, interval=0.1)
+        found = call(vllm_health, replicas=REPLICAS, level="metrics", timeout=60, interval=30)
     assert found["failed"] is True and said in found["msg"] and "Remedy: " in found["msg"]
 
 
 def test_a_server_that_does_not_serve_is_named_with_what_its_log_says(call, monkeypatch):
     dead = pod(
         "pod-dead",
-        f"http://127.0.0.1:{free_port()}",
+        f"http://127.0.0.1:{closed_port()}",
         TINY,
         ready=False,
         containerStatuses=[
@@ -78,14 +78,14 @@ def test_a_server_that_does_not_serve_is_named_with_what_its_log_says(call, monk
     )
     logs = {"pod-dead": "INFO starting\nValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`\n"}
     with cluster(monkeypatch, engine("vllm"), dead, logs=logs):
-        found = call(vllm_health, replicas=REPLICAS, timeout=0.2, interval=0.1)
+        found = call(vllm_health, replicas=REPLICAS, timeout=60, interval=30)
     assert found["failed"] is True and "1 of 2 servers, Pod llm-d/pod-dead" in found["msg"] and "F18" in found["msg"] and "memory" in found["msg"]
     assert found["findings"][0]["code"] == "F18" and found["servers"][1]["ready"] is False
 
 
 def test_too_few_servers_and_none(call, monkeypatch):
     with cluster(monkeypatch, engine("vllm")):
-        assert "1 of 2 servers exist" in call(vllm_health, replicas={**REPLICAS, "count": 2}, timeout=0.2, interval=0.1)["msg"]
+        assert "1 of 2 servers exist" in call(vllm_health, replicas={**REPLICAS, "count": 2}, timeout=60, interval=30)["msg"]
         found = call(vllm_health_info, replicas={"namespace": "llm-d", "label_selector": "a=b"})
     assert found["healthy"] is False and found["servers"] == [] and "no pod is selected" in found["msg"]
 
@@ -97,7 +97,7 @@ def test_a_set_is_waited_for(call, monkeypatch):
         return engine("vllm")(handler, method, path, body) if next(asked) >= 3 else (503, {"Content-Type": "text/plain"}, "loading")
 
     with cluster(monkeypatch, engine("vllm"), late):
-        found = call(vllm_health, replicas=REPLICAS, timeout=10, interval=0.1)
+        found = call(vllm_health, replicas=REPLICAS, timeout=60, interval=1)
     assert found["healthy"] is True and found["looks"] > 1
 
 
@@ -140,6 +140,7 @@ def test_no_set_is_nothing_to_look_at_and_a_wrong_one_is_named(call):
     assert "mutually exclusive" in call(vllm_health_info, groups=[], url="http://127.0.0.1:1")["msg"]
 
 
+@pytest.mark.timing
 def test_servers_are_looked_at_at_the_same_time(call):
     def sleepy(handler, method, path, body):
         time.sleep(0.2)
@@ -176,7 +177,7 @@ def test_one_pod_and_a_gateway(call, monkeypatch):
 
 
 def test_info_reports_and_does_not_fail(call):
-    found = call(vllm_health_info, url=f"http://127.0.0.1:{free_port()}", retries=0)
+    found = call(vllm_health_info, url=f"http://127.0.0.1:{closed_port()}", retries=0)
     assert found["healthy"] is False and "failed" not in found and found["checks"][0]["kind"] == "refused" and found["looks"] == 1
 
 

@@ -59,13 +59,14 @@ def seen(found):
     return {key: value for key, value in found.items() if key not in UNTOLD}
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("other", [{}, OLDER, LOADING])
 def test_of_one_set(call, monkeypatch, other):
     """Healthy, and with findings, and with a server that fails: each has all that is described, and nothing else."""
     told, told_info = returned(vllm_health.RETURN), returned(vllm_health_info.RETURN)
     of_groups = [name for name, about in told_info.items() if about["returned"] == "with O(groups)"]
     with cluster(monkeypatch, engine("vllm"), engine("vllm", **other)):
-        waited = call(vllm_health, replicas=REPLICAS, level="metrics", timeout=0.2, interval=0.1)
+        waited = call(vllm_health, replicas=REPLICAS, level="metrics", timeout=60, interval=30)
         looked = call(vllm_health, True, replicas=REPLICAS, level="metrics")
         info = call(vllm_health_info, replicas=REPLICAS, level="metrics", retries=0)
     assert waited["healthy"] is info["healthy"] is (not other) and bool(info["findings"]) is (other == OLDER)

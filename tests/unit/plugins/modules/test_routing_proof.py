@@ -17,8 +17,6 @@ from ansible_collections.llm_d.inference.plugins.modules import routing_proof
 from engine_servers import ApiServer, pod
 from local_servers import JSON, InferenceGateway, serve, whole
 
-pytestmark = pytest.mark.timing
-
 
 def target(preset, **scheduler):
     """What the role gives for one service of two servers."""
@@ -56,7 +54,7 @@ def proof(call, monkeypatch):
                 pods += [pod(name, stack.enter_context(serve(server(name))), group["labels"]) for name in names]
             monkeypatch.setenv("K8S_AUTH_HOST", stack.enter_context(serve(ApiServer(pods))))
             monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
-            found = call(routing_proof, services=[{**service, "url": url}], wait=1, settle=0.2)
+            found = call(routing_proof, services=[{**service, "url": url}])
         return {entry["id"].split("/")[1]: entry for entry in found["claims"]}, found
 
     return prove
@@ -70,13 +68,22 @@ def ran(service):
     ("preset", "own"),
     [
         ("balanced", {"sticky", "cached"}),
-        ("queue", {"avoid"}),
         ("round_robin", {"roam"}),
         ("precise_prefix", {"sticky", "cached", "follow"}),
         ("disaggregated", {"sticky", "cached", "split"}),
     ],
 )
+@pytest.mark.usefixtures("clock")
 def test_each_preset_is_proven_by_what_it_promises(prove, preset, own):
+    proven_by_what_it_promises(prove, preset, own)
+
+
+@pytest.mark.timing  # the queue lasts as long as the requests that fill it
+def test_a_preset_that_avoids_queues(prove):
+    proven_by_what_it_promises(prove, "queue", {"avoid"})
+
+
+def proven_by_what_it_promises(prove, preset, own):
     service = target(preset)
     gateway = InferenceGateway(plugins=ran(service), sticky=preset not in ("round_robin", "queue"), pod_label=True, ready=service["endpoints"])
     claims, found = prove(service, gateway)
@@ -85,12 +92,14 @@ def test_each_preset_is_proven_by_what_it_promises(prove, preset, own):
     assert [entry["id"] for entry in found["not_checked"]] == ([] if "sticky" in own else ["sim/sticky"])
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_preset_is_not_proven_by_what_another_one_does(prove):
     service = target("round_robin")
     claims, found = prove(service, InferenceGateway(plugins=ran(target("balanced"))))
     assert found["failed"] is True and {name for name, entry in claims.items() if not entry["ok"]} == {"plugins", "roam"}
 
 
+@pytest.mark.usefixtures("clock")
 def test_all_endpoint_pickers_are_read(prove):
     service = target("balanced", replicas=2)
     claims, found = prove(service, InferenceGateway(plugins=ran(service)), pickers=2)
@@ -98,6 +107,7 @@ def test_all_endpoint_pickers_are_read(prove):
     assert found["observations"][0]["pickers"] == 2 and "requests by 20" in claims["counted"]["evidence"]
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("way", ["gateway", "service"])
 def test_an_address_without_a_route_is_reached_by_port_forward(call, monkeypatch, way):
     """As on a host outside of kind's or minikube's cluster: the address of the Gateway is a ClusterIP."""
@@ -119,7 +129,7 @@ def test_an_address_without_a_route_is_reached_by_port_forward(call, monkeypatch
         service = {"name": "sim", "model": "acme/tiny", "replicas": 2, "metrics": {"url": url, "names": names}}
         place = {"gateway": {"namespace": "llm-d", "name": "g"}} if way == "gateway" else {}
         service |= {} if way == "gateway" else {"address": {"namespace": "gw", "name": "proxy", "port": 8081}}
-        found = call(routing_proof, services=[service], wait=1, settle=0.2, **place)
+        found = call(routing_proof, services=[service], **place)
     assert found["ok"], [entry for entry in found["claims"] if not entry["ok"]]
     (endpoint,) = found["endpoints"]
     assert endpoint["through"] == "Service gw/proxy" and {name for _token, name, _port in api.asked} == {"proxy-a"}

@@ -149,6 +149,9 @@ class Api:
         return "".join(json.dumps(line) + "\n" for line in lines)
 
 
+pytestmark = pytest.mark.usefixtures("clock")
+
+
 @pytest.fixture(name="run")
 def run_module(capsys, monkeypatch):
     """Runs a module; gives its result."""
@@ -170,7 +173,7 @@ def ask_api(run):
 
     def ask(api, check=False, **options):
         with serve(api) as url:
-            return run(scorer_config, check, host=url, api_key="sk-secret-token-1234567", target=TARGET, timeout=5, **{"release": LINE, **options})
+            return run(scorer_config, check, host=url, api_key="sk-secret-token-1234567", target=TARGET, timeout=60, **{"release": LINE, **options})
 
     return ask
 
@@ -232,8 +235,7 @@ def test_a_pod_that_read_something_else_is_no_success(ask):
     assert result["failed"] and "runs another configuration" in result["msg"] and "random-picker" in result["msg"] and result["rolled_back"]
 
 
-def test_a_log_that_is_gone_leaves_readiness(ask, monkeypatch):
-    monkeypatch.setattr(rollout, "LAG", 0.5)
+def test_a_log_that_is_gone_leaves_readiness(ask):
     result = ask(Api("balanced", log=False), preset="queue")
     assert result["changed"] and [pod["by"] for pod in result["pods"]] == ["readiness"]
 
@@ -253,7 +255,7 @@ def test_the_proof_names_who_does_not_run_what_it_should(run):
 
     def prove(config, check=False):
         with serve(api) as url:
-            return run(scheduler_proof, check, host=url, api_key="sk-secret-token-1234567", namespace="llm-d", configurations={"sim-epp": config}, timeout=2)
+            return run(scheduler_proof, check, host=url, api_key="sk-secret-token-1234567", namespace="llm-d", configurations={"sim-epp": config}, timeout=60)
 
     assert prove(text_of("balanced"))["schedulers"][0]["pods"][0]["by"] == "log"
     assert not prove(text_of("queue"), check=True).get("failed")

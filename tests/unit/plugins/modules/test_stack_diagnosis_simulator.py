@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.llm_d.inference.plugins.modules import stack_diagnosis
 from engine_servers import engine, listed
-from local_servers import JSON, free_port, serve
+from local_servers import JSON, port_for_a_program, serve
 from stack_objects import EPP_METRICS, StackServer, healthy
 
 SIMULATOR = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin")) / "llm-d-inference-sim"
@@ -36,7 +36,7 @@ def setting(port, **settings):
 @pytest.fixture(name="made")
 def two_simulators(monkeypatch):
     """The plan of a stack with two real servers, and the port of the first."""
-    snap, ports = healthy(), (free_port(), free_port())
+    snap, ports = healthy(), (port_for_a_program(), port_for_a_program())
     with contextlib.ExitStack() as running:
         for port in ports:
             command = [str(SIMULATOR), f"--model={MODEL}", f"--port={port}", "--force-dummy-tokenizer=true"]

@@ -113,6 +113,7 @@ def test_a_program_that_dies_is_told_with_the_end_of_its_log(call, configure, tm
     assert result["msg"].endswith("first | cannot bind to port 6443"), "the end of what its last start wrote, however many there were"
 
 
+@pytest.mark.timing
 def test_a_program_that_never_stays_up_is_told_when_time_is_over(call, configure):
     options = {**configure(startsecs=1, startretries=50, bad="echo out of luck; exit 1"), "timeout": 5}
     result = call(supervised, **options)

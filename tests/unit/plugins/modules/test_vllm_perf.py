@@ -19,7 +19,7 @@ import time
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, bundle, worker_count
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
-from local_servers import JSON, SSE, chunk, free_port, serve, stream, whole
+from local_servers import JSON, SSE, chunk, closed_port, serve, stream, whole
 
 pytestmark = pytest.mark.timing
 
@@ -380,7 +380,7 @@ def test_several_models_are_looked_at_first(call):
 
 
 def test_nobody_there(call):
-    result = call(vllm_perf, url=f"http://127.0.0.1:{free_port()}", stages=[{"rate": 1, "seconds": 60}], **OPTIONS)
+    result = call(vllm_perf, url=f"http://127.0.0.1:{closed_port()}", stages=[{"rate": 1, "seconds": 60}], **OPTIONS)
     assert result["failed"] and "connection refused" in result["msg"]
     result = call(vllm_perf, url="http://nowhere.invalid", stages=[{"rate": 1, "seconds": 60}], **OPTIONS)
     assert result["failed"] and "nowhere.invalid has no address" in result["msg"]

@@ -11,11 +11,10 @@ import threading
 import time
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.warmup import THREADS
 from ansible_collections.llm_d.inference.plugins.modules import vllm_warmup
 from engine_servers import TINY, CachingEngine, cluster, pod
-from local_servers import free_port, serve
-
-pytestmark = pytest.mark.timing
+from local_servers import closed_port, serve
 
 REPLICAS = {"namespace": "llm-d", "label_selector": "llm-d.ai/model-service=tiny", "port": "8000"}
 PROMPT = "You are the patient assistant of a shop for boots and you answer in one short sentence only " * 3
@@ -140,11 +139,12 @@ def test_a_prompt_of_long_words_does_not_fill_a_block(call, monkeypatch):
     assert "2 tokens" in row["evidence"] and "longer prompt" in row["remedy"] and len(warned(found)) == 1
 
 
+@pytest.mark.timing
 def test_servers_that_do_not_answer_are_warnings_and_cost_one_timeout(call, monkeypatch):
     release = threading.Event()
     hung = CachingEngine(fails=lambda said: release.wait(10) and None)
-    dead = pod("pod-dead", f"http://127.0.0.1:{free_port()}", TINY)
-    late = pod("pod-late", f"http://127.0.0.1:{free_port()}", TINY, ready=False)
+    dead = pod("pod-dead", f"http://127.0.0.1:{closed_port()}", TINY)
+    late = pod("pod-late", f"http://127.0.0.1:{closed_port()}", TINY, ready=False)
     well = CachingEngine()
     with cluster(monkeypatch, hung, well, dead, late):
         start = time.monotonic()
@@ -159,14 +159,16 @@ def test_servers_that_do_not_answer_are_warnings_and_cost_one_timeout(call, monk
 
 
 def test_servers_are_asked_side_by_side_and_each_for_one_prompt_at_a_time(call, monkeypatch):
-    lock, under_way, most = threading.Lock(), {}, {"all": 0, "one": 0}
+    lock, under_way, most, full = threading.Lock(), {}, {"all": 0, "one": 0}, threading.Event()
 
     def slow(number):
         def wait(_said):
             with lock:
                 under_way[number] = under_way.get(number, 0) + 1
                 most.update(all=max(most["all"], sum(under_way.values())), one=max(most["one"], under_way[number]))
-            time.sleep(0.15)
+            if most["all"] == THREADS:
+                full.set()
+            full.wait()
             with lock:
                 under_way[number] -= 1
 
@@ -175,7 +177,7 @@ def test_servers_are_asked_side_by_side_and_each_for_one_prompt_at_a_time(call, 
     with contextlib.ExitStack() as stack:
         urls = [stack.enter_context(serve(CachingEngine(fails=slow(number)))) for number in range(20)]
         found = call(vllm_warmup, services=[service(urls=urls)])
-    assert found["warm"] is True and states(found) == [["warmed", "warmed"]] * 20 and most["one"] == 1 and 1 < most["all"] <= 16
+    assert found["warm"] is True and states(found) == [["warmed", "warmed"]] * 20 and most == {"one": 1, "all": THREADS}
 
 
 def test_check_mode_sends_nothing(call, monkeypatch):
@@ -186,7 +188,7 @@ def test_check_mode_sends_nothing(call, monkeypatch):
 
 
 def test_an_api_server_that_is_not_there_is_told(call, monkeypatch):
-    monkeypatch.setenv("K8S_AUTH_HOST", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("K8S_AUTH_HOST", f"http://127.0.0.1:{closed_port()}")
     monkeypatch.setenv("K8S_AUTH_API_KEY", "sk-token-of-the-test")
     found = call(vllm_warmup, services=[service()])
     assert "failed" not in found and found["warm"] is False and "127.0.0.1" in found["services"][0]["wrong"] and warned(found)

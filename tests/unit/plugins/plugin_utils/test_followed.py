@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import os
-import time
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.plugin_utils import followed
+from waiting import until
 
 
 @pytest.fixture(name="shown")
@@ -28,9 +28,7 @@ def append(path, text):
 def test_lines_are_shown_while_they_come(shown):
     follower = followed.Follower(interval=0.01)
     append(follower.path, "waiting 0 s: a\nwait")
-    end = time.monotonic() + 5
-    while not shown and time.monotonic() < end:
-        time.sleep(0.01)
+    until(lambda: shown)
     assert shown == ["    waiting 0 s: a"]
     append(follower.path, "ing 10 s: a\n")
     follower.stop()

@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import plays
@@ -18,6 +17,7 @@ import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import pki
 from ansible_collections.llm_d.inference.plugins.plugin_utils import run_files
 from local_servers import serve
+from waiting import until
 
 HOSTS = 'localhost ansible_connection=local ansible_python_interpreter="{{ ansible_playbook_python }}"\n'
 WAIT = """
@@ -69,14 +69,6 @@ def keys(tmp_path: Path) -> list[str]:
     return [path for path in left(tmp_path) if "PRIVATE KEY" in Path(path).read_text(encoding="utf-8", errors="replace")]
 
 
-def until(what, seconds: float = 20.0):
-    """The first true value."""
-    end = time.monotonic() + seconds
-    while not (found := what()) and time.monotonic() < end:
-        time.sleep(0.05)
-    return found
-
-
 def test_a_run_leaves_no_key_of_the_kubeconfig(play, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = f"https://127.0.0.1:{server.getsockname()[1]}"
@@ -88,12 +80,12 @@ def test_a_run_leaves_no_key_of_the_kubeconfig(play, tmp_path):
 
 def test_a_killed_run_takes_its_workers_along_and_the_next_one_its_files(play, silent, tmp_path, monkeypatch):
     with play(silent) as run:
-        assert until(lambda: keys(tmp_path)), "the worker never asked"
+        until(lambda: keys(tmp_path))
         folder = Path(keys(tmp_path)[0]).parent
         worker = int(folder.name.split("-")[1])
         os.kill(worker, 0)
         os.killpg(run.pid, signal.SIGKILL)  # the worker has a session of its own: this does not reach it
-    assert until(lambda: not Path(f"/proc/{worker}").exists() or "State:\tZ" in Path(f"/proc/{worker}/status").read_text(encoding="utf-8"))
+    until(lambda: not Path(f"/proc/{worker}").exists() or "State:\tZ" in Path(f"/proc/{worker}/status").read_text(encoding="utf-8"))
     assert keys(tmp_path)
     until(lambda: not Path(f"/proc/{worker}").exists())
     monkeypatch.setattr(run_files.tempfile, "tempdir", str(tmp_path / "tmp"))
@@ -151,7 +143,7 @@ def test_ctrl_c_while_helm_works_leaves_values_and_kubeconfig_to_the_next_run(ro
         command = [*plays.command(), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml")]
         environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(tmp_path / "tmp")}
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as run:
-            assert until(lambda: [path for path in left(tmp_path) if path.endswith(".yml")]), run.communicate(timeout=60)
+            until(lambda: [path for path in left(tmp_path) if path.endswith(".yml")])
             os.killpg(run.pid, signal.SIGINT)
             run.communicate(timeout=60)
     assert len([path for path in left(tmp_path) if "ansible" not in path]) == 2, "the module removes its files itself now: drop the lookup run_folder"

@@ -42,6 +42,7 @@ def written_out():
     return {found for file in files for found in patterns_in(file.read_text(encoding="utf-8"))}
 
 
+@pytest.mark.timing
 def test_every_pattern_takes_time_in_proportion_to_the_text():
     patterns = sorted(in_tables() | written_out())
     slow = {pattern: held(pattern, flags) for pattern, flags in patterns}
@@ -79,6 +80,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "read",
     [

@@ -15,8 +15,6 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http import downlo
 from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import ExchangeError
 from local_servers import drip, raw, serve
 
-pytestmark = pytest.mark.timing
-
 TEXT = "kind: CustomResourceDefinition\n"
 RIGHT = hashlib.sha256(TEXT.encode()).hexdigest()
 
@@ -25,7 +23,7 @@ def text_at(*_request):
     return 200, {}, TEXT
 
 
-def get(url, timeout=20.0, **options):
+def get(url, timeout=60.0, **options):
     return downloads.download(f"{url}/crds.yaml", timeout, **{"insecure": True, **options})
 
 
@@ -36,11 +34,9 @@ def _tls(certificate, monkeypatch):
     return certificate
 
 
-def refused(url, timeout=20.0, **options):
-    start = time.monotonic()
+def refused(url, timeout=60.0, **options):
     with pytest.raises((ExchangeError, ValueError)) as caught:
         get(url, timeout, **options)
-    assert time.monotonic() - start < timeout + 1
     return str(caught.value)
 
 
@@ -92,13 +88,17 @@ def test_redirects_end():
         assert "redirects" in refused(url)
 
 
+@pytest.mark.timing
 def test_time_ends_whatever_the_server_does():
+    start = time.monotonic()
     with raw(drip(b"HTTP/1.1 200 OK\r\n\r\n", b"#")) as url:
         assert "did not end within 1 s" in refused(url, 1.0)
     with raw(drip(b"HTTP/1.1 200 OK\r\n", b"A")) as url:
         assert "did not answer within 1 s" in refused(url, 1.0)
+    assert time.monotonic() - start < 4
 
 
+@pytest.mark.timing
 def test_a_redirect_does_not_begin_the_time_anew():
     def slow(_handler, _method, path, _body):
         time.sleep(0.6)
@@ -117,7 +117,7 @@ def test_size_ends():
             connection.sendall(block)
 
     with raw(for_ever) as url:
-        assert "is longer than 32 MiB" in refused(url, 20.0)
+        assert "is longer than 32 MiB" in refused(url)
 
 
 def test_what_is_compressed_without_being_asked():
@@ -134,7 +134,7 @@ def test_a_bomb_does_not_go_off():
     bomb = gzip.compress(b"\0" * (256 << 20))
     with serve(lambda *request: (200, {"Content-Encoding": "gzip"}, bomb)) as url:
         tracemalloc.start()
-        assert "is longer than 32 MiB when it is unpacked" in refused(url, 10.0)
+        assert "is longer than 32 MiB when it is unpacked" in refused(url)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peak < 100 << 20

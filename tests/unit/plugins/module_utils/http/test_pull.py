@@ -12,7 +12,7 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.http import pull
-from local_servers import free_port, raw, serve
+from local_servers import closed_port, raw, serve
 
 
 def encoded(config: t.Any) -> dict[str, t.Any]:
@@ -114,10 +114,11 @@ def test_a_refusal_is_told_and_trouble_of_the_registry_is_not(status: int, why: 
 
 def test_a_registry_that_does_not_answer_says_nothing() -> None:
     with raw(lambda connection: connection.sendall(b"\x00nonsense\r\n\r\n")) as garbage, raw(lambda connection: connection.close()) as closed:
-        hosts = [garbage.partition("://")[2], closed.partition("://")[2], f"127.0.0.1:{free_port()}", "[::1:9", "a b", "127.0.0.1:99999999"]
+        hosts = [garbage.partition("://")[2], closed.partition("://")[2], f"127.0.0.1:{closed_port()}", "[::1:9", "a b", "127.0.0.1:99999999"]
         assert pull.problems([f"{host}/acme/tiny:v1" for host in hosts], {}) == {}
 
 
+@pytest.mark.timing
 def test_registries_that_hang_are_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pull, "TIMEOUT", 1.0)
     start = time.monotonic()

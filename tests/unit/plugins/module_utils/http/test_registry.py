@@ -16,9 +16,7 @@ import urllib.parse
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.http import registry
 from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import ExchangeError
-from local_servers import Handler, Server, drip, free_port, raw, serve
-
-pytestmark = pytest.mark.timing
+from local_servers import Handler, Server, closed_port, drip, raw, serve
 
 REPOSITORY, TAG = "acme/tiny", "v1"
 PATH = f"/v2/{REPOSITORY}/manifests/{TAG}"
@@ -49,7 +47,7 @@ class Registry:
         return [(dict(urllib.parse.parse_qsl(path.partition("?")[2])), account) for _method, path, account in self.asked if path.startswith("/token")]
 
 
-def ask(url: str, tag: str = TAG, credentials: tuple[str, str] | None = None, timeout: float = 20.0) -> int:
+def ask(url: str, tag: str = TAG, credentials: tuple[str, str] | None = None, timeout: float = 60.0) -> int:
     return registry.manifest(url.partition("://")[2], REPOSITORY, tag, credentials, timeout).status
 
 
@@ -178,6 +176,7 @@ def test_a_redirect_is_not_followed() -> None:
     assert reached == []
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("talk", [lambda _connection: time.sleep(30), drip(b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n")])
 def test_a_server_that_hangs_is_given_up_in_time(talk: t.Any) -> None:
     start = time.monotonic()
@@ -186,6 +185,7 @@ def test_a_server_that_hangs_is_given_up_in_time(talk: t.Any) -> None:
     assert time.monotonic() - start < 8
 
 
+@pytest.mark.timing
 def test_a_token_endpoint_that_hangs_is_given_up_in_time() -> None:
     with raw(lambda _connection: time.sleep(30)) as slow, serve(Registry(f'Bearer realm="{slow}/token"')) as url:
         start = time.monotonic()
@@ -196,7 +196,7 @@ def test_a_token_endpoint_that_hangs_is_given_up_in_time() -> None:
 
 def test_where_nothing_listens_is_no_registry() -> None:
     with pytest.raises(ExchangeError):
-        ask(f"http://127.0.0.1:{free_port()}")
+        ask(f"http://127.0.0.1:{closed_port()}")
 
 
 def test_plain_http_is_for_this_host_only() -> None:

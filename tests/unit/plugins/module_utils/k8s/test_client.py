@@ -20,7 +20,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from local_servers import free_port, raw, serve
+from local_servers import closed_port, raw, serve
 
 TOKEN = "sk-secret-token-1234567"
 
@@ -77,7 +77,7 @@ def failure(code, reason, message):
 
 
 def test_nothing_listens():
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{closed_port()}"
     line = trouble(host=url, api_key=TOKEN)
     assert url in line and "connection refused" in line and "K8S_AUTH_HOST" in line
 
@@ -99,7 +99,7 @@ def test_the_connection_is_cut():
 
 
 def test_a_proxy_that_is_not_there():
-    line = trouble(host="https://127.0.0.1:1", api_key=TOKEN, proxy=f"http://127.0.0.1:{free_port()}")
+    line = trouble(host="https://127.0.0.1:1", api_key=TOKEN, proxy=f"http://127.0.0.1:{closed_port()}")
     assert "K8S_AUTH_PROXY" in line
 
 
@@ -265,7 +265,7 @@ def test_no_such_context(tmp_path):
 
 
 def test_the_kubeconfig_is_named_when_its_server_is_away(tmp_path):
-    file = kubeconfig(tmp_path / "config", f"http://127.0.0.1:{free_port()}", token=TOKEN)
+    file = kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}", token=TOKEN)
     assert f"(kubeconfig {file}): connection refused" in trouble(kubeconfig=file)
 
 

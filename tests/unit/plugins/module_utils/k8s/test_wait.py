@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import time
 import types
 import urllib.parse
 
@@ -19,19 +18,30 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import 
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError, ClusterError, CutError, UnreachableError, lasting, may_pass
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Observer, Ref, references, selector_text
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.wait import Progress, Wait, event_lines, report
-from local_servers import free_port, serve
+from fake_clock import FakeClock
+from local_servers import closed_port, serve
 from recorded import changed, recorded
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
+def plain(monkeypatch):
     monkeypatch.setattr(kubernetes.client.Configuration, "_default", None)
-    monkeypatch.setattr(waiting, "GRACE", 0.1)
-    monkeypatch.setattr(waiting, "PODS", 0.0)
 
 
 def cluster(url):
-    return connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"}))
+    """A connection whose clock only moves when a wait sleeps."""
+    return connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"}), FakeClock())
+
+
+def look(wait):
+    """As the loop of a wait does; a second later pods are read again."""
+    wait.poll()
+    wait.observer.cluster.clock.sleep(1)
+
+
+def slept(wait):
+    """The seconds for which a wait has slept, or was read again after its API server was away."""
+    return sum(wait.observer.cluster.clock.sleeps)
 
 
 APPS = {"resources": [{"name": "deployments", "kind": "Deployment", "namespaced": True}, {"name": "replicasets", "kind": "ReplicaSet", "namespaced": True}]}
@@ -172,15 +182,15 @@ def test_a_policy_of_any_name_without_a_status_is_judged_and_explained_by_its_op
     refs = references([{"api_version": version, "kind": "ClusterPolicy", "every": True}])
     with serve(api) as url:
         none = Wait(cluster(url), refs)
-        assert not none.run(0, 0.05) and "ClusterPolicy of any name: does not exist" in report(none.explain(), 1, 0, "ready")
+        assert not none.run(0, 1) and "ClusterPolicy of any name: does not exist" in report(none.explain(), 1, 0, "ready")
         items["items"].append({"metadata": {"name": "gaudi-of-others", "generation": 1}})
         stuck = Wait(cluster(url), refs)
-        assert not stuck.run(0.2, 0.05)
+        assert not stuck.run(3, 1)
         told = report(stuck.explain(), 1, 0, "ready")
         assert "ClusterPolicy gaudi-of-others: no status yet, and 1 of 1 pods of the operator are not ready" in told
         assert "pod habana-ai-device-plugin-ds-tjbch" in told and "cannot be pulled" in told and "what to do:" in told, told
         plugin["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
-        assert Wait(cluster(url), refs).run(5, 0.05)
+        assert Wait(cluster(url), refs).run(5, 1)
 
 
 def test_a_hopeless_wait_ends_early_and_says_why():
@@ -188,7 +198,7 @@ def test_a_hopeless_wait_ends_early_and_says_why():
         wait = Wait(cluster(url), [DEPLOYMENT])
         # the pod was born while we waited, so its four restarts are ours
         wait._contexts[DEPLOYMENT] = (-9.0, waiting.Context())
-        assert wait.run(30, 0.05) is False and wait.elapsed < 5
+        assert wait.run(300, 1) is False and slept(wait) < 10
         (entry,) = wait.explain()
     assert entry["terminal"] and "crashes" in entry["reason"] and "cannot be pulled" not in entry["reason"], "pods of an older revision do not count"
     assert "does not know this argument" in entry["remedy"]
@@ -263,10 +273,10 @@ class Crashes(Api):
 ODD = "OddError: process {} has no shard"
 
 
-def wait_for(api, seconds=20):
+def wait_for(api, seconds=100):
     with serve(api) as url:
         wait = Wait(cluster(url), [DEPLOYMENT])
-        done = wait.run(seconds, 0.02)
+        done = wait.run(seconds, 1)
         return done, wait, wait.explain()
 
 
@@ -274,7 +284,7 @@ def wait_for(api, seconds=20):
 def test_a_container_that_ends_twice_with_the_same_error_is_not_waited_for(born):
     api = Crashes([ODD.format(7), ODD.format(812)], born)
     done, wait, (entry,) = wait_for(api)
-    assert not done and entry["terminal"] and wait.elapsed < 15
+    assert not done and entry["terminal"] and slept(wait) < 50
     assert "container c ended twice with the same error" in entry["reason"] and "OddError: process 812 has no shard" in entry["reason"]
     assert entry["remedy"] == "correct what this error names; its traceback is in the log"
 
@@ -286,7 +296,7 @@ def ends_seen(errors, runs, monkeypatch, crashes=99):
     with serve(api) as url:
         wait = Wait(cluster(url), [DEPLOYMENT])
         while api.reads < 3 * runs:
-            wait.poll()
+            look(wait)
         return wait.verdicts[DEPLOYMENT], wait
 
 
@@ -355,7 +365,7 @@ def test_an_end_whose_log_is_read_twice_counts_once(monkeypatch):
     with serve(api) as url:
         wait = Wait(cluster(url), [DEPLOYMENT])
         while api.reads < 9:
-            wait.poll()
+            look(wait)
     assert api.logs[:2] == [1, 1] and not wait._again
 
 
@@ -365,21 +375,21 @@ def test_ends_before_the_wait_do_not_count(monkeypatch):
     api.reads = 2  # the first run has ended
     with serve(api) as url:
         wait = Wait(cluster(url), [DEPLOYMENT])
-        wait.poll()
+        look(wait)
         assert wait._ends and all(end.count == 1 and not end.error for end in wait._ends.values())
         api.errors = ["OddError: x"]
         while api.reads <= 6:
-            wait.poll()
+            look(wait)
         assert not wait._again, "the first end during the wait has the same error as the one before it"
         while api.reads <= 9:
-            wait.poll()
+            look(wait)
         assert wait._again
 
 
 def test_without_fail_fast_the_time_is_used():
     with serve(crashing("pod_nosecret")) as url:
         wait = Wait(cluster(url), [DEPLOYMENT])
-        assert wait.run(0.5, 0.05, fail_fast=False) is False and wait.elapsed >= 0.5
+        assert wait.run(30, 1, fail_fast=False) is False and slept(wait) == 30
 
 
 def test_it_ends_when_all_are_ready():
@@ -388,7 +398,7 @@ def test_it_ends_when_all_are_ready():
     api.table["/api/v1/namespaces/llm-d"] = lambda: changed(recorded("namespace"), "status", next(states, {"phase": "Active"}))
     with serve(api) as url:
         wait = Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")])
-        assert wait.run(10, 0.01) is True and wait.explain() == []
+        assert wait.run(10, 1) is True and wait.explain() == []
 
 
 def test_a_pool_is_waited_for_until_the_gateway_that_serves_it_says_so():
@@ -401,9 +411,9 @@ def test_a_pool_is_waited_for_until_the_gateway_that_serves_it_says_so():
         for others in ([], [{"parentRef": {"kind": "Gateway", "namespace": "llm-d", "name": "another"}, "conditions": good}]):
             pool["status"] = {"parents": others}
             wait = Wait(cluster(url), refs)
-            assert wait.run(0, 0.01) is False and wait.explain()[0]["reason"] == "Gateway llm-d/ours does not report on it"
+            assert wait.run(0, 1) is False and wait.explain()[0]["reason"] == "Gateway llm-d/ours does not report on it"
         pool["status"]["parents"].append({"parentRef": {"kind": "Gateway", "namespace": "llm-d", "name": "ours"}, "conditions": good})
-        assert Wait(cluster(url), refs).run(5, 0.01) is True
+        assert Wait(cluster(url), refs).run(5, 1) is True
 
 
 def test_a_newer_generation_is_waited_for():
@@ -411,13 +421,13 @@ def test_a_newer_generation_is_waited_for():
     api.table["/apis/apps/v1/namespaces/n/deployments/sim-decode"] = recorded("deployment")
     with serve(api) as url:
         wait = Wait(cluster(url), [Ref("apps/v1", "Deployment", "n", "sim-decode", generation=2)])
-        assert wait.run(0.1, 0.05) is False and wait.explain()[0]["reason"] == "generation 1 seen, 2 wanted"
+        assert wait.run(2, 1) is False and wait.explain()[0]["reason"] == "generation 1 seen, 2 wanted"
 
 
 def test_an_unknown_kind_and_an_absent_object():
     with serve(Api()) as url:
         wait = Wait(cluster(url), [Ref("g.io/v1", "Foo", "n", "x"), Ref("v1", "Pod", "n", "y"), Ref("v1", "Pod", "n", "", labels="a=b")])
-        assert wait.run(0, 0.05) is False
+        assert wait.run(0, 1) is False
         assert [(entry["name"], entry["reason"]) for entry in wait.explain()] == [("x", "the API server knows no Foo in g.io/v1"), ("y", "does not exist")]
 
 
@@ -428,8 +438,8 @@ def test_waiting_for_absence():
     api.table["/api/v1/namespaces/llm-d"] = lambda: next(states, None)
     with serve(api) as url:
         wait = Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d"), Ref("g.io/v1", "Foo", "n", "x")], state="absent")
-        assert wait.run(0, 0.01) is False and wait.explain()[0]["reason"] == "still there and not being deleted"
-        assert wait.run(5, 0.01) is True
+        assert wait.run(0, 1) is False and wait.explain()[0]["reason"] == "still there and not being deleted"
+        assert wait.run(5, 1) is True
 
 
 @pytest.mark.parametrize("first", [[changed(recorded("namespace"), "status", {})], []])
@@ -438,7 +448,7 @@ def test_an_api_server_may_be_away_for_a_moment_also_at_the_first_look(first):
     states = iter([*first, (500, {}), (503, {})])
     api.table["/api/v1/namespaces/llm-d"] = lambda: next(states, recorded("namespace"))
     with serve(api) as url:
-        assert Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 0.01) is True
+        assert Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 1) is True
 
 
 @pytest.mark.parametrize("states", [[(500, {})], [(403, {})], [changed(recorded("namespace"), "status", {}), (401, {})]])
@@ -447,18 +457,18 @@ def test_but_a_refusal_is_a_refusal_also_behind_a_hiccup(states):
     answers = iter(states)
     api.table["/api/v1/namespaces/llm-d"] = lambda: next(answers, (403, {}))
     with serve(api) as url, pytest.raises(ApiError):
-        Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 0.01)
+        Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 1)
 
 
-def test_one_that_is_away_for_good_is_not_waited_for_longer_than_told(monkeypatch):
-    monkeypatch.setattr(client, "SILENCE", 1.0)
+@pytest.mark.parametrize(("timeout", "seconds"), [(300, client.SILENCE), (20, 20)])
+def test_one_that_is_away_for_good_is_not_waited_for_longer_than_told(timeout, seconds):
     api = Api()
     api.table["/api/v1/namespaces/llm-d"] = lambda: (503, {})
-    for timeout, most in ((30, 15), (0.2, 10)):
-        begin = time.monotonic()
-        with serve(api) as url, pytest.raises(ApiError, match="503"):
-            Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(timeout, 0.01)
-        assert time.monotonic() - begin < most
+    with serve(api) as url:
+        wait = Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")])
+        with pytest.raises(ApiError, match="503"):
+            wait.run(timeout, 1)
+    assert slept(wait) == seconds
 
 
 def test_an_address_where_nothing_listens_is_a_mistake_and_one_that_has_answered_is_away():
@@ -468,10 +478,10 @@ def test_an_address_where_nothing_listens_is_a_mistake_and_one_that_has_answered
     assert found == {
         400: (False, True), 401: (False, True), 403: (False, True), 404: (False, False), 429: (True, False), 500: (True, False), 503: (True, False),
     }  # fmt: skip
-    begin = time.monotonic()
+    wait = Wait(cluster(f"http://127.0.0.1:{closed_port()}"), [Ref("v1", "Namespace", "", "llm-d")])
     with pytest.raises(ClusterError, match="connection refused"):
-        Wait(cluster(f"http://127.0.0.1:{free_port()}"), [Ref("v1", "Namespace", "", "llm-d")]).run(60, 0.01)
-    assert time.monotonic() - begin < 20
+        wait.run(60, 1)
+    assert slept(wait) == 0
 
 
 # telling

@@ -16,7 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import cli
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.destination import Destination, LoadLimits
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Shape
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads import PrefixedPrompts
-from local_servers import SSE, chunk, drip, free_port, raw, serve, stream
+from local_servers import SSE, chunk, closed_port, drip, raw, serve, stream
 
 pytestmark = pytest.mark.timing
 
@@ -193,7 +193,7 @@ def test_nothing_takes_longer_than_its_time(talk):
 
 
 def test_nobody_there():
-    record = send(f"http://127.0.0.1:{free_port()}")[0]
+    record = send(f"http://127.0.0.1:{closed_port()}")[0]
     assert record.error == "refused" and record.first is None
 
 

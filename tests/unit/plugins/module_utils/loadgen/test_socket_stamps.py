@@ -17,7 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import cli
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import socket_stamps
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.destination import Destination, LoadLimits
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Call
-from local_servers import SSE, chunk, free_port, raw, serve, stream
+from local_servers import SSE, chunk, closed_port, raw, serve, stream
 
 pytestmark = pytest.mark.timing
 
@@ -126,7 +126,7 @@ def test_a_name_is_tried_at_each_of_its_addresses():
 
 @pytest.mark.parametrize(("url", "kind"), [("http://127.0.0.1:{port}", "refused"), ("http://no-such-host.invalid:{port}", "dns")])
 def test_what_cannot_be_reached(url, kind):
-    record, _back = asyncio.run(asked(url.format(port=free_port())))
+    record, _back = asyncio.run(asked(url.format(port=closed_port())))
     assert record.error == kind
 
 
@@ -152,7 +152,7 @@ def test_a_resolver_that_does_not_answer_is_not_waited_for(monkeypatch):
 def test_no_socket_is_left_open_by_those_who_refuse():
     async def refused():
         with pytest.raises(ConnectionRefusedError):
-            await socket_stamps.connect(await socket_stamps.resolve("127.0.0.1", free_port()))
+            await socket_stamps.connect(await socket_stamps.resolve("127.0.0.1", closed_port()))
 
     asyncio.run(refused())
     gc.collect()  # one that is not closed warns when it goes

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import host_checks
-from local_servers import free_port
+from local_servers import port_for_a_program
 from own_host import needs_root, network_namespace, running, sh
 
 HUGE = 2**40
@@ -166,7 +166,7 @@ def test_each_full_file_system_is_told(needs, tmp_path):
 def taken(protocol, host):
     """A port that a program has on that address; gives its number."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM if protocol == "udp" else socket.SOCK_STREAM) as holder:
-        holder.bind((host, free_port()))
+        holder.bind((host, port_for_a_program()))
         if protocol == "tcp":
             holder.listen()
         yield holder.getsockname()[1]

@@ -12,12 +12,11 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import time
-import urllib.request
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.oci_image import NOBODY, Image, Registry
-from local_servers import free_port
+from local_servers import answers, closed_port, port_for_a_program
+from waiting import until
 
 CRANE = "/var/cache/llm-d-local/bin/crane"
 
@@ -139,7 +138,7 @@ def serving(tmp_path):
     """A registry that runs, with its blobs and stamps in the test's folder."""
     if not os.path.exists(CRANE):
         pytest.skip(f"there is no {CRANE}: the local cluster was never built on this host")
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{port_for_a_program()}"
     (tmp_path / "blobs").mkdir(exist_ok=True)
     (tmp_path / "stamps").mkdir(exist_ok=True)
     # Under a path that is not the local cluster's, whose clean-up would stop what runs from there.
@@ -148,12 +147,7 @@ def serving(tmp_path):
         crane.symlink_to(CRANE)
     with subprocess.Popen([crane, "registry", "serve", "--address", address, "--disk", str(tmp_path / "blobs")], stderr=subprocess.DEVNULL) as process:
         try:
-            for _each in range(100):
-                try:
-                    urllib.request.urlopen(f"http://{address}/v2/", timeout=5).close()
-                    break
-                except OSError:
-                    time.sleep(0.05)
+            until(lambda: answers(f"http://{address}/v2/"))
             yield Registry(address, str(crane), str(tmp_path / "stamps/images"))
         finally:
             process.kill()
@@ -226,7 +220,7 @@ def test_a_registry_that_lost_the_image_does_not_hold_it(registry, image, tmp_pa
 
 
 def test_crane_says_why_it_cannot_push(registry, image, tmp_path):
-    registry.address = f"127.0.0.1:{free_port()}"
+    registry.address = f"127.0.0.1:{closed_port()}"
     with pytest.raises(subprocess.CalledProcessError) as caught:
         registry.push(image)
     assert "connection refused" in caught.value.stderr

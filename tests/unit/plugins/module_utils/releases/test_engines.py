@@ -23,7 +23,7 @@ from local_servers import serve
 
 def look(url, **options):
     return health.check_once(
-        OpenAIClient(UrlTransport(url)), health.Requirements(**{"level": "metrics", "model": pages.MODEL, "request_timeout": 2.0, **options})
+        OpenAIClient(UrlTransport(url)), health.Requirements(**{"level": "metrics", "model": pages.MODEL, "request_timeout": 60.0, **options})
     )
 
 

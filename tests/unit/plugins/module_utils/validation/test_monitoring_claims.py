@@ -8,6 +8,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.http.answer import Answer
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.monitoring_claims import MonitoringCheck
+from fake_clock import FakeClock
 
 QUERY = {"expr": "up", "metrics": ["up"], "until": ""}
 SERVICE = {"name": "sim", "queried": {"alerts": [{"title": "A", "queries": [QUERY]}], "dashboards": []}}
@@ -69,18 +70,13 @@ def test_what_rightly_has_no_series_yet_is_said_and_not_waited_for() -> None:
     query = {"expr": "errors", "metrics": ["errors"], "until": "the first error"}
     service = {**SERVICE, "queried": {"alerts": [], "dashboards": [{"title": "Errors", "queries": [query]}]}}
     answers = Answers(RULES, {"status": "success", "data": {"result": []}})
-    found = MonitoringCheck(answers, "llm-d", 600.0, lambda seconds: pytest.fail("waits")).service(service)
+    found = MonitoringCheck(answers, "llm-d", 600.0, FakeClock(lambda _now: pytest.fail("waits"))).service(service)
     assert [entry["ok"] for entry in found] == [True]
     assert found[0]["evidence"] == "1 panel; 0 of 1 queries return data; Errors has none until the first error"
 
 
 def test_scrapes_that_have_not_begun_are_waited_for() -> None:
     answers = Answers(RULES, {"status": "success", "data": {"result": []}})
-    pauses: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-        answers._pages = (RULES, DATA)  # pylint: disable=protected-access
-
-    found = MonitoringCheck(answers, "llm-d", 600.0, sleep).service(SERVICE)
-    assert found[0]["ok"] and len(pauses) == 1
+    clock = FakeClock(lambda _now: setattr(answers, "_pages", (RULES, DATA)))
+    found = MonitoringCheck(answers, "llm-d", 600.0, clock).service(SERVICE)
+    assert found[0]["ok"] and len(clock.sleeps) == 1

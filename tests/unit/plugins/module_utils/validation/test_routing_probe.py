@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import threading
 import time
 import types
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.clock import SYSTEM
 from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
@@ -21,9 +21,8 @@ from ansible_collections.llm_d.inference.plugins.module_utils.validation.probe_t
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_counters import Counters, Servers
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.routing_probe import Prober
 from engine_servers import ApiServer, pod
+from fake_clock import FakeClock
 from local_servers import JSON, InferenceGateway, serve, whole
-
-pytestmark = pytest.mark.timing
 
 NAMES = {
     "requests": "inference_objective_request_total",
@@ -31,14 +30,14 @@ NAMES = {
     "ready_endpoints": "inference_pool_ready_pods",
     "plugin_duration": "inference_extension_plugin_duration_seconds",
 }
-LIMITS = ProbeLimits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3, refresh=0.3, indexing=0.0, edge=0.1)
+LIMITS = ProbeLimits(request_timeout=60.0)
 
 
-def probe(gateway, counters=True, names=None, limits=LIMITS, **service):
+def probe(gateway, counters=True, names=None, limits=LIMITS, clock=None, **service):
     with serve(gateway) as url:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "promises": ["sticky", "spread"], **service}
         reader = Counters(lambda: [UrlTransport(url)], "/metrics", names or NAMES) if counters else None
-        return Prober(service, OpenAIClient(UrlTransport(url)), reader, limits).run()
+        return Prober(service, OpenAIClient(UrlTransport(url)), reader, limits, clock=clock or FakeClock()).run()
 
 
 def judged(gateway, **options):
@@ -151,7 +150,7 @@ def test_a_gateway_that_still_asks_the_picker_before():
             return answer
 
     gateway = Late()
-    assert all(ok for ok, _evidence, _remedy in judged(gateway, limits=dataclasses.replace(LIMITS, settle=5.0))[0].values())
+    assert all(ok for ok, _evidence, _remedy in judged(gateway)[0].values())
     assert gateway.prompts.count("Who picks?") == 3
 
 
@@ -162,8 +161,10 @@ def test_a_picker_that_is_never_asked_is_not_waited_for_without_end():
             self.counted, self.attempts = 7, dict.fromkeys(self.attempts, 7)
             return answer
 
-    found, skipped = judged(Past(), limits=dataclasses.replace(LIMITS, gap=0.05))
+    gateway = Past()
+    found, skipped = judged(gateway, limits=dataclasses.replace(LIMITS, settle=3.0, gap=0.5))
     assert found["counted"][0] is False and "requests by 0" in found["counted"][1]
+    assert gateway.prompts.count("Who picks?") == 6
 
 
 def test_metric_names_of_another_release():
@@ -218,12 +219,13 @@ def test_a_request_that_fails_in_the_middle():
     assert found["serving"][0] is False and "request 4 of this validation" in found["serving"][1]
 
 
+@pytest.mark.timing
 def test_the_whole_is_bounded_in_time():
     def hang(handler, method, path, body):
         time.sleep(5)
 
     start = time.monotonic()
-    seen = probe(hang, limits=ProbeLimits(request_timeout=0.2, wait=0.5))
+    seen = probe(hang, limits=ProbeLimits(request_timeout=0.2, wait=0.5), clock=SYSTEM)
     assert time.monotonic() - start < 4 and seen["health"]["healthy"] is False
 
 
@@ -271,7 +273,7 @@ def test_a_gauge_that_is_written_late_is_waited_for():
             self.knobs["ready"] = 0 if self.reads < 4 else 2
             return super().metrics()
 
-    assert judged(Late(), endpoints=2, limits=ProbeLimits(gap=0.0, settle=0.2, wait=0.3, refresh=3.0))[0]["endpoints"][0]
+    assert judged(Late(), endpoints=2)[0]["endpoints"][0]
 
 
 def test_a_cache_that_is_not_used():
@@ -308,7 +310,7 @@ def test_several_endpoint_pickers_are_added_up():
     with serve(half) as url, serve(other) as second:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "endpoints": 2, "promises": ["sticky", "spread"]}
         reader = Counters(lambda: [UrlTransport(url), UrlTransport(second)], "/metrics", NAMES)
-        seen = Prober(service, OpenAIClient(UrlTransport(url)), reader, LIMITS).run()
+        seen = Prober(service, OpenAIClient(UrlTransport(url)), reader, LIMITS, clock=FakeClock()).run()
     assert seen["pickers"] == 2 and seen["counters"]["moved"]["requests"] == seen["sent"] == 10
     assert seen["ready_endpoints"] == 1  # that of the one that knows fewest
 
@@ -316,7 +318,7 @@ def test_several_endpoint_pickers_are_added_up():
 def test_no_endpoint_picker_at_all():
     with serve(InferenceGateway()) as url:
         service = {"name": "llama-8b", "url": url, "model": "acme/tiny", "replicas": 2, "promises": ["spread"]}
-        seen = Prober(service, OpenAIClient(UrlTransport(url)), Counters(lambda: [], "/metrics", NAMES), LIMITS).run()
+        seen = Prober(service, OpenAIClient(UrlTransport(url)), Counters(lambda: [], "/metrics", NAMES), LIMITS, clock=FakeClock()).run()
     found = {entry["id"]: entry for entry in routing_claims.judge_service(seen)[0]}
     assert found["llama-8b/counted"]["ok"] is False and "no endpoint picker is ready" in found["llama-8b/counted"]["evidence"]
 
@@ -342,7 +344,7 @@ class Behind:
         return self.status, {"Content-Type": JSON}, whole()
 
 
-def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, seats=5, events_wait=0.3, **knobs):
+def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, seats=5, clock=None, **knobs):
     """What a probe sees of a gateway and of the servers behind it, which are reached through a real API server's pages."""
     with contextlib.ExitStack() as stack:
         labels = {"llm-d.ai/role": role}
@@ -358,10 +360,11 @@ def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, 
             "replicas": 2,
             "cold_tokens": 16,
             "max_num_seqs": seats,
-            "events_wait": events_wait,
             "promises": promises or ["spread", "follow" if role == "decode" else "split"],
         }
-        seen = Prober(service, OpenAIClient(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers).run()
+        seen = Prober(
+            service, OpenAIClient(UrlTransport(url)), Counters(lambda: [UrlTransport(url)], "/metrics", NAMES), LIMITS, servers, clock or FakeClock()
+        ).run()
     found, skipped = routing_claims.judge_service(seen)
     assert all(entry["ok"] or entry["remedy"] for entry in found)
     return {entry["id"].split("/")[1]: entry for entry in found}, seen
@@ -388,25 +391,32 @@ class Late(InferenceGateway):
 
 
 class SlowToTell(InferenceGateway):
-    """Its servers take a while, and the endpoint picker hears of a prefix almost as long after its answer."""
+    """Its servers take a while, and the endpoint picker hears of a prefix `late` seconds after its answer."""
 
-    def complete(self, request):
-        new = request["prompt"][:256] not in self.homes
-        answer = super().complete(request)
-        if new and request["prompt"][:256] in self.homes:
-            home = self.homes.pop(request["prompt"][:256])
-            time.sleep(0.4)
-            threading.Timer(0.3, self.homes.setdefault, (request["prompt"][:256], home)).start()
-        return answer
+    def __init__(self, clock, late):
+        super().__init__()
+        self.clock, self.late, self.heard = clock, late, {}
+
+    def pick(self, prompt):
+        known = prompt[:256] in self.homes and self.clock.now() >= self.heard[prompt[:256]]
+        if not known:
+            self.homes.pop(prompt[:256], None)
+        server = super().pick(prompt)
+        if not known:
+            self.clock.time += 0.4
+            self.heard[prompt[:256]] = self.clock.now() + self.late
+        return server
 
 
-def test_slow_servers_have_time_to_tell_of_a_prefix():
-    assert judged(SlowToTell(), limits=dataclasses.replace(LIMITS, settle=3.0))[0]["sticky"][0]
+@pytest.mark.parametrize(("late", "held"), [(0.4, True), (0.5, False)])
+def test_slow_servers_have_time_to_tell_of_a_prefix(late, held):
+    clock = FakeClock()
+    assert judged(SlowToTell(clock, late), clock=clock)[0]["sticky"][0] is held
 
 
 def test_prompts_stay_at_one_server_once_kv_events_come(monkeypatch):
     """By KV events alone an endpoint picker knows a prefix: the proof waits for them before it asks anything that needs them."""
-    found, _seen = behind(monkeypatch, Late(range(20), range(30, 50)), "decode", promises=["sticky", "spread", "follow"], events_wait=10)
+    found, _seen = behind(monkeypatch, Late(range(20), range(30, 50)), "decode", promises=["sticky", "spread", "follow"])
     assert found["follow"]["ok"] and found["sticky"]["ok"] and found["cached"]["ok"] and found["counted"]["ok"], found
 
 
@@ -458,18 +468,20 @@ def test_who_is_picked_answers_by_the_servers_own_counters(monkeypatch):
     assert not found["obeyed"]["ok"] and "pod-a answered" in found["obeyed"]["evidence"] and "was picked 0 times" in found["obeyed"]["evidence"]
 
 
+@pytest.mark.timing
 def test_new_prompts_stay_away_from_a_queue(monkeypatch):
-    found, seen = behind(monkeypatch, InferenceGateway(sticky=False), "decode", promises=["spread", "avoid"], busy=3.0)
+    found, seen = behind(monkeypatch, InferenceGateway(sticky=False), "decode", promises=["spread", "avoid"], busy=3.0, clock=SYSTEM)
     assert found["avoid"]["ok"] and found["avoid"]["evidence"] == "0 of 24 new prompts went to pod-a while requests waited there; pod-b (24)"
     assert seen["avoid"]["waiting"] >= 1 and found["counted"]["ok"]  # what a server is asked directly is not counted
-    found, _seen = behind(monkeypatch, InferenceGateway(sticky=False, blind=True), "decode", promises=["spread", "avoid"])
+    found, _seen = behind(monkeypatch, InferenceGateway(sticky=False, blind=True), "decode", promises=["spread", "avoid"], clock=SYSTEM)
     assert not found["avoid"]["ok"] and " new prompts went to pod-a while" in found["avoid"]["evidence"]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("seats", "busy"), [(256, 1.0), (None, 1.0), (5, 0.0)])
 def test_a_queue_that_cannot_be_made(monkeypatch, seats, busy):
     gateway = InferenceGateway(sticky=False, blind=True)
-    found, seen = behind(monkeypatch, gateway, "decode", promises=["spread", "avoid"], seats=seats, busy=busy)
+    found, seen = behind(monkeypatch, gateway, "decode", promises=["spread", "avoid"], seats=seats, busy=busy, clock=SYSTEM)
     assert "avoid" not in found and seen["sent"] in (4, 20) and all(entry["ok"] for entry in found.values())
 
 

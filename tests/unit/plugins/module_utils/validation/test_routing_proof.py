@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 import copy
-import time
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.inference.endpoints import listener_url, observe_gateway, wait_for_gateway
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import routing_proof as proofs
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.probe_traffic import ProbeLimits
+from fake_clock import FakeClock
 from local_servers import InferenceGateway, serve
 
-LIMITS = ProbeLimits(gap=0.0, settle=0.2, request_timeout=2.0, wait=0.3)
+LIMITS = ProbeLimits(gap=0.0, settle=0.2, request_timeout=60.0, wait=0.3)
 ASKED = {"namespace": "llm-d", "name": "llm-d-gateway", "listener": "http"}
 # As Envoy Gateway 1.9 leaves it
 GATEWAY = {
@@ -100,7 +100,7 @@ class Cluster:
     """A connection that shows Gateways in turn, the last one for ever."""
 
     def __init__(self, *gateways):
-        self.gateways, self.asked = list(gateways), []
+        self.gateways, self.asked, self.clock = list(gateways), [], FakeClock()
 
     def get(self, path):
         self.asked.append(path)
@@ -112,10 +112,10 @@ class Cluster:
         return found
 
 
-def test_a_gateway_is_waited_for(monkeypatch):
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+def test_a_gateway_is_waited_for():
     cluster = Cluster(changed(addresses=[]), OSError("no route"), GATEWAY)
     assert wait_for_gateway(cluster, ASKED, 30)["address"] == "10.216.7.20"
+    assert cluster.clock.sleeps == [1, 1]
     assert cluster.asked[0] == "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/gateways/llm-d-gateway"
 
 

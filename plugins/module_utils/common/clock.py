@@ -1,0 +1,27 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The clock of what waits, as an argument: a test passes one that moves only when it is asked to sleep."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+
+class Clock(t.Protocol):
+    """Seconds from any origin, which never go back."""
+
+    def now(self) -> float:
+        """The time."""
+
+    def sleep(self, seconds: float) -> None:
+        """Return once `seconds` have passed."""
+
+
+class _System:
+    now = staticmethod(time.monotonic)
+    sleep = staticmethod(time.sleep)
+
+
+SYSTEM: Clock = _System()

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No test of the gate needs the machine to be quick: none compares what a clock says, and none gives less than PATIENCE seconds to what it runs.
+
+What has to is marked `timing` (or `rest`) and runs in `make nightly`. What waits takes a clock as an argument (common/clock.py), and its tests a FakeClock.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections.abc as c
+from pathlib import Path
+
+import pytest
+
+CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "thread_time", "time", "time_ns"}
+PATIENCE = 10
+# Here `timeout` is a kind of error, and its value a count.
+COUNTS = {"test_comparison.py", "test_result.py", "test_totals.py"}
+
+
+def of_nightly(node: ast.AST) -> bool:
+    """Whether the marks of a function, a class or a module (`pytestmark`) leave it to nightly."""
+    given = [*getattr(node, "decorator_list", [])]
+    for each in getattr(node, "body", []) if isinstance(node, ast.Module) else []:
+        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "pytestmark":
+            given.append(each.value)
+    marks = " ".join(map(ast.unparse, given))
+    # A mark of single parameters is no mark of the function: then its other cases are of the gate.
+    return any(f"pytest.mark.{name}" in marks.replace(f"marks=pytest.mark.{name}", "") for name in ("timing", "rest"))
+
+
+def reads_a_clock(node: ast.AST, names: c.Container[str]) -> bool:
+    """Whether an expression asks a clock, or holds a name that was given what one said."""
+    return any(
+        (isinstance(each, ast.Attribute) and each.attr in CLOCKS and isinstance(each.value, ast.Name) and each.value.id == "time")
+        or (isinstance(each, ast.Attribute) and each.attr == "elapsed")
+        or (isinstance(each, ast.Name) and each.id in names)
+        for each in ast.walk(node)
+    )
+
+
+def offenders(source: str) -> list[str]:
+    """`line: what` of each."""
+    tree = ast.parse(source)
+    found: list[str] = []
+
+    def look(node: ast.AST, names: frozenset[str]) -> None:
+        if of_nightly(node):
+            return
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            told = [each for each in ast.walk(node) if isinstance(each, ast.Assign) and reads_a_clock(each.value, names)]
+            names |= {each.id for one in told for target in one.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+        if isinstance(node, ast.Compare) and reads_a_clock(node, names):
+            found.append(f"{node.lineno}: it compares what a clock says: {ast.unparse(node)}")
+        given = [(each.arg, each.value) for each in node.keywords] if isinstance(node, ast.Call) else []
+        given += [(getattr(key, "value", ""), value) for key, value in zip(node.keys, node.values, strict=True)] if isinstance(node, ast.Dict) else []
+        for name, value in given:
+            if str(name).endswith("timeout") and isinstance(value, ast.Constant) and isinstance(value.value, (int, float)) and 0 < value.value < PATIENCE:
+                found.append(f"{value.lineno}: {name} is {value.value}, and a busy machine takes longer")
+        for child in ast.iter_child_nodes(node):
+            look(child, names)
+
+    look(tree, frozenset())
+    return found
+
+
+def test_no_test_of_the_gate_measures_time(root: Path) -> None:
+    files = [file for folder in ("tests/unit", "tests/contract") for file in sorted((root / folder).rglob("*.py")) if file != Path(__file__)]
+    found = [f"{file.relative_to(root)}:{each}" for file in files for each in offenders(file.read_text(encoding="utf-8"))]
+    assert [each for each in found if not (": timeout is " in each and COUNTS & {Path(each.partition(":")[0]).name})] == []
+    assert len(files) > 200
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("def test_a():\n    start = time.monotonic()\n    work()\n    assert time.monotonic() - start < 2", 1),
+        ("def test_a():\n    start = time.monotonic()\n    work()\n    taken = time.monotonic() - start\n    assert 1 < 2 and taken < 2", 1),
+        ("def test_a():\n    assert wait.elapsed < 5", 1),
+        ("def test_a():\n    call(module, request_timeout=0.5)", 1),
+        ("OPTIONS = {'timeout': 1, 'retries': 0}", 1),
+        ("@pytest.mark.timing\ndef test_a():\n    assert time.monotonic() < 5", 0),
+        ("pytestmark = [pytest.mark.usefixtures('clock'), pytest.mark.rest]\ndef test_a():\n    assert time.monotonic() < 5", 0),
+        ("@pytest.mark.parametrize('how', [pytest.param(1, marks=pytest.mark.timing), 2])\ndef test_a(how):\n    assert time.monotonic() < 5", 1),
+        ("def test_a():\n    stamp = time.time()\n    assert call(timeout=60, now=stamp)", 0),
+        ("def test_a():\n    assert call(timeout=0)['failed']", 0),
+    ],
+)
+def test_what_counts(source: str, count: int) -> None:
+    assert len(offenders(source)) == count
