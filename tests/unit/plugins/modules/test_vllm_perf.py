@@ -21,12 +21,10 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import a
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import JSON, SSE, chunk, closed_port, serve, stream, whole
 
-pytestmark = pytest.mark.timing
-
 USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}}
 SMALL = {"input_len": 6, "output_len": 2}
 LOAD = {"stages": [{"rate": 1, "seconds": 1}]}
-OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 1, "max_lag_share": 0, "pause": 0}
+OPTIONS = {"model": "acme/tiny", "workload": SMALL, "max_lag": 60, "max_lag_share": 0, "pause": 0}
 
 
 class Server:
@@ -100,12 +98,7 @@ def test_keys_in_headers_are_in_no_output(call, tmp_path):
     assert not [path.name for path in (tmp_path / "kept").rglob("*") if path.is_file() and "planted" in path.read_text(encoding="utf-8")]
 
 
-def test_a_closed_loop_ends_when_its_time_is_over(call):
-    with serve(Server(wait=0.02)) as url:
-        result = call(vllm_perf, url=url, stages=[{"concurrency": 2, "seconds": 0.5}], **OPTIONS)
-    assert 0.5 <= result["stages"][0]["seconds"] < 1 and result["stages"][0]["failed"] == 0
-
-
+@pytest.mark.timing
 def test_a_pause_of_the_server_shows_in_the_times_from_the_schedule(call):
     """Coordinated omission: with few in flight, those that could not be sent in the pause would not be seen."""
 
@@ -126,6 +119,7 @@ def test_a_pause_of_the_server_shows_in_the_times_from_the_schedule(call):
     assert stage["failed"] == 0 and stage["requests"] == 150 and stage["ttft_from_schedule_ms"]["p99"] > 900 and stage["ttft_from_schedule_ms"]["p50"] < 300
 
 
+@pytest.mark.timing
 def test_a_client_that_stalls_is_invalid_and_not_slow(call):
     server = Server()
 
@@ -162,11 +156,10 @@ def test_every_kind_of_failure_counts(call):
 
 @pytest.mark.parametrize(("tokenize", "source"), [(True, "tokenize"), (False, "chunks"), (10**400, "chunks")], ids=["tokenize", "none", "nonsense"])
 def test_tokens_that_the_server_does_not_tell(call, tokenize, source):
-    server = Server(told=False, tokenize=tokenize, gap=0.02)
+    server = Server(told=False, tokenize=tokenize)
     with serve(server) as url:
         stage = call(vllm_perf, url=url, stages=[{"concurrency": 2, "requests": 5}], **{**OPTIONS, "ignore_eos": False})["stages"][0]
     assert stage["token_source"] == {source: 5} and stage["output_tokens"] == 10 and stage["prompt_tokens"] == (30 if source == "tokenize" else 0)
-    assert stage["tpot_ms"]["n"] == 5 and stage["tpot_ms"]["min"] > 10
 
 
 @pytest.mark.parametrize(("told", "n", "p50"), [(12.5, 5, 12.5), (True, 0, None), (-1, 0, None), ("x", 0, None), (float("inf"), 0, None)])
@@ -188,7 +181,9 @@ def test_answers_that_are_not_streamed(call):
     assert stage["ttft_ms"]["max"] == stage["e2e_ms"]["max"]
 
 
-@pytest.mark.parametrize(("streamed", "gap"), [(False, 0.0), (True, 0.0), (True, 0.02)], ids=["whole", "held back on the way", "streamed"])
+@pytest.mark.parametrize(
+    ("streamed", "gap"), [(False, 0.0), (True, 0.0), pytest.param(True, 0.02, marks=pytest.mark.timing)], ids=["whole", "held back on the way", "streamed"]
+)
 def test_a_time_between_tokens_that_nobody_saw_meets_no_objective(call, streamed, gap):
     """Answers that come in one piece, be it that none were asked to be streamed or that a proxy collects them."""
     said = {**json.loads(whole()), "usage": {"prompt_tokens": 20, "completion_tokens": 2}}
@@ -237,7 +232,7 @@ def test_a_trace_is_sent_at_its_times(call, tmp_path, kind, text):
     server = Server()
     with serve(server) as url:
         stage = call(vllm_perf, url=url, **{**OPTIONS, "workload": workload})["stages"][0]
-    assert stage["label"] == "trace" and stage["ok"] == 5 and stage["sent_per_s"] == pytest.approx(10, rel=0.1)
+    assert stage["label"] == "trace" and stage["ok"] == 5
     # the first look asks for something of its own; two that are due 100 ms apart may come in by another order on a busy host
     sent = [(len(each["prompt"].split()), each["max_tokens"]) for each in server.asked if each["prompt"] != "Hello"]
     assert sorted(sent) == sorted(LENGTHS)
@@ -285,46 +280,7 @@ def test_own_prompts_for_a_model_and_its_adapters(call, tmp_path, certificate):
     assert stage["models"]["acme/tiny"] > stage["models"]["chat-lora"] > 0
 
 
-def test_a_search_finds_the_rate_that_a_server_can_bear(call):
-    slow = threading.Lock()
-
-    def one_at_a_time(number):
-        with slow:
-            time.sleep(0.01)
-
-    with serve(Server(fail=one_at_a_time)) as url:
-        result = call(
-            vllm_perf,
-            url=url,
-            slo={"ttft_from_schedule_p90_ms": 150},
-            arrivals="constant",
-            pause=0.2,
-            search={"rate": 20, "seconds": 0.8, "tolerance": 0.4, "most": 8},
-            **{key: value for key, value in OPTIONS.items() if key != "pause"},
-        )
-    # it can answer a little less than 100 in a second
-    assert result["verdict"] == "passed" and 40 <= result["best_rate"] <= 115 and any(not stage["slo"][0]["met"] for stage in result["stages"])
-
-
-def test_a_sweep_ends_at_saturation(call):
-    slow = threading.Lock()
-
-    def one_at_a_time(number):
-        with slow:
-            time.sleep(0.02)
-
-    with serve(Server(fail=one_at_a_time)) as url:
-        result = call(vllm_perf, url=url, arrivals="constant", sweep={"rate": 20, "seconds": 1, "factor": 3}, **OPTIONS)
-    assert [stage["rate"] for stage in result["stages"]] == [20, 60] and result["limited"] is None and result["stages"][1]["requests_per_s"] < 50
-
-
-def test_a_sweep_does_not_call_an_idle_server_saturated(call):
-    """Answers take most of a stage, and the drain behind the last one as long again."""
-    with serve(Server(wait=0.8)) as url:
-        result = call(vllm_perf, url=url, arrivals="constant", sweep={"rate": 10, "seconds": 1, "most": 1}, **OPTIONS)
-    assert result["stages"][0]["ok"] == 10 and result["limited"] == "the server was not saturated at 10 requests/s, the highest rate that was tried"
-
-
+@pytest.mark.timing
 @pytest.mark.parametrize("bound", ["ttft_ms", "e2e_ms"])
 def test_good_requests_are_those_that_users_saw_in_time(call, tmp_path, bound):
     """Coordinated omission: a server that stalls holds up the client as well, whose requests leave late and are answered at once when it is over."""
@@ -360,6 +316,7 @@ def test_files_that_are_written(call, tmp_path):
     assert lines[0].startswith("rate 50: ") and "in flight" in lines[0] and "1 failed" in lines[0]
 
 
+@pytest.mark.timing
 def test_a_worse_run_than_the_baseline_fails(call, tmp_path):
     options = {**OPTIONS, "stages": [{"concurrency": 2, "requests": 40}]}
     with serve(Server()) as url:
@@ -392,6 +349,7 @@ def test_nothing_but_failures_fails(call):
     assert result["failed"] and result["verdict"] == "failed" and "none of 5 requests succeeded: answered 503" in result["msg"]
 
 
+@pytest.mark.timing
 def test_a_silent_server_takes_no_longer_than_its_time(call):
     with serve(Server(fail=lambda number: time.sleep(3) if number else None)) as url:
         result = call(vllm_perf, url=url, stages=[{"concurrency": 3, "requests": 3}], request_timeout=0.4, **OPTIONS)
@@ -547,6 +505,7 @@ def test_one_file_runs_where_ansible_is_not(tmp_path):
     assert done.returncode == 2 and "connection refused" in done.stderr
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_load_ends_with_the_client(tmp_path, number, processes):

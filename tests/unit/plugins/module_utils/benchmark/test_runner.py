@@ -1,20 +1,168 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a sweep calls a server saturated, of servers that are computed instead of run."""
+"""What a measurement sends, when, and when it ends: in virtual time, of servers that are computed. When a sweep calls a server saturated."""
 
 from __future__ import annotations
 
+import json
 import math
 import random
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, runner
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import options as perf_options
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.runner import saturated
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.runner import Runner, Unusable, saturated
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Totals
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.schedule import Step
+from virtual_time import Server, VirtualLoop
+
+WORKLOAD = {"input_len": 4, "output_len": 2}
+CHATS = {"kind": "chats", "groups": 1, "turns": 3, "system_prompt_len": 4, "question_len": 2, "output_len": 2, "think_seconds": 5}
+TRACE = "".join(json.dumps({"timestamp": at, "input_length": 4, "output_length": 2, "hash_ids": [1]}) + "\n" for at in (7000, 7500, 9000))
+
+
+@pytest.fixture(name="measure")
+def measurement(monkeypatch):
+    """measure(server, **options of vllm_perf): the runner after its end, and the seconds at which each request was sent, from the first measured one on."""
+
+    def measure(server, text=None, **given):
+        options = {"url": "http://127.0.0.1:1", "model": "acme/tiny", "arrivals": "constant", "workload": WORKLOAD, **given}
+        monkeypatch.setattr(runner, "LoadClient", server.client)
+        made = Runner(perf_options.plan(argument_spec.complete(options), text), say=said.append)
+        loop = VirtualLoop()
+        try:
+            loop.run_until_complete(made.run())
+        finally:
+            loop.close()
+        # The first request is the one beforehand.
+        return made, [round(moment - server.sent[1][0], 6) for moment, _call in server.sent[1:]]
+
+    said = measure.said = []
+    return measure
+
+
+def test_an_open_loop_sends_at_its_times_whatever_the_server_does(measure):
+    for server in (Server(), Server(takes=40.0), Server(rate=0.5)):
+        made, sent = measure(server, stages=[{"rate": 4, "seconds": 2}])
+        assert sent == [0.25 * number for number in range(8)]
+        (measured,) = made.measured
+        assert measured.totals.ok == 8 and measured.totals.hist["ttft_from_schedule"].percentile(100) == pytest.approx(
+            1000 * max(server.takes, 8 / server.rate - 1.75 if server.rate < 4 else 0), abs=1
+        )
+
+
+def test_a_closed_loop_keeps_so_many_in_flight_until_all_are_sent(measure):
+    server = Server(takes=0.5)
+    made, sent = measure(server, stages=[{"concurrency": 4, "requests": 10}])
+    assert sent == [0.0] * 4 + [0.5] * 4 + [1.0] * 2 and server.most == 4
+    assert made.measured[0].totals.ok == 10
+
+
+def test_a_closed_loop_ends_when_its_time_is_over(measure):
+    _made, sent = measure(Server(takes=0.75), stages=[{"concurrency": 2, "seconds": 2}])
+    assert sent == [0.0, 0.0, 0.75, 0.75, 1.5, 1.5]
+
+
+def test_stages_follow_one_another_with_a_pause_and_the_warm_up_does_not_count(measure):
+    server, stages = Server(takes=0.5), [{"concurrency": 1, "requests": 2}, {"rate": 1, "requests": 1}]
+    made, sent = measure(server, pause=3, warmup={"concurrency": 1, "requests": 1}, stages=stages)
+    assert sent == [0.0, 3.5, 4.0, 7.5] and [call.number for _moment, call in server.sent] == [-1, 0, 1, 2, 3]
+    assert [(measured.step.label, measured.totals.ok) for measured in made.measured] == [("concurrency 1", 2), ("rate 1", 1)]
+
+
+def test_each_turn_of_a_chat_follows_the_answer_and_the_time_to_think(measure):
+    server = Server(takes=1.0)
+    made, sent = measure(server, workload=CHATS, api="chat_completions", stages=[{"concurrency": 1, "requests": 2}])
+    assert sent == [0.0, 6.0, 12.0, 13.0, 19.0, 25.0] and [call.turn for _moment, call in server.sent[1:]] == [0, 1, 2] * 2
+    assert made.measured[0].totals.requests == 6
+
+
+def test_the_time_of_a_closed_loop_ends_its_chats(measure):
+    assert measure(Server(takes=1.0), workload=CHATS, stages=[{"concurrency": 1, "seconds": 6.5}])[1] == [0.0, 6.0]
+
+
+def test_a_trace_is_sent_at_its_times_and_speed_also_behind_a_warm_up(measure):
+    options = {"text": TRACE, "workload": {"kind": "trace", "speed": 2, "block_len": 4, "path": "trace.jsonl"}}
+    assert measure(Server(), **options)[1] == [0.0, 0.25, 1.0]
+    server = Server()
+    made, sent = measure(server, warmup={"rate": 10, "requests": 2}, pause=1, **options)
+    assert [round(moment - sent[2], 6) for moment in sent[2:]] == [0.0, 0.25, 1.0] and made.measured[0].totals.requests == 3
+    assert [call.number % 3 for _moment, call in server.sent[3:]] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("server", "sweep", "rates", "limited"),
+    [
+        ({"rate": 50}, {"rate": 20, "factor": 3, "seconds": 5}, [20, 60], None),
+        ({"rate": 50, "takes": 8.0}, {"rate": 20, "factor": 3, "seconds": 5}, [20, 60], None),
+        ({"takes": 8.0}, {"rate": 10, "seconds": 5, "most": 2}, [10, 20], "not saturated at 20 requests/s"),
+        ({"rate": 500}, {"rate": 30, "factor": 4, "rate_max": 100, "seconds": 5}, [30, 100], "not saturated at 100 requests/s"),
+        ({"error": "http_503"}, {"rate": 20, "seconds": 5}, [20], None),
+    ],
+    ids=["a queue", "a queue and long answers", "idle with long answers", "up to rate_max", "failures"],
+)
+def test_a_sweep_ends_at_saturation(measure, server, sweep, rates, limited):
+    made, _sent = measure(Server(**server), sweep=sweep)
+    assert [measured.step.rate for measured in made.measured] == rates
+    assert made.limited is None if limited is None else limited in made.limited
+
+
+@pytest.mark.parametrize("rate", [17.0, 95.0, 400.0])
+def test_a_search_finds_the_highest_rate_that_meets_the_objective(measure, rate):
+    """Above `rate` the queue of ten seconds is longer than half a second at its end, from 1.06 times as many requests on."""
+    made, _sent = measure(Server(rate=rate), search={"rate": 10, "seconds": 10, "tolerance": 0.02, "most": 20}, slo={"ttft_from_schedule_p90_ms": 500})
+    rates = [measured.step.rate for measured in made.measured]
+    best = max(measured.step.rate for measured in made.measured if made.meets(measured))
+    assert rate <= best * 1.02 and best <= 1.06 * rate and made.limited is None
+    assert rates[1] == 20 and max(rates) <= 2 * 1.06 * rate and len(rates) <= 14
+
+
+def test_a_search_that_may_not_go_further_says_so(measure):
+    found = {"slo": {"ttft_p90_ms": 500}}
+    assert "met at 40 requests/s, the highest rate" in measure(Server(), search={"rate": 10, "rate_max": 40, "seconds": 1}, **found)[0].limited
+    assert "2 rates were tried; the answer lies between 20 and inf" in measure(Server(), search={"rate": 10, "seconds": 1, "most": 2}, **found)[0].limited
+
+
+def test_progress_is_reported_every_two_seconds_and_at_the_end(measure):
+    measure(Server(takes=0.25), stages=[{"rate": 2, "seconds": 5}])
+    assert [line.partition(" in flight")[0] for line in measure.said] == [
+        "rate 2: 2 s, 4 ended (2.0/s), 0",
+        "rate 2: 4 s, 8 ended (2.0/s), 0",
+        "rate 2: 5 s, 10 ended (2.1/s), 0",
+    ]
+
+
+def test_a_client_that_stalls_measures_from_the_schedule_and_says_that_it_was_late(measure):
+    """Coordinated omission: what was due while it stood still left late, was answered at once, and its users waited all the same."""
+    made, sent = measure(Server(stalls={5: 2.0}), stages=[{"rate": 10, "seconds": 3}], goodput={"ttft_ms": 1000})
+    (measured,) = made.measured
+    totals = measured.totals
+    assert sent[4:8] == [0.4, 2.5, 2.5, 2.5] and totals.ok == 30
+    assert totals.hist["ttft"].percentile(100) < 1 and totals.hist["ttft_from_schedule"].percentile(100) == pytest.approx(2000, rel=0.01)
+    assert totals.client_lag.n == pytest.approx(3 / 0.02, abs=5), "a stall counts for each look at the loop that it made impossible"
+    assert totals.good == 30 - 10 and totals.client_lag.percentile(100) == pytest.approx(2000, rel=0.02)
+    assert totals.invalid(perf_options.allowed(argument_spec.complete({"url": "http://x", "model": "x"}), ())) is not None
+
+
+def test_a_loop_that_is_never_late_is_not_called_late(measure):
+    made, _sent = measure(Server(), stages=[{"rate": 10, "seconds": 3}])
+    lag = made.measured[0].totals.client_lag
+    assert lag.n == pytest.approx(3 / 0.02, abs=20) and lag.percentile(100) < 1
+
+
+@pytest.mark.parametrize(("error", "tried"), [("refused", 1), ("http_404", 1), ("http_503", 5)])
+def test_nothing_is_measured_where_the_first_request_says_that_all_will_fail(measure, error, tried):
+    server = Server(error=error)
+    if tried == 1:
+        with pytest.raises(Unusable, match="acme/tiny: it failed"):
+            measure(server, stages=[{"rate": 2, "seconds": 2}])
+    else:
+        measure(server, stages=[{"rate": 2, "seconds": 2}])
+    assert len(server.sent) == tried
 
 
 def idle(takes):
