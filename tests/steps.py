@@ -27,7 +27,7 @@ TELLING = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
         r"^(?:FAILED|ERROR) \S+\.py\b.*",  # pytest's summary
-        r"^\[ERROR\]: .*",  # Ansible
+        r"^\[ERROR\]: .*(?:\n(?!Origin:|\n).*){0,5}",  # Ansible, which wraps what molecule runs, and says on the next lines which object it is
         r"^CRITICAL .*(?:\n.*){1,3}",  # molecule, which names the tasks on the lines after
         r"^(?:FAILED|ERROR|fatal): .*",  # our own scripts, ansible-test
         r"^[A-Z]{1,4}\d{2,4} .*\n *--> .*",  # ruff

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import typing as t
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
+from local_servers import port_for_a_program
 
 SIMULATOR = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin")) / "llm-d-inference-sim"
 pytestmark = pytest.mark.skipif(not SIMULATOR.is_file(), reason="no simulator: bring up the local cluster, which builds it, or set LLM_D_BINARIES")
@@ -24,8 +24,7 @@ pytestmark = pytest.mark.skipif(not SIMULATOR.is_file(), reason="no simulator: b
 @contextlib.contextmanager
 def simulator(*arguments: str) -> t.Iterator[str]:
     """A simulator at work; gives its URL."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    port = port_for_a_program()
     command = [str(SIMULATOR), "--model=acme/tiny", f"--port={port}", "--max-model-len=2048", *arguments]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import SIDECAR_SERVER_PORT
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from local_servers import port_for_a_program
 
 Facts = dict[str, t.Any]
 BINARIES = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin"))
@@ -32,12 +33,6 @@ def binary(name: str) -> str:
     if not (BINARIES / name).is_file():
         pytest.skip(f"no {name}: bring up the local cluster, which builds it, or set LLM_D_BINARIES")
     return str(BINARIES / name)
-
-
-def port_for_a_program() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def planned(preset: str, port: int) -> Facts:

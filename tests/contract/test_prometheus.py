@@ -12,7 +12,6 @@ import http.server
 import json
 import os
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -26,7 +25,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.http.transport imp
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.monitoring_claims import MonitoringCheck
-from local_servers import answers
+from local_servers import answers, closed_port, port_for_a_program
 
 Facts = dict[str, t.Any]
 BINARIES = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin"))
@@ -95,8 +94,7 @@ def exporter(port: int = 0) -> t.Iterator[str]:
 @contextlib.contextmanager
 def simulator() -> t.Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """(address, process) of a simulator that answers, with the arguments that a plan gives it."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    port = port_for_a_program()
     arguments = [each for each in planned()["services"][0]["server"]["args"] if not each.startswith("--port=")]
     environment = {**os.environ, "POD_IP": "127.0.0.1"}
     command = [str(BINARIES / "llm-d-inference-sim"), *arguments, f"--port={port}"]
@@ -120,8 +118,7 @@ def complete(address: str, prompt: str, tokens: int) -> Facts:
 @contextlib.contextmanager
 def prometheus(folder: Path, targets: t.Sequence[tuple[str, str]], groups: t.Sequence[Facts]) -> t.Iterator[str]:
     """A Prometheus that scrapes (address, pod) each second, with these rules; gives its URL once it is ready."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    port = port_for_a_program()
     (folder / "rules.yml").write_text(yaml.safe_dump({"groups": list(groups)}), encoding="utf-8")
     jobs = [{"targets": [address], "labels": {"namespace": "llm-d", "pod": pod}} for address, pod in targets]
     config = {
@@ -210,9 +207,7 @@ def test_a_query_that_prometheus_refuses_is_named(url):
 
 
 def test_nobody_listens():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    found = claims(f"http://127.0.0.1:{port}", planned())
+    found = claims(f"http://127.0.0.1:{closed_port()}", planned())
     for entry in found.values():
         assert not entry["ok"] and entry["evidence"].startswith("Prometheus does not answer: ") and entry["remedy"]
 

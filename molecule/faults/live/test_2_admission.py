@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 import time
 import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
+from local_servers import closed_port
 from stack import NAMESPACE, SIM, Object, Stack, tells, until
 
 RULES = [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["deployments"]}]
@@ -70,10 +70,8 @@ def taken(stack: Stack) -> bool:
 
 
 def test_a_webhook_that_does_not_answer(stack: Stack, refusing: t.Callable[[list[Object]], None]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
     before = stack.versions()
-    refusing([webhook(port)])
+    refusing([webhook(closed_port())])
     status, out = stack.play(llm_d_model_services=[{**SIM, "replicas": 2}])
     assert status != 0
     tells(out, "Deployment llm-d/sim-epp", "closed.faults.example.com", "connection refused", "then run again")

@@ -108,7 +108,11 @@ def test_nightly_goes_on_and_tries_failures_once_more(tmp_path: Path, capfd: pyt
             "E   assert 1\nFAILED tests/unit/test_x.py::test_it - assert 1 == 2\n1 failed in 2 s\nmake: *** [unit] Error 1",
             "FAILED tests/unit/test_x.py::test_it - assert 1 == 2",
         ),
-        ("  \x1b[2m│\x1b[0m TASK [Apply]\n  \x1b[2m│\x1b[0m [ERROR]: Task failed: the\n  \x1b[2m│\x1b[0m   pool", "[ERROR]: Task failed: the"),
+        (
+            "  \x1b[2m│\x1b[0m TASK [Apply]\n  \x1b[2m│\x1b[0m [ERROR]: Task failed: the\n  \x1b[2m│\x1b[0m   pool of sim\n  \x1b[2m│\x1b[0m Origin: x.yml:2:3",
+            "[ERROR]: Task failed: the pool of sim",
+        ),
+        ("[ERROR]: Task failed: the pool of sim\nOrigin: x.yml:2:3\n\n1 ---\n", "[ERROR]: Task failed: the pool of sim"),
         ("ok\nplugins/x.py:3: error: no such name\nmake: *** [lint] Error 1", "plugins/x.py:3: error: no such name"),
         ("F401 `os` imported but unused\n  --> plugins/x.py:1:8\n", "F401 `os` imported but unused --> plugins/x.py:1:8"),
         ("ERROR: plugins/x.py:1:1: bad\nERROR: The 1 sanity test(s) listed failed", "ERROR: plugins/x.py:1:1: bad"),

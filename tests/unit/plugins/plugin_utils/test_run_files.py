@@ -16,7 +16,7 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster import pki
 from ansible_collections.llm_d.inference.plugins.plugin_utils import run_files
-from local_servers import serve
+from local_servers import closed_port, serve
 from waiting import until
 
 HOSTS = 'localhost ansible_connection=local ansible_python_interpreter="{{ ansible_playbook_python }}"\n'
@@ -70,9 +70,7 @@ def keys(tmp_path: Path) -> list[str]:
 
 
 def test_a_run_leaves_no_key_of_the_kubeconfig(play, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        closed = f"https://127.0.0.1:{server.getsockname()[1]}"
-    with play(closed) as run:
+    with play(f"https://127.0.0.1:{closed_port()}") as run:
         out, _err = run.communicate(timeout=60)
     assert "connection refused" in out, out
     assert left(tmp_path) == []

@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No test finds a free port, lets it go and uses it later: by then another test may have it. tests/unit/support/local_servers.py has what to use."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+
+def offenders(source: str) -> list[int]:
+    """The lines of `with` statements that open a socket, keep its number and close it."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.With)
+        and any("socket" in ast.unparse(item.context_expr) for item in node.items)
+        and all(isinstance(each, (ast.Assign, ast.Return)) or ".bind(" in ast.unparse(each) for each in node.body)
+        and "getsockname" in ast.unparse(node.body[-1])
+    ]
+
+
+def test_no_port_is_found_and_used_later(root: Path) -> None:
+    files = [file for folder in ("tests", "molecule") for file in sorted((root / folder).rglob("*.py"))]
+    found = [f"{file.relative_to(root)}:{line}" for file in files for line in offenders(file.read_text(encoding="utf-8"))]
+    assert len(files) > 200 and found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("with socket.create_server(('127.0.0.1', 0)) as found:\n    port = found.getsockname()[1]", 1),
+        ("def free():\n    with socket.socket() as found:\n        found.bind(('', 0))\n        return found.getsockname()[1]", 1),
+        ("with socket.create_server(('127.0.0.1', 0)) as server:\n    port = server.getsockname()[1]\n    ask(port)", 0),
+    ],
+)
+def test_what_counts(source: str, count: int) -> None:
+    assert len(offenders(source)) == count
