@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
+import subprocess
 import typing as t
+from pathlib import Path
 
 import jinja2
 import pytest
@@ -31,3 +34,12 @@ def find() -> str | None:
 
 
 needs_go = pytest.mark.skipif(find() is None, reason="no Go compiler: none on this host, and the local cluster has not installed one yet")
+
+
+def outcomes(folder: Path, *arguments: str, environment: t.Mapping[str, str]) -> dict[str, str]:
+    """The outcome of each Go test in a folder (pass, fail, skip), by name; fails with what they printed where one fails."""
+    command = [str(find()), "test", "-trimpath", "-vet=off", "-count=1", "-json", *arguments]
+    done = subprocess.run(command, cwd=folder, env=dict(environment), capture_output=True, text=True, check=False)
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert done.returncode == 0, "".join(each.get("Output", "") for each in events) + done.stderr
+    return {each["Test"]: each["Action"] for each in events if "Test" in each and each["Action"] in ("pass", "fail", "skip")}

@@ -11,6 +11,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.oci_
 NAME = "llm-d-local/python:3"
 REGISTRY = "127.0.0.1:5215"
 CRANE = "/var/cache/llm-d-local/bin/crane"
+BLOBS = "/var/cache/llm-d-local/registry"
 
 
 def push(folder: Path) -> str:
@@ -18,5 +19,5 @@ def push(folder: Path) -> str:
     venv.create(folder / "venv", symlinks=True)
     (folder / "stamps").mkdir()
     files = {"/usr/bin/python3": sys.executable}
-    Registry(REGISTRY, CRANE, str(folder / "stamps")).push(Image(NAME, files, ["/usr/bin/python3"], libraries=True, python=str(folder / "venv")))
+    Registry(REGISTRY, CRANE, BLOBS, str(folder / "stamps")).push(Image(NAME, files, ["/usr/bin/python3"], libraries=True, python=str(folder / "venv")))
     return f"{REGISTRY}/{NAME}"

@@ -23,6 +23,10 @@ options:
     description: The C(crane) program.
     type: path
     required: true
+  blobs:
+    description: Folder where the registry keeps its blobs. Those of an image that is made again are removed once no image has them.
+    type: path
+    required: true
   stamps:
     description: Folder that records the inputs of each image.
     type: path
@@ -85,6 +89,7 @@ EXAMPLES = r"""
   llm_d.inference.oci_images:
     registry: 127.0.0.1:5215
     crane: /var/cache/llm-d-local/bin/crane
+    blobs: /var/cache/llm-d-local/registry
     stamps: /var/cache/llm-d-local/stamps/images
     images:
       - name: llm-d/llm-d-inference-scheduler:v0.7.1
@@ -131,6 +136,7 @@ def main() -> None:
         argument_spec={
             "registry": {"type": "str", "required": True},
             "crane": {"type": "path", "required": True},
+            "blobs": {"type": "path", "required": True},
             "stamps": {"type": "path", "required": True},
             "images": {"type": "list", "elements": "dict", "required": True, "options": image},
         },
@@ -138,7 +144,7 @@ def main() -> None:
     )
     options = module.params
     images = [Image(**{**each, "files": resolved(each["files"]), "python": each["python"] or "", "base": each["base"] or ""}) for each in options["images"]]
-    registry = Registry(options["registry"], options["crane"], options["stamps"])
+    registry = Registry(options["registry"], options["crane"], options["blobs"], options["stamps"])
     stale: list[Image] = []
     try:
         for each in images:

@@ -35,7 +35,7 @@ MODULES: dict[str, tuple[str, list[str]]] = {
         [f"{_CONFIG}/*_{name}.crd.yaml" for name in ("clusteroperators", "clusterversions-Default", "infrastructures-Default")],
     ),
     "leaderworkerset.x-k8s.io": ("sigs.k8s.io/lws@v0.9.0", ["config/crd/bases/*.yaml"]),
-    "keda.sh": ("github.com/kedacore/keda/v2@v2.20.2", ["config/crd/bases/keda.sh_scaledobjects.yaml"]),
+    "keda.sh": ("github.com/kedacore/keda/v2@v2.21.0", ["config/crd/bases/keda.sh_scaledobjects.yaml"]),
     "monitoring.coreos.com": (
         "github.com/prometheus-operator/prometheus-operator@v0.85.0",
         [f"example/prometheus-operator-crd/monitoring.coreos.com_{name}.yaml" for name in ("podmonitors", "prometheusrules")],

@@ -30,8 +30,9 @@ LINES = ["scheduler-0.7", "gie-1.5"]
 OURS = "docker.io/llm-d-local/tokenizer:v0.10.2"
 # Modules that differ between the groups because the groups are different versions of them.
 OWN = {"sigs.k8s.io/gateway-api-inference-extension", "github.com/llm-d/llm-d-kv-cache"}
-# Extras with their own versions of libraries, which only those pay for who name the extra: the Prometheus operator does not compile with newer ones.
-APART = {"monitoring", "prometheus_operator"}
+# Extras with their own versions of libraries, which only those pay for who name the extra: the Prometheus operator and prometheus-adapter do not compile with
+# newer ones; KEDA and the collector ask for newer ones; kwok is built with those of its release.
+APART = {"keda", "kwok", "monitoring", "prometheus_adapter", "prometheus_operator", "tracing"}
 # These are built with the libraries of the cluster's own Kubernetes, which is older than what the others need.
 OLDER_KUBERNETES = {"node", "tools"}
 BOUND_TO_KUBERNETES = re.compile(
@@ -73,13 +74,14 @@ def extra_variables(root):
     """Builds what each task of the role is given: role variables as Ansible works them out, with some of the extras."""
     loader = DataLoader()
     variables = loader.load_from_file(str(root / "roles/local_cluster/vars/main.yml"), trusted_as_template=True)
-    tasks = [*read(root / "roles/local_cluster/tasks/build.yml"), *read(root / "roles/local_cluster/tasks/start.yml")]
-    given = {option: text for task in tasks for option, text in task.get("llm_d.inference.go_build", {}).items()}
-    (given["images"],) = [task["vars"]["__local_cluster_push"] for task in tasks if task.get("ansible.builtin.include_tasks") == "push.yml"]
+    tasks = [task for name in ("build", "start", "extras") for task in read(root / f"roles/local_cluster/tasks/{name}.yml")]
+    given = {name: [task["llm_d.inference.go_build"][name] for task in tasks if "llm_d.inference.go_build" in task] for name in ("binaries", "assets")}
+    given["images"] = [task["vars"]["__local_cluster_push"] for task in tasks if task.get("ansible.builtin.include_tasks") == "push.yml"]
+    assert {name: len(each) for name, each in given.items()} == {"binaries": 2, "assets": 2, "images": 2}, "of the cluster, and of the extras"
 
     def work_out(option, *names):
         known = {**variables, "role_path": "/role", "local_cluster_cache": "/cache", "local_cluster_extras": list(names)}
-        return Templar(loader=loader, variables=known).template(trust_as_template(given[option]))
+        return [each for text in given[option] for each in Templar(loader=loader, variables=known).template(trust_as_template(text))]
 
     return work_out
 

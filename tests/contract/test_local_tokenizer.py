@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 from pathlib import Path
 
 import go_compiler
@@ -24,15 +22,5 @@ def test_the_tokenizer_gives_the_ids_of_the_simulator(root):
         pytest.skip("no Go or no simulator: bring up the local cluster, which builds it")
     # The flags of the role's builds, so that their compiled packages are taken.
     environment = {**Builder(str(CACHE), go).environment, "LLM_D_SIMULATOR_BINARY": str(simulator)}
-    done = subprocess.run(
-        [go, "test", "-trimpath", "-vet=off", "-count=1", "-json", "."],
-        cwd=root / "roles/local_cluster/files/go/tokenizer",
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    outcomes = {each["Test"]: each["Action"] for each in events if "Test" in each and each["Action"] in ("pass", "fail", "skip")}
-    assert done.returncode == 0, "".join(each.get("Output", "") for each in events) + done.stderr
+    outcomes = go_compiler.outcomes(root / "roles/local_cluster/files/go/tokenizer", ".", environment=environment)
     assert len(outcomes) >= 6 and set(outcomes.values()) == {"pass"}, outcomes

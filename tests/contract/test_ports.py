@@ -19,8 +19,14 @@ def offenders(source: str) -> list[int]:
         if isinstance(node, ast.With)
         and any("socket" in ast.unparse(item.context_expr) for item in node.items)
         and all(isinstance(each, (ast.Assign, ast.Return)) or ".bind(" in ast.unparse(each) for each in node.body)
-        and "getsockname" in ast.unparse(node.body[-1])
+        and calls(node.body[-1]) in ({"getsockname"}, {"getsockname", "str"}, {"getsockname", "int"})
     ]
+
+
+def calls(node: ast.AST) -> set[str]:
+    """The names of what a statement calls."""
+    found = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
+    return {each.attr if isinstance(each, ast.Attribute) else ast.unparse(each) for each in found}
 
 
 def test_no_port_is_found_and_used_later(root: Path) -> None:
@@ -35,6 +41,7 @@ def test_no_port_is_found_and_used_later(root: Path) -> None:
         ("with socket.create_server(('127.0.0.1', 0)) as found:\n    port = found.getsockname()[1]", 1),
         ("def free():\n    with socket.socket() as found:\n        found.bind(('', 0))\n        return found.getsockname()[1]", 1),
         ("with socket.create_server(('127.0.0.1', 0)) as server:\n    port = server.getsockname()[1]\n    ask(port)", 0),
+        ("with socket.create_server(('127.0.0.1', 0)) as server:\n    said = ask(server.getsockname()[1])", 0),
     ],
 )
 def test_what_counts(source: str, count: int) -> None:

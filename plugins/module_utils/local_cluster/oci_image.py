@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import hashlib
 import http.client
@@ -12,9 +13,9 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import tarfile
-import tempfile
 import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,11 +94,12 @@ class Image:
 
 
 class Registry:
-    """A registry on this host with plain HTTP. stamps: the folder that records from which inputs an image was pushed."""
+    """A registry on this host with plain HTTP. blobs: the folder on its disk; stamps: the folder that records from which inputs an image was pushed."""
 
-    def __init__(self, address: str, crane: str, stamps: str) -> None:
+    def __init__(self, address: str, crane: str, blobs: str, stamps: str) -> None:
         self.address = address
         self.crane = crane
+        self.blobs = Path(blobs)
         self.stamps = Path(stamps)
 
     def holds(self, image: Image) -> bool:
@@ -112,29 +114,55 @@ class Registry:
     def push(self, image: Image) -> None:
         """Assemble the image and push it. Raises CalledProcessError with the output of crane."""
         reference = f"{self.address}/{image.name}"
-        with tempfile.TemporaryDirectory(dir=self.stamps.parent) as folder:
-            layer = f"{folder}/layer.tar.zst"
+        packing = self.stamps.parent / "packing"
+        shutil.rmtree(packing, ignore_errors=True)  # gigabytes, perhaps, of a run that was killed
+        packing.mkdir(parents=True)
+        try:
+            layer = str(packing / "layer.tar.zst")
             _packed(image, layer)
+            self._upload(image.name, layer)
             below = ["--base", f"{self.address}/{image.base}"] if image.base else []
             self._crane("append", "--new_layer", layer, "--new_tag", reference, *below)
             self._crane("mutate", reference, "--entrypoint", ",".join(image.entrypoint), "--user", str(NOBODY), "--workdir", "/",
                         "--set-platform", "linux/amd64", "--env", "PATH=/usr/local/bin:/usr/bin:/bin:/app", "--tag", reference)  # fmt: skip
+        finally:
+            shutil.rmtree(packing, ignore_errors=True)
         stamp = self._stamp(image)
         stamp.parent.mkdir(parents=True, exist_ok=True)
         stamp.write_text(self._record(image), encoding="utf-8")
         _status, kind, content = self._ask("GET", image.name)
-        self._manifest(image.name).parent.mkdir(exist_ok=True)
-        self._manifest(image.name).write_bytes(kind.encode() + b"\n" + content)
+        kept = self._manifest(image.name)
+        kept.parent.mkdir(exist_ok=True)
+        before = _blobs(kept)
+        # A run may be killed at any moment: the manifest is there whole, or as it was.
+        half = self.stamps.parent / "manifest"
+        half.write_bytes(kind.encode() + b"\n" + content)
+        half.replace(kept)
+        for digest in before.keys() - {digest for manifest in kept.parent.iterdir() for digest in _blobs(manifest)}:
+            self._blob(digest).unlink(missing_ok=True)  # gigabytes, if it is a layer of vLLM
+
+    def _upload(self, name: str, layer: str) -> None:
+        """Give the registry a layer in one request, which goes to its disk. crane sends pieces, which the registry collects in memory."""
+        digest = hashlib.sha256()
+        with open(layer, "rb") as content, contextlib.suppress(OSError):  # then crane tries, and says why it cannot
+            for piece in iter(lambda: content.read(2**20), b""):
+                digest.update(piece)
+            content.seek(0)
+            self._ask("POST", name, f"blobs/uploads/?digest=sha256:{digest.hexdigest()}", body=content, size=os.path.getsize(layer))
 
     def _remind(self, name: str) -> None:
-        """Give the registry a manifest again whose blobs it has. It keeps those on disk, and manifests in memory only."""
+        """Give the registry a manifest again whose blobs it has. It keeps those on disk, and manifests in memory only.
+
+        The disk is looked at, since the registry hashes a blob to say that it has it: seconds for each of vLLM's images.
+        """
         kept = self._manifest(name)
-        if not kept.is_file():
-            return
-        kind, _newline, content = kept.read_bytes().partition(b"\n")
-        found = json.loads(content)
-        if all(self._ask("HEAD", name, f"blobs/{blob['digest']}")[0] == 200 for blob in (found["config"], *found["layers"])):
+        blobs = _blobs(kept)
+        if blobs and all(self._blob(digest).is_file() and self._blob(digest).stat().st_size == size for digest, size in blobs.items()):
+            kind, _newline, content = kept.read_bytes().partition(b"\n")
             self._ask("PUT", name, body=content, kind=kind.decode())
+
+    def _blob(self, digest: str) -> Path:
+        return self.blobs / digest.replace(":", "/")
 
     def _record(self, image: Image) -> str:
         """The content of a stamp: the hash of the inputs, and the digest in the registry."""
@@ -147,13 +175,15 @@ class Registry:
         status, digest, _content = self._ask("HEAD", name, header="Docker-Content-Digest")
         return digest or "present" if status == 200 else ABSENT
 
-    def _ask(self, method: str, name: str, what: str = "", body: bytes = b"", kind: str = "", header: str = "Content-Type") -> tuple[int, str, bytes]:
-        """(status, one header, content) of a request about an image: its manifest, or what is named. Raises OSError."""
+    def _ask(self, method: str, name: str, what: str = "", body: bytes | t.BinaryIO = b"", kind: str = "", size: int | None = None,
+             header: str = "Content-Type") -> tuple[int, str, bytes]:  # fmt: skip
+        """(status, one header, content) of a request about an image: its manifest, or what is named. size: of a body that is a file. Raises OSError."""
         repository, _colon, tag = name.rpartition(":")
         connection = http.client.HTTPConnection(self.address, timeout=10)
         try:
             path = f"/v2/{repository}/{what or f'manifests/{tag}'}"
-            connection.request(method, path, body or None, {"Accept": MANIFESTS, **({"Content-Type": kind} if kind else {})})
+            headers = {"Accept": MANIFESTS, **({"Content-Type": kind} if kind else {}), **({} if size is None else {"Content-Length": str(size)})}
+            connection.request(method, path, body or None, headers)
             answer = connection.getresponse()
             return answer.status, answer.getheader(header, ""), answer.read()
         finally:
@@ -164,6 +194,17 @@ class Registry:
 
     def _stamp(self, image: Image) -> Path:
         return self.stamps / _file_name(image.name)
+
+
+def _blobs(manifest: Path) -> dict[str, int]:
+    """The sizes by digest of what a manifest names, which was kept behind its media type; none where there is no manifest, or only a part of one."""
+    if not manifest.is_file():
+        return {}
+    try:
+        found = json.loads(manifest.read_bytes().partition(b"\n")[2])
+    except ValueError:
+        return {}
+    return {blob["digest"]: blob["size"] for blob in (found["config"], *found["layers"])}
 
 
 def _file_name(image: str) -> str:

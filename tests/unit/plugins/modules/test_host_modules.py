@@ -190,7 +190,7 @@ def test_certificates_are_issued_once(call, tmp_path):
 def test_images_need_their_files_and_their_registry(call, tmp_path):
     (tmp_path / "stamps").mkdir()
     image = {"name": "acme/program:v1", "files": {"/app": str(tmp_path / "prog*")}, "entrypoint": ["/app"]}
-    options = {"registry": "127.0.0.1:9", "crane": "/bin/false", "stamps": str(tmp_path / "stamps/images"), "images": [image]}
+    options = {"registry": "127.0.0.1:9", "crane": "/bin/false", "blobs": str(tmp_path), "stamps": str(tmp_path / "stamps/images"), "images": [image]}
     result = call(oci_images, **options)
     assert result["failed"] and f"{tmp_path}/prog*" in result["msg"] and "Build them first" in result["msg"]
     assert call(oci_images, check=True, **options)["made"] == ["acme/program:v1"]

@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.oci_image import NOBODY, Image, Registry
@@ -148,7 +150,7 @@ def serving(tmp_path):
     with subprocess.Popen([crane, "registry", "serve", "--address", address, "--disk", str(tmp_path / "blobs")], stderr=subprocess.DEVNULL) as process:
         try:
             until(lambda: answers(f"http://{address}/v2/"))
-            yield Registry(address, str(crane), str(tmp_path / "stamps/images"))
+            yield Registry(address, str(crane), str(tmp_path / "blobs"), str(tmp_path / "stamps/images"))
         finally:
             process.kill()
 
@@ -190,6 +192,21 @@ def test_an_image_on_another_has_its_layers_and_is_stale_when_that_changes(regis
     assert registry.holds(image) and not registry.holds(upper)
 
 
+def test_a_large_layer_goes_to_disk_and_not_into_the_registrys_memory(tmp_path):
+    (tmp_path / "weights").write_bytes(os.urandom(256 * 2**20))
+    with serving(tmp_path) as registry:
+        registry.push(Image("acme/model:v1", {"/weights": str(tmp_path / "weights")}, ["/app/program"]))
+        (process,) = [path for path in Path("/proc").glob("[0-9]*") if registry.address.encode() in _command(path) and b"serve" in _command(path)]
+        (peak,) = re.findall(r"^VmHWM:\s+(\d+) kB$", (process / "status").read_text(), re.MULTILINE)
+    assert int(peak) < 128 * 1024, "a GiB where the layer is held in memory"
+
+
+def _command(process):
+    with contextlib.suppress(OSError):
+        return (process / "cmdline").read_bytes()
+    return b""
+
+
 def test_a_registry_that_starts_again_is_told_what_it_has(image, tmp_path):
     """It keeps blobs on disk and forgets manifests. What an image was made of may be gone by then."""
     (tmp_path / "tree").mkdir()
@@ -202,9 +219,48 @@ def test_a_registry_that_starts_again_is_told_what_it_has(image, tmp_path):
     with serving(tmp_path) as second:
         assert second.holds(image) and second.holds(upper)
         subprocess.run([second.crane, "config", "--insecure", f"{second.address}/{upper.name}"], check=True, capture_output=True)
-    shutil.rmtree(tmp_path / "blobs")
+    for blob in (tmp_path / "blobs/sha256").iterdir():
+        os.truncate(blob, 10)
     with serving(tmp_path) as third:
-        assert not third.holds(image), "its blobs are gone"
+        assert not third.holds(image), "a disk that was full has cut a blob off"
+    shutil.rmtree(tmp_path / "blobs")
+    with serving(tmp_path) as fourth:
+        assert not fourth.holds(image), "its blobs are gone"
+
+
+def test_a_run_that_was_killed_while_it_pushed_leaves_nothing_that_stops_the_next(image, tmp_path):
+    with serving(tmp_path) as first:
+        first.push(image)
+    (manifest,) = [path for path in (tmp_path / "stamps").rglob("*") if path.is_file() and path.read_bytes().startswith(b"application/")]
+    (tmp_path / "stamps/packing").mkdir()
+    (tmp_path / "stamps/packing/layer.tar.zst").write_bytes(b"half of a layer")
+    for part in (b"", b"application/vnd.oci.image.manifest.v1+json\n{"):
+        manifest.write_bytes(part)
+        with serving(tmp_path) as next_one:
+            assert not next_one.holds(image)
+            next_one.push(image)
+            assert next_one.holds(image)
+    assert not (tmp_path / "stamps/packing").exists(), "gigabytes, for vLLM"
+
+
+def test_layers_that_no_image_has_any_more_go(registry, image, tmp_path):
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/weights").write_bytes(b"w" * 100)
+    upper = Image("acme/model:v1", {}, ["/app/program"], trees={"/models/m": str(tmp_path / "tree")}, base=image.name)
+
+    def layers(name):
+        manifest = subprocess.run([registry.crane, "manifest", "--insecure", f"{registry.address}/{name}"], check=True, capture_output=True).stdout
+        return {layer["digest"].removeprefix("sha256:") for layer in json.loads(manifest)["layers"]}
+
+    registry.push(image)
+    registry.push(upper)
+    before = layers(upper.name)
+    (tmp_path / "program").write_bytes(b"\x7fELF" + b"q" * 4000)
+    registry.push(image)
+    assert before <= {blob.name for blob in (tmp_path / "blobs/sha256").iterdir()}, "the other image is still made of them"
+    registry.push(upper)
+    assert before & {blob.name for blob in (tmp_path / "blobs/sha256").iterdir()} == before & layers(upper.name)
+    assert before - layers(upper.name)
 
 
 def test_a_registry_that_lost_the_image_does_not_hold_it(registry, image, tmp_path):
