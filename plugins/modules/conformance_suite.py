@@ -34,6 +34,26 @@ options:
     type: list
     elements: str
     default: []
+  other_crds:
+    description: Whether the CRDs may be of other versions than the suite.
+    type: bool
+    default: false
+  wait:
+    description: Seconds for which the suite waits for a route's condition, and for an answer that it expects. Those of the suite if 0.
+    type: int
+    default: 0
+  provider:
+    description: The gateway provider, whose known failures the results name.
+    type: str
+    default: ""
+  provider_version:
+    description: Version of the provider's controller that serves pools.
+    type: str
+    default: ""
+  provider_controller:
+    description: Name of the provider's controller. Known failures are named where the class has this controller.
+    type: str
+    default: ""
   placeholder:
     description: Image of a pod that is created in the namespace of the suite's Gateways; none where empty.
     type: str
@@ -79,12 +99,13 @@ summary:
   type: str
   sample: "15 tests: 15 passed, 0 failed, 0 skipped"
 tests:
-  description: Each test with its C(name), C(result), C(seconds), and C(why) it failed or was skipped.
+  description:
+    - Each test with its C(name), C(result), C(seconds), C(why) it failed or was skipped, and the cause where the provider is C(known) to fail it.
   returned: when the suite ran
   type: list
   elements: dict
   sample:
-    - {name: InferencePoolAccepted, result: passed, seconds: 1.2, why: ""}
+    - {name: InferencePoolAccepted, result: passed, seconds: 1.2, why: "", known: ""}
 gateway_class:
   description: The GatewayClass.
   returned: when the suite ran
@@ -95,6 +116,22 @@ seconds:
   returned: when the suite ran
   type: float
   sample: 94.1
+suite:
+  description: Version of the suite; empty where its program does not say.
+  returned: when the suite ran
+  type: str
+  sample: v1.6.0
+crds:
+  description: Version of the CRD of InferencePools.
+  returned: when the suite ran
+  type: str
+  sample: v1.6.0
+mismatches:
+  description: How the versions of CRDs differ from that of the suite, and from each other.
+  returned: when the suite ran
+  type: list
+  elements: str
+  sample: []
 lacking:
   description: What the cluster lacks.
   returned: when it lacks something
@@ -114,7 +151,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.benchmark.execute import teller
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.validation.conformance import page
+from ..module_utils.validation.conformance import known_failures, notes, page
 from ..module_utils.validation.conformance_run import Conformance
 
 SPEC: dict[str, t.Any] = {
@@ -122,6 +159,11 @@ SPEC: dict[str, t.Any] = {
     "program": {"type": "path", "required": True},
     "gateway_class": {"type": "str", "required": True},
     "arguments": {"type": "list", "elements": "str", "default": []},
+    "other_crds": {"type": "bool", "default": False},
+    "wait": {"type": "int", "default": 0},
+    "provider": {"type": "str", "default": ""},
+    "provider_version": {"type": "str", "default": ""},
+    "provider_controller": {"type": "str", "default": ""},
     "placeholder": {"type": "str", "default": ""},
     "timeout": {"type": "int", "default": 5400},
     "remove": {"type": "bool", "default": False},
@@ -143,6 +185,20 @@ def kubeconfig_of(module: t.Any, folder: str) -> str:
     return f"{first}:{path.absolute()}"  # of several files the first that names a context decides
 
 
+def flags(asked: t.Mapping[str, t.Any], folder: str) -> list[str]:
+    """The suite's arguments. Writes a file of options into `folder` where it has to wait for other times than its own."""
+    found = ["-test.v", f"-gateway-class={asked['gateway_class']}", f"-report-output={Path(asked['path']) / 'report.yaml'}"]
+    if asked["other_crds"]:
+        found.append("-allow-crds-mismatch")
+    if asked["wait"]:
+        options = Path(folder) / "options.yaml"
+        nanoseconds = asked["wait"] * 10**9
+        times = dict.fromkeys(["maxTimeToConsistency", "httpRouteMustHaveCondition", "routeMustHaveParents"], nanoseconds)
+        options.write_text(json.dumps({"timeoutConfig": times}), encoding="utf-8")
+        found.append(f"-conformance-options-file={options}")
+    return [*found, *asked["arguments"]]
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(argument_spec={**auth_spec(), **SPEC}, supports_check_mode=True)
@@ -151,21 +207,23 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory() as private:
             environment = {**os.environ, "KUBECONFIG": kubeconfig_of(module, private)}
-            arguments = ["-test.v", f"-gateway-class={asked['gateway_class']}", f"-report-output={folder / 'report.yaml'}", *asked["arguments"]]
-            command, say = [asked["program"], *arguments], teller(asked["progress_path"]) or (lambda line: None)
+            command, say = [asked["program"], *flags(asked, private)], teller(asked["progress_path"]) or (lambda line: None)
             suite = Conformance(connect(module), command, environment, folder / "output.log", say, asked["placeholder"])
             if asked["remove"] and not module.check_mode:
                 suite.remove(wait=True)
                 module.exit_json(changed=False)
-            missing = suite.lacking(asked["gateway_class"])
+            seen = suite.look(asked["gateway_class"])
+            missing = [*seen["lacking"], *([] if asked["other_crds"] else seen["mismatches"])]
             if missing:
                 module.fail_json(msg="The suite cannot run here:\n" + "\n".join(f"  - {line}" for line in missing), lacking=missing)
             if module.check_mode:
                 module.exit_json(changed=False, msg="check mode: the suite was not run")
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "report.yaml").unlink(missing_ok=True)  # of an earlier run
-            found = suite.run(asked["gateway_class"], asked["timeout"])
-        (folder / "conformance.md").write_text(page(found), encoding="utf-8")
+            known = known_failures(asked["provider"], asked["provider_version"]) if seen["controller"] == asked["provider_controller"] else {}
+            found = {**suite.run(asked["gateway_class"], asked["timeout"], known), **{key: seen[key] for key in ("suite", "crds", "mismatches")}}
+        subject = f"The suite of the Gateway API inference extension against GatewayClass `{found['gateway_class']}`"
+        (folder / "conformance.md").write_text(page(found, "Conformance of the gateway", subject, notes(found)), encoding="utf-8")
     except (ClusterError, OSError, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, **found)

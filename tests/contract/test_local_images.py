@@ -349,13 +349,14 @@ def test_every_module_that_takes_a_kubeconfig_gets_it_from_the_group(root):
 
 
 def test_the_conformance_suite_is_of_one_version_with_the_images_of_its_manifests(root, extra):
-    """Its pods' images are by the references of its own manifests, and hold what their tags say."""
+    """Its pods' images are by the references of the manifests that our program applies: its own, with another endpoint picker."""
     module = f"sigs.k8s.io/gateway-api-inference-extension/conformance@{locked(root, 'conformance', 'sigs.k8s.io/gateway-api-inference-extension/conformance')}"
     manifests = (others.folder(module) / "resources/base.yaml").read_text(encoding="utf-8")
     made = {each["name"]: each for each in extra("images", "conformance") if each not in extra("images")}
-    assert set(made) == set(re.findall(r"^ +image: (\S+)$", manifests, re.MULTILINE))
-    picker = next(name for name in made if "/lwepp:" in name)
-    assert locked(root, "conformance", "sigs.k8s.io/gateway-api-inference-extension") == picker.rpartition(":")[2] == module.rpartition("@")[2]
+    program = (root / "roles/local_cluster/files/go/conformance/main.go").read_text(encoding="utf-8")
+    broken, mended = re.findall(r'"(registry\.k8s\.io/[^"]*)"', program)
+    assert set(made) == set(re.findall(r"^ +image: (\S+)$", manifests.replace(broken, mended), re.MULTILINE)) and mended in made
+    assert locked(root, "conformance", "sigs.k8s.io/gateway-api-inference-extension") == broken.rpartition(":")[2] == module.rpartition("@")[2]
     programs = {each["name"] for each in extra("binaries", "conformance") if each not in extra("binaries")}
     assert {path.rpartition("/")[2] for image in made.values() for path in image["files"].values()} == programs - {"conformance"}
     assert {name.partition("/")[0] for name in made} <= set(read(root / "roles/local_cluster/vars/main.yml")["__local_cluster_mirrored"])

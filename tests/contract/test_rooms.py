@@ -35,7 +35,7 @@ STEPS = {
     "validation": {f"{OURS}vllm_warmup"},
     "benchmark": {f"{OURS}vllm_perf"},
     "compare": {f"{OURS}vllm_perf"},
-    "conformance": {f"{OURS}conformance_suite"},
+    "conformance": {f"{OURS}conformance_suite", f"{OURS}picker_conformance"},
     "calibrate": {f"{OURS}vllm_perf"},
 }
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())

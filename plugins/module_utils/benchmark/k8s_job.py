@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import collections.abc as c
 import contextlib
 import math
-import os
-import signal
 import typing as t
 
+from ..common.interrupts import signals
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..k8s.errors import ClusterError
 from ..k8s.pod_failures import pod_failure
@@ -149,28 +147,3 @@ class JobRun:
     def _path(self, kind: str, name: str | None = None) -> str:
         group = "/apis/batch/v1" if kind == "Job" else "/api/v1"
         return f"{group}/namespaces/{self._namespace}/{kind.lower()}s" + (f"/{name}" if name else "")
-
-
-class Interrupted(BaseException):
-    """SIGINT or SIGTERM came."""
-
-
-@contextlib.contextmanager
-def signals() -> c.Iterator[dict[str, bool]]:
-    """Turn SIGINT and SIGTERM into an exception, and give them their usual effect afterwards. Once `closing` is set, none is raised."""
-    guard, came = {"closing": False}, []
-
-    def hear(number: int, _frame: t.Any) -> None:
-        came.append(number)
-        if not guard["closing"]:
-            guard["closing"] = True
-            raise Interrupted
-
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield guard
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if came:
-            os.kill(os.getpid(), came[0])

@@ -10,6 +10,7 @@ import re
 import typing as t
 
 from ..common.objects import Facts, dicts, get_path, mapping, text
+from ..validation import picker_pool
 from .finding import MISSING, SUSPECT, SYMPTOM, WIRING, Finding, finding
 from .snapshot import Snapshot, arguments, is_ready, listening, name_of, option, selector_matches
 from .strangers import failing, is_ours, proxies_of, whose
@@ -28,8 +29,8 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
         if obj is None:
             yield finding("absent", f"InferencePool {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the pool of {service['name']} is missing")
             continue
-        yield from _selection(snap, obj, pool_selector(obj), wanted["selector"], "pool")
-        ports = pool_ports(obj)
+        yield from _selection(snap, obj, picker_pool.selector(obj), wanted["selector"], "pool")
+        ports = set(picker_pool.target_ports(obj)) - {0}
         if ports != set(wanted["target_ports"]):
             yield finding(
                 "F22",
@@ -39,7 +40,7 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
                 "the pool has another port than the servers",
             )
         else:
-            yield from _dialled(snap, obj, pool_selector(obj), ports)
+            yield from _dialled(snap, obj, picker_pool.selector(obj), ports)
         picker = get_path(obj, "spec", "endpointPickerRef") or get_path(obj, "spec", "extensionRef")
         name, port = text(get_path(picker, "name")), get_path(picker, "port", "number") or get_path(picker, "portNumber")
         if name and (name != service["pool"]["picker"] or port not in (None, service["scheduler"]["ports"]["grpc"])):
@@ -50,18 +51,6 @@ def pools(snap: Snapshot) -> c.Iterator[Finding]:
                 WIRING + 2,
                 "the pool names another endpoint picker",
             )
-
-
-def pool_selector(obj: Facts) -> dict[str, str]:
-    """The labels that a pool selects by, of either API version."""
-    selector = mapping(get_path(obj, "spec", "selector"))
-    return mapping(selector.get("matchLabels")) if "matchLabels" in selector or not selector else selector
-
-
-def pool_ports(obj: Facts) -> set[int]:
-    """The target ports of a pool, of either API version."""
-    single = get_path(obj, "spec", "targetPortNumber")
-    return {entry["number"] for entry in dicts(get_path(obj, "spec", "targetPorts")) if isinstance(entry.get("number"), int)} or ({single} if single else set())
 
 
 def _numbers(values: c.Iterable[int]) -> str:
@@ -148,8 +137,8 @@ def shared(snap: Snapshot) -> c.Iterator[Finding]:
     pools_seen = snap.of("InferencePool", snap.namespace)
     for index, one in enumerate(pools_seen):
         for other in pools_seen[index + 1 :]:
-            mine = {text(get_path(pod, "metadata", "name")) for pod in snap.pods(pool_selector(one))}
-            both = sorted(mine & {text(get_path(pod, "metadata", "name")) for pod in snap.pods(pool_selector(other))})
+            mine = {text(get_path(pod, "metadata", "name")) for pod in snap.pods(picker_pool.selector(one))}
+            both = sorted(mine & {text(get_path(pod, "metadata", "name")) for pod in snap.pods(picker_pool.selector(other))})
             if both:
                 yield finding("F29", f"{name_of(one)}, {name_of(other)}", [f"both select {', '.join(both[:3])}"], WIRING, "two pools select the same pods")
             pickers = [text(get_path(obj, "spec", "endpointPickerRef", "name")) for obj in (one, other)]

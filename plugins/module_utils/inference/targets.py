@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections.abc as c
+import concurrent.futures
 import dataclasses
 import types
 import typing as t
@@ -27,6 +28,7 @@ GATEWAY_SERVICES = (
     "gateway.envoyproxy.io/owning-gateway-name={name},gateway.envoyproxy.io/owning-gateway-namespace={namespace}",
 )
 KINDS = ("service", "pod", "gateway", "replicas")
+THREADS = 16
 NO_HEADERS = "cannot be sent through the API server's proxy, which keeps such headers for itself; write through: port_forward, or give url or urls instead"
 
 
@@ -44,15 +46,20 @@ class ServerTarget:
     pod: dict[str, t.Any] | None = None
 
 
+def route_headers(params: c.Mapping[str, t.Any]) -> dict[str, str]:
+    """The headers of requests by which a gateway finds the route: those of the options `host_header` and `headers`."""
+    host = {"Host": params["host_header"]} if params.get("host_header") else {}
+    return {**(params.get("headers") or {}), **host}
+
+
 class Targets:
     """Resolves the options `url`, `urls`, `service`, `pod`, `gateway` and `replicas`. Raises ValueError for options that contradict each other."""
 
     def __init__(self, params: c.Mapping[str, t.Any], cluster: t.Any = None, patience: float = 0.0) -> None:
         """patience: seconds that the module waits, see Cluster.be_patient."""
         self._params, self._cluster, self._patience = params, cluster, patience
-        headers = {"Host": params["host_header"]} if params.get("host_header") else None
-        self._key, self._headers = params.get("api_key"), headers
-        self._forwards = params.get("through") == "port_forward"
+        self._key, self._headers = params.get("api_key"), route_headers(params)
+        self._forwards, self._direct = (params.get("through") == way for way in ("port_forward", "address"))
         if any(params.get(kind) for kind in KINDS) and not self._forwards:
             for option in ("api_key", "host_header"):
                 if params.get(option):
@@ -109,7 +116,9 @@ class Targets:
         return ServerTarget(transport.url, self._client(transport), pages)
 
     def _reached(self, kind: str, namespace: str, name: str, port: t.Any, scheme: str | None, pod: Facts | None = None) -> ServerTarget:
-        """A server behind a Service or Pod, through the proxy of the API server or a port-forward, as `through` says."""
+        """A server behind a Service or Pod, through the proxy of the API server or a port-forward, or a Pod at its address, as `through` says."""
+        if self._direct and pod is not None:
+            return ServerTarget(f"{kind} {namespace}/{name}", self._url(_address(pod, port)).client, None, pod)
         if not self._forwards:
             return self._proxied(kind, namespace, name, port, scheme, pod)
         if pod is None:
@@ -197,14 +206,40 @@ class Targets:
             service, selector = self._selector(namespace, wanted["service"], "replicas")
             port = port or _target_port(service)
         pods = self._pods(namespace, selector)
-        if not pods:
+        if self._direct:  # a program in a pod, which may not read the namespace, and goes to those that have an address and answer
+            pods = [pod for pod in pods if ready(pod)]
+        elif not pods:
             self._require_namespace(namespace, "replicas")
         return [self._reached("Pod", namespace, text(get_path(pod, "metadata", "name")), _port(pod, port), wanted.get("scheme"), pod) for pod in pods]
+
+
+def of_service(params: Facts, service: Facts, reach: Targets) -> list[tuple[list[ServerTarget], int]]:
+    """For each set of servers of an element of the option `services`: (those that exist, how many there must be). Raises what `find` raises.
+
+    reach: has the connection, which is made where pods are looked for only.
+    """
+    if service["urls"]:
+        return [(Targets({**params, "urls": service["urls"]}).find(), 0)]
+    return [(Targets({**params, "replicas": group}, reach.cluster).find(), group.get("count", 0)) for group in service["replicas"]]
+
+
+def on_each(services: c.Sequence[list[ServerTarget]], work: c.Callable[[int, ServerTarget], t.Any]) -> list[list[t.Any]]:
+    """What `work` returns of each server of each service, in their order; sixteen are worked on in parallel. work: takes the place of the service, too."""
+    jobs = [(index, target) for index, targets in enumerate(services) for target in targets]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
+        answers = iter(list(pool.map(lambda job: work(*job), jobs)))
+    return [[next(answers) for _target in targets] for targets in services]
 
 
 def ready(pod: Facts | None) -> bool:
     """True for a pod that is Ready, and for a server without a known pod."""
     return pod is None or condition(pod.get("status"), "Ready").get("status") == "True"
+
+
+def _address(pod: Facts, port: t.Any) -> str:
+    """The URL of a pod in the network of the cluster."""
+    address = text(get_path(pod, "status", "podIP"))
+    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
 
 
 def _target_port(service: Facts) -> t.Any:

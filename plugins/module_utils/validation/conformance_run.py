@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections.abc as c
 import contextlib
+import mmap
 import os
 import signal
 import subprocess
@@ -14,16 +15,18 @@ import time
 import typing as t
 from pathlib import Path
 
-from ..benchmark.k8s_job import signals
-from ..common.objects import Facts
+from ..common.interrupts import signals
+from ..common.objects import Facts, get_path, text
 from ..k8s.errors import ClusterError
-from .conformance import CRDS, NAMESPACES, is_of_suite, lacking, results, summary
+from .conformance import BESIDE, CRDS, NAMESPACES, POOLS, crd_versions, is_of_suite, lacking, mismatches, results, suite_version, summary
 
 Say = c.Callable[[str], None]
 
 POLL = 0.5
 OUTPUT = 64 << 20  # bytes of output that are read
 GONE = 300.0  # seconds until the namespaces have to be gone
+# Runs the program, and kills its process group once we are killed, for then nobody else does: standard input is a pipe from us, which closes with us.
+GUARDED = 'exec 3<&0; (read -r line <&3; kill -KILL "-$$") & "$@" </dev/null 3<&-'
 _CLASSES, _CRDS = "/apis/gateway.networking.k8s.io/v1/gatewayclasses", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NAMESPACES = "/api/v1/namespaces"
 
@@ -38,13 +41,26 @@ class Conformance:
         self._cluster, self._command, self._environment, self._log, self._say = cluster, list(command), dict(environment), log, say
         self._placeholder = placeholder
 
-    def lacking(self, gateway_class: str) -> list[str]:
-        """What the cluster lacks for the suite. Raises ClusterError."""
+    def look(self, gateway_class: str) -> Facts:
+        """{lacking, controller, suite, crds, mismatches}: what the cluster lacks for the suite, the name of the class's controller, the versions of the suite
+        and of the pools' CRD, and how versions differ. Raises ClusterError and OSError.
+        """
         found = self._cluster.find(f"{_CLASSES}/{gateway_class}")
-        return lacking(gateway_class, found, {name: self._cluster.find(f"{_CRDS}/{name}") for name in CRDS}, self._namespaces())
+        crds = {name: self._cluster.find(f"{_CRDS}/{name}") for name in (*CRDS, *BESIDE)}
+        suite, versions = _suite_of(self._command[0]), crd_versions(crds)
+        return {
+            "lacking": lacking(gateway_class, found, crds, self._namespaces()),
+            "controller": text(get_path(found, "spec", "controllerName")),
+            "suite": suite,
+            "crds": versions.get(POOLS, ""),
+            "mismatches": mismatches(suite, versions),
+        }
 
-    def run(self, gateway_class: str, timeout: float) -> Facts:
-        """The summary. None of the suite's namespaces is left afterwards, also on SIGINT and SIGTERM. Raises ClusterError and OSError."""
+    def run(self, gateway_class: str, timeout: float, known: c.Mapping[str, Facts] | None = None) -> Facts:
+        """The summary. None of the suite's namespaces is left afterwards, also on SIGINT and SIGTERM. Raises ClusterError and OSError.
+
+        known: rows of tests that are known to fail, by their names.
+        """
         began = time.monotonic()
         self.remove(wait=True)  # of a run that was killed
         with signals() as guard:
@@ -55,7 +71,7 @@ class Conformance:
             finally:
                 guard["closing"] = True
                 self.remove(wait=not interrupted)
-        return summary(results(self._lines()), ended, gateway_class, time.monotonic() - began)
+        return summary(results(self._lines()), ended, {"gateway_class": gateway_class}, time.monotonic() - began, known)
 
     def remove(self, wait: bool) -> None:
         """Delete the suite's namespaces, and wait until they are gone. Raises ClusterError."""
@@ -77,7 +93,12 @@ class Conformance:
         with self._log.open("wb") as output:
             # In a process group of its own: Ctrl-C reaches us, and we end it.
             program = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=self._environment, start_new_session=True
+                ["/bin/sh", "-c", GUARDED, "sh", *self._command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                start_new_session=True,
             )
         begun = b""
         try:
@@ -93,7 +114,7 @@ class Conformance:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(program.pid, signal.SIGKILL)
-            program.wait()
+            program.communicate()
         if program.returncode in (0, 1) and results(self._lines()):
             return ""
         return f"It ended with status {program.returncode} before its end; its output says why: {self._log}"
@@ -108,3 +129,11 @@ class Conformance:
     def _lines(self) -> list[str]:
         with self._log.open("rb") as file:
             return file.read(OUTPUT).decode("utf-8", "replace").splitlines()
+
+
+def _suite_of(program: str) -> str:
+    """The version of the suite in the file of a program. Raises OSError."""
+    if not os.path.getsize(program):
+        return ""
+    with open(program, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return suite_version(content)

@@ -179,7 +179,8 @@ class ApiServer:
         if path in self.objects:
             return 200, {"Content-Type": JSON}, json.dumps(self.objects[path])
         if path.endswith("/pods"):
-            wanted = dict(pair.split("=") for pair in urllib.request.unquote(query).removeprefix("labelSelector=").split(",")) if query else {}
+            selector = urllib.parse.parse_qs(query).get("labelSelector", [""])[0]
+            wanted = dict(pair.split("=") for pair in selector.split(",")) if selector else {}
             items = [entry for entry in self.pods if wanted.items() <= entry["metadata"]["labels"].items()]
             return 200, {"Content-Type": JSON}, json.dumps({"kind": "PodList", "apiVersion": "v1", "items": items})
         for entry in self.pods:

@@ -117,6 +117,6 @@ def patterns_in(source: str) -> list[tuple[str, int]]:
         named = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr.isupper()}
         flags = sum(getattr(re, name) for name in named & {"IGNORECASE", "MULTILINE", "DOTALL"})
         for way in uses.get(names.get(node, ""), {"search"}) if node.func.attr == "compile" else {node.func.attr}:
-            pattern = node.args[0].value
+            pattern = node.args[0].value.decode("latin-1") if isinstance(node.args[0].value, bytes) else node.args[0].value
             found.append(({"match": rf"\A(?:{pattern})", "fullmatch": rf"\A(?:{pattern})\Z"}.get(way, pattern), flags))
     return found

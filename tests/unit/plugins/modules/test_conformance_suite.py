@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import types
 from pathlib import Path
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.modules.conformance_suite import kubeconfig_of
+from ansible_collections.llm_d.inference.plugins.modules.conformance_suite import flags, kubeconfig_of
 
 KUBECTL = Path("/var/lib/llm-d-local/bin/kubectl")
 TWO = """
@@ -42,3 +43,13 @@ def test_the_given_context_goes_before_that_of_the_file(tmp_path: Path) -> None:
 def test_a_connection_without_a_file_is_refused(given: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="write its path in llm_d_kubeconfig"):
         kubeconfig_of(module(**given), str(tmp_path))
+
+
+def test_the_suite_gets_its_arguments_and_its_times_by_a_file(tmp_path: Path) -> None:
+    asked = {"gateway_class": "a", "path": "results", "other_crds": False, "wait": 0, "arguments": ["-run-test=X"]}
+    plain = ["-test.v", "-gateway-class=a", "-report-output=results/report.yaml"]
+    assert flags(asked, str(tmp_path)) == [*plain, "-run-test=X"] and not list(tmp_path.iterdir())
+    found = flags({**asked, "other_crds": True, "wait": 60}, str(tmp_path))
+    assert found == [*plain, "-allow-crds-mismatch", f"-conformance-options-file={tmp_path}/options.yaml", "-run-test=X"]
+    times = json.loads((tmp_path / "options.yaml").read_text(encoding="utf-8"))["timeoutConfig"]
+    assert times["maxTimeToConsistency"] == times["httpRouteMustHaveCondition"] == 60_000_000_000

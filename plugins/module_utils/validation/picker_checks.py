@@ -1,0 +1,521 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an endpoint picker has to do, as checks of any that runs: what is asked, and what has to be answered. Pure.
+
+`section` of a check is the section of the Endpoint Picker Protocol that demands it (gateway-api-inference-extension, docs/proposals/004), or PROFILE for what
+this profile adds.
+"""
+
+from __future__ import annotations
+
+import collections.abc as c
+import contextlib
+import dataclasses
+import ipaddress
+import json
+import typing as t
+
+from ..common.prometheus_text import parse
+from ..common.text import pluralize, shorten
+from ..releases.metrics import GIE_METRICS, ROUTER_METRICS
+from .ext_proc import DESTINATION, SUBSET, HeaderChange, Pairs
+
+PROFILE, STREAMING, SUBSETS = "this profile", "streaming mode", "Endpoint Subset"
+DESTINATIONS, HEALTH = "Destination Endpoint", "Health Checking"
+NOBODY = "192.0.2.1:9"  # of the addresses for documentation: nobody has it
+TEST_HEADER = "test-epp-endpoint-selection"  # by which the tests of the inference extension choose an endpoint
+SERVICES = ("liveness", "readiness", "envoy.service.ext_proc.v3.ExternalProcessor")
+SIGNALS = ("ready_endpoints", "pool_queue", "pool_kv_cache", "requests", "scheduler_duration")
+PICKS = 24  # requests of a check that looks for one wrong pick among many
+EACH, MOST = 6, 4  # requests with one subset, and the number of such subsets
+LARGE, PIECE, SMALL = 8 << 20, 16 << 10, 64  # bytes of a body, of a piece of it, and of a small piece
+PADDING = 512 << 10  # bytes of a body through the gateway, within the limits that gateways usually have
+EVENTS = 5  # pieces of a streamed response
+
+
+class Failed(Exception):
+    """What is wrong, in one line."""
+
+
+class Skipped(Exception):
+    """Why a check cannot be made here."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PickerRequest:
+    """One HTTP request as a gateway tells it. subset: the endpoints of which one has to be picked, None for no such list; piece: bytes of one message."""
+
+    body: bytes | None = None
+    headers: Pairs = ()
+    subset: tuple[str, ...] | None = None
+    piece: int = PIECE
+
+
+@dataclasses.dataclass(frozen=True)
+class PickerReply:
+    """What the endpoint picker says of one request. changes: of the destination header; destination: in the dynamic metadata; status: of an immediate response.
+
+    body: the body that it passes on, None where it says nothing of it; error: why there is no answer.
+    """
+
+    changes: tuple[HeaderChange, ...] = ()
+    destination: str | None = None
+    status: int = 0
+    body: bytes | None = None
+    error: str = ""
+
+    @property
+    def endpoints(self) -> list[str]:
+        """The picked endpoints, the first of which is to be used."""
+        return [each.strip() for change in self.changes for each in change.value.split(",")]
+
+    def __str__(self) -> str:
+        if self.error:
+            return f"it does not answer: {self.error}"
+        if self.status:
+            return f"it answers {self.status} instead of an endpoint"
+        return f"it picks {', '.join(self.endpoints) or 'no endpoint'}"
+
+
+class Probe(t.Protocol):
+    """A Pod of the pool that only the checks use. address: ip:port, empty until it has one."""
+
+    address: str
+
+    def ready(self, ready: bool) -> None:
+        """Make it ready, or not."""
+
+    def terminate(self) -> None:
+        """Delete it; it goes on to run, as one that drains."""
+
+    def remove(self) -> None:
+        """Delete it at once."""
+
+
+class Bench(t.Protocol):
+    """What checks use of a running endpoint picker. endpoints: those of the ready Pods of its pool, ip:port; bound: seconds until it has to know of a change.
+
+    failure_mode: of the pool, empty where it says nothing.
+    """
+
+    endpoints: c.Sequence[str]
+    model: str
+    bound: float
+    failure_mode: str
+
+    def ask(self, requests: c.Sequence[PickerRequest]) -> list[PickerReply]:
+        """The answers to requests that are sent together, over one connection."""
+
+    def answer(self, request: PickerRequest, pieces: c.Sequence[bytes]) -> tuple[PickerReply, list[bytes | None]]:
+        """The answer to a request, and what becomes of each piece of a streamed response, None where nothing came before the next was due."""
+
+    def break_off(self, request: PickerRequest) -> PickerReply:
+        """Send half of a request, reset its stream, and send it again over the same connection: the answer to that."""
+
+    def probe(self) -> contextlib.AbstractContextManager[Probe]:
+        """A new Pod of the pool, which is not ready. Raises Skipped."""
+
+    def until(self, true: c.Callable[[], bool]) -> float | None:
+        """Seconds until something is true; None where it is not within `bound`."""
+
+    def health(self, service: str) -> str:
+        """What the health service says of a service."""
+
+    def metrics(self) -> str:
+        """The page of metrics. Raises Skipped."""
+
+    def send(self, request: PickerRequest) -> tuple[int, list[bytes]]:
+        """(status, pieces of the body as they came) of a request to the gateway; a body is sent in chunks. Raises Skipped and Failed."""
+
+    def gone(self) -> contextlib.AbstractContextManager[None]:
+        """The endpoint picker is stopped meanwhile. Raises Skipped."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PickerCheck:
+    """One check. title: what has to be so; run: raises Failed or Skipped, and returns what is worth knowing besides."""
+
+    name: str
+    section: str
+    title: str
+    run: c.Callable[[Bench], str]
+
+
+Run = c.Callable[[Bench], t.Optional[str]]  # noqa: UP045  # ansible-test's pylint knows older Pythons too
+CHECKS: list[PickerCheck] = []
+
+
+def _check(section: str, title: str) -> c.Callable[[Run], Run]:
+    """Put a function into CHECKS, under its name."""
+
+    def add(run: Run) -> Run:
+        CHECKS.append(PickerCheck(run.__name__, section, title, lambda bench: run(bench) or ""))
+        return run
+
+    return add
+
+
+def completion(model: str, words: str = "Hello", stream: bool = False) -> bytes:
+    """The body of a request for a chat completion of one token."""
+    asked = {"model": model, "messages": [{"role": "user", "content": words}], "max_tokens": 1}
+    return json.dumps({**asked, "stream": True} if stream else asked).encode()
+
+
+def _post(bench: Bench, subset: c.Sequence[str] | None = None, headers: Pairs = ()) -> PickerRequest:
+    return PickerRequest(completion(bench.model), headers, None if subset is None else tuple(subset))
+
+
+def _picked(reply: PickerReply, among: c.Collection[str], what: str = "the endpoints of the pool") -> None:
+    """Raises Failed unless the header names endpoints of these, and nothing else."""
+    if reply.error or reply.status or not reply.endpoints:
+        raise Failed(str(reply))
+    wrong = [each for each in reply.endpoints if each not in among]
+    if wrong:
+        raise Failed(f"it picks {', '.join(wrong)}, which is none of {what} ({', '.join(list(among)[:MOST])}{', ...' if len(among) > MOST else ''})")
+
+
+def _offered(bench: Bench, least: int = 1) -> c.Sequence[str]:
+    if len(bench.endpoints) < least:
+        raise Skipped(f"the pool has {pluralize(len(bench.endpoints), 'ready endpoint')}, and this takes {least}")
+    return bench.endpoints
+
+
+@_check(SUBSETS, "Without a subset, each pick is an endpoint of a ready Pod of the InferencePool")
+def offered(bench: Bench) -> str:
+    among = _offered(bench)
+    replies = bench.ask([_post(bench)] * PICKS)
+    for reply in replies:
+        _picked(reply, among)
+    used = {reply.endpoints[0] for reply in replies}
+    return f"{PICKS} picks, {len(used)} of {pluralize(len(among), 'endpoint')}"
+
+
+@_check(DESTINATIONS, "The endpoint is in the header and in the metadata, and is the same in both")
+def header_and_metadata(bench: Bench) -> None:
+    for reply in bench.ask([_post(bench)] * EACH):
+        if reply.error or reply.status:
+            raise Failed(str(reply))
+        if not reply.changes:
+            raise Failed(f"it sets no header {DESTINATION}")
+        if reply.destination is None:
+            raise Failed(f"it sets no dynamic metadata envoy.lb/{DESTINATION}")
+        values = {change.value for change in reply.changes}
+        if values != {reply.destination}:
+            raise Failed(f"the header says {', '.join(sorted(values))}, the metadata {reply.destination}")
+
+
+@_check(DESTINATIONS, "The value is a list of ip:port")
+def form(bench: Bench) -> None:
+    for reply in bench.ask([_post(bench)] * EACH):
+        if reply.error or reply.status or not reply.endpoints:
+            raise Failed(str(reply))
+        for each in reply.endpoints:
+            host, _colon, port = each.rpartition(":")
+            if not port.isdecimal() or not 0 < int(port) < 1 << 16 or not _is_address(host.removeprefix("[").removesuffix("]")):
+                raise Failed(f"{shorten(each)!r} is no ip:port")
+        if len(set(reply.endpoints)) < len(reply.endpoints):
+            raise Failed(f"it names an endpoint twice: {', '.join(reply.endpoints)}")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+@_check(SUBSETS, "The pick is at an address of the subset that the gateway names")
+def subset(bench: Bench) -> str:
+    hosts = _by_host(_offered(bench, 2))
+    if len(hosts) < 2:
+        raise Skipped("the pool has one ready Pod, and this takes 2")
+    first = [group[0] for group in hosts.values()]
+    subsets = [(each,) for each in first[:MOST]] + [tuple(first[:2])] * (len(first) > 2)
+    for each in subsets:
+        for reply in bench.ask([_post(bench, each)] * EACH):
+            _picked(reply, [endpoint for one in each for endpoint in hosts[_host(one)]], "the subset")
+    return pluralize(len(subsets), "subset")
+
+
+@_check(SUBSETS, "The pick is at the port that the subset names, where each Pod serves on several")
+def subset_ports(bench: Bench) -> str:
+    several = [group for group in _by_host(_offered(bench)).values() if len(group) > 1]
+    if not several:
+        raise Skipped("the pool has one target port")
+    for each in several[0]:
+        for reply in bench.ask([_post(bench, (each,))] * EACH):
+            _picked(reply, (each,), "the subset")
+    return pluralize(len(several[0]), "port")
+
+
+def _by_host(endpoints: c.Sequence[str]) -> dict[str, list[str]]:
+    """The endpoints of each address."""
+    found: dict[str, list[str]] = {}
+    for each in endpoints:
+        found.setdefault(_host(each), []).append(each)
+    return found
+
+
+def _host(endpoint: str) -> str:
+    return endpoint.rpartition(":")[0]
+
+
+@_check(SUBSETS, "503 where no endpoint of the subset is one of the pool")
+def subset_of_strangers(bench: Bench) -> None:
+    _refused(bench, [NOBODY])
+
+
+@_check(SUBSETS, "503 where the subset is empty")
+def subset_empty(bench: Bench) -> None:
+    _refused(bench, [])
+
+
+def _refused(bench: Bench, endpoints: list[str]) -> None:
+    (reply,) = bench.ask([_post(bench, endpoints)])
+    if reply.status != 503:
+        raise Failed(f"{reply}, and 503 is due")
+
+
+@_check(SUBSETS, "A request without a body is given an endpoint of the pool")
+def no_body(bench: Bench) -> None:
+    among = _offered(bench)
+    for reply in bench.ask([PickerRequest()] * EACH):
+        _picked(reply, among)
+
+
+@_check(SUBSETS, "The subset counts for a request without a body too")
+def no_body_subset(bench: Bench) -> None:
+    for each in _offered(bench, 2)[:MOST]:
+        for reply in bench.ask([PickerRequest(subset=(each,))] * EACH):
+            _picked(reply, (each,), "the subset")
+
+
+@_check(PROFILE, "Streams that run at the same time are not mixed up")
+def together(bench: Bench) -> str:
+    hosts = list(_by_host(_offered(bench, 2)).values())
+    if len(hosts) < 2:
+        raise Skipped("the pool has one ready Pod, and this takes 2")
+    wanted = [hosts[index % len(hosts)] for index in range(PICKS)]
+    for reply, each in zip(bench.ask([_post(bench, each) for each in wanted]), wanted, strict=True):
+        _picked(reply, each, "the subset")
+    return f"{PICKS} streams on one connection"
+
+
+@_check(DESTINATIONS, "A Pod that is not ready is never picked")
+def not_ready(bench: Bench) -> None:
+    with bench.probe() as probe:
+        picked: list[str] = []
+
+        def wrong() -> bool:
+            picked.extend(bench.ask([_post(bench, (probe.address,))])[0].endpoints)
+            return bool(picked)
+
+        if bench.until(wrong) is not None:
+            raise Failed(f"it picks {picked[0]}, whose Pod is not ready")
+        for reply in bench.ask([_post(bench)] * PICKS if bench.endpoints else []):
+            if probe.address in reply.endpoints:
+                raise Failed(f"it picks {probe.address}, whose Pod is not ready")
+
+
+@_check(PROFILE, "A Pod that becomes ready is picked, and one that stops being ready is left out, within the bound")
+def stops_being_ready(bench: Bench) -> str:
+    with bench.probe() as probe:
+        return _left_out(bench, probe, lambda: probe.ready(False), "is not ready any more")
+
+
+@_check(PROFILE, "A Pod that terminates is left out within the bound, while it still runs")
+def draining(bench: Bench) -> str:
+    with bench.probe() as probe:
+        return _left_out(bench, probe, probe.terminate, "terminates")
+
+
+@_check(PROFILE, "A Pod that is deleted is left out within the bound")
+def deleted(bench: Bench) -> str:
+    with bench.probe() as probe:
+        return _left_out(bench, probe, probe.remove, "is deleted")
+
+
+def _left_out(bench: Bench, probe: Probe, change: c.Callable[[], None], what: str) -> str:
+    """Seconds until the Pod is picked, and until it is left out after the change."""
+
+    def picked() -> bool:
+        return probe.address in bench.ask([_post(bench, (probe.address,))])[0].endpoints
+
+    probe.ready(True)
+    found = bench.until(picked)
+    if found is None:
+        raise Failed(f"{bench.bound:g} s after its Pod is ready, {probe.address} is not picked")
+    change()
+    left = bench.until(lambda: not picked())
+    if left is None:
+        raise Failed(f"{bench.bound:g} s after its Pod {what}, {probe.address} is still picked")
+    return f"picked {found:.1f} s after it was ready, left out after {left:.1f} s"
+
+
+@_check(STREAMING, "A body that comes in pieces is passed on, whole")
+def pieces(bench: Bench) -> None:
+    _passed_on(bench, completion(bench.model, "Hello " * 300), SMALL)
+
+
+@_check(STREAMING, "A body of 8 MiB is passed on, whole")
+def large_body(bench: Bench) -> None:
+    _passed_on(bench, completion(bench.model, "Hello " * (LARGE // 6)), PIECE)
+
+
+def _passed_on(bench: Bench, body: bytes, piece: int) -> None:
+    (reply,) = bench.ask([PickerRequest(body, piece=piece)])
+    _picked(reply, _offered(bench))
+    if reply.body is None:
+        raise Failed("it picks an endpoint, and does not pass the body on")
+    try:
+        same = json.loads(reply.body)["messages"] == json.loads(body)["messages"]
+    except (ValueError, LookupError, TypeError):
+        same = False
+    if not same:
+        raise Failed(f"of {len(body)} bytes of a prompt it passes on {len(reply.body)}, and not the same messages")
+
+
+@_check(STREAMING, "Each piece of a streamed response is passed on, unchanged, before the next comes")
+def streamed_response(bench: Bench) -> None:
+    events = [b'data: {"choices": [{"index": 0, "delta": {"content": "word %d"}}]}\n\n' % index for index in range(EVENTS)]
+    sent = [*events, b"data: [DONE]\n\n", b""]  # the end of a body comes by itself
+    reply, passed = bench.answer(PickerRequest(completion(bench.model, stream=True)), sent)
+    _picked(reply, _offered(bench))
+    for index, (piece, got) in enumerate(zip(sent, passed, strict=True)):
+        what = f"piece {index + 1} of a streamed response" if piece else "the end of a streamed response"
+        if got is None:
+            raise Failed(f"{what} is not passed on, or only after the next")
+        if got != piece:
+            raise Failed(f"{what} is changed: {shorten(got.decode('utf-8', 'replace'))}")
+
+
+@_check(PROFILE, "A body that is no JSON is refused with 4xx, or passed on unchanged, and the next request is answered")
+def no_json(bench: Bench) -> str:
+    body = b'{"model": "' + b"\xff\x00" * 40
+    (reply,) = bench.ask([PickerRequest(body)])
+    if not 400 <= reply.status < 500 and not (reply.endpoints and reply.body == body):
+        raise Failed(f"{reply}, and does not pass the body on unchanged" if reply.endpoints else str(reply))
+    _picked(bench.ask([_post(bench)])[0], _offered(bench))
+    return f"answers {reply.status}" if reply.status else "passed on"
+
+
+@_check(PROFILE, "After a stream that is broken off, the next one on the connection is answered")
+def broken_off(bench: Bench) -> None:
+    among = _offered(bench)
+    for _index in range(EACH):
+        _picked(bench.break_off(PickerRequest(completion(bench.model, "Hello " * 300), piece=SMALL)), among)
+
+
+@_check(DESTINATIONS, "A destination that the client names is replaced")
+def forged_destination(bench: Bench) -> None:
+    among = _offered(bench)
+    asked = [_post(bench, headers=[(DESTINATION, NOBODY)]), PickerRequest(headers=[(DESTINATION, NOBODY)])]
+    for reply in bench.ask(asked * EACH):
+        _picked(reply, among)
+        if any(change.keeps for change in reply.changes):
+            raise Failed("it adds its endpoint beside that of the client, which stays in the header")
+
+
+@_check(PROFILE, "A client cannot choose or narrow the endpoints by a header of its own")
+def steered(bench: Bench) -> None:
+    among = _offered(bench)
+    for name in (SUBSET, TEST_HEADER):
+        (reply,) = bench.ask([_post(bench, headers=[(name, NOBODY)])])
+        if not reply.endpoints:
+            raise Failed(f"a client's header {name} decides: {reply}")
+        _picked(reply, among)
+
+
+@_check(HEALTH, "The health service says SERVING of liveness, readiness and the external processor")
+def health(bench: Bench) -> None:
+    wrong = [f"{service}: {said}" for service in SERVICES if (said := bench.health(service)) != "SERVING"]
+    if wrong:
+        raise Failed("; ".join(wrong))
+
+
+@_check(PROFILE, "The metrics that scrapers, autoscalers and dashboards read exist")
+def metrics(bench: Bench) -> None:
+    bench.ask([_post(bench)])
+    names = {sample.name for sample in parse(bench.metrics())}
+    known = [(GIE_METRICS[signal], ROUTER_METRICS[signal]) for signal in SIGNALS]
+    missing = [" or ".join(either) for either in known if not any(_exported(name, names) for name in either)]
+    if missing:
+        raise Failed(f"these are missing among {pluralize(len(names), 'name')}: {'; '.join(missing)}")
+
+
+def _exported(name: str, names: c.Collection[str]) -> bool:
+    return name in names or f"{name}_count" in names
+
+
+@_check(DESTINATIONS, "Through the gateway: a destination that the client names is replaced")
+def gateway_forged_destination(bench: Bench) -> None:
+    status, _body = bench.send(PickerRequest(completion(bench.model), [(DESTINATION, NOBODY)]))
+    if status != 200:
+        raise Failed(f"a request that names {NOBODY} as its destination is answered with {status}, and one that names none with {_status(bench)}")
+
+
+def _status(bench: Bench) -> int:
+    return bench.send(PickerRequest(completion(bench.model)))[0]
+
+
+@_check(STREAMING, "Through the gateway: a body in chunks reaches the server, also one of 512 KiB")
+def gateway_body(bench: Bench) -> None:
+    small = completion(bench.model, "Hello " * 20)
+    padded = json.dumps({**json.loads(small), "user": "x" * PADDING}).encode()  # large, with a short prompt
+    for body, piece, what in ((small, SMALL, f"a body in pieces of {SMALL} bytes"), (padded, PIECE, f"a body of {PADDING >> 10} KiB")):
+        status, answered = bench.send(PickerRequest(body, piece=piece))
+        if status != 200:
+            raise Failed(f"{what} is answered with {status}: {shorten(b''.join(answered).decode('utf-8', 'replace'))}")
+
+
+@_check(STREAMING, "Through the gateway: a streamed response comes whole, and not in one piece")
+def gateway_streamed_response(bench: Bench) -> str:
+    asked = {**json.loads(completion(bench.model, stream=True)), "max_tokens": 64}
+    status, body = bench.send(PickerRequest(json.dumps(asked).encode()))
+    whole = b"".join(body)
+    if status != 200 or b"[DONE]" not in whole:
+        raise Failed(f"it is answered with {status}, and the end is missing: {shorten(whole[-200:].decode('utf-8', 'replace'))}")
+    if len(body) < 3 and whole.count(b"data:") > 9:
+        raise Failed(f"{whole.count(b'data:')} events come in {pluralize(len(body), 'piece')}")
+    return f"{whole.count(b'data:')} events in {pluralize(len(body), 'piece')}"
+
+
+@_check(PROFILE, "Through the gateway: without the endpoint picker a request fails or passes as the pool's failureMode says")
+def gateway_failure_mode(bench: Bench) -> str:
+    if bench.failure_mode not in ("FailOpen", "FailClose"):
+        raise Skipped(f"the pool's failureMode is {bench.failure_mode or 'not known'}")
+    if (status := _status(bench)) != 200:
+        raise Failed(f"with the endpoint picker a request is answered with {status}")
+    opens = bench.failure_mode == "FailOpen"
+    with bench.gone():
+        seen: list[int] = []
+
+        def passes() -> bool:
+            seen[:] = [_status(bench) for _index in range(EACH)]  # one alone may pass by chance
+            return all(status == 200 for status in seen) if opens else any(status < 500 for status in seen)
+
+        if (bench.until(passes) is not None) != opens:
+            raise Failed(f"{bench.failure_mode}, and requests without the endpoint picker are answered with {', '.join(map(str, sorted(set(seen))))}")
+    back = bench.until(lambda: _status(bench) == 200)
+    if back is None:
+        raise Failed("with the endpoint picker back, requests are not answered within the bound")
+    return f"{bench.failure_mode}: {seen[-1]}; answered {back:.1f} s after it is back"
+
+
+def run(bench: Bench, checks: c.Sequence[PickerCheck], clock: c.Callable[[], float], say: c.Callable[[str], None]) -> list[dict[str, t.Any]]:
+    """The outcome of each check: {name, result: passed, failed or skipped, seconds, why, section, title}. clock: seconds; say: called with each outcome."""
+    found = []
+    for check in checks:
+        began = clock()
+        try:
+            result, why = "passed", check.run(bench)
+        except Failed as error:
+            result, why = "failed", str(error)
+        except Skipped as error:
+            result, why = "skipped", str(error)
+        seconds = round(clock() - began, 2)
+        found.append({"name": check.name, "result": result, "seconds": seconds, "why": shorten(why, 400), "section": check.section, "title": check.title})
+        say(f"{check.name}: {result} ({seconds:g} s)" + (f": {shorten(why)}" if result == "failed" else ""))
+    return found

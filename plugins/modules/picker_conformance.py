@@ -1,0 +1,286 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: picker_conformance
+short_description: Check whether a running endpoint picker keeps the Endpoint Picker Protocol
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Internal to the roles of this collection; its options and results may change in any release.
+  - Asks the endpoint picker of one InferencePool as a gateway does, by Envoy's external processing, and compares its answers with the Endpoint Picker Protocol
+    of the Gateway API inference extension. Asks also for what gateways, autoscalers and operators need besides. The endpoint picker can be anyone's.
+  - Writes C(endpoint_picker.md) into a folder.
+  - No request reaches a model server, but those through the gateway.
+  - Certificates of endpoint pickers are not verified, as gateways do not verify them.
+options:
+  path:
+    description: Folder for the results on the host of the task. It is created.
+    type: path
+    required: true
+  pool:
+    description: Name of the InferencePool.
+    type: str
+    required: true
+  namespace:
+    description: Its namespace.
+    type: str
+    required: true
+  model:
+    description: Name of the model that requests name.
+    type: str
+    required: true
+  picker_address:
+    description: C(HOST:PORT) of the endpoint picker. Without it, a port of one of its Pods is forwarded through the API server.
+    type: str
+    default: ""
+  health_address:
+    description: C(HOST:PORT) of its health service, as for O(picker_address).
+    type: str
+    default: ""
+  metrics_address:
+    description: C(HOST:PORT) of its metrics, as for O(picker_address).
+    type: str
+    default: ""
+  bound:
+    description: Seconds until the endpoint picker has to know of a change of a Pod.
+    type: float
+    default: 10
+  probe_image:
+    description:
+      - Image of a Pod that only waits, and that the pool selects. With it is checked that Pods that are not ready, terminate or are gone are left out.
+      - Requests of others can be sent to that Pod while it is ready, for some seconds, and nothing answers them.
+    type: str
+    default: ""
+  stop_picker:
+    description: Whether the Deployment of the endpoint picker may be scaled to 0 for some seconds, to see what the gateway does without it.
+    type: bool
+    default: false
+  url:
+    description: Address of the gateway, without C(/v1). That of O(gateway) by default.
+    type: str
+    default: ""
+  url_path:
+    description: Prefix of the path behind the address of O(gateway).
+    type: str
+    default: ""
+  host_header:
+    description: Host header of requests, where the gateway routes by host name.
+    type: str
+    default: ""
+  headers:
+    description: Other headers of requests, where the gateway routes by them.
+    type: dict
+    default: {}
+  model_api_key:
+    description: API key of the servers. It is never shown.
+    type: str
+    default: ""
+  url_validate_certs:
+    description: Whether the gateway's certificate must be trusted.
+    type: bool
+    default: true
+  url_ca_path:
+    description: PEM file with the certificates of the authorities to trust.
+    type: path
+  only:
+    description: Name of the one check to make.
+    type: str
+    default: ""
+  skip:
+    description: Names of checks to leave out.
+    type: list
+    elements: str
+    default: []
+  remove:
+    description: Only deletes the Pods of O(probe_image) that a run that was killed has left.
+    type: bool
+    default: false
+extends_documentation_fragment:
+  - llm_d.inference.gateway
+  - llm_d.inference.progress
+  - llm_d.inference.attributes.no_diff
+  - llm_d.inference.attributes.cluster
+  - llm_d.inference.attributes
+  - kubernetes.core.k8s_auth_options
+attributes:
+  check_mode:
+    description: Finds the pool, and asks nothing.
+requirements:
+  - kubernetes >= 24.2.0
+  - h2 >= 4.1
+"""
+
+EXAMPLES = r"""
+- name: Check the endpoint picker of a pool
+  llm_d.inference.picker_conformance:
+    path: artifacts/conformance
+    namespace: llm-d
+    pool: llama-8b
+    model: meta-llama/Llama-3.1-8B-Instruct
+"""
+
+RETURN = r"""
+ok:
+  description: Whether no check failed.
+  returned: when the endpoint picker was asked
+  type: bool
+  sample: true
+summary:
+  description: How many checks passed, failed and were skipped.
+  returned: when the endpoint picker was asked
+  type: str
+  sample: "26 tests: 22 passed, 0 failed, 4 skipped"
+tests:
+  description: Each check with its C(name), C(result), C(seconds), C(why), C(title), and as C(section) what of the protocol demands it.
+  returned: when the endpoint picker was asked
+  type: list
+  elements: dict
+  sample:
+    - {name: offered, result: passed, seconds: 0.3, why: "24 picks, 3 of 3 endpoints", section: Endpoint Subset, title: "Without a subset, ..."}
+pool:
+  description: Namespace and name of the InferencePool.
+  returned: when the endpoint picker was asked
+  type: str
+  sample: llm-d/llama-8b
+seconds:
+  description: How long it took.
+  returned: when the endpoint picker was asked
+  type: float
+  sample: 6.2
+"""
+
+import time
+import typing as t
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.benchmark.execute import teller
+from ..module_utils.common.interrupts import signals
+from ..module_utils.common.objects import Facts
+from ..module_utils.http.grpc import GrpcError
+from ..module_utils.inference.endpoints import GATEWAY, wait_for_gateway
+from ..module_utils.inference.targets import route_headers
+from ..module_utils.k8s.client import auth_spec, connect
+from ..module_utils.k8s.errors import ClusterError
+from ..module_utils.releases.gateways import POOL_GROUPS
+from ..module_utils.validation.conformance import page, summary
+from ..module_utils.validation.picker_bench import PickerBench
+from ..module_utils.validation.picker_checks import CHECKS, run
+
+GROUPS = tuple(f"{group}/{version}" for version, group in POOL_GROUPS.items())
+GATEWAY_WAIT = 10.0  # seconds
+SPEC: dict[str, t.Any] = {
+    "path": {"type": "path", "required": True},
+    "pool": {"type": "str", "required": True},
+    "namespace": {"type": "str", "required": True},
+    "model": {"type": "str", "required": True},
+    "picker_address": {"type": "str", "default": ""},
+    "health_address": {"type": "str", "default": ""},
+    "metrics_address": {"type": "str", "default": ""},
+    "bound": {"type": "float", "default": 10},
+    "probe_image": {"type": "str", "default": ""},
+    "stop_picker": {"type": "bool", "default": False},
+    "url": {"type": "str", "default": ""},
+    "gateway": GATEWAY,
+    "url_path": {"type": "str", "default": ""},
+    "host_header": {"type": "str", "default": ""},
+    "headers": {"type": "dict", "default": {}},
+    "model_api_key": {"type": "str", "default": "", "no_log": True},
+    "url_validate_certs": {"type": "bool", "default": True},
+    "url_ca_path": {"type": "path"},
+    "only": {"type": "str", "default": ""},
+    "skip": {"type": "list", "elements": "str", "default": []},
+    "remove": {"type": "bool", "default": False},
+    "progress_path": {"type": "path"},
+}
+
+
+def pool_of(cluster: t.Any, namespace: str, name: str) -> Facts:
+    """The InferencePool, with its kind. Raises ClusterError."""
+    for api in GROUPS:
+        found = cluster.find(f"/apis/{api}/namespaces/{namespace}/inferencepools/{name}")
+        if found:
+            return {**found, "apiVersion": api, "kind": "InferencePool"}
+    raise ClusterError(f"there is no InferencePool {namespace}/{name}: deploy it, or name another (conformance_pool, conformance_pool_namespace)")
+
+
+def url_of(cluster: t.Any, asked: Facts) -> str:
+    """The address of the gateway; empty where it has none. Raises ClusterError."""
+    if asked["url"] or not asked["gateway"]:
+        return str(asked["url"])
+    found = wait_for_gateway(cluster, asked["gateway"], GATEWAY_WAIT)["url"]
+    return f"{found}{asked['url_path'].rstrip('/')}" if found else ""
+
+
+def bench_options(asked: Facts, url: str) -> Facts:
+    """The options of a PickerBench. Raises ValueError for an address that is none."""
+    addresses = {name: asked[name] for name in ("picker_address", "health_address", "metrics_address")}
+    for name, value in addresses.items():
+        if value and not value.rpartition(":")[2].isdecimal():
+            raise ValueError(f"conformance_{name.replace('health', 'picker_health').replace('metrics', 'picker_metrics')}: {value!r} is no HOST:PORT")
+    headers = route_headers(asked)
+    return {
+        "model": asked["model"],
+        "bound": asked["bound"],
+        "address": addresses["picker_address"],
+        "health_address": addresses["health_address"],
+        "metrics_address": addresses["metrics_address"],
+        "probe_image": asked["probe_image"],
+        "stop": asked["stop_picker"],
+        "url": url,
+        "headers": {**headers, **({"Authorization": f"Bearer {asked['model_api_key']}"} if asked["model_api_key"] else {})},
+        "validate_certs": asked["url_validate_certs"],
+        "ca_path": asked["url_ca_path"],
+    }
+
+
+def chosen(asked: Facts) -> list[t.Any]:
+    """The checks to make. Raises ValueError for a name that none has."""
+    names = [check.name for check in CHECKS]
+    wrong = [name for name in [*asked["skip"], asked["only"]] if name and name not in names]
+    if wrong:
+        raise ValueError(f"conformance_skip, conformance_only: there is no check {wrong[0]}; there are {', '.join(names)}")
+    return [check for check in CHECKS if check.name not in asked["skip"] and asked["only"] in ("", check.name)]
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(argument_spec={**auth_spec(), **SPEC}, supports_check_mode=True)
+    asked = module.params
+    say = teller(asked["progress_path"]) or (lambda line: None)
+    try:
+        checks, cluster = chosen(asked), connect(module)
+        pool = pool_of(cluster, asked["namespace"], asked["pool"])
+        if module.check_mode:
+            module.exit_json(changed=False, msg="check mode: nothing was asked")
+        bench = PickerBench(cluster, pool, bench_options(asked, "" if asked["remove"] else url_of(cluster, asked)))
+        bench.remove_probes()  # of a run that was killed
+        if asked["remove"]:
+            module.exit_json(changed=False)
+        encrypted, began = bench.encrypted(), time.monotonic()
+        with signals() as guard:
+            try:
+                tests = run(bench, checks, time.monotonic, say)
+            finally:
+                guard["closing"] = True
+                bench.remove_probes()
+                bench.close()
+        about = {"pool": f"{asked['namespace']}/{asked['pool']}"}
+        found = summary(tests, "", about, time.monotonic() - began)
+        folder = Path(asked["path"])
+        folder.mkdir(parents=True, exist_ok=True)
+        subject = f"The endpoint picker of InferencePool `{about['pool']}`, asked {'by TLS' if encrypted else 'without TLS'}"
+        (folder / "endpoint_picker.md").write_text(page(found, "Conformance of the endpoint picker", subject), encoding="utf-8")
+    except (ClusterError, GrpcError, OSError, ValueError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, **found)
+
+
+if __name__ == "__main__":
+    main()

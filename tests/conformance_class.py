@@ -1,0 +1,77 @@
+"""What the official conformance suite needs on the local cluster beside Envoy AI Gateway: a class, and the CRD of pools of its own version.
+
+Who imports this has imported `plays` before, which lets the checkout be imported as a collection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+from pathlib import Path
+
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import FIELD_MANAGER
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
+from kubernetes import client
+
+CACHE = Path("/var/cache/llm-d-local")
+# `conformance_wait`: a gateway of the cluster answers within seconds, and each test that fails takes as long. The proxies run in the controller's namespace.
+SUITE: dict[str, t.Any] = {
+    "conformance_program": str(CACHE / "bin/conformance"),
+    "conformance_gateway_class": "conformance",
+    "conformance_placeholder_image": "registry.k8s.io/pause:3.10",
+    "conformance_wait": 60,
+    "conformance_fail": False,
+}
+_FACTS = GATEWAY_PROVIDERS["envoy_ai_gateway"]
+_GROUP = "gateway.envoyproxy.io"
+_POOLS = "inferencepools.inference.networking.k8s.io"
+
+
+@contextlib.contextmanager
+def plain_class() -> t.Iterator[None]:
+    """A class whose Gateways have an address without a load balancer, which the suite does not ask for. What a run that was killed has left goes first."""
+    api, name, home = client.CustomObjectsApi(), SUITE["conformance_gateway_class"], _FACTS["namespace"]
+    kubernetes = {"envoyService": {"type": "ClusterIP"}, "envoyDeployment": {"container": {"image": _FACTS["proxy_image"]}}}
+    parameters = {"apiVersion": f"{_GROUP}/v1alpha1", "kind": "EnvoyProxy", "metadata": {"name": name}}
+    spec = {
+        "controllerName": _FACTS["controller_name"],
+        "parametersRef": {"group": _GROUP, "kind": "EnvoyProxy", "name": name, "namespace": home},
+    }
+    item = {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass", "metadata": {"name": name}, "spec": spec}
+
+    def remove() -> None:
+        with contextlib.suppress(client.ApiException):
+            api.delete_cluster_custom_object("gateway.networking.k8s.io", "v1", "gatewayclasses", name)
+        with contextlib.suppress(client.ApiException):
+            api.delete_namespaced_custom_object(_GROUP, "v1alpha1", home, "envoyproxies", name)
+
+    remove()
+    try:
+        api.create_namespaced_custom_object(
+            _GROUP, "v1alpha1", home, "envoyproxies", {**parameters, "spec": {"provider": {"type": "Kubernetes", "kubernetes": kubernetes}}}
+        )
+        api.create_cluster_custom_object("gateway.networking.k8s.io", "v1", "gatewayclasses", item)
+        yield
+    finally:
+        remove()
+
+
+@contextlib.contextmanager
+def pools_of_the_suite() -> t.Iterator[None]:
+    """The CRD of pools as the suite's version defines it, then that of the local cluster again, which is older."""
+    _define(CACHE / "assets/crds/inference-pool.yaml")
+    try:
+        yield
+    finally:
+        _define(CACHE / "assets/crds/inference-extension/inference.networking.k8s.io_inferencepools.yaml")
+
+
+def _define(path: Path) -> None:
+    api, wanted = client.ApiextensionsV1Api(), yaml.safe_load(path.read_text(encoding="utf-8"))
+    there = api.read_custom_resource_definition(_POOLS)
+    kept = {"resourceVersion": there.metadata.resource_version, "labels": there.metadata.labels or {}}
+    annotations = {**(there.metadata.annotations or {}), **wanted["metadata"]["annotations"]}
+    made = {**wanted, "metadata": {**wanted["metadata"], **kept, "annotations": annotations}}
+    # As us: a definition that somebody else has written to is not ours to remove.
+    api.replace_custom_resource_definition(_POOLS, made, field_manager=FIELD_MANAGER)

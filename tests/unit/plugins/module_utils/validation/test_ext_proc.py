@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What endpoint pickers say is read as Envoy reads it; what is told to them is what Envoy tells."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.protobuf import bytes_of, field, fields, message_of, number_of, text_of
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import ext_proc
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.ext_proc import DESTINATION, read_response
+from hypothesis import given
+from hypothesis import strategies as st
+from property_tests import examples
+
+
+def header(value: str, *more: bytes, raw: bool = True) -> bytes:
+    return field(1, field(1, field(1, DESTINATION.title()) + field(3 if raw else 2, value)) + b"".join(more))
+
+
+def headers_response(*headers: bytes, rest: bytes = b"") -> bytes:
+    return field(1, field(1, field(2, b"".join(headers)))) + rest
+
+
+@pytest.mark.parametrize(
+    ("more", "keeps"),
+    [(b"", False), (field(2, b""), False), (field(2, field(1, True)), True), (field(3, 1), True), (field(3, 2), False), (field(3, 0), False)],
+)
+def test_whether_a_header_of_the_client_stays(more: bytes, keeps: bool) -> None:
+    (change,) = read_response(headers_response(header("1.2.3.4:5", more))).headers
+    assert change == ext_proc.HeaderChange(DESTINATION, "1.2.3.4:5", keeps)
+    assert read_response(headers_response(header("1.2.3.4:5", raw=False))).headers[0].value == "1.2.3.4:5"
+
+
+def test_the_destination_in_the_metadata() -> None:
+    def metadata(space: str, key: str) -> bytes:
+        return field(8, field(1, field(1, space) + field(2, field(5, field(1, field(1, key) + field(2, field(3, "1.2.3.4:5")))))))
+
+    assert read_response(headers_response(rest=metadata("envoy.lb", DESTINATION))).destination == "1.2.3.4:5"
+    assert read_response(headers_response(rest=metadata("envoy", DESTINATION))).destination is None
+    assert read_response(headers_response(rest=metadata("envoy.lb", "other"))).destination is None
+    assert read_response(headers_response()).destination is None
+
+
+def test_bodies_and_immediate_responses() -> None:
+    streamed = read_response(field(3, field(1, field(3, field(3, field(1, b"abc") + field(2, True))))))
+    assert (streamed.kind, streamed.body, streamed.streamed, streamed.end) == ("request_body", b"abc", True, True)
+    assert not read_response(field(4, field(1, field(3, field(3, field(1, b"abc")))))).end
+    assert read_response(field(4, field(1, field(3, field(1, b"whole"))))).body == b"whole"
+    assert read_response(field(4, field(1, b""))).body is None
+    assert read_response(field(7, field(1, field(1, 503)))) == ext_proc.ProcessingResponse("immediate", status=503)
+    assert read_response(field(7, b"")).kind == "immediate" and read_response(b"").kind == ""
+
+
+def test_what_is_told() -> None:
+    said = fields(ext_proc.headers_message("request_headers", [("a", "b")], True, ext_proc.subset_metadata(["1.2.3.4:5", "6.7.8.9:0"])))
+    headers = message_of(said, 2)
+    assert headers and number_of(headers, 3) == 1
+    assert message_of(said, 11) == {1: [4], 2: [4]}, "bodies are streamed in both directions"
+    entry = message_of(message_of(said, 8) or {}, 1) or {}
+    value = message_of(message_of(message_of(entry, 2) or {}, 1) or {}, 2) or {}
+    assert text_of(entry, 1) == "envoy.lb.subset_hint"
+    assert fields(bytes_of(value, 6))[1] == [field(3, "1.2.3.4:5"), field(3, "6.7.8.9:0")]
+    assert ext_proc.subset_metadata(None) == b"" and ext_proc.subset_metadata([]) != b"", "an empty list is not the same as none"
+    assert 11 not in fields(ext_proc.body_message("request_body", b"x", False))
+
+
+@given(st.binary(max_size=80))
+@examples(300)
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    try:
+        read_response(data)
+    except ValueError:
+        return

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the module makes of its options. What it finds out is tested with real endpoint pickers: tests/contract/test_picker_conformance.py."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
+from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_checks import CHECKS
+from ansible_collections.llm_d.inference.plugins.modules import picker_conformance as module
+from fake_clock import FakeClock
+
+Facts = dict[str, t.Any]
+NAMES = [check.name for check in CHECKS]
+USUAL: Facts = {name: spec.get("default") for name, spec in module.SPEC.items()}
+
+
+class OnePool:
+    """Serves one InferencePool, by the path of its version."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def find(self, path: str) -> Facts | None:
+        return {"metadata": {"name": "p"}} if path == self.path else None
+
+
+def test_checks_are_chosen_by_name() -> None:
+    assert [check.name for check in module.chosen(USUAL)] == NAMES and len(set(NAMES)) == len(NAMES)
+    assert [check.name for check in module.chosen({**USUAL, "skip": NAMES[1:]})] == NAMES[:1]
+    assert [check.name for check in module.chosen({**USUAL, "only": "subset"})] == ["subset"]
+    for wrong in ({"only": "subsets"}, {"skip": ["offered", "subsets"]}):
+        with pytest.raises(ValueError, match="there is no check subsets; there are offered, "):
+            module.chosen({**USUAL, **wrong})
+
+
+@pytest.mark.parametrize("version", module.GROUPS)
+def test_a_pool_of_each_version_is_found(version: str) -> None:
+    found = module.pool_of(OnePool(f"/apis/{version}/namespaces/n/inferencepools/p"), "n", "p")
+    assert found["apiVersion"] == version and found["kind"] == "InferencePool"
+    with pytest.raises(ClusterError, match=r"no InferencePool n/q.*conformance_pool"):
+        module.pool_of(OnePool(""), "n", "q")
+
+
+def test_addresses_have_a_port() -> None:
+    good = {**USUAL, "picker_address": "a:1", "health_address": "[fd00::1]:2", "host_header": "h", "model_api_key": "k"}
+    found = module.bench_options(good, "http://gateway")
+    assert (found["address"], found["health_address"], found["metrics_address"], found["url"]) == ("a:1", "[fd00::1]:2", "", "http://gateway")
+    assert found["headers"] == {"Host": "h", "Authorization": "Bearer k"} and module.bench_options(USUAL, "")["headers"] == {}
+    for name, option in (("picker_address", "picker_address"), ("health_address", "picker_health_address"), ("metrics_address", "picker_metrics_address")):
+        with pytest.raises(ValueError, match=f"conformance_{option}: 'host' is no HOST:PORT"):
+            module.bench_options({**USUAL, name: "host"}, "")
+
+
+def test_the_address_of_the_gateway() -> None:
+    asked: list[str] = []
+
+    class Gateway:
+        clock = FakeClock()
+
+        def get(self, path: str) -> Facts:
+            asked.append(path)
+            status = {
+                "addresses": [{"type": "IPAddress", "value": "10.0.0.1"}],
+                "conditions": [{"type": "Programmed", "status": "True", "observedGeneration": 1}],
+            }
+            return {"metadata": {"generation": 1}, "spec": {"listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]}, "status": status}
+
+    named = {"namespace": "n", "name": "g", "listener": None}
+    assert module.url_of(Gateway(), {**USUAL, "gateway": named, "url_path": "/sim/"}) == "http://10.0.0.1/sim"
+    assert asked and module.url_of(None, {**USUAL, "url": "http://x", "gateway": named}) == "http://x" and module.url_of(None, USUAL) == ""
