@@ -47,7 +47,7 @@ MEANING: dict[str, str] = {
         "1 for a server with at most idleThreshold in-flight requests of this endpoint picker, otherwise maxBusyScore * (max - n) / max. max is taken over all"
         " servers up to scheduler-0.8, over the candidates in the router. scheduler-0.7 and scheduler-0.8 read a missing maxBusyScore as 0."
     ),
-    "session-affinity-scorer": "1 for the server that the session header names (base64 of NAMESPACE/POD), otherwise 0.",
+    "session-affinity-scorer": "1 for the server that the session header names (base64 of NAMESPACE/POD-rank-0), otherwise 0.",
     "no-hit-lru-scorer": (
         "0.5 for every server if any has a prefix match. Otherwise 1 - rank / (n - 1), where servers without a cold request so far come first and the others in"
         " order of their last cold request."
@@ -414,7 +414,7 @@ def _metrics() -> list[str]:
         "Metrics of a vLLM server that it reads, and what happens without them:",
         "",
         *table(["what", "metric", "if missing"], signals),
-        "Other metrics of servers, on dashboards and in alerts (of several the first that is there). Only vLLM and the simulator are deployed:",
+        "Other metrics of servers, on dashboards and in alerts (of several the first that is there). [engines.md](engines.md) says which can be deployed:",
         "",
         *table(["what", *(ENGINE_METRICS[engine].title for engine in SERVERS)], others),
     ]

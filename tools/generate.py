@@ -39,9 +39,13 @@ MODEL_SERVICE = {
 MODEL_SERVICE_OPTIONS: dict[str, t.Any] = {
     "model_service_plan": {"description": ["What to deploy.", "If omitted, C(lookup('llm_d.inference.plan'))."], "type": "dict"},
     "model_service_state": {
-        "description": ["Desired state of the model servers.", "If omitted, O(llm_d_state)."],
+        "description": [
+            "Desired state of the model servers.",
+            "V(absent) fails, and removes nothing, while workloads of others mount a claim that would be deleted. V(removable) only checks that.",
+            "If omitted, O(llm_d_state).",
+        ],
         "type": "str",
-        "choices": ["present", "absent"],
+        "choices": ["present", "absent", "removable"],
     },
 }
 
@@ -255,6 +259,7 @@ def _tables() -> dict[str, str]:
         "endpoint-picker": endpoint_picker.page(),
         "endpoint-picker-parameters": endpoint_picker.parameters(),
         "versions": tables.versions(),
+        "engines": tables.engines(),
         "presets": tables.presets(),
         "troubleshooting": tables.troubleshooting(),
     }

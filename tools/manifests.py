@@ -68,6 +68,6 @@ def generated() -> dict[Path, str]:
     texts = {}
     for name in names():
         document = {"apiVersion": "v1", "kind": "List", "items": [hide_secret_values(item) for item in case(name)[1]]}
-        text = yaml.dump(document, Dumper=_BlockDumper, sort_keys=False, width=150)
+        text = yaml.dump(document, Dumper=_BlockDumper, sort_keys=False, width=120)
         texts[GOLDEN / f"{name}.yml"] = f"---\n# Written by tools/generate.py from inventories/{name}. Do not edit.\n{text}"
     return texts

@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 import urllib.parse
 
 from plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
 from plugins.module_utils.epp.catalog.presets import PRESETS, ROUND_ROBIN_NOTE
 from plugins.module_utils.plan.alerts import TEXTS as ALERTS
+from plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, FILE_VARIABLE, OPTIONS, WHOLE, picker_signals
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
-from plugins.module_utils.releases.lines import ACCELERATORS, ENGINE_DEFAULTS, LEADER_WORKER_SET, MINIMUM, RELEASES
+from plugins.module_utils.releases.lines import ACCELERATORS, LEADER_WORKER_SET, MINIMUM, RELEASES
+from plugins.module_utils.releases.profiles import PROFILES
+from plugins.module_utils.releases.sglang_flags import OPTIONS as SGLANG
 from plugins.module_utils.releases.sources import CHARTS
 from plugins.module_utils.releases.vllm_flags import VERSIONS as VLLM_VERSIONS
 from plugins.module_utils.schema.variables import VARIABLES
@@ -185,8 +189,80 @@ def versions() -> str:
     return text_of(lines)
 
 
+# What the options of the user's file are called in docs/engines.md where the place says too little.
+_READ = {"waiting": "waiting", "running": "running", "kv_cache": "KV-cache use", "block_size": "block size", "blocks": "blocks", "lora": "adapters"}
+
+
+def engines() -> str:
+    """docs/engines.md from releases/deployed.py."""
+    names = list(ENGINE_DEFAULTS)
+    lines = ["# Engines (`engine.type`)", ""]
+    lines += [
+        "What the collection can deploy as model servers, how each engine spells the options of [your file](user-file.md), and what the endpoint picker reads",
+        "of it. An option that an engine does not have is refused before anything is changed, with the engines that have it. `engine.args` go to the engine as",
+        "they are written, after all others.",
+        "",
+        "`vllm` and `simulator` have run here. The rows of `sglang`, `trtllm`, `triton` and `tgi` follow what upstream declares and documents; no such",
+        "server has run here, since all of them need GPUs. Every argument that is written for SGLang is checked against the options of",
+        f"{' and '.join(version for version in SGLANG if version)}, and so are yours where the tag of the image says one of these versions.",
+        "",
+        "## Options",
+        "",
+    ]
+    rows = [[code(place), *(_spelled(name, option) for name in names)] for option, place in OPTIONS.items()]
+    rows.append(["`engine.log_level`", *(code(facts["level"][0]) for facts in ENGINE_DEFAULTS.values())])
+    lines += table(["option", *map(code, names)], rows)
+    files = " and ".join(code(name) for name, facts in ENGINE_DEFAULTS.items() if facts["file"])
+    lines += [
+        f"Without dashes: a key of the configuration file that the container of {files} writes at its start, from its variable `{FILE_VARIABLE}`.",
+        '"refused": the engine has no such option.',
+        "",
+        "## What else differs",
+        "",
+    ]
+    facts = ENGINE_DEFAULTS.values()
+    lines += table(
+        ["", *map(code, names)],
+        [
+            ["image", *(code(row["image"]) for row in facts)],
+            ["`model.uri`", *(", ".join(code(f"{kind}://") for kind in row["sources"]) or "not needed" for row in facts)],
+            ["always written", *(" ".join(map(code, row["always"])) for row in facts)],
+            ["in its file", *(", ".join(code(f"{key}: {str(value).lower()}") for key, value in row["settings"].items()) for row in facts)],
+            ["health", *(code(row["health"]) for row in facts)],
+            ["metrics", *(code(row["metrics"]) for row in facts)],
+            *([f"endpoint picker: {title}", *(code(picker_signals(name).get(signal)) for name in names)] for signal, title in _READ.items()),
+            ["cached tokens in answers", *("yes" if row["cached_tokens"] else "no" for row in facts)],
+            ["separate prefill, KV events, several nodes", *("yes" if name in WHOLE else "refused" for name in names)],
+        ],
+    )
+    said = [f"- `{name}`: {row['warning']}." for name, row in ENGINE_DEFAULTS.items() if row["warning"]]
+    lines += [
+        "A scorer that reads a metric which the engine does not export is refused, with a preset that fits. The endpoint picker is told the metrics of the",
+        "engine in its configuration (`defaultEngine` and `engineConfigs`), in every release line; in a complete `scheduler.document` you write them yourself.",
+        "",
+        *said,
+        "- `trtllm`: the PyTorch back end; `engine.args: [--backend=tensorrt]` builds a TensorRT engine at each start, where the image has that back end. Its",
+        "  metrics need TensorRT-LLM 1.3.0rc12 or newer. `gpu_memory_utilization` is the part of what the weights leave free.",
+        "- `triton`: clients ask for `model.served_name`, which is the name of a folder and has no slash; `engine.args` are those of its OpenAI front end.",
+        "- `tgi`: clients ask for the model by the name that it was loaded by.",
+        "",
+    ]
+    return text_of(lines)
+
+
+def _spelled(engine: str, option: str) -> str:
+    """How an engine spells an option."""
+    flags, key = ENGINE_DEFAULTS[engine]["flags"].get(option), ENGINE_DEFAULTS[engine]["file"].get(option)
+    written = [] if flags is None else [code(f"--{name.rstrip('=')}") if name else "the first argument" for name in flags[:1] if name or option == "model"]
+    if option == "prefix_caching" and flags:
+        written = [code(f"--{name}") for name in flags if name]
+    if option == "served_name" and not written:
+        return "its folder's name" if ENGINE_DEFAULTS[engine]["file"] else "as in `model.uri`"
+    return " and ".join([*written, *([code(key)] if key else [])]) or "refused"
+
+
 def presets() -> str:
-    """docs/presets.md from module_utils/epp/catalog/presets.py."""
+    """docs/presets.md from module_utils/epp/catalog/presets.py and releases/profiles.py."""
     rows = []
     for name, facts in PRESETS.items():
         weights = ", ".join(f"{code(scorer)} {weight:g}" for scorer, weight in facts["scorers"].items()) or "none"
@@ -196,7 +272,10 @@ def presets() -> str:
     lines += ["`disaggregated` uses the same scorers for prefill and decode servers.", ""]
     lines += table(["preset", "scorers", "picker", *map(code, RELEASES)], rows)
     lines += ["Where a release line lacks a preset, the table names the one to use instead.", "", ROUND_ROBIN_NOTE, ""]
-    lines += ["The plugins behind the aliases: [endpoint-picker.md](endpoint-picker.md)."]
+    lines += ["The plugins behind the aliases: [endpoint-picker.md](endpoint-picker.md).", "", "# Profiles (`profile`)", ""]
+    lines += ["Options of a whole model service by name, for a service that names the profile. What the service says itself comes first."]
+    lines += ["`llm_d_profiles` defines profiles of your own, which look the same.", ""]
+    lines += table(["profile", "options"], [[code(name), code(json.dumps(part).replace('"', ""))] for name, part in PROFILES.items()])
     return text_of(lines)
 
 

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
+import hashlib
 import typing as t
 
 import yaml
@@ -17,6 +19,7 @@ from ..module_utils.common.objects import Facts
 from ..module_utils.common.text import one_line
 from ..module_utils.k8s.apply_results import FIELDS_TAKEN, Change, changes, check_definitions, holds_values, is_secret, split_foreign
 from ..module_utils.k8s.errors import explain
+from ..module_utils.k8s.events import events
 from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
 from ..module_utils.k8s.readiness.judge import waitable
 from ..module_utils.k8s.secret_checksums import environment_secrets, with_checksums
@@ -27,7 +30,7 @@ MODULE = "kubernetes.core.k8s"
 CONTACT = "llm_d.inference.cluster_access"
 SNAPSHOT = "llm_d.inference.cluster_snapshot"
 CHECKSUMS = "llm_d.inference.secret_checksums"
-OPTIONS = ("definitions", "state", "owned_by", "skip_forbidden", "force_conflicts", "field_manager")
+OPTIONS = ("definitions", "state", "owned_by", "skip_forbidden", "force_conflicts", "field_manager", "events")
 NOISE = "No meaningful diff was generated"
 
 
@@ -45,6 +48,7 @@ class ActionModule(InProcess):
                 "skip_forbidden": {"type": "bool", "default": False},
                 "force_conflicts": {"type": "bool", "default": True},
                 "field_manager": {"type": "str", "default": "llm_d.inference"},
+                "events": {"type": "bool", "default": False},
                 **{name: {"type": "raw"} for name in self._task.args if name not in OPTIONS},
             },
         )
@@ -75,6 +79,9 @@ class ActionModule(InProcess):
                 return {**result, "failed": True, "msg": self._why(answer, task_vars)}
             result.setdefault("warnings", []).extend(_warnings(answer))
             done += changes(part, answer, options["state"], self._task.check_mode)
+        told = events(done, datetime.datetime.now(datetime.UTC)) if options.get("events") and not self._task.check_mode else []
+        if told:  # where they cannot be created, nobody is told: what they tell is done
+            self._call(told, {**options, "apply": False}, task_vars)
         return self._finish(result, done)
 
     def _existing(self, definitions: list[Facts], skip_forbidden: bool, task_vars: Facts | None) -> list[Facts]:
@@ -141,13 +148,13 @@ class ActionModule(InProcess):
         return contact["msg"] if contact.get("failed") and contact.get("msg") else f"no object was handled: {one_line(answer.get('msg'))}"
 
     def _call(self, definitions: list[Facts], options: Facts, task_vars: Facts | None) -> Facts:
-        """The result of one call of the module."""
+        """The result of one call of the module, which fails and does not raise. options: those of the task, and apply: false to create only."""
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
         args.update(definition=definitions, state=options["state"], continue_on_error=True)
-        if options["state"] == "present":
+        if options["state"] == "present" and options.get("apply", True):
             args["apply"] = True
             args["server_side_apply"] = {"field_manager": options["field_manager"], "force_conflicts": options["force_conflicts"]}
-        else:
+        elif options["state"] == "absent":
             args["delete_options"] = {"propagationPolicy": "Foreground"}
         # `changed` of the module counts fields that controllers write; its diff shows which fields changed.
         diff = self._task.diff
@@ -210,8 +217,19 @@ def _diff(change: Change) -> Facts:
     return {
         "before_header": change.title,
         "after_header": f"{change.title} ({change.action})",
-        "before": _yaml(change.before),
-        "after": _yaml(change.after),
+        "before": _yaml(_without_binary(change.before)),
+        "after": _yaml(_without_binary(change.after)),
+    }
+
+
+def _without_binary(part: Facts) -> Facts:
+    """A part of an object with checksums instead of binary data, such as a program of 100 KB."""
+    data = part.get("binaryData")
+    if not isinstance(data, dict):
+        return part
+    return {
+        **part,
+        "binaryData": {key: f"(binary, sha256 {hashlib.sha256(str(value).encode()).hexdigest()[:12]} of its base64)" for key, value in data.items()},
     }
 
 

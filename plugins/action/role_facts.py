@@ -15,10 +15,16 @@ from jinja2 import TemplateError
 from ..filter.benchmark_runs import benchmark_runs
 from ..filter.validation_targets import validation_targets
 from ..module_utils.common.objects import Facts
+from ..module_utils.plan.pruning import references
 from ..plugin_utils import compat
 from ..plugin_utils.planning import definitions, plain, planned, render
 
-DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {"runs": benchmark_runs, "targets": validation_targets, "everything": definitions}
+DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {
+    "runs": benchmark_runs,
+    "targets": validation_targets,
+    "everything": definitions,
+    "references": lambda plan: references(definitions(plan)),
+}
 
 
 class ActionModule(ActionBase):

@@ -117,7 +117,7 @@ options:
       - The engine of the server. V(auto) detects it.
       - For V(triton), both its OpenAI front end and its own API are supported.
     type: str
-    choices: [auto, vllm, simulator, sglang, tensorrt_llm, triton]
+    choices: [auto, vllm, simulator, sglang, trtllm, triton, tgi]
     default: auto
   model:
     description:

@@ -82,7 +82,7 @@ user:
   type: str
   sample: system:serviceaccount:llm-d:deployer
 found:
-  description: Those of O(resources) that exist, with their names, labels and generations.
+  description: Those of O(resources) that exist, with their names, labels, owners and generations.
   returned: success
   type: list
   elements: dict
@@ -122,9 +122,9 @@ def allowed(cluster: Cluster, right: dict) -> bool:
 
 
 def find_objects(cluster: Cluster, items: list[dict], skip_forbidden: bool) -> list[dict]:
-    """The objects of some definitions or references that exist, with their labels and generations."""
+    """The objects of some definitions or references that exist, with their labels, owners and generations."""
     observer = Observer(cluster, references(items), skip_forbidden)
-    keep = ("name", "namespace", "labels", "generation")
+    keep = ("name", "namespace", "labels", "generation", "ownerReferences")
     return [
         {
             "apiVersion": obj["apiVersion"],

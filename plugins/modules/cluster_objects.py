@@ -44,6 +44,12 @@ options:
     description: With O(owned_by), whether objects that the account may not read are left out, as someone else's.
     type: bool
     default: false
+  events:
+    description:
+      - Whether to create an Event for each namespaced object that is created or changed, which tells the fields that changed.
+      - An account that may not create Events creates none.
+    type: bool
+    default: false
   field_manager:
     description: Name under which the fields are owned.
     type: str

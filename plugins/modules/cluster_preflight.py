@@ -39,7 +39,12 @@ options:
         description: Password or token.
         type: str
         required: true
+  timeout:
+    description: Seconds to wait for what is missing, which is checked again meanwhile. V(0) reports it at once.
+    type: int
+    default: 0
 extends_documentation_fragment:
+  - llm_d.inference.progress
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
@@ -56,6 +61,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+reached:
+  description: V(false) where the API server did not answer, or refused the account.
+  returned: failure
+  type: bool
+  sample: false
 findings:
   description: What is missing or unusual, errors first.
   returned: always
@@ -127,15 +137,19 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
 
+from ..module_utils.benchmark.execute import teller
+from ..module_utils.common.clock import SYSTEM
 from ..module_utils.http import pull
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.platform import detect
 from ..module_utils.preflight.cluster import exempt, proxy_of
 from ..module_utils.preflight.facts import collect
+from ..module_utils.preflight.finding import PreflightFinding
 from ..module_utils.preflight.report import judge, plain, report, summary
 
 REGISTRY_TIMEOUT = 2.0
+POLL = 5.0  # seconds between two looks at the cluster
 
 
 def host_facts(needs: dict[str, t.Any], cluster: Cluster, facts: dict[str, t.Any], credentials: list[dict[str, str]]) -> dict[str, t.Any]:
@@ -235,6 +249,24 @@ def silent_sources(refs: list[str]) -> dict[str, str]:
     return {host: why for host, why in zip(hosts, said, strict=True) if why}
 
 
+def observed(module: AnsibleModule) -> tuple[dict[str, t.Any], list[PreflightFinding]]:
+    """(facts, findings). With a timeout it looks again until no finding is an error, and tells which are. Raises ClusterError."""
+    params, say = module.params, teller(module.params["progress_path"]) or (lambda line: None)
+    end = SYSTEM.now() + params["timeout"]
+    while True:
+        cluster = connect(module)  # a new one each time: it remembers which kinds there are
+        cluster.be_patient(max(0.0, end - SYSTEM.now()))
+        facts = collect(cluster, params["needs"])
+        facts["host"] = host_facts(params["needs"], cluster, facts, params["credentials"])
+        found = judge(facts, params["needs"])
+        missing = [finding.id for finding in found if finding.severity == "error"]
+        left = end - SYSTEM.now()
+        if not missing or left <= 0:
+            return facts, found
+        say(f"waiting {left:.0f} s more for {', '.join(missing)}")
+        SYSTEM.sleep(min(POLL, left))
+
+
 def main() -> None:
     """Entry of the module."""
     account = {name: {"type": "str", "required": True, "no_log": name == "password"} for name in ("registry", "username", "password")}
@@ -242,16 +274,15 @@ def main() -> None:
         **auth_spec(),
         "needs": {"type": "dict", "required": True},
         "credentials": {"type": "list", "elements": "dict", "options": account, "default": []},
+        "timeout": {"type": "int", "default": 0},
+        "progress_path": {"type": "path"},
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     needs = module.params["needs"]
     try:
-        cluster = connect(module)
-        facts = collect(cluster, needs)
+        facts, found = observed(module)
     except ClusterError as exc:
-        module.fail_json(msg=str(exc))
-    facts["host"] = host_facts(needs, cluster, facts, module.params["credentials"])
-    found = judge(facts, needs)
+        module.fail_json(msg=str(exc), reached=False)
     errors = [finding for finding in found if finding.severity == "error"]
     platform = detect(facts)
     result = {"facts": summary(facts, needs, platform), "findings": plain(found), "lines": report(found), "platform": platform, "kubernetes": facts["version"]}

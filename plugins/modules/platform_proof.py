@@ -110,8 +110,22 @@ def autoscaler_claims_of(cluster, namespace, services, wait):
         claims = autoscaler_claims.judge(dicts(found.get("items")), services, cluster.clock.now() - start)
         # A new autoscaler reports no conditions until it has read its metrics.
         if not any(entry["id"] in ours and not entry["ok"] for entry in claims) or cluster.clock.now() - start >= wait:
-            return claims, []
+            break
         cluster.clock.sleep(min(1.0, max(0.0, start + wait - cluster.clock.now())))
+    if not all(entry["ok"] for entry in claims):
+        told = autoscaler_claims.told(events_of(cluster, namespace))
+        claims = autoscaler_claims.judge(dicts(found.get("items")), services, cluster.clock.now() - start, told)
+    return claims, []
+
+
+def events_of(cluster, namespace):
+    """Warnings of KEDA; none where this account may not read events. Raises ClusterError."""
+    try:
+        return dicts((cluster.find(autoscaler_claims.EVENTS.format(namespace), autoscaler_claims.OF_KEDA) or {}).get("items"))
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        return []
 
 
 def main() -> None:

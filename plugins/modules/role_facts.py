@@ -34,9 +34,10 @@ options:
       - V(targets) adds the result of P(llm_d.inference.validation_targets#filter).
       - V(runs) adds the result of P(llm_d.inference.benchmark_runs#filter).
       - V(everything) adds the definitions of every object that the roles of C(site.yml) apply, without Secrets and what charts bring.
+      - V(references) adds the kinds and names of these objects.
     type: list
     elements: str
-    choices: [everything, runs, targets]
+    choices: [everything, references, runs, targets]
     default: []
 notes:
   - Works as an action plugin, since only the controller knows the variables and the templates.
@@ -75,6 +76,12 @@ state:
 everything:
   description: The definitions of all objects.
   returned: with O(derive=everything)
+  type: list
+  elements: dict
+  sample: [{apiVersion: v1, kind: Namespace, metadata: {name: llm-d}}]
+references:
+  description: References to all objects.
+  returned: with O(derive=references)
   type: list
   elements: dict
   sample: [{apiVersion: v1, kind: Namespace, metadata: {name: llm-d}}]

@@ -21,21 +21,6 @@ description:
   - Prefixes are new in each run, so that no run depends on the caches of an earlier one. The number of requests and the time are bounded.
   - Other traffic at the same time breaks the exact counts, and can break V(sticky).
 options:
-  gateway:
-    description: The Gateway whose address requests are sent to, for services without O(services[].url).
-    type: dict
-    suboptions:
-      namespace:
-        description: Namespace of the Gateway.
-        type: str
-        required: true
-      name:
-        description: Name of the Gateway.
-        type: str
-        required: true
-      listener:
-        description: Name of the listener; the first one by default.
-        type: str
   services:
     description: The model services to validate.
     type: list
@@ -50,6 +35,11 @@ options:
         description: Name under which the model is served.
         type: str
         required: true
+      aliases:
+        description: Other names that have to be answered.
+        type: list
+        elements: str
+        default: []
       url:
         description: Address to send requests to. The address of O(gateway) by default.
         type: str
@@ -75,6 +65,20 @@ options:
       host_header:
         description: Host header of requests, where the gateway routes by host name.
         type: str
+      headers:
+        description: Other headers of requests, where the gateway routes by them.
+        type: dict
+        default: {}
+      weights:
+        description:
+          - Names of services of O(services), with the weights by which they share the requests to this one that have O(services[].shared_headers) only.
+          - 200 such requests are sent, and counted by the endpoint picker of each, which is claimed where nobody else sends requests at the same time.
+        type: dict
+        default: {}
+      shared_headers:
+        description: The headers of such requests, instead of O(services[].headers).
+        type: dict
+        default: {}
       api:
         description: Which completions to request.
         type: str
@@ -224,6 +228,7 @@ attributes:
 requirements:
   - kubernetes >= 24.2.0, unless every address is given
 extends_documentation_fragment:
+  - llm_d.inference.gateway
   - llm_d.inference.attributes.read_only
   - llm_d.inference.attributes
   - kubernetes.core.k8s_auth_options
@@ -279,7 +284,7 @@ claims:
     id:
       description:
         - Service and claim, one of C(serving), C(scheduled), C(counted), C(endpoints), C(plugins), C(obeyed), C(sticky), C(cached), C(roam), C(spread),
-          C(follow), C(split), C(avoid); or C(gateway/programmed).
+          C(follow), C(split), C(avoid), C(weights); or C(gateway/programmed).
       type: str
     ok:
       description: Whether it holds.
@@ -311,7 +316,7 @@ endpoints:
   returned: always, except in check mode
   type: list
   elements: dict
-  sample: [{name: llama-8b, url: "http://10.96.0.20", model: meta-llama/Llama-3.1-8B-Instruct, host_header: null, through: null}]
+  sample: [{name: llama-8b, url: "http://10.96.0.20", model: meta-llama/Llama-3.1-8B-Instruct, host_header: null, headers: {}, through: null}]
   contains:
     name:
       description: Name of the service.
@@ -325,6 +330,9 @@ endpoints:
     host_header:
       description: Host header of requests.
       type: str
+    headers:
+      description: Other headers by which the gateway routes.
+      type: dict
     through:
       description: The Service whose port was forwarded, since this host has no route to the address; else null.
       type: str
@@ -360,6 +368,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.http import tls
 from ..module_utils.http.transport import UrlTransport
+from ..module_utils.inference.endpoints import GATEWAY
 from ..module_utils.k8s import client
 from ..module_utils.validation import claims
 from ..module_utils.validation.probe_traffic import ProbeLimits
@@ -385,6 +394,7 @@ SERVERS = {
 SERVICE = {
     "name": {"type": "str", "required": True},
     "model": {"type": "str", "required": True},
+    "aliases": {"type": "list", "elements": "str", "default": []},
     "url": {"type": "str"},
     "path": {"type": "str"},
     "address": {
@@ -392,6 +402,9 @@ SERVICE = {
         "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "port": {"type": "int", "required": True}},
     },
     "host_header": {"type": "str"},
+    "headers": {"type": "dict", "default": {}},
+    "weights": {"type": "dict", "default": {}},
+    "shared_headers": {"type": "dict", "default": {}},
     "api": {"type": "str", "choices": ["completions", "chat_completions"], "default": "completions"},
     "promises": {"type": "list", "elements": "str", "choices": ["sticky", "spread", "roam", "follow", "split", "avoid"], "default": ["sticky", "spread"]},
     "plugins": {"type": "dict"},
@@ -414,10 +427,7 @@ SERVICE = {
     "use_proxy": {"type": "bool", "default": True},
 }
 SPEC = {
-    "gateway": {
-        "type": "dict",
-        "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}, "listener": {"type": "str"}},
-    },
+    "gateway": GATEWAY,
     "services": {"type": "list", "elements": "dict", "required": True, "options": SERVICE, "required_by": tls.REQUIRED_BY},
     "wait": {"type": "float", "default": 60},
     "settle": {"type": "float", "default": 3},

@@ -19,6 +19,9 @@ options:
     description: Namespace of the services.
     type: str
     required: true
+  account_namespace:
+    description: Namespace of the endpoint pickers and their accounts. If omitted, O(namespace).
+    type: str
   services:
     description: The model services.
     type: list
@@ -99,13 +102,18 @@ def main() -> None:
         "selectors": {"type": "list", "elements": "dict", "required": True},
     }
     module = AnsibleModule(
-        {**auth_spec(), "namespace": {"type": "str", "required": True}, "services": {"type": "list", "elements": "dict", "required": True, "options": service}},
+        {
+            **auth_spec(),
+            "namespace": {"type": "str", "required": True},
+            "account_namespace": {"type": "str"},
+            "services": {"type": "list", "elements": "dict", "required": True, "options": service},
+        },
         supports_check_mode=True,
     )
     if module.check_mode:
         module.exit_json(changed=False)
     try:
-        check = SecurityCheck(connect(module), module.params["namespace"])
+        check = SecurityCheck(connect(module), module.params["namespace"], module.params["account_namespace"])
     except ClusterError as error:
         module.fail_json(msg=str(error))
     judged = [check.service(each) for each in module.params["services"]]

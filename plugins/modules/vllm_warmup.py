@@ -93,22 +93,10 @@ options:
             description: Minimum number of servers.
             type: int
             default: 1
-  through:
-    description:
-      - How to reach O(services[].replicas).
-      - V(proxy) is the API server's HTTP proxy, which does not pass on O(api_key) and O(host_header) and verifies no certificate.
-      - V(port_forward) forwards a port of the Pod for each request. It requires permission to C(get) and C(create) C(pods/portforward).
-    type: str
-    choices: [proxy, port_forward]
-    default: proxy
   request_timeout:
     description: Seconds that one prompt may take on one server.
     type: float
     default: 60
-  use_proxy:
-    description: Whether to use the proxies of the environment for O(services[].urls).
-    type: bool
-    default: true
 attributes:
   check_mode:
     description: Sends nothing, and says so. Only a request can tell whether a prompt is cached, and it would cache it.
@@ -118,8 +106,7 @@ attributes:
 extends_documentation_fragment:
   - llm_d.inference.attributes
   - llm_d.inference.server
-requirements:
-  - kubernetes >= 24.2.0, for all but O(services[].urls)
+  - llm_d.inference.services
 seealso:
   - module: llm_d.inference.vllm_health
 """
@@ -236,53 +223,32 @@ from ..module_utils.inference import report, warmup_states
 from ..module_utils.inference.warmup import Warmup
 
 SERVICE = {
-    "name": {"type": "str", "required": True},
     "model": {"type": "str", "required": True},
     # not secret, but long, and the user's own text
     "prompts": {"type": "list", "elements": "str", "default": [], "no_log": True},
     "config_map": {"type": "dict", "options": {"namespace": {"type": "str", "required": True}, "name": {"type": "str", "required": True}}},
     "api": {"type": "str", "choices": ["chat_completions", "completions"], "default": "chat_completions"},
     "block_size": {"type": "int"},
-    "urls": {"type": "list", "elements": "str"},
-    "replicas": {**report.SPEC["replicas"], "type": "list", "elements": "dict"},
 }
-SPEC: dict[str, t.Any] = {
-    "services": {
-        "type": "list",
-        "elements": "dict",
-        "required": True,
-        "options": SERVICE,
-        "mutually_exclusive": [("urls", "replicas")],
-        "required_one_of": [("urls", "replicas")],
-    },
-    **{name: report.SPEC[name] for name in ("through", "api_key", "host_header", "use_proxy", "kubeconfig", "context")},
-    "request_timeout": {"type": "float", "default": 60},
-    **tls.SPEC,
-}
+SPEC = report.services_spec(SERVICE, 60)
 
 
-def option_error(params: dict[str, t.Any]) -> str:
-    """The error about options that contradict each other; empty when they are valid."""
-    if not params["request_timeout"] > 0:
-        return f"request_timeout is {params['request_timeout']:g}: these are seconds and must be more than 0"
-    for index, service in enumerate(params["services"]):
-        place = f"services[{index}]"
-        if service["block_size"] is not None and service["block_size"] < 1:
-            return f"{place}.block_size is {service['block_size']}: it must be 1 or more"
-        if not (service["urls"] or service["replicas"]):
-            return f"{place} names no server: write urls or replicas"
-        if not (service["prompts"] or service["config_map"]):
-            return f"{place} has no prompt: write prompts or config_map"
-        for number, prompt in enumerate(service["prompts"]):
-            if service["block_size"] and len(prompt.encode()) <= service["block_size"]:
-                return f"{place}.prompts[{number}] is too short to fill a KV cache block of {service['block_size']} tokens: write a longer one"
+def service_error(place: str, service: dict[str, t.Any]) -> str:
+    """The error about the prompts of one service; empty without one."""
+    if service["block_size"] is not None and service["block_size"] < 1:
+        return f"{place}.block_size is {service['block_size']}: it must be 1 or more"
+    if not (service["prompts"] or service["config_map"]):
+        return f"{place} has no prompt: write prompts or config_map"
+    for number, prompt in enumerate(service["prompts"]):
+        if service["block_size"] and len(prompt.encode()) <= service["block_size"]:
+            return f"{place}.prompts[{number}] is too short to fill a KV cache block of {service['block_size']} tokens: write a longer one"
     return ""
 
 
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(SPEC, supports_check_mode=True, required_by=tls.REQUIRED_BY)
-    if wrong := option_error(module.params):
+    if wrong := report.services_error(module.params, service_error):
         module.fail_json(msg=wrong)
     if module.check_mode:
         module.exit_json(changed=False, msg="check mode: no prompt was sent, so the state of the caches is unknown")

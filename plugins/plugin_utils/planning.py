@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From a host's llm_d_* variables to object definitions: read the variables, plan the deployment, render templates from the plan.
 
-Templates are rendered with plain Jinja: a template has the plan and the filter to_json, and nothing else. Ansible's own templating checks every
+Templates are rendered with plain Jinja: a template has the plan, the filter to_json, and the filter bundle
+for programs of ours that pods mount, and nothing else. Ansible's own templating checks every
 value for templates and tags, and its YAML reader marks every scalar, which takes a minute for a thousand services.
 """
 
 from __future__ import annotations
 
+import base64
 import functools
 import os
 import re
@@ -21,6 +23,7 @@ from jinja2 import FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from ..module_utils.benchmark.bundle import bundle
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import PREFIX, Mistakes, explain, plan
 from ..module_utils.schema.fields import Problem
@@ -38,6 +41,7 @@ TEMPLATES = (
     "model_service/templates/claims.yml.j2",
     "model_service/templates/servers.yml.j2",
 )
+_PLACE = ("llm_d_kubeconfig", "llm_d_context", "llm_d_namespace", "llm_d_instance", "llm_d_scope")
 _PATHS = ("llm_d_artifacts_dir", "llm_d_kubeconfig")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MARK = "\u2063value "
@@ -54,7 +58,35 @@ def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, l
             user[str(name)] = value
             found += wrong
     user.setdefault("llm_d_artifacts_dir", VARIABLES["llm_d_artifacts_dir"].default)
+    if len(fleet(variables)) > 1 and isinstance(user["llm_d_artifacts_dir"], str):
+        user["llm_d_artifacts_dir"] = os.path.join(user["llm_d_artifacts_dir"], str(variables["inventory_hostname"]).replace(os.sep, "_"))
     return {name: _absolute(name, value) for name, value in user.items()}, found
+
+
+def fleet(variables: t.Mapping[str, t.Any]) -> list[str]:
+    """The hosts of the inventory, each a cluster; [] where the variables are not those of a host."""
+    return [str(name) for name in variables["groups"]["all"]] if "groups" in variables and "inventory_hostname" in variables else []
+
+
+def same_place(variables: t.Mapping[str, t.Any]) -> list[Problem]:
+    """A problem where another host of the inventory has the same kubeconfig, context, namespace and instance: both would deploy over each other."""
+    others, own = variables.get("hostvars") or {}, _place(variables, str(variables.get("inventory_hostname", "")))
+    found = [name for name in fleet(variables) if own and name != variables["inventory_hostname"] and _place(variables, name) == own]
+    if not others or not found:
+        return []
+    why = f"{own[2]!r} of the same cluster is also the namespace of {', '.join(found)} in the inventory, and both would deploy over each other."
+    return [Problem("llm_d_namespace", own[2], why, "Write another llm_d_kubeconfig, llm_d_context, llm_d_namespace or llm_d_instance for each of them.")]
+
+
+def _place(variables: t.Mapping[str, t.Any], host: str) -> tuple[str, ...]:
+    """Where a host deploys, as far as its variables say it; () where they cannot be worked out, or where the host has a kubeconfig of its own."""
+    try:
+        theirs = variables["hostvars"][host]
+        if theirs.get("ansible_connection") != "local":
+            return ()
+        return tuple(str(_absolute(name, plain(theirs.get(name, VARIABLES[name].default)))) for name in _PLACE)
+    except Exception:  # a template of the user can raise anything; their own host tells of it
+        return ()
 
 
 def planned(variables: t.Mapping[str, t.Any], template: Template) -> Facts:
@@ -103,8 +135,14 @@ def _environment(folder: Path) -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(
         loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True, autoescape=False
     )
-    environment.filters = {"to_json": _to_json}
+    environment.filters = {"to_json": _to_json, "bundle": bundled}
     return environment
+
+
+@functools.cache
+def bundled(first: str) -> str:
+    """The program with this main module, such as `inference/warmup_program`, in base64."""
+    return base64.b64encode(bundle(first=first)).decode()
 
 
 @pass_context

@@ -66,7 +66,7 @@ def prepared(api: Api, items: t.Sequence[Facts]) -> t.Iterator[None]:
     made: list[str] = []
     try:
         for group in sorted({group_of(item) for item in items} - set(BUILT_IN)):
-            _define(api, group, made)
+            define(api, group, made)
         for path in spaces:
             _apply(api, path, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": path.rpartition("/")[2], "labels": MARK}})
         yield
@@ -95,7 +95,7 @@ def refused(api: Api, items: t.Sequence[Facts]) -> dict[str, str]:
     return {f"{item['kind']} {item['metadata']['name']}": f"{status} {message}" for item, (status, message) in said if status >= 300}
 
 
-def _define(api: Api, group: str, made: list[str]) -> None:
+def define(api: Api, group: str, made: list[str]) -> None:
     """Add the definitions of a group that are not there; their paths go to `made`. They are served then."""
     for crd in others.definitions(group):
         path = f"{CRDS}/{crd['metadata']['name']}"

@@ -22,12 +22,17 @@ SERVICES = [
     {"name": "llama", "model": {"uri": "hf://meta-llama/Llama-3.1-8B-Instruct"}, "route": {"path": "/llama", "hostnames": ["chat.example.com"]}},
     {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "engine": {"type": "simulator"}, "route": {"path": "/sim", "timeouts": {"request": "90s"}}},
 ]
+SHARED = [
+    {**SERVICES[1], "route": {"path": "/sim", "weights": {"sim": 90, "next": 10}}},
+    {**SERVICES[1], "name": "next", "route": {"path": "/sim", "headers": {"x-variant": "next"}}},
+]
 _TLS = {"protocol": "HTTPS", "name": "https", "port": 443, "tls_secret": "tls", "tls_secret_namespace": "certificates"}
 _APART = {"namespace": "gateways", "routes_namespace": "routes"}
 
 # name of the case: (llm_d_gateway, other variables)
 CASES: dict[str, tuple[Facts, Facts]] = {
     "envoy_gateway": ({"provider": "envoy_gateway"}, {}),
+    "envoy_gateway traced": ({"provider": "envoy_gateway"}, {"llm_d_tracing": {"endpoint": "otel-collector.monitoring:4317"}}),
     "envoy_gateway apart": ({"provider": "envoy_gateway", "listener": _TLS, **_APART}, {}),
     "envoy_ai_gateway": ({"provider": "envoy_ai_gateway"}, {}),
     "envoy_ai_gateway with credentials": ({"provider": "envoy_ai_gateway", "service_type": "ClusterIP"}, {"llm_d_image_pull_secrets": ["mirror"]}),
@@ -35,11 +40,11 @@ CASES: dict[str, tuple[Facts, Facts]] = {
     "istio apart": ({"provider": "istio", "service_type": "NodePort", "listeners": [_TLS], **_APART}, {}),
     "istio adopted": ({"provider": "istio", "install": False, "picker_tls": False}, {}),
     "istio by hand": (
-        {"provider": "istio", "connection": "ext_proc", "service_type": "ClusterIP", "destination_rule": {"session_header": "x-session-id", "max_requests": 9}},
+        {"provider": "istio", "connection": "ext_proc", "service_type": "ClusterIP", "traffic": {"session_header": "x-session-id", "max_requests": 9}},
         {},
     ),
     "istio by hand, apart": (
-        {"provider": "istio", "connection": "ext_proc", "listeners": [_TLS], "destination_rule": {"load_balancing": "ROUND_ROBIN"}, **_APART},
+        {"provider": "istio", "connection": "ext_proc", "listeners": [_TLS], "traffic": {"load_balancing": "ROUND_ROBIN"}, **_APART},
         {},
     ),
     "agentgateway": ({"provider": "agentgateway"}, {}),
@@ -55,6 +60,25 @@ CASES: dict[str, tuple[Facts, Facts]] = {
     "kgateway envoy mirrored": (
         {"provider": "kgateway", "class_name": "kgateway"},
         {"llm_d_image_registry": "mirror:5000/all", "llm_d_image_pull_secrets": ["mirror"]},
+    ),
+    "limited": ({"provider": "envoy_gateway", "traffic": {"session_cookie": "chat", "max_connections": 8, "max_requests": 9}}, {}),
+    "aliases": (
+        {"provider": "envoy_gateway"},
+        {
+            "llm_d_release": "scheduler-0.7",
+            "llm_d_model_services": [{**SERVICES[1], "model": {"served_name": "base", "aliases": {"chat": {"base": 90, "next": 10}}}}],
+        },
+    ),
+    "weights": ({"provider": "envoy_gateway"}, {"llm_d_model_services": SHARED}),
+    "weights apart": ({"provider": "istio", "listeners": [_TLS], **_APART}, {"llm_d_model_services": SHARED}),
+    "weights of pools": ({"provider": "agentgateway"}, {"llm_d_model_services": SHARED}),
+    "issued": (
+        {
+            "provider": "envoy_gateway",
+            "certificate_issuer": {"name": "letsencrypt"},
+            "listener": {"protocol": "HTTPS", "hostname": "chat.example.com", "port": 443},
+        },
+        {},
     ),
     "gke": ({"provider": "gke"}, {"llm_d_platform": "gke"}),
     "gke inside": ({"provider": "gke", "class_name": "gke-l7-rilb"}, {"llm_d_platform": "gke"}),
@@ -73,6 +97,10 @@ CASES: dict[str, tuple[Facts, Facts]] = {
 STANDALONE: dict[str, tuple[Facts, Facts]] = {
     "standalone": ({"provider": "standalone", "service_type": "ClusterIP"}, {"llm_d_release": "scheduler-0.7"}),
     "standalone without pools": ({"provider": "standalone"}, {"llm_d_release": "router-0.10"}),
+    "standalone traced": (
+        {"provider": "standalone"},
+        {"llm_d_release": "scheduler-0.7", "llm_d_tracing": {"endpoint": "http://otel-collector.monitoring:4317", "sampling": 0.5}},
+    ),
 }
 
 

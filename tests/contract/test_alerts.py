@@ -33,6 +33,17 @@ SERVICES: dict[str, Facts] = {
     "prefill and decode": {**VLLM, "scheduler": {"preset": "disaggregated"}},
     "two nodes": {**VLLM, "accelerator": {"per_replica": 16, "nodes": 2}},
     "flow control": {**VLLM, "scheduler": {"preset": "balanced", "flow_control": {}, "feature_gates": ["flowControl"]}},
+    "sglang": {**VLLM, "engine": {"type": "sglang"}},
+    "trtllm": {**VLLM, "engine": {"type": "trtllm"}},
+    "triton": {**VLLM, "model": {"uri": "hf://org/m", "served_name": "m"}, "engine": {"type": "triton"}, "scheduler": {"preset": "queue"}},
+    "tgi": {**VLLM, "engine": {"type": "tgi"}, "scheduler": {"preset": "queue"}},
+}
+# What people look for, and what of it an engine does not export.
+PANELS = {"Time to first token", "Time per output token", "Waiting requests", "Running requests", "KV cache use", "Prefix hit ratio of servers"}
+PANELS |= {"Decisions per plugin", "Picks per server", "Saturation as the endpoint picker sees it", "Errors by reason", "Restarts", "Scheduling latency"}
+LACKING = {
+    "tgi": {"Time to first token", "KV cache use", "Prefix hit ratio of servers"},
+    "triton": {"Time to first token", "Time per output token", "Prefix hit ratio of servers"},
 }
 
 
@@ -103,9 +114,15 @@ def test_grafanas_sidecar_finds_its_dashboard() -> None:
     shown = yaml.safe_load(page["data"]["llm-d-sim.json"])
     panels = shown["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels) == len({(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels})
-    wanted = {"Time to first token", "Time per output token", "Waiting requests", "Running requests", "KV cache use", "Prefix hit ratio of servers"}
-    wanted |= {"Decisions per plugin", "Picks per server", "Saturation as the endpoint picker sees it", "Errors by reason", "Restarts", "Scheduling latency"}
-    assert wanted <= {panel["title"] for panel in panels}
+
+
+@pytest.mark.parametrize(("name", "line"), [(name, line) for name in SERVICES for line in RELEASES if (name, line) != ("prefill and decode", "gie-1.5")])
+def test_a_dashboard_has_the_panels_that_matter(name: str, line: str) -> None:
+    """Of every engine and release line, less what the engine does not export."""
+    grafana, perses = (item for item in made(SERVICES[name], line) if item["kind"] != "PrometheusRule")
+    titles = {panel["title"] for panel in yaml.safe_load(*grafana["data"].values())["panels"]}
+    assert PANELS - titles == LACKING.get(name, set())
+    assert {panel["spec"]["display"]["name"] for panel in perses["spec"]["panels"].values()} == titles
 
 
 def test_every_alert_has_a_page_that_says_what_to_do() -> None:

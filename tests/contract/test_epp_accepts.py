@@ -22,6 +22,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.preset
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.release_lines import LINE_FACTS
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from property_tests import examples
@@ -114,6 +115,14 @@ def test_precise_prefix_only_misses_its_tokenizer() -> None:
     for entry in document["plugins"]:
         entry.pop("parameters", None)
     assert verdict(dump(document), "scheduler-0.7") == (True, "")
+
+
+@pytest.mark.parametrize("line", BINARIES)
+@pytest.mark.parametrize("engine", ENGINE_DEFAULTS)
+def test_the_metrics_of_each_engine_are_taken(line: str, engine: str) -> None:
+    built = build({"preset": "queue"}, line, {**CONTEXT, "engine": engine})
+    assert not built.problems and (engine in ("vllm", "simulator")) == ("engineConfigs" not in built.text)
+    assert verdict(built.text, line) == (True, "")
 
 
 @pytest.mark.parametrize("line", BINARIES)

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp import observed
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 
 from contract.test_epp_accepts import BINARIES, CONTEXT, NOWHERE, binary
 
@@ -55,3 +56,21 @@ def test_it_says_why_not(line: str, tmp_path: Path) -> None:
     assert not words.loaded and "'quue-scorer'" in words.error
     words = said(build({"preset": "queue"}, "router-0.10", CONTEXT).text, line, tmp_path)
     assert not words.loaded and "llm-d.ai/v1alpha1" in words.error
+
+
+@pytest.mark.parametrize("line", BINARIES)
+def test_it_says_that_it_sends_spans(line: str, tmp_path: Path) -> None:
+    """With what the plan tells it; without the variable it would print them to its log."""
+    service = {"name": "a", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "queue"}}
+    file = {"llm_d_release": line, "llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service]}
+    picker = plan({**file, "llm_d_tracing": {"endpoint": "otel-collector.monitoring:4317"}})["services"][0]["scheduler"]
+    (tmp_path / "kubeconfig").write_text(json.dumps(NOWHERE), encoding="utf-8")
+    (tmp_path / "config.yaml").write_text(picker["config"], encoding="utf-8")
+    flags = [flag for flag in picker["args"] if not flag.startswith(("--config-file", "--metrics-port", "--grpc"))]
+    variables = {item["name"]: item["value"] for item in picker["env"] if "value" in item}
+    environment = {**variables, "KUBECONFIG": f"{tmp_path}/kubeconfig", "PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)}
+    command = [binary(line), f"--config-file={tmp_path}/config.yaml", "--metrics-port=0", "--grpc-port=0", "--grpc-health-port=0", *flags]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    entries = [json.loads(text) for text in (done.stdout + done.stderr).splitlines() if text.startswith("{")]
+    assert [entry["type"] for entry in entries if entry.get("msg") == "init OTel trace exporter"] == ["otlp"]
+    assert not [entry for entry in entries if "sampler" in str(entry.get("error", ""))]

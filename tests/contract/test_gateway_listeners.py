@@ -72,3 +72,21 @@ def test_the_definition_refuses_what_is_no_listener() -> None:
     for wrong in ({"port": 0}, {"hostname": "https://chat"}, {"hostnam": "chat.example.com"}):
         listeners = [{**gateway["spec"]["listeners"][0], **wrong}]
         assert others.problems({**gateway, "spec": {**gateway["spec"], "listeners": listeners}}), wrong
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize(("kind", "annotation"), [("ClusterIssuer", "cert-manager.io/cluster-issuer"), ("Issuer", "cert-manager.io/issuer")])
+def test_cert_manager_is_asked_for_the_certificates_by_an_annotation(provider: str, kind: str, annotation: str) -> None:
+    facts = GATEWAY_PROVIDERS[provider]
+    listeners = {
+        "listener": {"name": "one", "port": 443, "protocol": "HTTPS", "hostname": "a.example.com"},
+        "listeners": [{"name": "two", "port": 443, "protocol": "HTTPS", "hostname": "b.example.com", "tls_secret": "b-tls"}, {"name": "plain", "port": 80}],
+    }
+    given = {"provider": provider, "service_type": facts["service_types"][0], "certificate_issuer": {"name": "405", "kind": kind}, **listeners}
+    planned = plan(file_of(given, {"llm_d_platform": (facts["platforms"] or ["kubernetes"])[0]}))
+    gateway = next(item for item in objects(planned) if item["kind"] == "Gateway")
+    assert not others.problems(gateway)
+    assert gateway["metadata"]["annotations"] == {annotation: "405"}
+    secrets = [ref["name"] for each in gateway["spec"]["listeners"] for ref in each.get("tls", {}).get("certificateRefs", [])]
+    assert secrets == [f"{gateway['metadata']['name']}-one-tls", "b-tls"]
+    assert planned["preflight"]["secrets"] == [], "cert-manager creates them"

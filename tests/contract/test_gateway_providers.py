@@ -13,6 +13,7 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
+from pruned import pruned
 
 from . import definitions_of_others as others
 from .gateway_cases import CASES, STANDALONE, case
@@ -81,19 +82,18 @@ def test_routes_lead_from_the_gateway_to_what_is_there(name: str) -> None:
     planned, found = case(name)
     gateway = planned["gateway"]
     routes = of_kind(found, "HTTPRoute")
-    assert len(routes) == len(planned["services"])
+    assert len(routes) == sum(len(service["routes"]) for service in planned["services"])
     for route in routes:
         home = route["metadata"]["namespace"]
         assert home == gateway["routes_namespace"]
         parent = route["spec"]["parentRefs"][0]
         assert (parent["name"], parent["namespace"]) == (gateway["name"], gateway["namespace"])
-        backend = route["spec"]["rules"][0]["backendRefs"][0]
-        target = find(found, backend["kind"], backend["name"], backend.get("namespace", home))
-        assert group(target) == backend["group"]
-        if backend.get("namespace", home) != home:
-            assert granted(
-                found, {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": home}, backend["kind"], backend["name"], backend["namespace"]
-            )
+        for backend in (each for rule in route["spec"]["rules"] for each in rule["backendRefs"]):
+            target = find(found, backend["kind"], backend["name"], backend.get("namespace", home))
+            assert group(target) == backend["group"]
+            if backend.get("namespace", home) != home:
+                source = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": home}
+                assert granted(found, source, backend["kind"], backend["name"], backend["namespace"])
     if gateway["create"]:
         made = find(found, "Gateway", gateway["name"], gateway["namespace"])
         for listener in made["spec"]["listeners"]:
@@ -252,8 +252,9 @@ def test_envoy_takes_the_patches_of_the_manual_path(tmp_path: Path) -> None:
     assert len(routes) == len(planned["services"])
 
 
-def test_envoy_takes_the_standalone_configuration(tmp_path: Path) -> None:
-    proxy = case("standalone")[0]["services"][0]["scheduler"]["proxy"]
+@pytest.mark.parametrize("name", ["standalone", "standalone traced"])
+def test_envoy_takes_the_standalone_configuration(name: str, tmp_path: Path) -> None:
+    proxy = case(name)[0]["services"][0]["scheduler"]["proxy"]
     validated(yaml.safe_load(proxy["config"]), tmp_path)
 
 
@@ -306,6 +307,7 @@ def test_a_move_takes_away_what_the_old_provider_had_and_nothing_else(before: st
             continue
         keys = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new}
         gone = {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"], group(item)) for item in new_plan["prune"]["objects"]}
+        gone |= {(kind, place, name, version.rpartition("/")[0]) for version, kind, place, name in pruned(old, new_plan)}
         assert not keys & gone, "what is needed is no leftover"
         if new_plan["gateway"]["provider"] == old_plan["gateway"]["provider"]:
             continue

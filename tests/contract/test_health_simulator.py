@@ -1,4 +1,4 @@
-"""The health modules against the real simulator: every level, several replicas, and the failures that it can be told to make.
+"""The health modules, and vllm_adapters, against the real simulator: every level, several replicas, and the failures that it can be told to make.
 
 The binary is that of the local cluster's cache, or of the folder LLM_D_BINARIES.
 """
@@ -10,11 +10,12 @@ import json
 import os
 import subprocess
 import typing as t
+import urllib.request
 from pathlib import Path
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.llm_d.inference.plugins.modules import vllm_health, vllm_health_info
+from ansible_collections.llm_d.inference.plugins.modules import vllm_adapters, vllm_health, vllm_health_info
 from local_servers import port_for_a_program
 
 SIMULATOR = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin")) / "llm-d-inference-sim"
@@ -104,3 +105,22 @@ def test_https_with_a_certificate_of_its_own(run):
         assert run(vllm_health, url=url, validate_certs=False, timeout=30, interval=0.2)["healthy"] is True
         found = run(vllm_health_info, url=url)
     assert found["checks"][0]["kind"] == "tls_untrusted" and "ca_path" in found["checks"][0]["remedy"]
+
+
+def test_adapters_come_and_go_while_it_runs(run):
+    one, two = ({"name": name, "source": f"/models/{name}"} for name in ("one", "two"))
+
+    def give(*adapters):
+        return run(vllm_adapters, services=[{"name": "sim", "adapters": list(adapters), "urls": [url]}])
+
+    def models():
+        return sorted(json.load(urllib.request.urlopen(f"{url}/v1/models"))["data"], key=lambda model: model["id"])
+
+    with simulator("--max-loras=2", "--lora-modules", '{"name": "old", "path": "/models/old"}') as url:
+        run(vllm_health, url=url, timeout=30, interval=0.2)
+        first, second = give(one, two), give(one, two)
+        assert (first["changed"], second["changed"]) == (True, False)
+        assert [(model["id"], model["root"]) for model in models()] == [("acme/tiny", "acme/tiny"), ("one", "/models/one"), ("two", "/models/two")]
+        assert run(vllm_health, url=url, model="two", timeout=30, level="serving")["healthy"] is True
+        assert give({**two, "source": "/models/newer"})["changed"] is True
+        assert [(model["id"], model["root"]) for model in models()] == [("acme/tiny", "acme/tiny"), ("two", "/models/newer")]

@@ -15,7 +15,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.crds import version_key
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.releases import gateways, lines
+from ansible_collections.llm_d.inference.plugins.module_utils.releases import deployed, gateways, lines
 
 from . import definitions_of_others as others
 
@@ -102,7 +102,7 @@ def inventory_wants(root):
 def test_the_registry_has_every_image_of_the_plan(images, wanted):
     _release, gateway = wanted
     pickers = [lines.RELEASES[line][image] for line in LINES for image in ("epp_image", "sidecar_image")]
-    needed = [*filter(None, pickers), lines.ENGINE_DEFAULTS["simulator"]["image"], OURS, gateway["controller_image"], gateway["proxy_image"]]
+    needed = [*filter(None, pickers), deployed.ENGINE_DEFAULTS["simulator"]["image"], OURS, gateway["controller_image"], gateway["proxy_image"]]
     for image in needed:
         repository, tag = image.rsplit(":", 1)
         assert images.get(repository) == tag, f"roles/local_cluster/vars/main.yml makes {repository}:{images.get(repository)}, versions.py wants {image}"
@@ -213,7 +213,7 @@ def vllm_images(local):
 
 
 def test_vllm_is_what_the_plan_asks_for_on_cpus_and_what_its_tag_says(root, vllm):
-    image = lines.ENGINE_DEFAULTS["vllm"]["images"]["none"]
+    image = deployed.ENGINE_DEFAULTS["vllm"]["images"]["none"]
     version = image.rsplit(":v", 1)[1]
     files = root / "roles/local_cluster/files/vllm"
     assert f"\nvllm-cpu=={version}\n" in (files / "requirements.txt").read_text(encoding="utf-8")

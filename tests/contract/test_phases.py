@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
 
 # The role of each row, in the order of site.yml.

@@ -37,6 +37,15 @@ ENGINE: Facts = {
 }
 CASES: dict[str, Facts] = {
     "a claim of ours": {"model": {"uri": "hf://o/m", "revision": "v1", "token_secret": "hf"}, "storage": {"claim": True, "size": "80Gi", "class_name": "fast"}},
+    "caches": {
+        "model": {"uri": "hf://o/m"},
+        "cache": {
+            "cpu_size": "8Gi",
+            "eviction": "lfu",
+            "disk": {"size": "90Gi", "class_name": "fast"},
+            "shared": {"password_secret": "pw", "server": {"size": "8Gi", "persistence": {"size": "20Gi", "class_name": "fast", "delete_claim": True}}},
+        },
+    },
     "a bucket": {"model": {"uri": "s3://b/m", "bucket_secret": "reader"}},
     "a claim that is there": {"model": {"uri": "pvc://c/m"}},
     "an image": {"model": {"uri": "file:///m"}},
@@ -65,7 +74,7 @@ def grouped(template: Facts, claims: t.Sequence[Facts] = ()) -> Facts:
 @pytest.mark.parametrize("name", CASES)
 def test_pods_pass_the_schema(name: str) -> None:
     deployments = [item for item in objects(plan(file_of(name))) if item["kind"] == "Deployment"]
-    assert [item["metadata"]["name"] for item in deployments] == ["a-epp", "a-decode"]
+    assert [item["metadata"]["name"] for item in deployments] == ["a-epp", *(["a-cache"] if name == "caches" else []), "a-decode"]
     for item in deployments:
         template = item["spec"]["template"]
         assert not others.problems(grouped(template)), item["metadata"]["name"]

@@ -24,14 +24,15 @@ READ_ONLY = {
     f"{OURS}{name}"
     for name in (
         "cluster_access", "cluster_drift", "cluster_evidence", "cluster_preflight", "cluster_snapshot", "controller_use", "gpu_use", "monitoring_proof",
-        "platform_proof", "resource_ready", "routing_proof", "scheduler_proof", "security_proof", "stack_diagnosis", "vllm_health", "vllm_health_info",
+        "platform_proof", "resource_ready", "routing_proof", "scheduler_proof", "security_proof", "stack_diagnosis", "stack_use", "vllm_health",
+        "vllm_health_info",
     )
 } | {f"{KUBERNETES}k8s_info"}  # fmt: skip
 # One step each that is no list of definitions; only the role of that step calls it.
 STEPS = {
     "prerequisites": {f"{OURS}crd_removal", f"{OURS}project_requests", f"{OURS}stack_secrets"},
     "gpu_operator": {f"{OURS}gpu_checks", f"{OURS}gpu_nodes", f"{OURS}install_plans"},
-    "model_service": {f"{OURS}vllm_warmup"},
+    "model_service": {f"{OURS}vllm_adapters", f"{OURS}vllm_warmup"},
     "validation": {f"{OURS}vllm_warmup"},
     "benchmark": {f"{OURS}vllm_perf"},
     "compare": {f"{OURS}vllm_perf"},

@@ -15,9 +15,11 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.gpu_checks im
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.mirrors import mirror_files
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.references import collisions, mirrored, registries, source_of
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.caches import SERVER_IMAGE
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, PYTHON_IMAGE
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, variants
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gpus import OPERATORS
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS, LEADER_WORKER_SET, RELEASES
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import LEADER_WORKER_SET, RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.sources import CHARTS, GAUDI_REGISTRY, IMAGES, REMOVED
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
 
@@ -42,6 +44,8 @@ def rows() -> t.Iterator[tuple[str, str]]:
     for name, operator in OPERATORS.items():
         yield from ((f"{name} {part}", image) for part, image in operator.get("chart", {}).get("images", {}).items())
     yield "LeaderWorkerSet", LEADER_WORKER_SET["image"].format(version="1.0.0")
+    yield "shared cache", SERVER_IMAGE
+    yield "warm-up on a schedule", PYTHON_IMAGE
     yield "GPU test", IMAGE
 
 
@@ -195,6 +199,8 @@ def test_the_local_cluster_has_every_registry(root: Path) -> None:
     assert sorted([*variables["__local_cluster_mirrored"], GAUDI_REGISTRY]) == sorted({*registries(), *(name.partition("/")[0] for name in own)})
     known = {image for _component, image in rows()}
     # What only tests run, such as a Prometheus, we do not deploy.
-    tests = {image["name"] for extra in ("conformance", "monitoring") for image in variables["__local_cluster_extra"][extra]["images"]}
+    tests = {
+        image["name"] for extra in ("autoscaling", "cert_manager", "conformance", "monitoring") for image in variables["__local_cluster_extra"][extra]["images"]
+    }
     foreign = [name for name in own if name not in known | tests and not name.startswith(("registry.k8s.io/pause:", "docker.io/llm-d-local/"))]
     assert [name for name in foreign if repository_of(name) not in IMAGES] == []

@@ -12,7 +12,8 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import PRESETS
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS, RELEASES
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.vllm import VERSIONS, misfits, neighbours, options, version_of
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
 from plays import ROOT
@@ -32,11 +33,17 @@ WAYS: dict[str, Facts] = {
         },
     },
     "without prefix caching": {"engine": {"prefix_caching": False}},
+    "adapters": {"model": {"uri": "hf://o/m", "adapters": [{"name": "a", "source": "/models/a"}, {"name": "b", "source": "o/b"}]}},
+    "adapters at run time": {"model": {"uri": "hf://o/m", "adapters_at_runtime": True}},
     "lora": {"engine": {"args": ["--enable-lora", "--max-loras=4", "--max-lora-rank", "32", "--lora-modules", "a=/models/a", "b=/models/b"]}},
     "warm-up": {"warmup": {"prompts": ["You are the patient assistant of a shop for boots, and you answer in one sentence."]}},
     "tensor parallel": {"accelerator": {"per_replica": 4}},
+    "tensor and pipeline parallel": {"accelerator": {"per_replica": 4, "pipeline": 2}},
+    "data and expert parallel": {"accelerator": {"per_replica": 8, "data": 4, "expert": True}},
     "two nodes, pipeline": {"accelerator": {"per_replica": 16, "nodes": 2}},
     "two nodes, expert": {"accelerator": {"per_replica": 16, "nodes": 2, "across_nodes": "expert"}},
+    "cached by vllm": {"cache": {"device_size": "4Gi", "cpu_size": "8Gi"}},
+    "cached by LMCache": {"cache": {"cpu_size": "8Gi", "disk": {"size": "50Gi"}}},
     "bucket": {"model": {"uri": "s3://bucket/org/model"}},
     "volume": {"model": {"uri": "pvc://claim/org/model"}},
     "cpu": {"accelerator": {"vendor": "none"}},

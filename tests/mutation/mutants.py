@@ -166,6 +166,7 @@ def frozen(path: str, lines: list[str], index: int, plans: list[dict[str, object
     marked = replaced(lines, index, re.sub(r"\{\{ (.+?) \}\}", r"<<<{{ \1 }}>>>", lines[index]))
     environment = Environment(loader=FileSystemLoader(Path(path).parent), undefined=StrictUndefined, trim_blocks=True, autoescape=False)
     environment.filters["to_json"] = lambda value: json.dumps(value, default=str)
+    environment.filters["bundle"] = str
     for plan in plans:
         try:
             shown = re.search(r"<<<(.*?)>>>", environment.from_string(marked).render(plan=plan))

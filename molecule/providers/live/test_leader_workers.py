@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 import typing as t
 import urllib.request
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import plays
 import pytest
 from kubernetes import client, config
+from live_stack import until
 
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
 HOME, MODEL, NAME = "llm-d", "llm-d/simulated-8b", "sim-decode"
@@ -63,14 +63,6 @@ def answered(endpoint: str, prompt: str) -> str:
     with urllib.request.urlopen(request, timeout=30) as answer:
         assert json.loads(answer.read())["choices"][0]["text"]
         return answer.headers["x-inference-pod"]
-
-
-def until(look: t.Callable[[], bool], seconds: float, what: str) -> None:
-    """Look until it is so."""
-    end = time.monotonic() + seconds
-    while not look():
-        assert time.monotonic() < end, f"not in {seconds} s: {what}"
-        time.sleep(0.5)
 
 
 def test_groups_take_the_place_of_single_servers(artifacts: Path) -> None:

@@ -108,13 +108,14 @@ class Collector:
             for server in service.get("servers") or [service["server"]]
         }
         for api_version, kind in [*NAMESPACED, *sorted(pools), *sorted(made - {("apps/v1", "Deployment")})]:
-            yield api_version, kind, plan["namespace"], {"limit": "1000"} if kind == "Event" else {}, ""
+            for home in self.snap.homes:
+                yield api_version, kind, home, {"limit": "1000"} if kind == "Event" else {}, ""
         gateway = plan["gateway"]
-        others = {gateway["namespace"], *(each["namespace"] for each in gateway["controllers"])} - {plan["namespace"]}
+        others = {gateway["namespace"], *(each["namespace"] for each in gateway["controllers"])} - set(self.snap.homes)
         for namespace in sorted(others):
             for api_version, kind in (("v1", "Pod"), ("v1", "Event"), ("apps/v1", "Deployment"), (f"{GATEWAY_API}/v1", "Gateway"), (ENVOY, "EnvoyProxy")):
                 yield api_version, kind, namespace, {}, ""
-        for namespace in sorted({plan["namespace"], *others}):
+        for namespace in sorted({*self.snap.homes, *others}):
             yield "v1", "Secret", namespace, {"labelSelector": "owner=helm"}, METADATA_ONLY
         yield "apps/v1", "Deployment", "kube-system", {"labelSelector": "k8s-app in (kube-dns,coredns)"}, ""
         yield "v1", "Pod", "kube-system", {"labelSelector": "k8s-app in (kube-dns,coredns)"}, ""
@@ -153,7 +154,7 @@ class Collector:
         }
 
     def _config(self, service: c.Mapping[str, t.Any]) -> None:
-        name, namespace = service["scheduler"]["name"], self.snap.namespace
+        name, namespace = service["scheduler"]["name"], self.snap.picker_namespace
         try:
             found = self.cluster.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
         except ClusterError as error:
@@ -183,7 +184,7 @@ class Collector:
 
     def _metrics(self, service: c.Mapping[str, t.Any]) -> None:
         epp = service["scheduler"]
-        transport = ServiceTransport(self.cluster, self.snap.namespace, epp["name"], epp["ports"]["metrics"])
+        transport = ServiceTransport(self.cluster, self.snap.picker_namespace, epp["name"], epp["ports"]["metrics"])
         try:
             answer = transport.request("GET", "/metrics", timeout=self.limits["request_timeout"])
         except ExchangeError as trouble:
@@ -263,8 +264,8 @@ class Collector:
 
     def _ways_alone(self, proxy: c.Mapping[str, t.Any]) -> c.Iterator[tuple[str, OpenAIClient]]:
         """(address, client) without a Gateway: the Service of the proxy in the picker's pod, then the same Service through the API server."""
-        namespace = self.snap.namespace
-        obj = self.snap.get("Service", proxy["name"])
+        namespace = self.snap.picker_namespace
+        obj = self.snap.get("Service", proxy["name"], namespace)
         if obj is None:
             return
         url = service_url(obj, proxy["port"])
@@ -280,11 +281,12 @@ class Collector:
             return
         hosts = [name for name in (*(route.get("hostnames") or []), gateway["listener"].get("hostname")) if name]
         host = hosts[0].replace("*", "diagnosis") if hosts else None
+        headers = {each["name"]: each["value"] for each in route.get("headers") or []}
         address = text(next(iter(dicts(get_path(obj, "status", "addresses"))), {}).get("value"))
         if address:
             url = listener_url(address, dict(gateway["listener"]))
-            yield url, OpenAIClient(UrlTransport(url, validate_certs=False), headers={"Host": host} if host else None)
-        if host is None:
+            yield url, OpenAIClient(UrlTransport(url, validate_certs=False), headers={**headers, **({"Host": host} if host else {})})
+        if not headers and host is None:
             wanted = {"namespace": gateway["namespace"], "name": gateway["name"], "listener": gateway["listener"]["name"]}
             try:
                 yield "the gateway's Service", Targets({"gateway": wanted}, self.cluster).find()[0].client

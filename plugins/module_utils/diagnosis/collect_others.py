@@ -63,7 +63,7 @@ class OthersReader:
         found, complete = self._list(version, resource, "")
         if not complete and resource.get("namespaced"):
             gateway = self.snap.plan["gateway"]
-            places = {self.snap.namespace, gateway["namespace"], gateway["routes_namespace"], *(each["namespace"] for each in gateway["controllers"])}
+            places = {*self.snap.homes, gateway["namespace"], gateway["routes_namespace"], *(each["namespace"] for each in gateway["controllers"])}
             parts = [self._list(version, resource, namespace) for namespace in sorted(places)]
             found, complete = [*found, *(item for items, _complete in parts for item in items)], all(whole for _items, whole in parts)
         if complete:

@@ -223,7 +223,7 @@ def pools_status(snap: Snapshot) -> c.Iterator[Finding]:
 
 def istio(snap: Snapshot) -> c.Iterator[Finding]:
     """DestinationRules without Istio, and those that contradict the picker's TLS."""
-    rules = snap.of("DestinationRule", snap.namespace)
+    rules = [obj for home in snap.homes for obj in snap.of("DestinationRule", home)]
     if rules and snap.plan["gateway"]["provider"] not in ("istio", "openshift"):
         yield finding("F41", ", ".join(name_of(obj) for obj in rules), [f"the provider is {snap.plan['gateway']['provider']}"], NOTE)
     for obj in rules:
@@ -239,7 +239,7 @@ def grants(snap: Snapshot) -> c.Iterator[Finding]:
     """Backends in another namespace without a ReferenceGrant there."""
     if not snap.read("ReferenceGrant"):
         return
-    names = {service["route"]["name"] for service in snap.services}
+    names = {each["name"] for service in snap.services for each in service["routes"]}
     for obj in (obj for obj in snap.of("HTTPRoute", snap.namespace) if get_path(obj, "metadata", "name") in names):
         for rule in dicts(get_path(obj, "spec", "rules")):
             for ref in dicts(rule.get("backendRefs")):

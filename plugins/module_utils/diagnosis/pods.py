@@ -41,7 +41,7 @@ def workloads(snap: Snapshot) -> c.Iterator[dict[str, t.Any]]:
         epp = service["scheduler"]
         yield {
             "kind": "Deployment",
-            "namespace": snap.namespace,
+            "namespace": snap.picker_namespace,
             "name": epp["name"],
             "replicas": epp["replicas"],
             "part": "endpoint picker",
@@ -100,7 +100,7 @@ def refusals(snap: Snapshot) -> c.Iterator[Finding]:
 
 def stale(snap: Snapshot) -> c.Iterator[Finding]:
     """Objects whose controller has not observed their current generation."""
-    for obj in [*snap.of("Deployment", snap.namespace), *snap.of("LeaderWorkerSet", snap.namespace)]:
+    for obj in [*(obj for home in snap.homes for obj in snap.of("Deployment", home)), *snap.of("LeaderWorkerSet", snap.namespace)]:
         seen = get_path(obj, "status", "observedGeneration")
         if isinstance(seen, int) and seen < generation(obj):
             yield finding("F43", name_of(obj), [f"observedGeneration {seen}, generation {generation(obj)}"], SUSPECT)
@@ -145,7 +145,7 @@ def _plain(what: str) -> str:
 def _ours(snap: Snapshot, pod: Facts) -> bool:
     namespace = get_path(pod, "metadata", "namespace")
     gateway = snap.plan["gateway"]
-    return namespace in (snap.namespace, gateway["namespace"], *(each["namespace"] for each in gateway["controllers"]))
+    return namespace in (*snap.homes, gateway["namespace"], *(each["namespace"] for each in gateway["controllers"]))
 
 
 def owner(pod: Facts) -> str:

@@ -46,10 +46,10 @@ def _under(path: str, root: str) -> bool:
     return root == "/" or path == root or path.startswith(root + "/")
 
 
-def wins(match: c.Mapping[str, t.Any], path: str, older: bool, narrower: bool = False) -> tuple[bool, str] | None:
+def wins(match: c.Mapping[str, t.Any], path: str, older: bool, narrower: bool = False, headers: int = 0) -> tuple[bool, str] | None:
     """Whether requests under `path`, a prefix, go to another route with this match instead: (all of them, which); None where they do not.
 
-    older: whether the other route is the older one; narrower: whether its host name comes first, whatever the paths.
+    older: whether the other route is the older one; narrower: whether its host name comes first, whatever the paths; headers: how many ours has to match.
     """
     kind, value = text(get_path(match, "path", "type")) or "PathPrefix", text(get_path(match, "path", "value")) or "/"
     root = API if path == "/" else path
@@ -61,7 +61,9 @@ def wins(match: c.Mapping[str, t.Any], path: str, older: bool, narrower: bool = 
         return (False, f"regular expression {value}") if literal.startswith(root) or root.startswith(literal) else None
     value = value.rstrip("/") or "/" if kind == "PathPrefix" else value
     touches = _under(value, root) or (kind == "PathPrefix" and _under(root, value))
-    first = narrower or kind == "Exact" or len(value) > len(path) or (len(value) == len(path) and (bool(limits) or older))
+    theirs = len(dicts(match.get("headers")))
+    tied = bool(match.get("method")) or theirs > headers or (theirs == headers and (bool(dicts(match.get("queryParams"))) or older))
+    first = narrower or kind == "Exact" or len(value) > len(path) or (len(value) == len(path) and tied)
     if not touches or not first:
         return None
     return limits in ([], ["method POST"]), " with ".join([f"{'prefix' if kind == 'PathPrefix' else 'path'} {value}", *[" and ".join(limits)] * bool(limits)])
@@ -91,10 +93,11 @@ def routes(snap: Snapshot) -> c.Iterator[Finding]:
     if not snap.plan["gateway"]["gateway_api"]:
         return
     planned = {(service["route"]["namespace"], service["route"]["name"]): service for service in snap.services if service["route"]["exists"]}
+    own = {(each["namespace"], each["name"]) for service in snap.services for each in service["routes"]}
     seen = every(snap, GATEWAY_API, "HTTPRoute", "GRPCRoute")
     mine = [(route, planned[place(route)]) for route in seen if route.get("kind") == "HTTPRoute" and place(route) in planned]
     for other in seen:
-        if other.get("kind") == "HTTPRoute" and place(other) in planned:
+        if other.get("kind") == "HTTPRoute" and place(other) in own:
             continue
         listeners = _listeners(snap, other)
         for route, service in mine:
@@ -114,7 +117,7 @@ def _taken(snap: Snapshot, route: Facts, service: c.Mapping[str, t.Any], other: 
         for narrower in _narrower(route, other, listener):
             for rule in dicts(get_path(other, "spec", "rules")):
                 for match in dicts(rule.get("matches")) or [{}]:
-                    won = wins(match, service["route"]["path"], _age(other) < _age(route), narrower)
+                    won = wins(match, service["route"]["path"], _age(other) < _age(route), narrower, len(service["route"].get("headers") or []))
                     if won:
                         all_of_it = all_of_it or won[0]
                         parts.append(f"it matches {won[1]} and leads to {_destination(rule)}")

@@ -60,7 +60,7 @@ def _numbers(values: c.Iterable[int]) -> str:
 def _selection(snap: Snapshot, obj: Facts, labels: c.Mapping[str, str], planned: c.Mapping[str, str], what: str) -> c.Iterator[Finding]:
     if not snap.read("Pod"):
         return
-    chosen = snap.pods(labels)
+    chosen = snap.pods(labels, text(get_path(obj, "metadata", "namespace")))
     shown = ", ".join(f"{name}={value}" for name, value in labels.items()) or "nothing"
     if not chosen:
         different = dict(labels) != dict(planned)
@@ -103,11 +103,14 @@ def services(snap: Snapshot) -> c.Iterator[Finding]:
         return
     for service in snap.services:
         epp, proxy = service["scheduler"], service["scheduler"].get("proxy")
-        pairs = [(service["service"], "Service of the servers"), ({"name": epp["name"]}, "Service of the endpoint picker")]
-        for wanted, what in pairs + ([(proxy, "Service of the proxy")] if proxy else []):
-            obj = snap.get("Service", wanted["name"])
+        # Without prefill servers decode servers prefill, so a Service for none of them is no fault.
+        stages = [stage for stage, server in zip(service["stages"], service["servers"], strict=True) if server["role"] == "decode" or server["replicas"]]
+        pairs = [(stage, "Service of the servers", snap.namespace) for stage in stages]
+        pairs += [({"name": epp["name"]}, "Service of the endpoint picker", snap.picker_namespace)]
+        for wanted, what, home in pairs + ([(proxy, "Service of the proxy", snap.picker_namespace)] if proxy else []):
+            obj = snap.get("Service", wanted["name"], home)
             if obj is None:
-                yield finding("absent", f"Service {snap.namespace}/{wanted['name']}", ["not there"], MISSING, f"the {what} is missing")
+                yield finding("absent", f"Service {home}/{wanted['name']}", ["not there"], MISSING, f"the {what} is missing")
                 continue
             planned = wanted.get("selector") or (service["scheduler"]["selector"] if "epp" in wanted["name"] else mapping(get_path(obj, "spec", "selector")))
             yield from _selection(snap, obj, mapping(get_path(obj, "spec", "selector")), planned, what)
@@ -117,7 +120,7 @@ def services(snap: Snapshot) -> c.Iterator[Finding]:
 
 def _target(snap: Snapshot, obj: Facts, port: c.Mapping[str, t.Any]) -> c.Iterator[Finding]:
     target = port.get("targetPort") or port.get("port")
-    for pod in snap.pods(mapping(get_path(obj, "spec", "selector"))):
+    for pod in snap.pods(mapping(get_path(obj, "spec", "selector")), text(get_path(obj, "metadata", "namespace"))):
         parts = [*dicts(get_path(pod, "spec", "containers")), *dicts(get_path(pod, "spec", "initContainers"))]
         names = {entry.get("name") for part in parts for entry in dicts(part.get("ports"))}
         declared = listening(pod)
@@ -152,14 +155,16 @@ def pickers(snap: Snapshot) -> c.Iterator[Finding]:
     """Differences of the picker's arguments and configuration from the plan."""
     for service in snap.services:
         epp = service["scheduler"]
-        obj = snap.get("Deployment", epp["name"])
+        obj = snap.get("Deployment", epp["name"], snap.picker_namespace)
         if obj is not None:
             spec = get_path(obj, "spec", "template", "spec")
             yield from _tls(obj, arguments(spec), epp["args"])
             yield from _differing(obj, arguments(spec), epp["args"])
-        config = snap.get("ConfigMap", epp["name"])
+        config = snap.get("ConfigMap", epp["name"], snap.picker_namespace)
         if config is None and snap.read("ConfigMap"):
-            yield finding("absent", f"ConfigMap {snap.namespace}/{epp['name']}", ["not there"], MISSING, "the endpoint picker's configuration is missing")
+            yield finding(
+                "absent", f"ConfigMap {snap.picker_namespace}/{epp['name']}", ["not there"], MISSING, "the endpoint picker's configuration is missing"
+            )
 
 
 def _tls(obj: Facts, actual: list[str], planned: list[str]) -> c.Iterator[Finding]:
@@ -241,8 +246,8 @@ def _traffic(snap: Snapshot) -> c.Iterator[tuple[list[Facts], str, set[int], str
     for service in snap.services:
         epp, ports, grpc = service["scheduler"], set(service["pool"]["target_ports"]), {service["scheduler"]["ports"]["grpc"]}
         yield snap.pods(service["pool"]["selector"]), "Ingress", ports, "of the servers"
-        yield snap.pods(epp["selector"]), "Ingress", grpc, "of the endpoint picker"
-        yield snap.pods(epp["selector"]), "Egress", ports, "of the servers"
+        yield snap.pods(epp["selector"], snap.picker_namespace), "Ingress", grpc, "of the endpoint picker"
+        yield snap.pods(epp["selector"], snap.picker_namespace), "Egress", ports, "of the servers"
         yield proxies, "Egress", ports, "of the servers"
         yield proxies, "Egress", grpc, "of the endpoint picker"
 

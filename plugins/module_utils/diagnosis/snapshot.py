@@ -53,6 +53,16 @@ class Snapshot:
         return text(self.plan["namespace"])
 
     @property
+    def picker_namespace(self) -> str:
+        """Of the endpoint pickers."""
+        return text(self.plan["scheduler_namespace"])
+
+    @property
+    def homes(self) -> list[str]:
+        """The namespaces of the servers and of the endpoint pickers, each once."""
+        return list(dict.fromkeys((self.namespace, self.picker_namespace)))
+
+    @property
     def services(self) -> list[c.Mapping[str, t.Any]]:
         return list(self.plan["services"])
 

@@ -81,11 +81,14 @@ def targets(snap: Snapshot) -> dict[Key, Level]:
         found[GATEWAY_API, "Gateway", gateway["namespace"], gateway["name"]] = NEAR if gateway["create"] else WIDE
         found[GATEWAY_API, "GatewayClass", "", text(gateway["class_name"])] = WIDE
     for service in snap.services:
-        found[GATEWAY_API, "HTTPRoute", service["route"]["namespace"], service["route"]["name"]] = AIMED
+        for each in service["routes"]:
+            found[GATEWAY_API, "HTTPRoute", each["namespace"], each["name"]] = AIMED
         found[service["pool"]["api_version"].rpartition("/")[0], "InferencePool", home, service["pool"]["name"]] = AIMED
-        for name in (service["service"]["name"], service["scheduler"]["name"], get_path(service, "scheduler", "proxy", "name")):
+        for stage in service["stages"]:
+            found["", "Service", home, stage["name"]] = AIMED
+        for name in (service["scheduler"]["name"], get_path(service, "scheduler", "proxy", "name")):
             if name:
-                found["", "Service", home, name] = AIMED
+                found["", "Service", snap.picker_namespace, name] = AIMED
     return found
 
 
@@ -187,7 +190,7 @@ def pods_of(snap: Snapshot) -> list[Facts]:
     """The pods that requests pass: proxies of the gateway, endpoint pickers, model servers."""
     found = proxies_of(snap)
     for service in snap.services:
-        found += snap.pods(service["pool"]["selector"]) + snap.pods(service["scheduler"]["selector"])
+        found += snap.pods(service["pool"]["selector"]) + snap.pods(service["scheduler"]["selector"], snap.picker_namespace)
     return found
 
 

@@ -14,8 +14,6 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from ansible.module_utils.urls import make_context
-
 from ..common.clock import SYSTEM, Clock
 from . import tls as tls_options
 from .answer import Answer
@@ -91,6 +89,9 @@ def unanswered(url: str, use_proxy: bool = True, timeout: float = 3.0) -> bool:
 
 def tls_context(ca_path: str | None, validate_certs: bool, client_cert: str | None = None, client_key: str | None = None) -> ssl.SSLContext:
     """The TLS settings of a client, by Ansible's own rules for CAs. Raises ValueError for files that cannot be read."""
+    # imported here because a program in a pod has no Ansible, and talks to servers without TLS
+    from ansible.module_utils.urls import make_context
+
     try:
         context: ssl.SSLContext = make_context(cafile=ca_path, validate_certs=validate_certs)
     except (OSError, ssl.SSLError) as error:

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What vllm_health and vllm_health_info share: options, the parallel check of all servers, and the returned values."""
+"""What vllm_health and vllm_health_info share: options, the parallel check of all servers, and the returned values.
+
+Of the options also what modules share that go to each server of model services.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +55,41 @@ SPEC: dict[str, t.Any] = {
     "kubeconfig": {"type": "path"},
     "context": {"type": "str"},
 }
+
+
+def services_spec(options: dict[str, t.Any], request_timeout: float) -> dict[str, t.Any]:
+    """The options of a module that goes to each server of its option `services`. options: what an element has besides its name and its servers."""
+    element = {
+        "name": {"type": "str", "required": True},
+        **options,
+        "urls": {"type": "list", "elements": "str"},
+        "replicas": {**SPEC["replicas"], "type": "list", "elements": "dict"},
+    }
+    rules = {"mutually_exclusive": [("urls", "replicas")], "required_one_of": [("urls", "replicas")]}
+    return {
+        "services": {"type": "list", "elements": "dict", "required": True, "options": element, **rules},
+        **{name: SPEC[name] for name in ("through", "api_key", "host_header", "use_proxy", "kubeconfig", "context")},
+        "request_timeout": {"type": "float", "default": request_timeout},
+        **tls.SPEC,
+    }
+
+
+def services_error(params: dict[str, t.Any], of_service: c.Callable[[str, dict[str, t.Any]], str]) -> str:
+    """The first error about the options of `services_spec` that contradict each other; empty when they are valid.
+
+    of_service: the error about one element that is the module's own, by its place.
+    """
+    if not params["request_timeout"] > 0:
+        return f"request_timeout is {params['request_timeout']:g}: these are seconds and must be more than 0"
+    for index, service in enumerate(params["services"]):
+        place = f"services[{index}]"
+        if not (service["urls"] or service["replicas"]):
+            return f"{place} names no server: write urls or replicas"
+        if wrong := of_service(place, service):
+            return wrong
+    return ""
+
+
 PLACES = ("url", "urls", "service", "pod", "gateway", "replicas")
 RULES: dict[str, t.Any] = {"mutually_exclusive": [PLACES], "required_one_of": [PLACES], "required_by": tls.REQUIRED_BY}
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import collections.abc as c
-import concurrent.futures
+import typing as t
 
 from ..common import prometheus_text as prometheus
 from ..common.objects import Facts, mapping
@@ -14,9 +14,8 @@ from ..http.errors import ExchangeError
 from ..releases import engines
 from . import warmup_states
 from .client import OpenAIClient
-from .targets import ServerTarget, Targets, ready
+from .targets import ServerTarget, Targets, of_service, on_each, ready
 
-THREADS = 16  # servers in parallel; each gets one prompt after the other
 RETRIES = 2
 USUAL_BLOCK = 16  # tokens in a KV cache block of a server that does not export the number
 NEXT = "Hello."  # the user message of a chat; only the system message before it is meant to be cached
@@ -31,26 +30,28 @@ class WarmupError(Exception):
 
 
 class Warmup:
-    """`params`: the options of vllm_warmup. Raises ValueError for options that contradict each other. `run` raises nothing: a cold cache is a result."""
+    """`params`: the options of vllm_warmup; `cluster`: a connection, where there is one already. Raises ValueError for options that contradict each other.
 
-    def __init__(self, params: Facts) -> None:
+    `run` raises nothing: a cold cache is a result.
+    """
+
+    def __init__(self, params: Facts, cluster: t.Any = None) -> None:
         self._params = {**params, "retries": RETRIES}
-        self._reach = Targets(self._params)
+        self._reach = Targets(self._params, cluster)
 
     def run(self) -> list[Facts]:
         """For each service {name, wrong, remedy, servers: [{server, prompts: [{prompt, state, tokens, cached, evidence, remedy}]}]}."""
         found = [self._found(service) for service in self._params["services"]]
-        jobs = [(target, prompts, service) for service, (targets, prompts, _wrong) in zip(self._params["services"], found, strict=True) for target in targets]
-        with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
-            answers = iter(list(pool.map(lambda job: self._warm(*job), jobs)))
+        services = self._params["services"]
+        warmed = on_each([targets for targets, _prompts, _wrong in found], lambda index, target: self._warm(target, found[index][1], services[index]))
         return [
             {
                 "name": service["name"],
                 "wrong": str(wrong or ""),
                 "remedy": wrong.remedy if wrong else "",
-                "servers": [{"server": target.name, "prompts": next(answers)} for target in targets],
+                "servers": [{"server": target.name, "prompts": rows} for target, rows in zip(targets, each, strict=True)],
             }
-            for service, (targets, _prompts, wrong) in zip(self._params["services"], found, strict=True)
+            for service, (targets, _prompts, wrong), each in zip(services, found, warmed, strict=True)
         ]
 
     def _found(self, service: Facts) -> tuple[list[ServerTarget], dict[str, str], WarmupError | None]:
@@ -79,13 +80,10 @@ class Warmup:
         return values
 
     def _targets(self, service: Facts) -> tuple[list[ServerTarget], WarmupError | None]:
-        if service["urls"]:
-            return Targets({**self._params, "urls": service["urls"]}).find(), None
         found, missing = [], None
-        for group in service["replicas"]:
-            targets = Targets({**self._params, "replicas": group}, self._reach.cluster).find()
-            if len(targets) < group["count"]:
-                missing = WarmupError(f"{len(targets)} of {group['count']} servers exist", "check the Deployment of the servers")
+        for targets, count in of_service(self._params, service, self._reach):
+            if len(targets) < count:
+                missing = WarmupError(f"{len(targets)} of {count} servers exist", "check the Deployment of the servers")
             found += targets
         return found, missing
 

@@ -29,7 +29,7 @@ class Change:
     """The outcome for one definition.
 
     action: created, changed, unchanged, deleted, absent, foreign (left alone: it lacks our labels) or refused; before, after: the parts that differ;
-    generation: after the call, 0 for kinds without one; problem: why it was refused.
+    generation: after the call, 0 for kinds without one; uid: of the object, empty where it is not known; problem: why it was refused.
     """
 
     definition: Facts
@@ -38,6 +38,7 @@ class Change:
     after: Facts
     generation: int = 0
     problem: str = ""
+    uid: str = ""
 
     @property
     def title(self) -> str:
@@ -120,16 +121,16 @@ def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Cha
         return Change(definition, "refused", {}, {}, problem=problem)
     if state == "absent":
         return Change(definition, "deleted" if item.get("changed") else "absent", shown if item.get("changed") else {}, {})
-    number = generation(mapping(item.get("result")))
+    number, uid = generation(mapping(item.get("result"))), text(get_path(item, "result", "metadata", "uid"))
     before, after = without_server_fields(mapping(get_path(item, "diff", "before"))), without_server_fields(mapping(get_path(item, "diff", "after")))
     if item.get("method") == "create" or (not before and text(get_path(after, "kind"))):
-        return Change(definition, "created", {}, shown, number)
+        return Change(definition, "created", {}, shown, number, uid=uid)
     if before == after:
         return Change(definition, "unchanged", {}, {}, number)
     if is_secret(definition):
         before, after = hide_secret_values(before, True), hide_secret_values(after, True, HIDDEN_NEW)
     before, after = hide_environment(before, HIDDEN), hide_environment(after, HIDDEN, before, HIDDEN_NEW)
-    return Change(definition, "changed", before, after, number)
+    return Change(definition, "changed", before, after, number, uid=uid)
 
 
 def without_server_fields(part: Facts) -> Facts:

@@ -111,7 +111,8 @@ class Alert:
 
 def prometheus_rule(service: Facts, queries: Queries, settings: Facts, labels: Facts, namespace: str) -> Facts:
     """The PrometheusRule of a service: {api_version, kind, name, labels, groups, asked: queries of the claims by alert}."""
-    alerts = list(_alerts(service, queries, settings))
+    # Without those for which the engine exports nothing.
+    alerts = [alert for alert in _alerts(service, queries, settings) if all(alert.queries)]
     hold = duration(settings["seconds"])
     group = {"name": f"{namespace}/{service['name']}", "rules": [_rule(alert, hold, service["name"], namespace) for alert in alerts]}
     asked: dict[str, dict[str, Facts]] = {}
@@ -185,8 +186,8 @@ def _of_requests(queries: Queries, settings: Facts) -> c.Iterator[Alert]:
         lots = queries.server("responses", lambda chosen: f"sum(increase({_with(chosen, _FAILED)}[{queries.range}]))")
         yield Alert("LlmDServerErrors", f"({wrong.expr}) / ({responses.expr}) > {limit} and ({lots.expr}) >= {_FEW}", (wrong, responses))
     if settings["ttft_p99"] is not None:
-        slow = queries.server_quantiles("first_token")[1]
-        yield Alert("LlmDFirstTokenSlow", f"{slow.expr} > {settings['ttft_p99']:g}", (slow,))
+        for slow in queries.server_quantiles("first_token")[1:]:
+            yield Alert("LlmDFirstTokenSlow", f"{slow.expr} > {settings['ttft_p99']:g}", (slow,))
 
 
 def _with(chosen: str, matcher: str) -> str:

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ..common.objects import Facts
-from ..releases.engines import FIRST_TOKEN, SERVED
+from ..releases.engines import ENGINES
+from ..releases.metrics import CLIENT_ERRORS, ERROR_CODE
 from ..schema.fields import Problem
+from .endpoint_picker import configuration
 from .engine import vendor
-from .promql import pod_matches, pods_of, selector, sources_of
+from .promql import duration, pod_matches, pods_of, selector, sources_of
 from .server import role_settings
 
 KINDS = {
@@ -22,18 +25,33 @@ KINDS = {
 KEDA, PODS, RESOURCES = "keda.sh", "custom.metrics.k8s.io", "metrics.k8s.io"
 # The engine's signal for each metric of the user's file that is one.
 _SIGNALS = {"queue": "waiting", "requests": "running", "kv_cache": "kv_cache"}
+# The signal from which each other metric is computed.
+_COMPUTED = {"requests_per_second": "served", "ttft_p99": "first_token"}
 _ONLY = {"cpu": "hpa", "requests_per_second": "keda", "ttft_p99": "keda", "gpu": "keda"}
-_WINDOW = "2m"
+_LOOK_BACK = 120  # seconds
+_WINDOW = duration(_LOOK_BACK)
 _GPU = "DCGM_FI_DEV_GPU_UTIL"
+# Where the last server may go: seconds between two looks for requests, seconds without any, and a target that never asks for a second server.
+_POLL, _IDLE, _NEVER = 5, 300, 1_000_000
 
 
-def autoscaling(service: Facts, server: Facts, namespace: str) -> Facts | None:
+class _Scraped(t.NamedTuple):
+    """What Prometheus has about a service. servers, picker: matches of their pods; metrics: of the endpoint picker."""
+
+    service: Facts
+    servers: Facts
+    picker: Facts
+    metrics: Facts
+
+
+def autoscaling(service: Facts, server: Facts, picker: Facts, release: Facts, namespace: str) -> Facts | None:
     """{provider, asks: API groups that it needs, autoscaler: the one that we create, None for an external one}; None where the number of servers is fixed."""
     scaling = role_settings(service, server["role"])["autoscaling"]
     if not scaling:
         return None
     asks = sorted({_asks(scaling["provider"], name) for name in _metrics(scaling)})
-    made = _MAKERS[scaling["provider"]](service, server, scaling, namespace) if scaling["provider"] in _MAKERS else None
+    scraped = _Scraped(service, pod_matches([namespace], [pods_of(server)]), pod_matches([picker["namespace"]], [pods_of(picker)]), release["metrics"])
+    made = _MAKERS[scaling["provider"]](scraped, server, scaling) if scaling["provider"] in _MAKERS else None
     return {"provider": scaling["provider"], "asks": asks, "autoscaler": made}
 
 
@@ -44,9 +62,25 @@ def autoscalers_to_prune(service: Facts, servers: t.Sequence[Facts]) -> list[Fac
     return [{**kind, "name": name} for name in names for provider, kind in KINDS.items() if (name, provider) not in ours]
 
 
-def autoscaling_problems(service: Facts, path: str) -> list[Problem]:
+def autoscaling_problems(service: Facts, path: str, release: str) -> list[Problem]:
     """Mistakes in the `autoscaling` and `replicas` of a service and of its prefill servers."""
-    return [*_problems(service, service, path), *_problems(service, service["prefill"], f"{path}.prefill")]
+    found = [*_problems(service, service, path), *_problems(service, service["prefill"], f"{path}.prefill")]
+    return found + _zero_problems(service, f"{path}.autoscaling", release) if service["autoscaling"] else found
+
+
+def _zero_problems(service: Facts, place: str, release: str) -> list[Problem]:
+    """Mistakes in `min: 0`, which removes the last server, and in `idle_seconds`, which says when."""
+    scaling = service["autoscaling"]
+    if scaling["min"] == 0 and scaling["provider"] == "hpa":
+        why = "cannot be had with provider: hpa, since a HorizontalPodAutoscaler keeps the last server."
+        return [Problem(f"{place}.min", 0, why, "Write 1 or more, or provider: keda.")]
+    if scaling["min"] == 0 and scaling["provider"] == "keda" and len(configuration(service, release).requires["roles"] or ()) > 1:
+        why = "is not for a service with prefill servers, since requests need one of each."
+        return [Problem(f"{place}.min", 0, why, "Write 1 or more.")]
+    if scaling["idle_seconds"] is not None and (scaling["min"] or scaling["provider"] != "keda"):
+        why = "says when the last server is removed, which is for provider: keda with min: 0."
+        return [Problem(f"{place}.idle_seconds", scaling["idle_seconds"], why, "Take it out, or write both.")]
+    return []
 
 
 def _problems(service: Facts, said: Facts, path: str) -> list[Problem]:
@@ -81,6 +115,10 @@ def _metric_problems(service: Facts, scaling: Facts, place: str) -> list[Problem
         if _ONLY.get(name, provider) != provider:
             fix = f"Write provider: {_ONLY[name]}, or another metric, such as {{queue: 5}}."
             found.append(Problem(f"{place}.metrics.{name}", value, f"cannot be had with provider: {provider}.", fix))
+        signal = {**_SIGNALS, **_COMPUTED}.get(name)
+        if signal and not sources_of(service, signal):
+            why, fix = f"is not exported by {ENGINES[service['engine']['type']].title}.", "Write another metric, such as {queue: 5}, or 'type: vllm'."
+            found.append(Problem(f"{place}.metrics.{name}", value, why, fix))
     if "cpu" in metrics and service["resources"] and not any((service["resources"][part] or {}).get("cpu") for part in ("requests", "limits")):
         why = "is a part of what a server requests, and resources request no processors."
         found.append(Problem(f"{place}.metrics.cpu", metrics["cpu"], why, "Write cpu under resources.requests, or another metric."))
@@ -106,7 +144,7 @@ def _asks(provider: str, metric: str) -> str:
 
 def _series(service: Facts, metric: str) -> tuple[str, Facts]:
     """(name, labels) of the series in which the engine exports a metric."""
-    source = sources_of(service, _SIGNALS[metric])[0]
+    source = sources_of(service, {**_SIGNALS, **_COMPUTED}[metric])[0]
     return source.metric, dict(source.where)
 
 
@@ -119,14 +157,14 @@ def _behavior(scaling: Facts) -> Facts:
     return {way: {"stabilizationWindowSeconds": scaling[f"{word}_stabilization_seconds"]} for way, word in ways.items()}
 
 
-def _hpa(service: Facts, server: Facts, scaling: Facts, _namespace: str) -> Facts:
+def _hpa(scraped: _Scraped, server: Facts, scaling: Facts) -> Facts:
     return {
         **KINDS["hpa"],
         "spec": {
             "scaleTargetRef": _target_of(server),
             "minReplicas": scaling["min"],
             "maxReplicas": scaling["max"],
-            "metrics": [_hpa_metric(service, name, target) for name, target in _metrics(scaling).items()],
+            "metrics": [_hpa_metric(scraped.service, name, target) for name, target in _metrics(scaling).items()],
             "behavior": _behavior(scaling),
         },
     }
@@ -148,45 +186,65 @@ def _quantity(value: float) -> str:
     return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
 
 
-def _keda(service: Facts, server: Facts, scaling: Facts, namespace: str) -> Facts:
+def _keda(scraped: _Scraped, server: Facts, scaling: Facts) -> Facts:
+    to_zero = scaling["min"] == 0
+    queries = {name: (*_query(scraped, name, to_zero), target) for name, target in _metrics(scaling).items()}
+    if to_zero:
+        queries["requests at the endpoint picker"] = (_arriving(scraped), "AverageValue", _NEVER)
     return {
         **KINDS["keda"],
         "spec": {
             "scaleTargetRef": _target_of(server),
+            **({"pollingInterval": _POLL, "cooldownPeriod": (scaling["idle_seconds"] or _IDLE) - _LOOK_BACK} if to_zero else {}),
             "minReplicaCount": scaling["min"],
             "maxReplicaCount": scaling["max"],
             "advanced": {"horizontalPodAutoscalerConfig": {"behavior": _behavior(scaling)}},
-            "triggers": [_trigger(service, server, scaling, namespace, name, target) for name, target in _metrics(scaling).items()],
+            "triggers": [_trigger(scaling["prometheus"], name, *asked) for name, asked in queries.items()],
         },
     }
 
 
-def _trigger(service: Facts, server: Facts, scaling: Facts, namespace: str, metric: str, target: float) -> Facts:
-    query, kind = _query(service, server, namespace, metric)
+def _trigger(prometheus: str, name: str, query: str, kind: str, target: float) -> Facts:
     # Missing series must not scale down.
-    metadata = {"serverAddress": scaling["prometheus"], "query": query, "threshold": f"{target:g}", "ignoreNullValues": "false"}
-    return {"type": "prometheus", "name": metric.replace("_", "-"), "metricType": kind, "metadata": metadata}
+    metadata = {"serverAddress": prometheus, "query": query, "threshold": f"{target:.10g}", "ignoreNullValues": "false"}
+    return {"type": "prometheus", "name": re.sub("[ _]", "-", name), "metricType": kind, "metadata": metadata}
 
 
-def _query(service: Facts, server: Facts, namespace: str, metric: str) -> tuple[str, str]:
+def _query(scraped: _Scraped, metric: str, to_zero: bool) -> tuple[str, str]:
     """(PromQL, metricType): AverageValue for a sum that is divided by the number of servers, Value for one number for all of them."""
-    mine = pod_matches(namespace, [pods_of(server)])
+    service, mine = scraped.service, scraped.servers
     # 0 when the servers are scraped but idle; no data when they are not scraped.
-    idle = f"sum({_of(*_series(service, 'requests'), mine)}) * 0"
+    idle = f" or sum({_of(*_series(service, 'requests'), mine)}) * 0" if sources_of(service, "running") else ""
+    # 0 where the endpoint picker has no server.
+    none = f" or sum({_of(scraped.metrics['ready_endpoints'], {}, scraped.picker)}) == 0" if to_zero else ""
     if metric in _SIGNALS:
-        return f"sum({_of(*_series(service, metric), mine)})", "AverageValue"
+        return f"sum({_of(*_series(service, metric), mine)}){none}", "AverageValue"
     if metric == "requests_per_second":
-        return f"sum(rate({_of(SERVED, {}, mine)}[{_WINDOW}])) or {idle}", "AverageValue"
+        return f"sum(rate({_of(*_series(service, metric), mine)}[{_WINDOW}])){idle}{none}", "AverageValue"
     if metric == "ttft_p99":
-        buckets = f"sum by (le) (rate({_of(f'{FIRST_TOKEN}_bucket', {}, mine)}[{_WINDOW}]))"
+        name, labels = _series(service, metric)
+        buckets = f"sum by (le) (rate({_of(f'{name}_bucket', labels, mine)}[{_WINDOW}]))"
         # Without requests the quantile is NaN, which the comparison drops.
-        return f"histogram_quantile(0.99, {buckets}) >= 0 or {idle}", "Value"
+        return f"histogram_quantile(0.99, {buckets}) >= 0{idle}{none}", "Value"
     theirs = {f"exported_{label}": match for label, match in mine.items()}  # Prometheus renames labels that the exporter sets too
-    return f"avg({_of(_GPU, {}, mine)} or {_of(_GPU, {}, theirs)})", "Value"
+    return f"avg({_of(_GPU, {}, mine)} or {_of(_GPU, {}, theirs)}){none}", "Value"
+
+
+def _arriving(scraped: _Scraped) -> str:
+    """PromQL: above 0 while the endpoint picker has requests, or has had some, also such as it had to refuse; no data when it is not scraped."""
+    names, mine = scraped.metrics, scraped.picker
+    now = {"__name__": f'=~"{names["running"]}|{names["held"]}"', **mine}
+    refused = {**mine, ERROR_CODE: f'!~"{"|".join(CLIENT_ERRORS)}"'}
+    parts = [
+        f"sum({_of('', {}, now)})",
+        f"sum(increase({_of(names['requests'], {}, mine)}[{_WINDOW}]))",
+        f"sum(increase({_of(names['request_errors'], {}, refused)}[{_WINDOW}]))",
+    ]
+    return " + ".join([f"sum({_of(names['ready_endpoints'], {}, mine)}) * 0", *(f"({part} or vector(0))" for part in parts)])
 
 
 def _of(name: str, labels: Facts, matches: Facts) -> str:
     return selector(name, labels.items(), matches)
 
 
-_MAKERS: dict[str, t.Callable[[Facts, Facts, Facts, str], Facts]] = {"hpa": _hpa, "keda": _keda}
+_MAKERS: dict[str, t.Callable[[_Scraped, Facts, Facts], Facts]] = {"hpa": _hpa, "keda": _keda}

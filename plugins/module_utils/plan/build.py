@@ -13,29 +13,41 @@ from ..common.objects import Facts
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem, complete, empty_name, unknown_key
 from ..schema.variables import SERVICE, VARIABLES
+from .adapters import runtime_adapters
+from .aliases import asked_names, rewrites
 from .autoscaling import autoscalers_to_prune, autoscaling
-from .cleanup import scheduler_objects, service_objects_to_prune, to_prune
+from .cache_server import cache_server
+from .cleanup import scheduler_objects, to_prune
 from .endpoint_picker import configuration, pool, scheduler
+from .gateway import default_name
 from .gateway import gateway as planned_gateway
 from .gateway_policies import service_policies
 from .gpus import gpus
 from .leader_workers import controllers_to_prune, leader_worker_problems, leader_worker_set
-from .monitoring import monitoring_problems, monitoring_to_prune, monitors, observability, prometheus
+from .monitoring import monitoring_problems, monitors, observability, prometheus
+from .names import instance_name, name_suffix, referable, renamed, scheduler_namespace, service_name, suffix_problems
 from .overrides import VARIABLE as OVERRIDES
 from .overrides import overriding_scheduler, relocated, unknown_services
 from .pins import DIGESTS, pin_problems, pinned
-from .pod_spec import SERVICE_LABEL
+from .pod_spec import SERVICE_LABEL, front
 from .preflight import needs
 from .prerequisites import prerequisites, source_problems
+from .profiles import VARIABLE as PROFILES
+from .profiles import in_profile, profile_problems, with_profiles
+from .pruning import VARIABLE as PRUNE
+from .pruning import searched
 from .references import REGISTRY, mirror_problems
 from .secrets import definitions, pull_names, secrets, token_reference
-from .server import route, server, startup_timeout
+from .server import routes, server, stage, startup_timeout
+from .sharing import by_name, sharing, sharing_problems
 from .sidecars import routing_proxy
+from .tracing import tracing_problems
 from .validate_benchmark import benchmark_problems
 from .validate_gateway import gateway_problems, hostname_problems, proxy_problems
 from .validate_gpus import gpu_problems
-from .validate_services import name_problems, object_names, route_problems, service_problems
+from .validate_services import front_problems, name_problems, object_names, route_problems, service_problems
 from .warmup import warmups
+from .warmup_job import warmup_job
 from .weights import claim, served_name
 
 PREFIX = "llm_d_"
@@ -45,16 +57,26 @@ SERVICES = "llm_d_model_services"
 class Mistakes(ValueError):
     """The user's file cannot be planned; `problems` holds every reason."""
 
-    def __init__(self, found: t.Sequence[Problem]) -> None:
+    def __init__(self, found: t.Sequence[Problem], of: str = "llm_d_* variables") -> None:
         self.problems = list(found)
-        super().__init__(explain(found))
+        super().__init__(explain(found, of))
 
 
 def plan(variables: t.Mapping[str, t.Any]) -> Facts:
     """The plan derived from those of `variables` whose names begin with llm_d_. Raises Mistakes with every problem."""
+    return derived(completed(variables))
+
+
+def completed(variables: t.Mapping[str, t.Any]) -> Facts:
+    """Those of `variables` whose names begin with llm_d_, with all defaults. Raises Mistakes with every problem."""
     user, found = _complete(variables)
     if found:
         raise Mistakes(found)
+    return user
+
+
+def derived(user: Facts) -> Facts:
+    """The plan of what `completed` returned. Raises Mistakes where images have no digest."""
     planned = _derive(user)
     found = pin_problems(planned, user[DIGESTS])
     if found:
@@ -68,10 +90,10 @@ def problems(variables: t.Mapping[str, t.Any]) -> list[Problem]:
     return found or (pin_problems(_derive(user), user[DIGESTS]) if user[DIGESTS] else [])
 
 
-def explain(found: t.Sequence[Problem]) -> str:
-    """A message with one line for each problem."""
+def explain(found: t.Sequence[Problem], of: str = "llm_d_* variables") -> str:
+    """A message with one line for each problem. of: where they are."""
     count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
-    return "\n".join([f"{count} in your llm_d_* variables. Nothing has been touched.", *(f"  - {problem}" for problem in found)])
+    return "\n".join([f"{count} in your {of}. Nothing has been touched.", *(f"  - {problem}" for problem in found)])
 
 
 def in_order(found: t.Iterable[Problem]) -> list[Problem]:
@@ -89,15 +111,39 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
             continue
         user[name], wrong = complete(own.get(name), field, name)
         found += wrong + empty_name(own, name, field, name)
+    services = own.get(SERVICES)
+    names = [element.get("profile") if isinstance(element, dict) else None for element in services] if isinstance(services, (list, tuple)) else []
+    if any(names):
+        services = with_profiles(own[SERVICES], user[PROFILES])
     scalars_right = not [problem for problem in found if problem.path.split(".")[0] in VARIABLES]
     if scalars_right:
-        found += gpu_problems(user) + monitoring_problems(user) + mirror_problems(user) + source_problems(user)
-        found += gateway_problems({**user, SERVICES: own.get(SERVICES)})
-    user[SERVICES], wrong = _complete_services(own.get(SERVICES), user, scalars_right)
+        found += gpu_problems(user) + monitoring_problems(user) + tracing_problems(user) + mirror_problems(user) + source_problems(user)
+        found += gateway_problems({**user, SERVICES: services}) + profile_problems(user[PROFILES], names)
+        found += suffix_problems(user, default_name(user["llm_d_gateway"]["provider"]))
+    user[SERVICES], wrong = _complete_services(services, user, scalars_right)
+    if scalars_right and any(names):
+        told = {problem.path for problem in found}
+        wrong = [_where_written(problem, own[SERVICES], user[PROFILES]) for problem in wrong]
+        # A mistake in a profile is told once, however many services use it.
+        wrong = list(
+            {(problem.path, problem.reason): problem for problem in wrong if not (problem.path.startswith(PROFILES) and problem.path in told)}.values()
+        )
+    if own.get(SERVICES) is None and scalars_right:
+        # Not said is not none: a play with the wrong inventory must not delete what is there.
+        user[PRUNE] = {**user[PRUNE], "services": False}
     if scalars_right and not wrong:
+        called = [str(service["name"]) for service in user[SERVICES]]
+        user[SERVICES] = [by_name(service, user, called) for service in user[SERVICES]]
         found += leader_worker_problems(user, user[SERVICES])
-        found += benchmark_problems(user["llm_d_benchmark"], [service["name"] for service in user[SERVICES]])
+        found += benchmark_problems(user["llm_d_benchmark"], referable(called, name_suffix(user)))
+        user["llm_d_instance"] = instance_name(user)
     return user, in_order(found + wrong)
+
+
+def _where_written(problem: Problem, services: t.Sequence[t.Any], profiles: Facts) -> Problem:
+    """The problem in its profile where the value is not in the element."""
+    place = re.match(rf"{SERVICES}\[(\d+)\]", problem.path)
+    return in_profile(problem, place.group(0), services[int(place.group(1))], profiles) if place else problem
 
 
 def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[list[Facts], list[Problem]]:
@@ -107,33 +153,38 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     named: list[tuple[str, Facts]] = []
     right: list[tuple[str, Facts]] = []
     found: list[Problem] = []
-    overrides = user[OVERRIDES]
+    overrides, ending = user[OVERRIDES], name_suffix(user) if scalars_right else ""
     for index, element in enumerate(value):
         path = f"{SERVICES}[{index}]"
-        scheduler_block, place = overriding_scheduler(element, overrides)
+        scheduler_block, place = overriding_scheduler(element, overrides, ending)
         if scheduler_block is not None:
             element = {**element, "scheduler": scheduler_block}
         service, wrong = complete({} if element is None else element, SERVICE, path)
-        services.append(service)
         if isinstance(service, dict) and service.get("name") and f"{path}.name" not in [problem.path for problem in wrong]:
+            service = renamed(service, ending) if ending else service
             named.append((path, service))
+        if not wrong and scalars_right and user["llm_d_scheduler_namespace"]:
+            service = {**service, "scheduler": {**service["scheduler"], "namespace": scheduler_namespace(user)}}
+        services.append(service)
         if not wrong:
             right.append((path, service))
             if scalars_right:
                 wrong = service_problems(service, path, user)
         found += [relocated(problem, path, place, overrides) for problem in wrong]
-    unknown = unknown_services(overrides, [str(service["name"]) for _path, service in named])
+    unknown = unknown_services(overrides, referable([str(service["name"]) for _path, service in named], ending))
     alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each service has its own address
-    routes = [] if alone else route_problems(right) + (hostname_problems(user, right) if scalars_right else [])
-    proxy = proxy_problems(user, object_names(service["name"] for _path, service in named)) if scalars_right else []
-    return services, found + unknown + name_problems(named) + proxy + routes
+    names = [service["name"] for _path, service in named]
+    routes = [] if alone else route_problems(right)
+    if scalars_right and not alone:
+        routes += hostname_problems(user, right) + sharing_problems(user, right, names)
+    taken = {**object_names(names), **{front(service)["name"]: service["name"] for _path, service in right}}
+    proxy = proxy_problems(user, taken) if scalars_right else []
+    return services, found + unknown + name_problems(named) + front_problems(right) + proxy + routes
 
 
 def secret_definitions(variables: t.Mapping[str, t.Any]) -> list[Facts]:
     """The Secrets of the plan with their values, which must not be logged. Raises Mistakes."""
-    user, found = _complete(variables)
-    if found:
-        raise Mistakes(found)
+    user = completed(variables)
     return definitions(user, secrets(user, _owner(user))["present"])
 
 
@@ -152,9 +203,12 @@ def _derive(given: Facts) -> Facts:
     gateway = planned_gateway(user)
     own = secrets(user, labels)
     groups = leader_worker_set(user, given[SERVICES], labels)
+    together = sharing(services)
+    chosen, names = user["llm_d_benchmark"], [service["name"] for service in given[SERVICES]]
     planned = {
         "instance": user["llm_d_instance"],
         "namespace": user["llm_d_namespace"],
+        "scheduler_namespace": scheduler_namespace(user),
         "platform": user["llm_d_platform"],
         "scope": user["llm_d_scope"],
         "state": user["llm_d_state"],
@@ -164,7 +218,7 @@ def _derive(given: Facts) -> Facts:
         "wait_timeout": user["llm_d_wait_timeout"],
         "servers_wait_timeout": max([user["llm_d_wait_timeout"], *(startup_timeout(service) for service in user[SERVICES])]),
         "artifacts_dir": user["llm_d_artifacts_dir"],
-        "benchmark": user["llm_d_benchmark"],
+        "benchmark": {**chosen, "services": chosen["services"] and [service_name(name, user, names) for name in chosen["services"]]},
         "prometheus": prometheus(user),
         "image_registry": user[REGISTRY],
         "image_pull_policy": user["llm_d_image_pull_policy"],
@@ -173,47 +227,61 @@ def _derive(given: Facts) -> Facts:
         "secrets": own,
         "gateway": gateway,
         "gpus": gpus(user, labels),
-        "prune": to_prune(user[SERVICES], user, gateway, own["prune"], controllers_to_prune(user, groups)),
-        "services": [_service(service, user, release, gateway, labels) for service in user[SERVICES]],
+        "prune": to_prune(user, gateway, own["prune"], controllers_to_prune(user, groups)),
+        "surplus": searched(user, gateway, labels),
+        "force_removal": user["llm_d_force_removal"],
+        "services": [_service(service, together, user, release, gateway, labels) for service in user[SERVICES]],
     }
     if user[DIGESTS]:
         planned = pinned(planned, user[DIGESTS], user[REGISTRY])
-    return {**planned, "warmups": warmups(user[SERVICES], planned["services"], planned["namespace"]), "preflight": needs(planned, user)}
+    given_and_planned = user[SERVICES], planned["services"], planned["namespace"]
+    return {**planned, "adapters": runtime_adapters(*given_and_planned), "warmups": warmups(*given_and_planned), "preflight": needs(planned, user)}
 
 
-def _service(service: Facts, user: Facts, release: Facts, gateway: Facts, plan_labels: Facts) -> Facts:
+def _service(service: Facts, together: dict[str, Facts], user: Facts, release: Facts, gateway: Facts, plan_labels: Facts) -> Facts:
     labels = {**plan_labels, SERVICE_LABEL: service["name"]}
     built = configuration(service, release["name"])
     roles = sorted(built.requires["roles"] or ["decode"])  # decode comes first: every scheduler has it
     servers = [server(service, user, labels, built.requires, role, _proxy(service, user, release, built.requires, role)) for role in roles]
-    for each in servers:
-        each["autoscaling"] = autoscaling(service, each, user["llm_d_namespace"])
     decode = servers[0]
-    planned_pool = pool(service, user, release, gateway)
+    service_routes = routes(service, together, gateway, user["llm_d_namespace"], labels)
+    planned_pool = pool(service, gateway, decode["port"] != decode["engine_port"])
     picker = scheduler(service, user, release, gateway, labels, built)
+    for each in servers:
+        each["autoscaling"] = autoscaling(service, each, picker, release, user["llm_d_namespace"])
+    stages = [stage(service, each, labels) for each in servers]
     scraped = monitors(user, labels, servers, picker)
     observed = observability(service, user, release, labels, servers, picker, built.document)
     return {
         "name": service["name"],
         "labels": labels,
-        "model": {"uri": service["model"]["uri"], "served_name": served_name(service["model"])},
+        "model": {
+            "uri": service["model"]["uri"],
+            "served_name": served_name(service["model"]),
+            "adapters": [adapter["name"] for adapter in service["model"]["adapters"]],
+        },
         "engine": service["engine"]["type"],
         "claim": claim(service),
+        "cache_server": cache_server(service, user, labels),
+        "warmup_job": warmup_job(service, user, labels, servers),
         "own_account": not service["service_account"],
         "server": decode,
         "servers": servers,
-        "prune": service_objects_to_prune(service, servers, built.requires) + monitoring_to_prune(service["name"], scraped, observed),
         # Pruned before anything is applied: two autoscalers would fight over spec.replicas, and KEDA's webhook rejects a second one.
         "prune_autoscalers": autoscalers_to_prune(service, servers),
         "switched": scheduler_objects(service, user),
         "monitors": scraped,
         **observed,
-        # By number: during a rollout that adds or removes sidecars, old and new pods name the same port differently.
-        "service": {"name": service["name"], "port": decode["port"], "selector": decode["selector"], "target_port": decode["port"]},
+        "service": stages[0],
+        "stages": stages,
         "pool": planned_pool,
-        "gateway": service_policies(service, user, gateway, planned_pool["failure_mode"]),
+        "rewrites": rewrites(service, release),
+        "aliases": asked_names(service),
+        "weights": service["route"]["weights"],
+        "gateway": service_policies(service, user, gateway, planned_pool["failure_mode"], labels),
         "scheduler": picker,
-        "route": route(service, gateway),
+        "route": service_routes[0],
+        "routes": service_routes if service_routes[0]["exists"] else [],
     }
 
 

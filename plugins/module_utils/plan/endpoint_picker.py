@@ -13,20 +13,24 @@ from ..epp.config.build import Built
 from ..epp.config.build_cache import BuildCache
 from ..epp.config.resolve import RUNNING
 from ..epp.rules.check import EXPERIMENTAL
+from ..releases.deployed import picker_signals
 from ..releases.engines import REQUIRED
-from .engine import block_size, usual_block_size
-from .pod_spec import container_security, later_wins, pod_security, pool_selector
+from ..releases.gateways import POOL_PORTS
+from .engine import block_size, engine_warnings, ranks, usual_block_size
+from .names import scheduler_namespace
+from .pod_spec import container_security, labels_in, later_wins, pod_security, pool_selector
 from .references import image
 from .server_arguments import served_arguments
 from .sidecars import picker_sidecars
 from .standalone import sidecar
+from .tracing import picker_environment, picker_flag
 from .weights import served_name, source
 
 CONFIG_DIR = "/config"
 CONFIG_KEY = "config.yaml"
 NAME_LABEL = "app.kubernetes.io/name"
 INSTANCE_LABEL = "app.kubernetes.io/instance"
-PORTS = {"grpc": 9002, "health": 9003, "metrics": 9090}
+PORTS = {"health": 9003, "metrics": 9090}
 # Seconds that an endpoint picker gives in-flight requests after SIGTERM; configurable only from router 0.10 on.
 OWN_DRAIN = 30
 # Options of a scheduler block about running the endpoint picker; all others say how it decides.
@@ -42,7 +46,7 @@ def configuration(service: Facts, release: str) -> Built:
     and scheduler.args.
     """
     settings, engine = service["scheduler"], service["engine"]
-    deciding = {key: value for key, value in settings.items() if key not in RUNNING and value not in (None, {}, [])}
+    deciding = {key: value for key, value in settings.items() if key not in (*RUNNING, "namespace") and value not in (None, {}, [])}
     experimental = (
         [] if any(EXPERIMENTAL in argument for argument in settings["args"]) else [f"{EXPERIMENTAL}=true"]
     )  # the configuration adds it where it is needed
@@ -54,7 +58,7 @@ def configuration(service: Facts, release: str) -> Built:
         "usual_block_size": usual_block_size(service),
         "hash_seed": engine["env"].get(SEED),
         "port": engine["port"],
-        "epp_service": events_service(service),
+        "epp_service": ".".join([events_service(service), *([settings["namespace"]] if settings.get("namespace") else [])]),
         "epp_args": settings["args"] and settings["args"] + experimental,
     }
     built = _BUILDS.build(deciding, release, context)
@@ -78,15 +82,21 @@ def pods_service(service: Facts) -> str:
     return f"{service['name']}-epp-pods"
 
 
-def pool(service: Facts, user: Facts, release: Facts, gateway: Facts) -> Facts:
-    """The InferencePool: pods, port and failure mode."""
+def pool(service: Facts, gateway: Facts, proxied: bool) -> Facts:
+    """The InferencePool: pods, ports and failure mode. proxied: whether a routing sidecar listens in place of the server.
+
+    Ranks with a port each are for gateways that go to any address of a pod; others go to those of a Service.
+    """
+    port = service["engine"]["port"]
+    several = gateway["connection"] == "pool" and gateway["pool_version"] == "v1" and not proxied
     return {
         "name": service["name"],
         "api_version": f"{gateway['pool_group']}/{gateway['pool_version']}",
+        "group": gateway["pool_group"],
         "version": gateway["pool_version"],
         "exists": gateway["pool"],
         "selector": pool_selector(service),
-        "target_ports": [service["engine"]["port"]],
+        "target_ports": [port + rank for rank in range(min(ranks(service), POOL_PORTS) if several else 1)],
         "picker": pods_service(service) if gateway["picker_by_name"] else f"{service['name']}-epp",
         "failure_mode": service["scheduler"]["failure_mode"] or gateway["failure_modes"][0],
     }
@@ -100,18 +110,22 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
     required = built.requires["epp"]
     sidecars, volumes, mounts = picker_sidecars(service, user, release, built.requires["sidecars"])
     config = {"name": "config", "mountPath": CONFIG_DIR, "readOnly": True}
-    own_labels = {**labels, **selector}
-    proxy = sidecar(service, user, gateway, own_labels, selector, PORTS["grpc"])
+    namespace = scheduler_namespace(user)
+    own_labels = {**labels_in(namespace, user["llm_d_namespace"], labels), **selector}
+    proxy = sidecar(service, user, gateway, own_labels, selector, settings["grpc_port"])
     return {
         "name": name,
+        "namespace": namespace,
         "service_account": name,
         "replicas": settings["replicas"],
         "selector": selector,
         "labels": own_labels,
+        # Of the Role and its binding, which are where the servers are.
+        "role_labels": {**labels, **selector},
         "image": settings["image"] or image(user, "epp", release["epp_image"]),
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "args": _arguments(service, user, release, gateway, required["args"]),
-        "env": _environment(service, required["env"]),
+        "env": _environment(service, picker_environment(user, release, name) + required["env"]),
         "init_containers": sidecars + ([proxy["container"]] if proxy else []),
         "proxy": proxy,
         "volumes": [{"name": "config", "configMap": {"name": name}}, *volumes, *([proxy["volume"]] if proxy else [])],
@@ -124,7 +138,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "config_key": CONFIG_KEY,
         "config_file": f"{CONFIG_DIR}/{CONFIG_KEY}",
         "checksum": hashlib.sha256(built.text.encode()).hexdigest(),
-        "ports": dict(PORTS),
+        "ports": {"grpc": settings["grpc_port"], **PORTS},
         "probes": _probes(),
         "rules": _rules(release, gateway),
         "resources": {part: amounts for part, amounts in (settings["resources"] or release["resources"]).items() if amounts},
@@ -134,8 +148,11 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "drain_seconds": settings["drain_seconds"],
         "termination_grace": settings["drain_seconds"] + OWN_DRAIN + 10,
         # Metrics that every server has to export for the configured decisions.
-        "signals": [*REQUIRED, *(["lora"] if any(entry["type"] == "lora-affinity-scorer" for entry in built.document["plugins"]) else [])],
-        "notes": list(built.notes),
+        "signals": [
+            *(signal for signal in REQUIRED if signal in picker_signals(service["engine"]["type"])),
+            *(["lora"] if any(entry["type"] == "lora-affinity-scorer" for entry in built.document["plugins"]) else []),
+        ],
+        "notes": [*built.notes, *engine_warnings(service)],
     }
 
 
@@ -145,12 +162,12 @@ def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, requ
     ours = [
         *_whom(service, user, gateway),
         f"--config-file={CONFIG_DIR}/{CONFIG_KEY}",
-        f"--grpc-port={PORTS['grpc']}",
+        f"--grpc-port={service['scheduler']['grpc_port']}",
         f"--grpc-health-port={PORTS['health']}",
         f"--metrics-port={PORTS['metrics']}",
         f"--secure-serving={'true' if gateway['secure_ext_proc'] else 'false'}",
         "--metrics-endpoint-auth=false",  # it needs cluster-wide permissions for token reviews
-        "--tracing=false",
+        picker_flag(user),
         "--zap-encoder=json",
         f"--v={service['scheduler']['verbosity']}",
         *required,

@@ -5,26 +5,25 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 from ..common.flags import flags_of
 from ..common.objects import Facts
-from ..releases.lines import ACCELERATORS, ENGINE_DEFAULTS
+from ..releases.deployed import ENGINE_DEFAULTS, FILE_VARIABLE, LEVELS, NAME_VARIABLE, OPTIONS, TUNING, has, with_option
+from ..releases.engines import ENGINES
+from ..releases.lines import ACCELERATORS
 from ..schema.fields import Problem
 from .references import image
+from .weights import served_name, source
 
-# Verbosity of the simulator, as in klog: its WARN, INFO and DEBUG.
-VERBOSITY = {"warning": 1, "info": 2, "debug": 4}
-LEVEL_VARIABLE = "VLLM_LOGGING_LEVEL"
-# Options of vLLM only, and the flags that set the same. The first one is written; for a boolean, the first or the second.
-_TUNING = {
-    "gpu_memory_utilization": ("gpu-memory-utilization",),
-    "quantization": ("quantization", "q"),
-    "prefix_caching": ("enable-prefix-caching", "no-enable-prefix-caching"),
-}
 # Tokens in a KV-cache block of a simulator, and of vLLM where the endpoint picker has to know the size: the usual one of GPUs. On CPUs vLLM has
 # multiples of 32 only.
 _BLOCK, _BLOCK_ON_CPU = 16, 32
+
+
+_RANKS = ("data-parallel-size-local", "dpl", "data-parallel-size", "dp")
+_RANKS_LISTEN = {"data-parallel-multi-port-external-lb", "dpm"}
 
 
 def vendor(service: Facts) -> str:
@@ -50,26 +49,72 @@ def usual_block_size(service: Facts) -> int:
     return block_size(service) or (_BLOCK_ON_CPU if vendor(service) == "none" else _BLOCK)
 
 
-def arguments(engine: Facts) -> list[str]:
-    """The flags for the options that are set."""
+def ranks(service: Facts) -> int:
+    """How many data-parallel ranks of a server listen on a port of their own, one after the other; 1 where all are behind one port."""
+    engine = service["engine"]
+    theirs = flags_of(engine["args"])
     if engine["type"] == "simulator":
-        return [f"--v={VERBOSITY[engine['log_level']]}"] if engine["log_level"] else []
-    return [_flag(names, engine[option]) for option, names in _TUNING.items() if engine[option] is not None]
+        given = theirs.get("data-parallel-size")
+    else:  # https://github.com/vllm-project/vllm/pull/40841; without the flag vLLM itself chooses the rank behind its one port
+        given = next((theirs[flag] for flag in _RANKS if theirs.get(flag)), None) if _RANKS_LISTEN & theirs.keys() else None
+    return int(given) if given and given.isdecimal() and len(given) < 5 else 1
 
 
-def _flag(names: tuple[str, ...], value: t.Any) -> str:
-    return f"--{names[0 if value else 1]}" if isinstance(value, bool) else f"--{names[0]}={value}"
+def arguments(engine: Facts, values: Facts) -> list[str]:
+    """The flags for the values that are set. values: by option, in the order of OPTIONS in releases/deployed.py."""
+    flags = ENGINE_DEFAULTS[engine["type"]]["flags"]
+    found = [_flag(flags[option], value, values) for option, value in values.items() if value is not None and option in flags]
+    return [flag for flag in found if flag] + _level(engine, "--")
 
 
-def environment(engine: Facts) -> list[Facts]:
-    """The environment variables for the options that are set."""
-    level = engine["log_level"]
-    return [{"name": LEVEL_VARIABLE, "value": level.upper()}] if level and engine["type"] == "vllm" else []
+def _flag(names: tuple[str, ...], value: t.Any, values: Facts) -> str:
+    if not isinstance(value, bool):
+        return f"--{names[0]}={value}" if names[0] else str(value)
+    name = names[0 if value else 1]
+    return f"--{name}{values.get('tensor') or 1}" if name.endswith("=") else f"--{name}" if name else ""
 
 
-def engine_problems(service: Facts, path: str) -> list[Problem]:
-    """Options that the engine does not have, and options that engine.args or engine.env set again."""
-    return [*_simulator(service, path), *_of_vllm(service, path), *_twice(service, path)]
+def _level(engine: Facts, start: str) -> list[str]:
+    """The log level as `name=value`, if it is set and the engine's name for it begins so."""
+    name, words = ENGINE_DEFAULTS[engine["type"]]["level"]
+    return [f"{name}={words[LEVELS.index(engine['log_level'])]}"] if engine["log_level"] and name.startswith("--") == (start == "--") else []
+
+
+def environment(engine: Facts, values: Facts) -> list[Facts]:
+    """The environment variables of the engine: those that it always has, its log level, its configuration file."""
+    facts = ENGINE_DEFAULTS[engine["type"]]
+    found = dict(facts["env"]) | dict(item.split("=", 1) for item in _level(engine, ""))
+    if facts["file"]:
+        found |= {FILE_VARIABLE: _file(facts, values), NAME_VARIABLE: values["served_name"]}
+    return [{"name": name, "value": value} for name, value in found.items()]
+
+
+def _file(facts: Facts, values: Facts) -> str:
+    """The configuration file of an engine, in JSON."""
+    text: Facts = dict(facts["settings"])
+    for option, key in facts["file"].items():
+        if values.get(option) is not None:
+            head, _dot, rest = key.partition(".")
+            text |= {head: {**text.get(head, {}), rest: values[option]} if rest else values[option]}
+    return json.dumps(text, separators=(",", ":"))
+
+
+def engine_problems(service: Facts, path: str, tested: bool) -> list[Problem]:
+    """Options that the engine does not have, and options that engine.args or engine.env set again. tested: whether the image is ours."""
+    return [*_simulator(service, path), *_unknown(service, path), *_vendor(service, path, tested), *_name(service, path), *_twice(service, path)]
+
+
+def engine_warnings(service: Facts) -> list[str]:
+    """What users should know of the engine that they chose."""
+    name = service["engine"]["type"]
+    facts = ENGINE_DEFAULTS[name]
+    said = [facts["warning"]] if facts["warning"] else []
+    if service["warmup"] and not facts["cached_tokens"]:
+        said.append(f"{ENGINES[name].title} does not say how many tokens of a prompt were cached, so nobody sees whether the warm-up took hold")
+    scaled = service["autoscaling"] or (service["prefill"] or {}).get("autoscaling")
+    if service["model"]["adapters_at_runtime"] and scaled and not (service["warmup"] or {}).get("schedule"):
+        said.append("servers that its autoscaler adds have no adapters until the next run; warmup.schedule loads them before")
+    return [f"{service['name']}: {text}." for text in said]
 
 
 def _simulator(service: Facts, path: str) -> list[Problem]:
@@ -92,30 +137,66 @@ def _simulator(service: Facts, path: str) -> list[Problem]:
     return []
 
 
-def _of_vllm(service: Facts, path: str) -> list[Problem]:
+def _unknown(service: Facts, path: str) -> list[Problem]:
+    """Options of engine that this engine does not have, or that are of no use here."""
     engine = service["engine"]
-    given = [option for option in _TUNING if engine[option] is not None]
-    if engine["type"] != "vllm":
-        return [Problem(f"{path}.engine.{option}", engine[option], "is for vLLM only.", "Take it out, or write 'type: vllm'.") for option in given]
-    if "gpu_memory_utilization" in given and not ACCELERATORS[vendor(service)]["resource"]:
-        value = engine["gpu_memory_utilization"]
-        return [Problem(f"{path}.engine.gpu_memory_utilization", value, "is of no use: there is no accelerator whose memory it could divide.", "Take it out.")]
-    return []
+    name = engine["type"]
+    found = []
+    for option, place in OPTIONS.items():
+        part, _dot, word = place.partition(".")
+        if part == "engine" and engine[word] is not None and not has(name, option):
+            found.append(
+                Problem(f"{path}.{place}", engine[word], f"is no option of {ENGINES[name].title}.", f"Take it out, or write type: {with_option(option)}.")
+            )
+    value = engine["gpu_memory_utilization"]
+    if value is not None and name != "simulator" and not ACCELERATORS[vendor(service)]["resource"]:
+        why = "is of no use: there is no accelerator whose memory it could divide."
+        found.append(Problem(f"{path}.engine.gpu_memory_utilization", value, why, "Take it out."))
+    return found
+
+
+def _vendor(service: Facts, path: str, tested: bool) -> list[Problem]:
+    """Accelerators for which there is no tested image."""
+    name, brand = service["engine"]["type"], vendor(service)
+    facts = ENGINE_DEFAULTS[name]
+    if name == "simulator" or not tested or brand in (facts["vendor"], *facts["images"]):
+        return []
+    why = f"has no tested image of {ENGINES[name].title}, only {facts['vendor']} has."
+    return [Problem(f"{path}.accelerator.vendor", brand, why, f"Write the image under engine.image, vendor: {facts['vendor']}, or 'type: vllm'.")]
+
+
+def _name(service: Facts, path: str) -> list[Problem]:
+    """Names of models that an engine without an option for them cannot answer to."""
+    model, name = service["model"], service["engine"]["type"]
+    served = served_name(model)
+    if not served or not model["uri"] or has(name, "served_name"):
+        return []
+    place, title = f"{path}.model.served_name", ENGINES[name].title
+    if "model" in ENGINE_DEFAULTS[name]["file"]:
+        why = f"'{served}' is the name of a folder with {title}, which cannot have a slash."
+        return [Problem(place, served, why, f"Write a name without one, such as {served.rpartition('/')[2]}.")] if "/" in served else []
+    why = f"{title} has no option for it, and lists the model as {source(model)}."
+    return [Problem(place, served, why, f"Write served_name: {source(model)}.")] if served != source(model) else []
 
 
 def _twice(service: Facts, path: str) -> list[Problem]:
     """Options that an argument or a variable of the user sets too: only one of the two would take effect."""
     engine = service["engine"]
-    flags = {option: names for option, names in _TUNING.items() if engine[option] is not None}
-    if engine["log_level"] and engine["type"] == "simulator":
-        flags["log_level"] = ("v",)
+    facts = ENGINE_DEFAULTS[engine["type"]]
+    level = facts["level"][0]
+    flags = {option: facts["flags"].get(option, ()) for option in TUNING if engine[option] is not None}
+    if engine["log_level"]:
+        flags["log_level"] = (level.lstrip("-"),)
     found = []
     for index, argument in enumerate(engine["args"]):
         for option, names in flags.items():
             if argument.startswith("-") and next(iter(flags_of([argument])), "") in names:
                 found.append(_said(f"{path}.engine.args[{index}]", argument, option, engine[option]))
-    if engine["log_level"] and engine["type"] == "vllm" and LEVEL_VARIABLE in engine["env"]:
-        found.append(_said(f"{path}.engine.env.{LEVEL_VARIABLE}", None, "log_level", engine["log_level"]))
+    if engine["log_level"] and level in engine["env"]:
+        found.append(_said(f"{path}.engine.env.{level}", None, "log_level", engine["log_level"]))
+    if facts["file"] and FILE_VARIABLE in engine["env"]:
+        why = "has the options of this file for the engine, which would not take effect."
+        found.append(Problem(f"{path}.engine.env.{FILE_VARIABLE}", None, why, "Take it out, and write the options under engine."))
     return found
 
 

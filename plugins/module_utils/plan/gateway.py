@@ -9,11 +9,14 @@ from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS, controllers
 from ..releases.lines import RELEASES
 from .charts import charts, provider_facts, split_image
+from .names import gateway_name, scheduler_namespace
 from .pod_spec import PROXY_READINESS
 from .references import image
+from .tracing import gateway_tracing, tracing_warnings
 
 DEFAULT_NAME = "llm-d-gateway"
 GROUP = "gateway.networking.k8s.io"
+CERT_MANAGER = "cert-manager.io"
 
 
 def gateway(user: Facts) -> Facts:
@@ -30,11 +33,12 @@ def gateway(user: Facts) -> Facts:
         "install": bool(installed),
         "create": wanted and user["llm_d_scope"] != "prerequisites",
         "version": version(user),
-        "name": settings["name"] or default_name(provider),
+        "name": gateway_name(user, default_name(provider)),
         "namespace": settings["namespace"] or user["llm_d_namespace"],
         "class_name": class_name(user),
         "create_class": wanted and user["llm_d_scope"] != "namespace" and provider != "gke",
         "controller_name": facts["controller_name"],
+        "annotations": _annotations(settings["certificate_issuer"]),
         "service_type": settings["service_type"],
         "controller_image": image(user, "gateway", facts["controller_image"]) if facts["controller_image"] else None,
         "proxy_image": _proxy_image(user, facts),
@@ -49,6 +53,7 @@ def gateway(user: Facts) -> Facts:
         "secure_ext_proc": facts["secure_ext_proc"] if settings["picker_tls"] is None else settings["picker_tls"],
         "ext_proc": {**facts["ext_proc"], "destination_header": RELEASES[user["llm_d_release"]]["destination_header"]},
         "route_timeouts": facts["route_timeouts"],
+        "weights": facts["weights"],
         "routes_namespace": settings["routes_namespace"] or user["llm_d_namespace"],
         "controller": {**facts["controller"], "namespace": facts["namespace"]} if facts["controller"] else None,
         "controllers": controllers(facts),
@@ -56,10 +61,11 @@ def gateway(user: Facts) -> Facts:
         "crds": {key: facts[f"crds_{key}"] for key in ("name", "probe", "sources")},
         "charts": installed,
         "chart": installed[-1] if installed else {"version": version(user)},
-        "warnings": list(facts["warnings"]),
-        "destination_rule": settings["destination_rule"] if facts["destination_rule"] and connection(user) == "ext_proc" else None,
+        "warnings": [*facts["warnings"], *tracing_warnings(user, user["llm_d_model_services"], facts, wanted)],
+        "tracing": gateway_tracing(user, facts, wanted),
+        "traffic": settings["traffic"] if facts["traffic"] and connection(user) == "ext_proc" else None,
     }
-    found["listeners"] = [_listener(each, found) for each in [settings["listener"], *settings["listeners"]]]
+    found["listeners"] = [_listener(each, settings["certificate_issuer"], found) for each in [settings["listener"], *settings["listeners"]]]
     found["listener"] = found["listeners"][0]
     found["allowed_routes"] = _allowed_routes(found)
     found["proxies"] = _proxies(user, found, facts)
@@ -115,8 +121,14 @@ def failure_modes(user: Facts) -> list[str]:
     return list(GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]["failure_modes"])
 
 
-def _listener(given: Facts, planned: Facts) -> Facts:
-    secret = {"name": given["tls_secret"], "namespace": given["tls_secret_namespace"] or planned["namespace"]} if given["tls_secret"] else None
+def _annotations(issuer: Facts | None) -> dict[str, str]:
+    """Annotations of the Gateway: by which cert-manager makes a Certificate for each HTTPS listener."""
+    return {f"{CERT_MANAGER}/{'cluster-issuer' if issuer['kind'] == 'ClusterIssuer' else 'issuer'}": issuer["name"]} if issuer else {}
+
+
+def _listener(given: Facts, issuer: Facts | None, planned: Facts) -> Facts:
+    name = given["tls_secret"] or (f"{planned['name']}-{given['name']}-tls" if issuer and given["protocol"] == "HTTPS" else None)
+    secret = {"name": name, "namespace": given["tls_secret_namespace"] or planned["namespace"]} if name else None
     return {**{key: given[key] for key in ("name", "port", "protocol", "hostname")}, "tls_secret": secret}
 
 
@@ -203,6 +215,10 @@ def _grants(user: Facts, planned: Facts) -> list[Facts]:
         pool = {"group": planned["pool_group"], "kind": "InferencePool"}
         targets = ([pool] if planned["backend"] == "InferencePool" else []) + [{"group": "", "kind": "Service"}]
         found.append({"name": f"{planned['name']}-routes", "namespace": home, "from": sources, "to": targets})
+    pickers = scheduler_namespace(user)
+    if planned["provider"] == "envoy_gateway" and pickers not in (routes, home):
+        source = {"group": "gateway.envoyproxy.io", "kind": "EnvoyExtensionPolicy", "namespace": routes}
+        found.append({"name": f"{planned['name']}-{home}", "namespace": pickers, "from": [source], "to": [{"group": "", "kind": "Service"}]})
     for listener in planned["listeners"] if planned["create"] else []:
         secret = listener["tls_secret"]
         if secret and secret["namespace"] != planned["namespace"]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 
 from ..common.objects import Facts
+from ..releases.deployed import ENGINE_DEFAULTS
 from ..releases.gateways import GATEWAY_PROVIDERS
+from .names import scheduler_namespace
+from .pod_spec import front, labels_in
 
 DOMAIN = "svc.cluster.local"
 GKE_TIMEOUT = 300  # seconds, the value of llm-d's charts
@@ -19,19 +22,22 @@ _FALLBACKS = {
     "RANDOM": ("random", "Random"),
     "SESSION": ("ring_hash", "RingHash"),
 }
+_ENVOY_GATEWAY_BALANCERS = {"LEAST_REQUEST": "LeastRequest", "ROUND_ROBIN": "RoundRobin", "RANDOM": "Random"}
+MANY = 40000  # connections or requests: no limit in practice
 _POLICIES = "type.googleapis.com/envoy.extensions.load_balancing_policies"
 _EXT_PROC = "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3"
 
 
-def service_policies(service: Facts, user: Facts, gateway: Facts, failure_mode: str) -> Facts:
-    """{rules: DestinationRules, filter: EnvoyFilter or None, gke: policies or None}; each as the templates print it."""
-    rules = []
-    if GATEWAY_PROVIDERS[gateway["provider"]]["destination_rule"]:
-        rules = _tls_rule(service, user, gateway) + _service_rule(service, user, gateway)
+def service_policies(service: Facts, user: Facts, gateway: Facts, failure_mode: str, labels: Facts) -> Facts:
+    """{rules: DestinationRules, filter: EnvoyFilter or None, traffic: what _backend_traffic returns or None, gke: policies or None}."""
+    rules, kind = [], GATEWAY_PROVIDERS[gateway["provider"]]["traffic"]
+    if kind == "destination_rule":
+        rules = _tls_rule(service, user, gateway, labels) + _service_rule(service, user, gateway, labels)
     by_hand = gateway["connection"] == "ext_proc" and gateway["provider"] in ("istio", "openshift")
     return {
         "rules": rules,
-        "filter": _filter(service, user, gateway, failure_mode) if by_hand else None,
+        "filter": _filter(service, user, gateway, failure_mode, labels) if by_hand else None,
+        "traffic": _backend_traffic(gateway) if kind == "backend_traffic_policy" else None,
         "gke": _gke(service, gateway) if gateway["provider"] == "gke" else None,
     }
 
@@ -42,7 +48,7 @@ def seconds(duration: str) -> int:
     return -(-int(total * 1000) // 1000)
 
 
-def _tls_rule(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
+def _tls_rule(service: Facts, user: Facts, gateway: Facts, labels: Facts) -> list[Facts]:
     """TLS to the endpoint picker without verification: its certificate is self-signed."""
     if not gateway["secure_ext_proc"]:
         return []
@@ -50,14 +56,16 @@ def _tls_rule(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
     return [
         {
             "name": name,
-            "host": f"{name}.{user['llm_d_namespace']}.{DOMAIN}",
+            "namespace": scheduler_namespace(user),
+            "labels": labels_in(scheduler_namespace(user), user["llm_d_namespace"], labels),
+            "host": f"{name}.{scheduler_namespace(user)}.{DOMAIN}",
             "policy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
         }
     ]
 
 
-def _service_rule(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
-    asked = gateway["destination_rule"]
+def _service_rule(service: Facts, user: Facts, gateway: Facts, labels: Facts) -> list[Facts]:
+    asked = gateway["traffic"]
     if not asked:
         return []
     balancer: Facts = {"simple": asked["load_balancing"]}
@@ -73,10 +81,35 @@ def _service_rule(service: Facts, user: Facts, gateway: Facts) -> list[Facts]:
         pool["http"] = {"http2MaxRequests": asked["max_requests"]}
     if pool:
         policy["connectionPool"] = pool
-    return [{"name": service["name"], "host": f"{service['name']}.{user['llm_d_namespace']}.{DOMAIN}", "policy": policy}]
+    home = user["llm_d_namespace"]
+    return [{"name": service["name"], "namespace": home, "labels": labels, "host": f"{front(service)['name']}.{home}.{DOMAIN}", "policy": policy}]
 
 
-def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str) -> Facts:
+def _backend_traffic(gateway: Facts) -> Facts:
+    """{loadBalancer, circuitBreaker} of a BackendTrafficPolicy: the choice of the endpoint picker, and else the policy of the file; and {picker}, the
+    settings of the connection to the endpoint picker, which holds a stream for each in-flight request.
+
+    Envoy refuses what is beyond a limit of a cluster, and its own of 1024 is below what a few servers hold at a time.
+    """
+    asked = gateway["traffic"] or {}
+    balancer: Facts = {"type": _ENVOY_GATEWAY_BALANCERS[asked.get("load_balancing") or "LEAST_REQUEST"]}
+    if asked.get("session_cookie"):
+        balancer = {"type": "ConsistentHash", "consistentHash": {"type": "Cookie", "cookie": {"name": asked["session_cookie"]}}}
+    elif asked.get("session_header"):
+        balancer = {"type": "ConsistentHash", "consistentHash": {"type": "Headers", "headers": [{"name": asked["session_header"]}]}}
+    requests = asked.get("max_requests") or MANY
+
+    def limits(connections: int, parallel: int) -> Facts:
+        return {"maxConnections": connections, "maxParallelRequests": parallel, "maxPendingRequests": parallel}
+
+    return {
+        "picker": {"circuitBreaker": limits(MANY, MANY)},
+        "loadBalancer": {**balancer, "endpointOverride": {"extractFrom": [{"header": gateway["ext_proc"]["destination_header"]}]}},
+        "circuitBreaker": limits(asked.get("max_connections") or MANY, requests),
+    }
+
+
+def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str, labels: Facts) -> Facts:
     """An EnvoyFilter of three patches: the ext_proc filter, its activation on our route only, and a load-balancing policy that follows the choice.
 
     The filter is disabled until a route enables it: one gateway serves several endpoint pickers. The choice is read from the endpoint picker's
@@ -84,27 +117,32 @@ def _filter(service: Facts, user: Facts, gateway: Facts, failure_mode: str) -> F
     """
     home, name = user["llm_d_namespace"], f"{service['name']}-epp"
     filter_name = f"llm-d.ext-proc.{home}.{service['name']}"
-    rule = gateway["destination_rule"] or {}
+    rule = gateway["traffic"] or {}
     fallback = "SESSION" if rule.get("session_cookie") or rule.get("session_header") else rule.get("load_balancing") or "LEAST_REQUEST"
     return {
         "name": name if gateway["namespace"] == home else f"{home}-{name}",
         "namespace": gateway["namespace"],
+        "labels": labels_in(gateway["namespace"], home, labels),
         "workload": {"gateway.networking.k8s.io/gateway-name": gateway["name"]},
-        "http_filter": {"name": filter_name, "disabled": True, "typed_config": processor(name, home, gateway, failure_mode)},
-        "route": f"{gateway['routes_namespace']}.{service['name']}.0",
+        "http_filter": {
+            "name": filter_name,
+            "disabled": True,
+            "typed_config": processor(f"{name}.{scheduler_namespace(user)}", service["scheduler"]["grpc_port"], gateway, failure_mode),
+        },
+        "route": f"{gateway['routes_namespace']}.{service['route']['name'] or service['name']}.0",
         "per_route": {filter_name: {"@type": f"{_EXT_PROC}.ExtProcPerRoute", "overrides": {}}},
-        "service": f"{service['name']}.{home}.{DOMAIN}",
-        "port": service["engine"]["port"],
+        "service": f"{front(service)['name']}.{home}.{DOMAIN}",
+        "port": front(service)["port"],
         "load_balancing": obeying(gateway["ext_proc"]["destination_header"], fallback),
     }
 
 
-def processor(picker: str, namespace: str, gateway: Facts, failure_mode: str) -> Facts:
-    """The configuration of Envoy's ext_proc filter; `picker` is the name of the endpoint picker's Service in the mesh."""
+def processor(picker: str, port: int, gateway: Facts, failure_mode: str) -> Facts:
+    """The configuration of Envoy's ext_proc filter; `picker` is NAME.NAMESPACE of the endpoint picker's Service."""
     body = gateway["ext_proc"]["body_mode"]
     return {
         "@type": f"{_EXT_PROC}.ExternalProcessor",
-        "grpc_service": {"envoy_grpc": {"cluster_name": f"outbound|9002||{picker}.{namespace}.{DOMAIN}"}, "timeout": "10s"},
+        "grpc_service": {"envoy_grpc": {"cluster_name": f"outbound|{port}||{picker}.{DOMAIN}"}, "timeout": "10s"},
         "failure_mode_allow": failure_mode == "FailOpen",
         "message_timeout": gateway["ext_proc"]["message_timeout"],
         "processing_mode": {
@@ -149,4 +187,10 @@ def obeying(key: str, fallback: str) -> Facts:
 
 def _gke(service: Facts, gateway: Facts) -> Facts:
     limit = seconds(service["route"]["timeouts"]["request"])
-    return {"health_path": "/health", "health_port": service["engine"]["port"], "period": 2, "check_timeout": 2, "timeout": limit or GKE_TIMEOUT}
+    return {
+        "health_path": ENGINE_DEFAULTS[service["engine"]["type"]]["health"],
+        "health_port": service["engine"]["port"],
+        "period": 2,
+        "check_timeout": 2,
+        "timeout": limit or GKE_TIMEOUT,
+    }

@@ -24,7 +24,7 @@ def needed(plan: Facts) -> Facts:
     images |= {*plan["gpus"]["images"]} | _chart_images(plan["gpus"]["gaudi_policy"])
     images |= {container["image"] for test in plan["gpus"]["checks"]["pods"] for container in test["pod"]["spec"]["containers"]}
     for service in plan["services"]:
-        for pod in (*service["servers"], service["scheduler"]):
+        for pod in filter(None, (*service["servers"], service["scheduler"], service["cache_server"], service["warmup_job"])):
             images |= {pod["image"], *(container["image"] for container in pod["init_containers"])}
     return {
         "images": sorted(name for name in images if name),

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a service has for Prometheus: PodMonitors, which tell it what to scrape, alerts, dashboards, and what the claims ask it. Pure.
 
-One kind of monitor for servers and endpoint pickers: prefill servers and servers behind a routing sidecar have no Service, and no permissions for a second
-kind are needed.
+One kind of monitor for servers and endpoint pickers: no Service leads to a server behind its routing sidecar, and no permissions for a second kind are
+needed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..common.objects import Facts
 from ..schema.fields import Problem, complete
 from ..schema.monitoring import ALERTS
 from . import alerts, dashboards
-from .pod_spec import SERVICE_LABEL
+from .pod_spec import SERVICE_LABEL, labels_in
 from .queries import Queries
 
 VARIABLE = "llm_d_monitoring"
@@ -28,16 +28,28 @@ _PICKER_PORT = "metrics"
 
 
 def monitors(user: Facts, labels: Facts, servers: t.Sequence[Facts], picker: Facts) -> list[Facts]:
-    """The PodMonitors of one service, named after their targets: {api_version, kind, name, labels, interval, selector, port: its name}.
+    """The PodMonitors of one service, named after their targets: {api_version, kind, name, namespace, labels, interval, selector, port: its name, path}.
 
     A server is scraped directly, not through its routing sidecar. In a group of several nodes only the leader has these labels.
     """
     settings = user[VARIABLE]
     if not settings["scrape"]:
         return []
-    targets = [(server, server["container_ports"][0]["name"]) for server in servers] + [(picker, _PICKER_PORT)]
-    alike = {"api_version": API_VERSION, "kind": KIND, "labels": {**settings["labels"], **labels}, "interval": f"{settings['interval']}s"}
-    return [{"name": target["name"], **alike, "selector": target["selector"], "port": port} for target, port in targets]
+    targets = [(server, server["container_ports"][0]["name"], server["metrics_path"]) for server in servers] + [(picker, _PICKER_PORT, "/metrics")]
+    home: str = user["llm_d_namespace"]
+    alike = {"api_version": API_VERSION, "kind": KIND, "interval": f"{settings['interval']}s"}
+    return [
+        {
+            "name": target["name"],
+            "namespace": target.get("namespace", home),
+            **alike,
+            "labels": {**settings["labels"], **labels_in(str(target.get("namespace", home)), home, labels)},
+            "selector": target["selector"],
+            "port": port,
+            "path": path,
+        }
+        for target, port, path in targets
+    ]
 
 
 def observability(service: Facts, user: Facts, release: Facts, labels: Facts, servers: t.Sequence[Facts], picker: Facts, document: Facts) -> Facts:
@@ -67,13 +79,6 @@ def prometheus(user: Facts) -> Facts | None:
     # A Prometheus learns of new monitors within a minute or two, and a rate needs two scrapes.
     waited = {"timeout": 120 + 4 * settings["interval"]}
     return {"url": given, **waited} if isinstance(given, str) else {**given, **waited}
-
-
-def monitoring_to_prune(name: str, monitored: t.Sequence[Facts], observed: Facts) -> list[Facts]:
-    """PodMonitors, alerts and dashboards that the service would have with another configuration: {api_version, kind, name}."""
-    possible = [(API_VERSION, KIND, f"{name}-{part}") for part in ("decode", "prefill", "epp")] + _observing(name)
-    planned = {(item["kind"], item["name"]) for item in (*monitored, *filter(None, [observed["alerts"]]), *observed["dashboards"])}
-    return [{"api_version": version, "kind": kind, "name": each} for version, kind, each in possible if (kind, each) not in planned]
 
 
 def switched(name: str, settings: Facts) -> list[tuple[str, str, str]]:

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from ..common.flags import flags_of
 from ..common.objects import Facts
+from ..releases.deployed import ENGINE_DEFAULTS, WHOLE, has, with_option
+from ..releases.engines import ENGINES
 from ..releases.lines import LEADER_WORKER_SET
 from ..schema.fields import Problem
 from .engine import vendor
@@ -17,9 +20,6 @@ START_RANK = "--data-parallel-start-rank"  # of a worker, which only its shell k
 LONGEST_NAME = 63 - len("-decode-999-0123456789")
 _DEPLOYMENT: Facts = {"api_version": "apps/v1", "kind": "Deployment"}
 _GROUPS: Facts = {"api_version": LEADER_WORKER_SET["api_version"], "kind": LEADER_WORKER_SET["kind"]}
-# Written for every image of vLLM: entry points of older ones for CUDA ignore a model that is no flag, and those for TPU and Gaudi run what they get
-# as a command. The simulator has an entry point of its own, and the model as a flag.
-_SERVE = ("vllm", "serve")
 # Flags of vLLM that the plan derives from the accelerators.
 PARALLEL_FLAGS = (
     *("tensor-parallel-size", "tp", "pipeline-parallel-size", "pp", "data-parallel-size", "dp", "data-parallel-size-local", "dpl"),
@@ -27,6 +27,8 @@ PARALLEL_FLAGS = (
     *("data-parallel-hybrid-lb", "dph", "data-parallel-external-lb", "dpe", "enable-expert-parallel", "ep", "distributed-executor-backend"),
     *("headless", "nnodes", "node-rank", "master-addr", "master-port", "model"),
 )
+# Of these, what says how the accelerators of one node are used.
+_FLAGS_OF_A_NODE = {"tensor-parallel-size", "tp", "pipeline-parallel-size", "pp", "data-parallel-size", "dp", "enable-expert-parallel", "ep"}
 
 
 def per_node(service: Facts) -> int:
@@ -41,7 +43,8 @@ def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts | None]:
     """
     nodes, simulated = service["accelerator"]["nodes"], service["engine"]["type"] == "simulator"
     if nodes == 1:
-        return {**_DEPLOYMENT, "nodes": nodes, "command": None if simulated else list(_SERVE)}, None
+        command = ENGINE_DEFAULTS[service["engine"]["type"]]["command"]
+        return {**_DEPLOYMENT, "nodes": nodes, "command": list(command) if command else None}, None
     leader, worker = _WAYS["simulator" if simulated else service["accelerator"]["across_nodes"] or "pipeline"](service, pod["args"])
     names = {item["name"] for item in pod["env"]}
     ours = [] if simulated else [{"name": "VLLM_HOST_IP", "value": "$(POD_IP)"}, {"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}]
@@ -53,30 +56,55 @@ def to_workload(service: Facts, pod: Facts) -> tuple[Facts, Facts | None]:
     return {**_GROUPS, "nodes": nodes, **env, **leader}, {**env, **silent, **marked, **worker}
 
 
-def other_kind(server: Facts) -> Facts:
-    """The workload that the servers would have with one node instead of several, or the other way round: {api_version, kind, name}."""
-    return {**(_DEPLOYMENT if server["nodes"] > 1 else _GROUPS), "name": server["name"]}
-
-
-def node_problems(service: Facts, path: str) -> list[Problem]:
-    """Mistakes in the options of servers that span several nodes."""
+def node_problems(service: Facts, path: str, ending: str = "") -> list[Problem]:
+    """Mistakes in the options of servers that span several nodes. ending: of the name, that the element does not write."""
     settings, place = service["accelerator"], f"{path}.accelerator"
     nodes, count, way = settings["nodes"], settings["per_replica"], settings["across_nodes"]
     bare, simulated = vendor(service) == "none", service["engine"]["type"] == "simulator"
+    found = _part_problems(service, path)
     if nodes == 1:
-        return [Problem(f"{place}.across_nodes", way, "is for servers of several nodes.", "Take it out, or write nodes: 2 or more.")] if way else []
+        return found + ([Problem(f"{place}.across_nodes", way, "is for servers of several nodes.", "Take it out, or write nodes: 2 or more.")] if way else [])
+    if service["engine"]["type"] not in WHOLE:
+        why = f"is for vLLM: groups of several nodes are not set up for {ENGINES[service['engine']['type']].title}."
+        return [*found, Problem(f"{place}.nodes", nodes, why, "Write nodes: 1, or 'type: vllm'.")]
     if bare and not simulated:
-        return [Problem(f"{place}.nodes", nodes, "there are no accelerators that could lie on several nodes.", "Take it out.")]
-    found = []
+        return [*found, Problem(f"{place}.nodes", nodes, "there are no accelerators that could lie on several nodes.", "Take it out.")]
     if way and simulated:
         found.append(Problem(f"{place}.across_nodes", way, "is of no use: the simulator has no model that could lie on several nodes.", "Take it out."))
     if count % nodes and not bare:
         fix = f"Write a multiple of {nodes}, such as {-(-count // nodes) * nodes}."
         found.append(Problem(f"{place}.per_replica", count, f"cannot be laid on {nodes} nodes in equal parts.", fix))
     if len(service["name"]) > LONGEST_NAME:
-        fix = f"Write a name of at most {LONGEST_NAME} characters, such as {service['name'][:LONGEST_NAME].rstrip('-')}."
+        longest = LONGEST_NAME - len(ending)
+        fix = f"Write a name of at most {longest} characters, such as {service['name'][:longest].rstrip('-')}."
         found.append(Problem(f"{path}.name", service["name"], "is too long for servers of several nodes, whose pods are numbered.", fix))
     return found
+
+
+def _part_problems(service: Facts, path: str) -> list[Problem]:
+    """Mistakes in how the accelerators of one node are used: stages, engines, experts."""
+    settings, place = service["accelerator"], f"{path}.accelerator"
+    said = [name for name, usual in (("pipeline", 1), ("data", 1), ("expert", 0)) if settings[name] > usual]
+    if not said:
+        return []
+    value, place = settings[said[0]], f"{place}.{said[0]}"
+    if vendor(service) == "none" or service["engine"]["type"] == "simulator":
+        return [Problem(place, value, "is of no use: there are no accelerators to divide.", "Take it out.")]
+    if unknown := [name for name in said if not has(service["engine"]["type"], name)]:
+        title, others = ENGINES[service["engine"]["type"]].title, with_option(unknown[0])
+        return [Problem(f"{path}.accelerator.{unknown[0]}", settings[unknown[0]], f"is no option of {title}.", f"Take it out, or write type: {others}.")]
+    if settings["nodes"] > 1:
+        why = "is for servers of one node; across_nodes says how those of several use their accelerators."
+        return [Problem(place, value, why, f"Take it out, and write across_nodes: {'pipeline' if said[0] == 'pipeline' else 'expert'}.")]
+    if written := sorted(flags_of(service["engine"]["args"]).keys() & _FLAGS_OF_A_NODE):
+        return [Problem(place, value, f"is also said by --{written[0]} in engine.args.", "Write one of them.")]
+    count, parts = settings["per_replica"], settings["pipeline"] * settings["data"]
+    if count % parts:
+        fix = f"Write numbers whose product divides {count}, or per_replica: {-(-count // parts) * parts}."
+        return [Problem(place, value, f"leaves {count} accelerators in {parts} unequal parts.", fix)]
+    if settings["expert"] and count == 1:
+        return [Problem(f"{path}.accelerator.expert", True, "is of no use: there is one accelerator.", "Take it out, or write per_replica: 2 or more.")]
+    return []
 
 
 def scheduler_problems(service: Facts, path: str, required: Facts) -> list[Problem]:

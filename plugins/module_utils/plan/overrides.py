@@ -16,17 +16,23 @@ VARIABLE = "llm_d_scheduler_overrides"
 EVERY = "*"
 
 
-def overriding_scheduler(element: t.Any, overrides: t.Any) -> tuple[Facts | None, str]:
+def overriding_scheduler(element: t.Any, overrides: t.Any, ending: str = "") -> tuple[Facts | None, str]:
     """(the scheduler block in place of that of an element of llm_d_model_services, where its override is); (None, "") without one.
 
-    A block with a preset, plugins or a document replaces every option that says how to decide; any other is merged over the user's block.
+    ending: what the name of the service has on top of that of the element; either is a key.
     """
     found = overrides if isinstance(overrides, dict) else {}
-    key = element.get("name") if isinstance(element, dict) and element.get("name") in found else EVERY
+    name = str(element.get("name")) if isinstance(element, dict) else EVERY
+    key = next((each for each in (name, name + ending) if each in found), EVERY)
     block = found.get(key)
     if not isinstance(element, dict) or not isinstance(block, dict):
         return None, ""
     own: Facts = element["scheduler"] if isinstance(element.get("scheduler"), dict) else {}
+    return merged_scheduler(own, block), f"{VARIABLE}.{key}"
+
+
+def merged_scheduler(own: Facts, block: Facts) -> Facts:
+    """A scheduler block over another. One with a preset, plugins or a document replaces every option that says how to decide; any other is merged."""
     if any(block.get(name) for name in ("preset", "plugins", "document")):
         # The servers' name of the KV-cache metric does not depend on the preset; plugins and documents name it themselves.
         kept = (*RUNNING, "kv_cache_metric") if block.get("preset") else RUNNING
@@ -34,7 +40,7 @@ def overriding_scheduler(element: t.Any, overrides: t.Any) -> tuple[Facts | None
     merged = {**own, **block}
     if isinstance(own.get("scorers"), dict) and isinstance(block.get("scorers"), dict):
         merged["scorers"] = {**own["scorers"], **block["scorers"]}
-    return merged, f"{VARIABLE}.{key}"
+    return merged
 
 
 def relocated(problem: Problem, path: str, place: str, overrides: t.Any) -> Problem:

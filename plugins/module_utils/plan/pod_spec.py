@@ -8,12 +8,19 @@ from __future__ import annotations
 from ..common.objects import Facts
 
 SERVICE_LABEL = "llm-d.ai/model-service"
+# On an object of a model service outside of the namespace of its file, which is the value: several files may share a namespace for routes or gateways.
+HOME_LABEL = "llm-d.ai/namespace"
 SERVING_LABEL = "llm-d.ai/inference-serving"
 ROLE_LABEL = "llm-d.ai/role"
 # The container port that receives requests: the model server's, or the routing sidecar's where there is one.
 PORT_NAME = "http"
 # Of a proxy. While its only pod is not ready a Service refuses connections, so one late answer is not enough.
 PROXY_READINESS: Facts = {"periodSeconds": 5, "timeoutSeconds": 2, "failureThreshold": 3}
+
+
+def labels_in(namespace: str, home: str, labels: Facts) -> Facts:
+    """Labels of an object of a model service in a namespace."""
+    return labels if namespace == home else {**labels, HOME_LABEL: home}
 
 
 def pod_security(user: Facts) -> Facts:
@@ -32,6 +39,12 @@ def container_security(read_only: bool) -> Facts:
 def pool_selector(service: Facts) -> Facts:
     """Labels of all servers of a service, whatever their role."""
     return {SERVING_LABEL: "true", SERVICE_LABEL: service["name"]}
+
+
+def front(service: Facts) -> Facts:
+    """{name, port} of the Service in front of the servers that answer requests."""
+    own = service["service"]
+    return {"name": own["name"] or service["name"], "port": own["port"] or service["engine"]["port"]}
 
 
 def later_wins(env: list[Facts]) -> list[Facts]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 from ..common.images import split_host
 from ..common.objects import Facts
 from ..k8s.crds import address
-from ..releases.gateways import GATEWAY_API, INFERENCE_EXTENSION_MINIMUM
+from ..releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM, controllers
 from ..releases.lines import ACCELERATORS, MINIMUM, NEWER_GROUP, OBJECTIVE_KINDS, RELEASES
+from .caches import classes_of_caches
 from .charts import provider_facts
 from .images import needed
 from .monitoring import VARIABLE as MONITORING
 from .monitoring import crds as monitoring_crds
 from .rbac import permissions
+from .tracing import collector_service
 from .weights import BUCKET_KEYS
 
 
@@ -31,7 +33,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "platform": planned["platform"],
         "scope": planned["scope"],
         "namespace": planned["namespace"],
-        "namespaces": sorted({planned["namespace"], gateway["namespace"], gateway["routes_namespace"]}),
+        "namespaces": sorted({planned["namespace"], planned["scheduler_namespace"], gateway["namespace"], gateway["routes_namespace"]}),
         "made": _made(planned),
         "labels": planned["labels"],
         "projects": planned["prerequisites"]["projects"],
@@ -43,9 +45,12 @@ def needs(planned: Facts, user: Facts) -> Facts:
             "controller": gateway["install"],
             "accelerators": planned["gpus"]["active"] and planned["gpus"]["install"],
         },
+        "rewrites": sorted({f"inferencemodelrewrites.{each['rewrites']['api_version'].partition('/')[0]}" for each in planned["services"] if each["rewrites"]}),
         "provider_crd": gateway["crds"]["probe"],
         "monitors": _monitors(planned, user),
+        "issues": planned["gateway"]["create"] and bool(planned["gateway"]["annotations"]),
         "user_workload_monitoring": any(service["monitors"] for service in planned["services"]),
+        "collector": collector_service(user),
         "gateway": _gateway(gateway, user),
         "accelerators": _accelerators(planned),
         "resources": _resources(planned),
@@ -62,6 +67,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
             for bundle in planned["prerequisites"]["crds"]
         ],
         "helm": user["llm_d_helm"],
+        "wait": user["llm_d_preflight"]["wait"],  # seconds
         "registries": _registries(planned, user),
         # One with <system> is the driver's, whose tag depends on the nodes.
         "images": {
@@ -108,12 +114,27 @@ def _gateway(gateway: Facts, user: Facts) -> Facts:
             {**each, **({"image": gateway["controller_image"], "version": gateway["version"]} if each == gateway["controller"] else extension)}
             for each in gateway["controllers"]
         ],
+        "rivals": _rivals(gateway),
         "minimum": facts["minimum"],
         "below": facts["below"],
         "route": bool(gateway["openshift_route"]),
         "asked": user["llm_d_gateway"]["version"],
         "releases": [chart["release_name"] for chart in gateway["charts"]],
     }
+
+
+def _rivals(gateway: Facts) -> list[Facts]:
+    """Providers that install the same controller as ours, with or without the controller that extends it: {provider, extension: {namespace, name} or None}.
+
+    One Helm release has the values of one of them, so instances of both cannot share a cluster.
+    """
+    if not gateway["install"] or not gateway["controller"]:
+        return []
+    return [
+        {"provider": name, "extension": {"namespace": row["extension"]["namespace"], **row["extension"]["controller"]} if row["extension"] else None}
+        for name, row in GATEWAY_PROVIDERS.items()
+        if gateway["controller"] in controllers(row) and bool(row["extension"]) != bool(gateway["extension"])
+    ]
 
 
 def _made(planned: Facts) -> list[str]:
@@ -211,7 +232,10 @@ def _labels(server: Facts) -> Facts:
 
 
 def _resources(planned: Facts) -> list[Facts]:
-    """Requests and limits of every pod: {name, replicas, containers: [{name, sums: whether it runs at the same time as the others, requests, limits}]}."""
+    """Requests and limits of every pod in the namespace of the servers: {name, replicas, containers}.
+
+    containers: [{name, sums: whether it runs at the same time as the others, requests, limits}].
+    """
     return [
         {
             "name": part["name"],
@@ -225,7 +249,8 @@ def _resources(planned: Facts) -> list[Facts]:
             ],
         }
         for service in planned["services"]
-        for part in (*service["servers"], service["scheduler"])
+        for part in (*service["servers"], service["scheduler"], service["cache_server"], service["warmup_job"])
+        if part and part.get("namespace", planned["namespace"]) == planned["namespace"]
     ]
 
 
@@ -236,27 +261,38 @@ def _container(name: str, resources: Facts | None, sums: bool) -> Facts:
 
 def _secrets(planned: Facts, user: Facts) -> list[Facts]:
     """Secrets that have to exist: {name, namespace, key, path: in the user's file}."""
-    home = planned["namespace"]
-    made = [secret["metadata"]["name"] for secret in planned["secrets"]["present"]]
+    home, pickers = planned["namespace"], planned["scheduler_namespace"]
+    made = [(secret["metadata"]["name"], secret["metadata"]["namespace"]) for secret in planned["secrets"]["present"]]
     if planned["scope"] == "prerequisites":
         return []
     found = [
-        {"name": name, "namespace": home, "key": ".dockerconfigjson", "path": f"llm_d_image_pull_secrets[{index}]"}
+        {"name": name, "namespace": place, "key": ".dockerconfigjson", "path": f"llm_d_image_pull_secrets[{index}]"}
+        for place in dict.fromkeys((home, pickers))
         for index, name in enumerate(user["llm_d_image_pull_secrets"])
     ]
     for index, service in enumerate(user["llm_d_model_services"]):
         if service["model"]["token_secret"]:
-            model = service["model"]
-            found.append(
-                {"name": model["token_secret"], "namespace": home, "key": model["token_key"], "path": f"llm_d_model_services[{index}].model.token_secret"}
-            )
+            model, path = service["model"], f"llm_d_model_services[{index}].model.token_secret"
+            # A tokenizer beside the endpoint picker loads the model's as well.
+            asking = [home, *([pickers] if _refers(planned["services"][index]["scheduler"], model["token_secret"]) else [])]
+            found += [{"name": model["token_secret"], "namespace": place, "key": model["token_key"], "path": path} for place in dict.fromkeys(asking)]
+        shared = (service["cache"] or {}).get("shared")
+        if shared and shared["password_secret"]:
+            path = f"llm_d_model_services[{index}].cache.shared.password_secret"
+            found.append({"name": shared["password_secret"], "namespace": home, "key": shared["password_key"], "path": path})
         if service["model"]["bucket_secret"]:
             path = f"llm_d_model_services[{index}].model.bucket_secret"
             found += [{"name": service["model"]["bucket_secret"], "namespace": home, "key": key, "path": path} for key in BUCKET_KEYS]
-    for listener in planned["gateway"]["listeners"]:
+    for listener in planned["gateway"]["listeners"] if not planned["gateway"]["annotations"] else []:
         if listener["tls_secret"]:
             found.append({**listener["tls_secret"], "key": "tls.crt", "path": "llm_d_gateway.listener.tls_secret"})
-    return [wanted for wanted in found if wanted["name"] not in made or wanted["namespace"] != home]
+    return [wanted for wanted in found if (wanted["name"], wanted["namespace"]) not in made]
+
+
+def _refers(picker: Facts, secret: str) -> bool:
+    """Whether a sidecar of an endpoint picker has a value from a Secret."""
+    sources = [item.get("valueFrom", {}) for each in picker["init_containers"] for item in each.get("env", [])]
+    return secret in [source.get("secretKeyRef", {}).get("name") for source in sources]
 
 
 def _claims(planned: Facts, user: Facts) -> list[Facts]:
@@ -272,8 +308,10 @@ def _claims(planned: Facts, user: Facts) -> list[Facts]:
 def _storage_classes(planned: Facts, user: Facts) -> list[Facts]:
     """Storage classes of the claims that we create: {class_name: None for the default one, path: in the user's file}."""
     services = user["llm_d_model_services"] if planned["scope"] != "prerequisites" else []
-    return [
-        {"class_name": service["storage"]["class_name"], "path": f"llm_d_model_services[{index}].storage.class_name"}
-        for index, service in enumerate(services)
-        if service["storage"]["claim"]
-    ]
+    found = []
+    for index, service in enumerate(services):
+        place = f"llm_d_model_services[{index}]"
+        asked = [(f"{place}.storage", service["storage"])] if service["storage"]["claim"] else []
+        asked += classes_of_caches(service, f"{place}.cache")
+        found += [{"class_name": settings["class_name"], "path": f"{path}.class_name"} for path, settings in asked]
+    return found

@@ -11,6 +11,7 @@ from ..releases.gateways import GATEWAY_API, PLATFORMS
 from ..schema.fields import Problem
 from .cleanup import own_namespaces
 from .leader_workers import controllers_to_prune, trial_permissions
+from .names import scheduler_namespace
 
 SOURCES = "llm_d_crd_sources"
 
@@ -20,7 +21,8 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
 
     groups: the planned LeaderWorkerSet controller; None where none is needed.
     """
-    requested = [user["llm_d_namespace"]] if user["llm_d_request_project"] else []
+    homes = list(dict.fromkeys((user["llm_d_namespace"], scheduler_namespace(user))))
+    requested = homes if user["llm_d_request_project"] else []
     # Whoever requests a project becomes its administrator: the account that deploys has to request it.
     projects = requested if user["llm_d_scope"] != "prerequisites" else []
     if user["llm_d_scope"] == "namespace":
@@ -42,7 +44,7 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
         crds.append(_crd_bundle(user, "leader-worker-set", groups["version"], None, groups["crd"], groups["sources"]))
         charts.append(groups["chart"])
     # The namespace of a Gateway elsewhere is not ours to create.
-    names = [user["llm_d_namespace"], *(chart["namespace"] for chart in charts)]
+    names = [*homes, *(chart["namespace"] for chart in charts)]
     return {
         "namespaces": [{"name": name} for name in dict.fromkeys(names) if name not in requested],
         "projects": projects,

@@ -27,9 +27,10 @@ def pods_of(server: Facts) -> str:
     return f"{server['name']}-[0-9]+" if server.get("nodes", 1) > 1 else f"{server['name']}-[0-9a-z]+-[0-9a-z]{{5}}"
 
 
-def pod_matches(namespace: str, pods: t.Sequence[str]) -> dict[str, str]:
-    """Label to its match, for pods whose names match one of some regular expressions."""
-    return {"namespace": f'="{namespace}"', "pod": f'=~"{"|".join(pods)}"'}
+def pod_matches(namespaces: t.Sequence[str], pods: t.Sequence[str]) -> dict[str, str]:
+    """Label to its match, for pods in these namespaces whose names match one of some regular expressions."""
+    places = list(dict.fromkeys(namespaces))
+    return {"namespace": f'="{places[0]}"' if len(places) == 1 else f'=~"{"|".join(places)}"', "pod": f'=~"{"|".join(pods)}"'}
 
 
 def selector(name: str, labels: t.Iterable[tuple[str, str]], matches: Facts) -> str:

@@ -110,7 +110,9 @@ class Queries:
         return lambda chosen: f"sum by ({', '.join(labels)}) (rate({chosen}[{self.range}]))"
 
     def _selected(self, source: MetricSource, parts: t.Sequence[Facts], suffix: str = "") -> str:
-        return selector(source.metric + suffix, source.where, pod_matches(self._namespace, [pods_of(part) for part in parts]))
+        return selector(
+            source.metric + suffix, source.where, pod_matches([part.get("namespace", self._namespace) for part in parts], [pods_of(part) for part in parts])
+        )
 
 
 def _quantile(query: Query, share: float) -> Query:

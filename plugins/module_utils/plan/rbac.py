@@ -50,7 +50,10 @@ def permissions(planned: Facts, user: Facts) -> list[Facts]:
     if planned["prerequisites"]["namespaces"]:
         found.append(("list", "", "persistentvolumeclaims", ""))  # a namespace that holds a claim is not deleted
     if rest:
-        found += [(verb, group, resource, home) for verb, group, resource in _READ]
+        found += [(verb, group, resource, place) for place in dict.fromkeys((home, planned["scheduler_namespace"])) for verb, group, resource in _READ]
+        found += [
+            ("create", "", "events", place) for place in dict.fromkeys(place for place, _group, _resource in _in_namespaces(planned)) if user["llm_d_events"]
+        ]
         found += [("get", "", "services/proxy", place) for place in _asked_prometheus(planned)]
         found += [("list", "apps", "statefulsets", home)] if _several_nodes(planned) else []  # to tell the new pods of a group from the old ones
         # KEDA creates one, and so may an external autoscaler.
@@ -86,9 +89,11 @@ def _granted_to_pickers(planned: Facts) -> list[tuple[str, str, str, str]]:
 def _on_secrets(planned: Facts) -> list[Facts]:
     """Permissions for our own Secrets, by name; no others can be read."""
     found: list[Facts] = []
-    for secret in planned["secrets"]["present"]:
-        head = {"group": "", "resource": "secrets", "namespace": secret["metadata"]["namespace"]}
-        found += [{"verb": verb, **head, "name": secret["metadata"]["name"]} for verb in ("get", "patch", "delete")] + [{"verb": "create", **head}]
+    own = [(secret["metadata"]["name"], secret["metadata"]["namespace"]) for secret in planned["secrets"]["present"]]
+    own += [(service["warmup_job"]["name"], planned["namespace"]) for service in planned["services"] if service["warmup_job"]]
+    for name, namespace in own:
+        head = {"group": "", "resource": "secrets", "namespace": namespace}
+        found += [{"verb": verb, **head, "name": name} for verb in ("get", "patch", "delete")] + [{"verb": "create", **head}]
     return found
 
 
@@ -161,7 +166,14 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
     gateway, home = planned["gateway"], planned["namespace"]
     facts = GATEWAY_PROVIDERS[gateway["provider"]]
     kinds = [(home, group, resource) for group, resource in _WRITTEN]
-    if any(service["claim"] for service in planned["services"]):
+    pickers = planned["scheduler_namespace"]
+    if pickers != home:
+        scraped = [(crd.partition(".")[2], crd.partition(".")[0]) for crd, _what, option in crds(planned["services"]) if option == "scrape"]
+        kinds += [(pickers, group, resource) for group, resource in [*(kind for kind in _WRITTEN if kind[0] != "rbac.authorization.k8s.io"), *scraped]]
+    servers = [service["cache_server"] for service in planned["services"] if service["cache_server"]]
+    kinds += [(home, "networking.k8s.io", "networkpolicies")] if servers else []
+    kinds += [(home, "batch", "cronjobs")] if any(service["warmup_job"] for service in planned["services"]) else []
+    if any(service["claim"] for service in planned["services"]) or any(server["claim"] for server in servers):
         kinds.append((home, "", "persistentvolumeclaims"))
     for crd, _what, _option in crds(planned["services"]):
         resource, _dot, group = crd.partition(".")
@@ -173,6 +185,8 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
         kinds.append((gateway["routes_namespace"], "gateway.networking.k8s.io", "httproutes"))
     if gateway["pool"]:
         kinds.append((home, gateway["pool_group"], "inferencepools"))
+    written = {service["rewrites"]["api_version"].partition("/")[0] for service in planned["services"] if service["rewrites"]}
+    kinds += [(home, group, "inferencemodelrewrites") for group in sorted(written)]
     if gateway["create"]:
         kinds.append((gateway["namespace"], "gateway.networking.k8s.io", "gateways"))
     if gateway["parameters"]:
@@ -181,7 +195,10 @@ def _in_namespaces(planned: Facts) -> list[tuple[str, str, str]]:
     if gateway["openshift_route"]:
         kinds.append((gateway["namespace"], "route.openshift.io", "routes"))
     places = {"EnvoyExtensionPolicy": gateway["routes_namespace"], "BackendTrafficPolicy": gateway["routes_namespace"], "EnvoyFilter": gateway["namespace"]}
-    return kinds + [(places.get(kind, home), version.rpartition("/")[0], _plural(kind)) for version, kind in facts["policies"]]
+    for version, kind in facts["policies"]:
+        rooms = dict.fromkeys((home, pickers)) if kind == "DestinationRule" else [places.get(kind, home)]
+        kinds += [(room, version.rpartition("/")[0], _plural(kind)) for room in rooms]
+    return kinds
 
 
 def _plural(kind: str) -> str:

@@ -14,6 +14,7 @@ import typing as t
 
 from ..common.objects import Facts
 from .charts import charts
+from .names import scheduler_namespace
 
 TOKEN_KEY = "HF_TOKEN"
 PULL_KEY = ".dockerconfigjson"
@@ -48,12 +49,14 @@ def pull_names(user: Facts) -> list[str]:
 def secrets(user: Facts, labels: Facts) -> Facts:
     """{present: the Secrets without their values, prune: those that are obsolete because the file no longer asks for them}.
 
-    The image pull Secret is needed in every namespace with pods of ours: that of the servers, and that of each controller that we install.
+    The image pull Secret is needed in every namespace with pods of ours: of the servers, of the endpoint pickers, and of each controller that we
+    install. The token is for servers and for tokenizers beside endpoint pickers.
     """
     home, token, pull = user["llm_d_namespace"], token_name(user), pull_name(user)
     wanted = {token: bool(user["llm_d_model_token"]), pull: bool(user["llm_d_image_pull_credentials"])}
-    places = [] if user["llm_d_scope"] == "prerequisites" else [(token, home), (pull, home)]
-    places += [(pull, room) for room in dict.fromkeys(chart["namespace"] for chart in charts(user)) if room != home]
+    homes = [] if user["llm_d_scope"] == "prerequisites" else list(dict.fromkeys((home, scheduler_namespace(user))))
+    places = [(name, room) for room in homes for name in (token, pull)]
+    places += [(pull, room) for room in dict.fromkeys(chart["namespace"] for chart in charts(user)) if room not in (home, *homes)]
     heads = [(wanted[name], _head(name, place, labels)) for name, place in places]
     return {"present": [head for asked, head in heads if asked], "prune": [head for asked, head in heads if not asked]}
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The model servers of one service: how many, their pods and their route, derived from one completed element of llm_d_model_services. Pure."""
+"""The model servers of one service: how many, their pods and their routes, derived from one completed element of llm_d_model_services. Pure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ import typing as t
 
 from ..common.objects import Facts
 from ..epp.catalog.presets import SIDECAR_SERVER_PORT
-from ..releases.lines import ACCELERATORS, ENGINE_DEFAULTS
+from ..releases.deployed import ENGINE_DEFAULTS
+from ..releases.lines import ACCELERATORS
+from .caches import cache_volumes, with_caches, with_memory
 from .engine import engine_image, vendor
 from .multi_node import to_workload
-from .pod_spec import PORT_NAME, ROLE_LABEL, container_security, pod_security, pool_selector
+from .pod_spec import PORT_NAME, ROLE_LABEL, container_security, front, labels_in, pod_security, pool_selector
 from .server_arguments import served_arguments, server_environment
+from .sharing import PIN, part, part_name, prefix, rules
+from .tracing import server_requirements
 from .weights import access_mode, volumes
 
-HEALTH_PATH = "/health"
 # The model server's container port behind a routing sidecar.
 ENGINE_PORT_NAME = "engine"
+# Of the HTTPRoute past the endpoint picker.
+DIRECT_SUFFIX = "-direct"
 # Seconds that a model server needs to free its memory after SIGTERM.
 END_SECONDS = 55
 
@@ -65,7 +70,9 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
     servers; then they listen on `engine_port`, and the pod still on `port`.
     """
     engine = service["engine"]
-    asked = required.get("vllm", {})
+    asked = with_caches(service, required.get("vllm", {}))
+    traced = server_requirements(service, user, f"{service['name']}-{role}")
+    asked = {**asked, **{key: [*asked.get(key, []), *traced[key]] for key in traced}}
     port = SIDECAR_SERVER_PORT if proxy else engine["port"]
     port_name = ENGINE_PORT_NAME if proxy else PORT_NAME
     selector = {**pool_selector(service), ROLE_LABEL: role}
@@ -75,7 +82,7 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "args": [f"--port={port}" if argument.startswith("--port=") else argument for argument in served_arguments(service, asked)],
         "env": server_environment(service, list(asked.get("env", []))),
     }
-    pod_volumes, mounts = volumes(service)
+    pod_volumes, mounts = (ours + more for ours, more in zip(volumes(service), cache_volumes(service), strict=True))
     planned = {
         "name": f"{service['name']}-{role}",
         "role": role,
@@ -87,14 +94,14 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
         "image": engine_image(service, user),
         "image_pull_policy": user["llm_d_image_pull_policy"],
         "port": engine["port"],
-        "port_name": PORT_NAME,
         "engine_port": port,
         "container_ports": [
             {"name": port_name, "containerPort": port},
             *({"name": item["name"], "containerPort": item["port"]} for item in asked.get("ports", [])),
         ],
         "init_containers": [proxy] if proxy else [],
-        "health_path": HEALTH_PATH,
+        "health_path": ENGINE_DEFAULTS[engine["type"]]["health"],
+        "metrics_path": ENGINE_DEFAULTS[engine["type"]]["metrics"],
         "probes": _probes(service, port_name),
         "progress_deadline": startup_timeout(service) + 60,
         "resources": _resources(service),
@@ -113,21 +120,62 @@ def server(service: Facts, user: Facts, labels: Facts, required: Facts, role: st
     return {**planned, **workload, "worker": {**planned, **worker} if worker else None}
 
 
-def route(service: Facts, gateway: Facts) -> Facts:
-    """The HTTPRoute of a service; its backend is the kind that the gateway's provider can route to."""
-    path = service["route"]["path"].rstrip("/") or "/"
-    if gateway["backend"] == "InferencePool":
-        backend = {"group": gateway["pool_group"], "kind": "InferencePool", "name": service["name"], "port": service["engine"]["port"]}
-    else:
-        backend = {"group": "", "kind": "Service", "name": service["name"], "port": service["engine"]["port"]}
+def stage(service: Facts, planned: Facts, labels: Facts) -> Facts:
+    """The Service of the servers of one role: as the file has it for decode, named like its workload for prefill. planned: these servers."""
+    role = planned["role"]
+    named = front(service) if role == "decode" else {"name": planned["name"], "port": planned["port"]}
     return {
-        "name": service["name"],
+        **named,
+        "labels": labels if role == "decode" else {**labels, ROLE_LABEL: role},
+        "port_name": PORT_NAME,
+        "selector": planned["selector"],
+        # By number: during a rollout that adds or removes sidecars, old and new pods name the same port differently.
+        "target_port": planned["port"],
+    }
+
+
+def routes(service: Facts, sharing: t.Mapping[str, Facts], gateway: Facts, home: str, labels: Facts) -> list[Facts]:
+    """The HTTPRoutes of a service, each of which is `picked` by its endpoint picker but for that of route.direct_path, whose backend is the Service.
+
+    sharing: the services that share requests with others. The first route is its own. After that of direct_path are its parts of routes whose weights
+    name it, where those are told apart by request IDs.
+    """
+    backends = {each["name"]: _backend(each, gateway) for each in (service, *sharing.values())}
+    found = [_route(service, gateway, home, labels, backends)]
+    if service["route"]["direct_path"]:
+        past = {**service, "route": {**service["route"], "path": service["route"]["direct_path"], "weights": {}}}
+        direct = _route(past, {**gateway, "backend": "Service"}, home, labels, {service["name"]: _backend(service, {"backend": "Service"})})
+        found.append({**direct, "name": direct["name"] + DIRECT_SUFFIX, "picked": False})
+    for owner in sharing.values() if gateway["weights"] == "request_id" else []:
+        if owner["name"] != service["name"] and service["name"] in owner["route"]["weights"]:
+            shared = _route({**service, "route": {**owner["route"], "weights": {}}}, gateway, home, labels, backends)
+            mine = [*shared["headers"], part(owner["name"], owner["route"]["weights"], service["name"])]
+            found.append({**shared, "name": part_name(owner["name"], service["name"]), "rules": [{**shared["rules"][0], "headers": mine}]})
+    return found
+
+
+def _backend(service: Facts, gateway: Facts) -> Facts:
+    if gateway["backend"] == "InferencePool":
+        return {"group": gateway["pool_group"], "kind": "InferencePool", "name": service["name"], "port": service["engine"]["port"]}
+    return {"group": "", "kind": "Service", **front(service)}
+
+
+def _route(service: Facts, gateway: Facts, home: str, labels: Facts, backends: t.Mapping[str, Facts]) -> Facts:
+    path = prefix(service, "path")
+    headers = [{"name": name, "value": value} for name, value in service["route"]["headers"].items()]
+    return {
+        "name": service["route"]["name"] or service["name"],
         "namespace": gateway["routes_namespace"],
+        "labels": labels_in(gateway["routes_namespace"], home, labels),
         "exists": gateway["gateway_api"],
         "path": path,
         "strip_prefix": path != "/",
         "hostnames": service["route"]["hostnames"],
-        "backend": backend,
+        "headers": headers,
+        "pin": {PIN: service["name"]} if service["route"]["weights"] else {},
+        "backend": backends[service["name"]],
+        "picked": True,
+        "rules": rules(service, headers, gateway["weights"], backends),
         "timeouts": service["route"]["timeouts"] if gateway["route_timeouts"] else {},
     }
 
@@ -140,8 +188,9 @@ def _accelerators(service: Facts) -> Facts:
 
 def _resources(service: Facts) -> Facts:
     given = service["resources"] or {"requests": ENGINE_DEFAULTS[service["engine"]["type"]]["requests"], "limits": None}
+    given = with_memory(service, {part: given[part] or {} for part in ("requests", "limits")})
     accelerators = _accelerators(service)
-    parts = {part: {**(given[part] or {}), **accelerators} for part in ("requests", "limits")}
+    parts = {part: {**given[part], **accelerators} for part in ("requests", "limits")}
     return {part: amounts for part, amounts in parts.items() if amounts}
 
 
@@ -154,8 +203,8 @@ def _affinity(service: Facts) -> Facts:
 
 
 def _probes(service: Facts, port_name: str) -> Facts:
-    check = {"httpGet": {"path": HEALTH_PATH, "port": port_name}}
-    period = ENGINE_DEFAULTS[service["engine"]["type"]]["startup_period"]
+    facts = ENGINE_DEFAULTS[service["engine"]["type"]]
+    check, period = {"httpGet": {"path": facts["health"], "port": port_name}}, facts["startup_period"]
     return {
         "startup": {**check, "periodSeconds": period, "failureThreshold": -(-startup_timeout(service) // period), "timeoutSeconds": 5},
         "readiness": {**check, "periodSeconds": 5, "failureThreshold": 2, "timeoutSeconds": 5},

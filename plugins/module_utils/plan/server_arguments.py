@@ -7,27 +7,28 @@ from __future__ import annotations
 
 from ..common.flags import flags_of
 from ..common.objects import Facts
-from ..releases.lines import ENGINE_DEFAULTS
+from ..releases.deployed import ENGINE_DEFAULTS, OPTIONS
+from .adapters import adapter_arguments, adapter_environment
 from .engine import arguments as engine_arguments
 from .engine import block_size
 from .engine import environment as engine_environment
 from .pod_spec import later_wins
-from .weights import CACHE_PATH, HUB_PATH, credentials, served_name, source
-from .weights import arguments as weights_arguments
+from .weights import CACHE_PATH, HUB_PATH, credentials, loader, served_name, source
 
 
 def served_arguments(service: Facts, required: Facts) -> list[str]:
-    """The command line: the model (vLLM), derived arguments, those that the scheduler requires, then engine.args, which win where a flag is in both.
+    """The command line: derived arguments, the model first, those that the scheduler requires, then engine.args, which win where a flag is in both.
 
     required: what the scheduler configuration requires of model servers: {args, env, ports}.
     """
-    own = service["engine"]["args"]
+    engine, own = service["engine"], service["engine"]["args"]
     theirs = flags_of(own)
-    ours = {argument.split("=", 1)[0]: argument for argument in [*_arguments(service, service["engine"]["port"]), *required.get("args", [])]}
-    model = [source(service["model"])] if service["engine"]["type"] == "vllm" else []
-    if theirs.keys() & {"tp", "pipeline-parallel-size", "pp", "data-parallel-size", "dp"}:
-        ours.pop("--tensor-parallel-size", None)
-    return [*model, *(argument for flag, argument in ours.items() if flag.lstrip("-") not in theirs), *own]
+    ours = {argument.split("=", 1)[0]: argument for argument in [*_arguments(service), *required.get("args", [])]}
+    flags = ENGINE_DEFAULTS[engine["type"]]["flags"]
+    # Whoever divides the accelerators by arguments says how many are left for tensor parallelism.
+    if theirs.keys() & {name for option in ("tensor", "pipeline", "data") for name in flags.get(option, ())}:
+        ours = {flag: argument for flag, argument in ours.items() if flag.lstrip("-") not in flags.get("tensor", ())}
+    return [*(argument for flag, argument in ours.items() if not flag.startswith("-") or flag.lstrip("-") not in theirs), *adapter_arguments(service), *own]
 
 
 def server_environment(service: Facts, required: list[Facts]) -> list[Facts]:
@@ -36,52 +37,48 @@ def server_environment(service: Facts, required: list[Facts]) -> list[Facts]:
         {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
         for name, path in (("POD_NAME", "metadata.name"), ("POD_NAMESPACE", "metadata.namespace"), ("POD_IP", "status.podIP"))
     ]
-    if service["engine"]["type"] == "vllm":
+    if service["engine"]["type"] != "simulator":
         # Home and caches are on the writable volume: the container runs with a user id that the image does not know.
         env += [
             {"name": name, "value": value}
             for name, value in (
                 ("HOME", CACHE_PATH),
-                ("USER", "vllm"),
-                ("LOGNAME", "vllm"),
+                ("USER", service["engine"]["type"]),
+                ("LOGNAME", service["engine"]["type"]),
                 ("HF_HOME", HUB_PATH),
-                ("VLLM_CACHE_ROOT", f"{CACHE_PATH}/vllm"),
                 ("TORCHINDUCTOR_CACHE_DIR", f"{CACHE_PATH}/inductor"),
                 ("TRITON_CACHE_DIR", f"{CACHE_PATH}/triton"),
             )
         ]
-    env += engine_environment(service["engine"])
-    env += credentials(service["model"])
+    env += engine_environment(service["engine"], _values(service))
+    env += credentials(service["model"]) + adapter_environment(service)
     own = [{"name": name, "value": value} for name, value in service["engine"]["env"].items()]
     return later_wins(env + required + own)
 
 
-def _arguments(service: Facts, port: int) -> list[str]:
-    engine = service["engine"]
-    name = served_name(service["model"])
-    length = engine["max_model_len"] or ENGINE_DEFAULTS[engine["type"]]["max_model_len"]
-    # Name and port are what clients, endpoint picker and Services go by. The others have a value only if the user's file sets it.
-    arguments = {
-        "--served-model-name": name,
-        "--port": port,
-        "--max-model-len": length,
-        "--max-num-seqs": engine["max_num_seqs"],
-        "--block-size": block_size(service),
+def _values(service: Facts) -> Facts:
+    """What each option of releases/deployed.py is for this service; None where the engine decides."""
+    engine, accelerator, model = service["engine"], service["accelerator"], service["model"]
+    simulated = engine["type"] == "simulator"
+    in_one = accelerator["per_replica"] // (accelerator["pipeline"] * accelerator["data"])
+    # Engines use one accelerator unless they are told otherwise.
+    parts = {"tensor": in_one, "pipeline": accelerator["pipeline"], "data": accelerator["data"]}
+    values = {
+        "model": served_name(model) if simulated else source(model),
+        # Name and port are what clients, endpoint picker and Services go by. The others have a value only if the user's file sets it.
+        "served_name": served_name(model),
+        "port": engine["port"],
+        "max_model_len": engine["max_model_len"] or ENGINE_DEFAULTS[engine["type"]]["max_model_len"],
+        "block_size": block_size(service),
+        **{option: count if count > 1 else None for option, count in parts.items()},
+        "revision": model["revision"],
+        "expert": accelerator["expert"] or None,
     }
-    if engine["type"] == "simulator":
-        arguments = {"--model": name, **arguments, **_simulator_arguments(engine)}
-    else:
-        per_replica = service["accelerator"]["per_replica"]
-        arguments.update(weights_arguments(service["model"]))
-        # vLLM uses one accelerator unless it is told otherwise.
-        arguments["--tensor-parallel-size"] = per_replica if per_replica > 1 else None
-    # Without it vLLM does not report cached tokens, and nobody sees whether prefixes are found in the cache.
-    details = ["--enable-prompt-tokens-details"] if engine["type"] == "vllm" else []
-    return [f"{flag}={value}" for flag, value in arguments.items() if value is not None] + engine_arguments(engine) + details
+    return {option: values[option] if option in values else engine[option] for option in OPTIONS}
 
 
-def _simulator_arguments(engine: Facts) -> Facts:
-    settings = engine["simulator"] or {}
-    flags = {f"--{key.replace('_', '-')}": value for key, value in settings.items()}
-    # Without the dummy tokenizer the simulator asks a model hub whether the model exists.
-    return {"--force-dummy-tokenizer": "true", "--enable-kvcache": "true", **flags}
+def _arguments(service: Facts) -> list[str]:
+    engine = service["engine"]
+    found = engine_arguments(engine, _values(service)) + loader(service["model"]) + list(ENGINE_DEFAULTS[engine["type"]]["always"])
+    settings = (engine["simulator"] or {}) if engine["type"] == "simulator" else {}
+    return found + [f"--{key.replace('_', '-')}={value}" for key, value in settings.items() if value is not None]

@@ -11,9 +11,10 @@ from __future__ import annotations
 import typing as t
 
 from ..common.objects import Facts
-from ..releases.lines import ENGINE_DEFAULTS
+from ..releases.deployed import ENGINE_DEFAULTS
 from .pod_spec import PORT_NAME, container_security
 from .references import image
+from .tracing import collector, picker_environment, picker_flag
 from .weights import CACHE_PATH, MODELS_MOUNT, models_volume, scheme
 
 TOKENIZER_VOLUME = "tokenizer"
@@ -51,8 +52,9 @@ def routing_proxy(service: Facts, user: Facts, release: Facts, sidecar: Facts) -
     """The routing sidecar of a decode server: it listens on the pool's port, sends the prompt to a prefill server first, then to its own server."""
     return {
         **_native(sidecar["name"], image(user, "routing_sidecar", release["sidecar_image"]), user),
-        "args": list(sidecar["args"]),
-        "env": [_field("POD_NAME", "metadata.name"), _field("POD_IP", "status.podIP")],
+        # Older ones have no such flag, and always send.
+        "args": [*sidecar["args"], *([picker_flag(user)] if collector(user) and not release["tracing"]["always"] else [])],
+        "env": [_field("POD_NAME", "metadata.name"), _field("POD_IP", "status.podIP"), *picker_environment(user, release, f"{service['name']}-sidecar")],
         "ports": [{"name": PORT_NAME, "containerPort": sidecar["port"]}],
         "startupProbe": {"tcpSocket": {"port": sidecar["port"]}, "periodSeconds": 1, "failureThreshold": 60},
         "resources": _SMALL,

@@ -9,25 +9,29 @@ import hashlib
 import json
 
 from ..common.objects import Facts
+from .gateway_policies import MANY
 from .pod_spec import PROXY_READINESS, container_security
+from .tracing import collector
 
 PORT, READY_PORT, ADMIN_PORT = 8081, 19001, 19000
+PORTS = {"requests": PORT, "readiness of the proxy": READY_PORT, "administration of the proxy": ADMIN_PORT}
 FOLDER, KEY = "/etc/envoy", "envoy.yaml"
 VOLUME = "proxy-config"
 _TYPE = "type.googleapis.com/envoy."
 _FILTERS = f"{_TYPE}extensions.filters.http"
 _HTTP = {"name": "envoy.filters.network.http_connection_manager"}
-_MANY = {"max_connections": 40000, "max_pending_requests": 40000, "max_requests": 40000}
+_NO_LIMIT = dict.fromkeys(("max_connections", "max_pending_requests", "max_requests"), MANY)
 
 
 def sidecar(service: Facts, user: Facts, gateway: Facts, labels: Facts, selector: Facts, grpc_port: int) -> Facts | None:
     """The proxy of a service: its container, configuration and Service; None with any other provider."""
     if gateway["connection"] != "sidecar":
         return None
-    text = json.dumps(configuration(gateway["ext_proc"], grpc_port), indent=1, sort_keys=True) + "\n"
+    name = f"{service['name']}-gateway"
+    text = json.dumps(configuration(gateway["ext_proc"], grpc_port, name, collector(user)), indent=1, sort_keys=True) + "\n"
     listener = gateway["listener"]
     return {
-        "name": f"{service['name']}-gateway",
+        "name": name,
         "labels": labels,
         "selector": selector,
         "service_type": gateway["service_type"],
@@ -38,7 +42,7 @@ def sidecar(service: Facts, user: Facts, gateway: Facts, labels: Facts, selector
         "config_key": KEY,
         "checksum": hashlib.sha256(text.encode()).hexdigest(),
         "container": _container(user, gateway),
-        "volume": {"name": VOLUME, "configMap": {"name": f"{service['name']}-gateway"}},
+        "volume": {"name": VOLUME, "configMap": {"name": name}},
     }
 
 
@@ -60,13 +64,13 @@ def _container(user: Facts, gateway: Facts) -> Facts:
     }
 
 
-def configuration(ext_proc: Facts, grpc_port: int) -> Facts:
-    """Envoy's bootstrap configuration."""
+def configuration(ext_proc: Facts, grpc_port: int, name: str = "gateway", traced: Facts | None = None) -> Facts:
+    """Envoy's bootstrap configuration. traced: the collector of its spans, which bear this name."""
     return {
         "admin": {"address": _address("127.0.0.1", ADMIN_PORT)},
         "static_resources": {
-            "listeners": [_traffic(ext_proc), _ready()],
-            "clusters": [_servers(ext_proc["destination_header"]), _picker(grpc_port), _admin()],
+            "listeners": [_traffic(ext_proc, _tracing(name, traced) if traced else {}), _ready()],
+            "clusters": [_servers(ext_proc["destination_header"]), _picker(grpc_port), _admin(), *([_collector(traced)] if traced else [])],
         },
     }
 
@@ -84,7 +88,7 @@ def _router() -> Facts:
     return {"name": "envoy.filters.http.router", "typed_config": {"@type": f"{_FILTERS}.router.v3.Router"}}
 
 
-def _traffic(ext_proc: Facts) -> Facts:
+def _traffic(ext_proc: Facts, tracing: Facts) -> Facts:
     header = ext_proc["destination_header"]
     route = {
         "match": {"prefix": "/"},
@@ -101,8 +105,34 @@ def _traffic(ext_proc: Facts) -> Facts:
         "route_config": {"name": "all", "virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [route]}]},
         # Clients cannot choose the server: their own value of the destination header is removed first.
         "http_filters": [_strip(header), _ext_proc(ext_proc), _router()],
+        **tracing,
     }
     return {**_listener("traffic", PORT, manager), "per_connection_buffer_limit_bytes": 32768}
+
+
+def _tracing(name: str, traced: Facts) -> Facts:
+    """Envoy's own share (random_sampling) would overrule a traceparent, so that stays at its 100 %, and the sampler decides."""
+    share = {"numerator": traced["numerator"], "denominator": "TEN_THOUSAND"}
+    sampler = _sampler(
+        "parent_based", "ParentBased", {"wrapped_sampler": _sampler("trace_id_ratio_based", "TraceIdRatioBased", {"sampling_percentage": share})}
+    )
+    provider = {
+        "@type": f"{_TYPE}config.trace.v3.OpenTelemetryConfig",
+        "grpc_service": {"envoy_grpc": {"cluster_name": "collector"}},
+        "service_name": name,
+        "sampler": sampler,
+    }
+    return {"tracing": {"provider": {"name": "envoy.tracers.opentelemetry", "typed_config": provider}, "spawn_upstream_span": True}}
+
+
+def _sampler(name: str, message: str, settings: Facts) -> Facts:
+    kind = f"{_TYPE}extensions.tracers.opentelemetry.samplers.v3.{message}SamplerConfig"
+    return {"name": f"envoy.tracers.opentelemetry.samplers.{name}", "typed_config": {"@type": kind, **settings}}
+
+
+def _collector(traced: Facts) -> Facts:
+    found = {**_static("collector", traced["port"], traced["host"]), "type": "STRICT_DNS", "connect_timeout": "1s"}
+    return {**found, "typed_extension_protocol_options": _http2()}
 
 
 def _strip(header: str) -> Facts:
@@ -156,7 +186,7 @@ def _servers(header: str) -> Facts:
         "lb_policy": "CLUSTER_PROVIDED",
         "connect_timeout": "10s",
         "original_dst_lb_config": {"use_http_header": True, "http_header_name": header},
-        "circuit_breakers": {"thresholds": [_MANY]},
+        "circuit_breakers": {"thresholds": [_NO_LIMIT]},
     }
 
 
@@ -165,20 +195,20 @@ def _picker(port: int) -> Facts:
         **_static("picker", port),
         "connect_timeout": "10s",
         "lb_policy": "LEAST_REQUEST",
-        "circuit_breakers": {"thresholds": [_MANY]},
-        "typed_extension_protocol_options": {
-            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-                "@type": f"{_TYPE}extensions.upstreams.http.v3.HttpProtocolOptions",
-                "explicit_http_config": {"http2_protocol_options": {}},
-            }
-        },
+        "circuit_breakers": {"thresholds": [_NO_LIMIT]},
+        "typed_extension_protocol_options": _http2(),
     }
+
+
+def _http2() -> Facts:
+    options = {"@type": f"{_TYPE}extensions.upstreams.http.v3.HttpProtocolOptions", "explicit_http_config": {"http2_protocol_options": {}}}
+    return {"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": options}
 
 
 def _admin() -> Facts:
     return {**_static("admin", ADMIN_PORT), "connect_timeout": "1s"}
 
 
-def _static(name: str, port: int) -> Facts:
-    endpoint = {"endpoint": {"address": _address("127.0.0.1", port)}}
+def _static(name: str, port: int, address: str = "127.0.0.1") -> Facts:
+    endpoint = {"endpoint": {"address": _address(address, port)}}
     return {"name": name, "type": "STATIC", "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]}}

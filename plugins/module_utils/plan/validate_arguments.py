@@ -11,8 +11,10 @@ import typing as t
 from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..epp.catalog.presets import SIDECAR_SERVER_PORT
+from ..releases.deployed import ENGINE_DEFAULTS, OPTIONS, WHOLE
+from ..releases.gateways import POOL_PORTS
 from ..schema.fields import Problem
-from .engine import block_size, vendor
+from .engine import block_size, ranks, vendor
 from .multi_node import PARALLEL_FLAGS, scheduler_problems
 from .weights import scheme, served_name
 
@@ -31,13 +33,12 @@ OWN_FLAGS = {
 }
 LEADERS = "ha-enable-leader-election"
 TOKENS = "metrics-endpoint-auth"
-_PARALLEL = {"tensor-parallel-size": "tp", "pipeline-parallel-size": "pp", "data-parallel-size": "dp"}
 _OURS_ALONE = ("POD_IP", "SERVER_IP")  # a server names itself by these in its KV events
 
 
 def argument_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     """Arguments of the model server and of the endpoint picker that contradict an option, whatever the scheduler."""
-    return [*_engine_arguments(service, path), *_parallel(service, path), *_picker_arguments(service, path, user)]
+    return [*_engine_arguments(service, path), *_parallel(service, path), *_ports(service, path), *_picker_arguments(service, path, user)]
 
 
 def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:
@@ -64,27 +65,31 @@ def without_cache(service: Facts, path: str) -> list[tuple[str, t.Any]]:
     """(path, value) of everything in the user's file that turns off the prefix cache."""
     engine, theirs = service["engine"], flags_of(service["engine"]["args"])
     found: list[tuple[str, t.Any]] = [(f"{path}.engine.prefix_caching", False)] if engine["prefix_caching"] is False else []
-    for flag in ("no-enable-prefix-caching", "enable-prefix-caching", "enable-kvcache"):
-        if flag in theirs and (flag.startswith("no-") or str(theirs[flag]).lower() == "false"):
+    for flag in ("no-enable-prefix-caching", "disable-radix-cache", "enable-prefix-caching", "enable-kvcache"):
+        if flag in theirs and (flag.startswith(("no-", "disable-")) or str(theirs[flag]).lower() == "false"):
             found.append((place_of(engine["args"], flag, f"{path}.engine.args"), theirs[flag]))
     return found
 
 
 def _engine_arguments(service: Facts, path: str) -> list[Problem]:
     engine, model = service["engine"], service["model"]
-    options = {
-        "port": ("engine.port", engine["port"]),
-        "block-size": ("engine.block_size", block_size(service)),
-        "max-model-len": ("engine.max_model_len", engine["max_model_len"]),
-        "max-num-seqs": ("engine.max_num_seqs", engine["max_num_seqs"]),
-        "served-model-name": ("model.served_name", served_name(model)),
-        "revision": ("model.revision", model["revision"]),
+    values = {
+        "port": engine["port"],
+        "block_size": block_size(service),
+        "max_model_len": engine["max_model_len"],
+        "max_num_seqs": engine["max_num_seqs"],
+        "served_name": served_name(model),
+        "revision": model["revision"],
     }
+    flags = ENGINE_DEFAULTS[engine["type"]]["flags"]
     theirs = flags_of(engine["args"])
     found = []
     if engine["type"] == "vllm" and "model" in theirs and service["accelerator"]["nodes"] == 1:
         why = "the model is the first argument of `vllm serve` already, and versions differ in which of two they take."
         found.append(Problem(place_of(engine["args"], "model", f"{path}.engine.args"), theirs["model"], why, "Take it out, and write model.uri."))
+    elif engine["type"] not in WHOLE:
+        again = [name for name in flags["model"] if name in theirs]
+        found += [Problem(place_of(engine["args"], name, f"{path}.engine.args"), theirs[name], "is what model.uri says.", "Take it out.") for name in again]
     return found + [
         Problem(
             place_of(engine["args"], flag, f"{path}.engine.args"),
@@ -92,14 +97,16 @@ def _engine_arguments(service: Facts, path: str) -> list[Problem]:
             f"--{flag}={theirs[flag]} contradicts {option}, which is {value}: the endpoint picker, the Services and the model servers all go by that.",
             f"Take it out and write {option}: {theirs[flag]}.",
         )
-        for flag, (option, value) in options.items()
+        for word, value in values.items()
+        for flag in flags.get(word, ())
+        for option in [OPTIONS[word]]
         if value is not None and theirs.get(flag) is not None and theirs[flag] != str(value)
     ]
 
 
 def _parallel(service: Facts, path: str) -> list[Problem]:
     """Parallelism flags whose product is not the number of accelerators of one replica."""
-    if service["engine"]["type"] != "vllm" or vendor(service) == "none":
+    if service["engine"]["type"] == "simulator" or vendor(service) == "none":
         return []
     arguments, wanted = service["engine"]["args"], service["accelerator"]["per_replica"]
     theirs = flags_of(arguments)
@@ -111,10 +118,10 @@ def _parallel(service: Facts, path: str) -> list[Problem]:
             if flag in theirs
         ]
     given: dict[str, str] = {}
-    for flag, short in _PARALLEL.items():
-        for word in (flag, short):
-            if theirs.get(word) is not None:
-                given[word] = str(theirs[word])
+    flags = ENGINE_DEFAULTS[service["engine"]["type"]]["flags"]
+    for word in (word for option in ("tensor", "pipeline", "data") for word in flags.get(option, ())):
+        if theirs.get(word) is not None:
+            given[word] = str(theirs[word])
     if not given or not all(value.isdigit() for value in given.values()):
         return []
     total = 1
@@ -128,9 +135,18 @@ def _parallel(service: Facts, path: str) -> list[Problem]:
             place_of(arguments, next(iter(given)), f"{path}.engine.args"),
             shown,
             f"{shown} needs {total} accelerators, and one replica has {wanted} (accelerator.per_replica).",
-            f"Write accelerator.per_replica: {total}, or take the argument out: vLLM is told to use all of them by tensor parallelism.",
+            f"Write accelerator.per_replica: {total}, or take the argument out: the engine is told to use all of them by tensor parallelism.",
         )
     ]
+
+
+def _ports(service: Facts, path: str) -> list[Problem]:
+    """More ranks with a port each than a pool has ports."""
+    count = ranks(service)
+    if count <= POOL_PORTS:
+        return []
+    why = f"has {count} ranks with a port each, and an InferencePool takes {POOL_PORTS} ports."
+    return [Problem(f"{path}.engine.args", service["engine"]["args"], why, f"Write {POOL_PORTS} ranks or fewer, and more replicas.")]
 
 
 def _picker_arguments(service: Facts, path: str, user: Facts) -> list[Problem]:

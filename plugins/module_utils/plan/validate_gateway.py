@@ -13,6 +13,7 @@ from ..releases.lines import RELEASES
 from ..schema.fields import Problem
 from .charts import provider_facts
 from .gateway import class_name, connection, default_name, proxy_service, version
+from .names import gateway_name, scheduler_namespace
 from .references import mirrored
 
 BLOCK = "llm_d_gateway"
@@ -21,7 +22,7 @@ _LAST_OLD_POOL = (1, 4)  # the last inference extension with pools of v1alpha2
 
 def gateway_problems(user: Facts) -> list[Problem]:
     """Options of llm_d_gateway that contradict each other, the platform or the release line."""
-    checks = (_platform, _versions, _class, _connection, _pool, _routes, _listeners, _standalone, _route, _rule, _project, _images)
+    checks = (_platform, _versions, _class, _connection, _pool, _pickers, _routes, _listeners, _issuer, _standalone, _route, _rule, _project, _images)
     return [problem for check in checks for problem in check(user, user[BLOCK], provider_facts(user))]
 
 
@@ -43,7 +44,7 @@ def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> l
 def proxy_problems(user: Facts, names: t.Mapping[str, str]) -> list[Problem]:
     """Names of what is made for the Gateway that Kubernetes refuses, or that objects of model services have. names: {object name: its service}."""
     settings = user[BLOCK]
-    name = settings["name"] or default_name(settings["provider"])
+    name = gateway_name(user, default_name(settings["provider"]))
     made = proxy_service({**settings, "name": name, "class_name": class_name(user)})
     if not settings["create"] or not made:
         return []
@@ -163,6 +164,15 @@ def _pool(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
         )
 
 
+def _pickers(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
+    place = scheduler_namespace(user)
+    if place == user["llm_d_namespace"] or connection(user) != "pool":
+        return
+    fix = "Take it out, or have the proxy told where it is: provider envoy_gateway, standalone, or istio with 'connection: ext_proc'."
+    why = f"an InferencePool names the Service of its endpoint picker without a namespace, and {settings['provider']} looks for it beside the pool."
+    yield Problem("llm_d_scheduler_namespace", place, why, fix)
+
+
 def _routes(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
     home = user["llm_d_namespace"]
     if facts["routes_beside_pools"] and settings["routes_namespace"] not in (None, home):
@@ -178,10 +188,15 @@ def _listeners(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem
     seen: dict[tuple[str, t.Any], str] = {}
     ports: dict[int, tuple[str, str]] = {}
     for path, each in [(f"{BLOCK}.listener", settings["listener"])] + [(f"{BLOCK}.listeners[{n}]", one) for n, one in enumerate(settings["listeners"])]:
-        if each["protocol"] == "HTTPS" and not each["tls_secret"]:
+        if each["protocol"] == "HTTPS" and not each["tls_secret"] and not settings["certificate_issuer"]:
             yield Problem(
-                f"{path}.tls_secret", None, "is missing: an HTTPS listener needs a certificate.", "Write the name of a Secret of type kubernetes.io/tls."
+                f"{path}.tls_secret",
+                None,
+                "is missing: an HTTPS listener needs a certificate.",
+                f"Write the name of a Secret of type kubernetes.io/tls, or {BLOCK}.certificate_issuer.",
             )
+        if each["protocol"] == "HTTPS" and settings["certificate_issuer"]:
+            yield from _issued(settings, path, each)
         if each["protocol"] == "HTTP" and each["tls_secret"]:
             yield Problem(f"{path}.protocol", "HTTP", "would leave the certificate of tls_secret unused.", "Write HTTPS, or take tls_secret out.")
         for key in (("name", each["name"]), ("place", (each["port"], each["hostname"]))):
@@ -196,6 +211,28 @@ def _listeners(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem
             yield Problem(f"{path}.protocol", each["protocol"], why, f"Write {ports[each['port']][0]}, or another port.")
 
 
+def _issued(settings: Facts, path: str, listener: Facts) -> t.Iterator[Problem]:
+    """What cert-manager needs of a listener to issue its certificate."""
+    if not listener["hostname"]:
+        yield Problem(f"{path}.hostname", None, "is missing: cert-manager issues a certificate for a host name.", "Write the host name that clients use.")
+    elsewhere = listener["tls_secret_namespace"]
+    if elsewhere not in (None, settings["namespace"]):
+        why = "cert-manager writes the Secrets of a Gateway into the Gateway's own namespace."
+        yield Problem(f"{path}.tls_secret_namespace", elsewhere, why, "Take it out.")
+
+
+def _issuer(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
+    issuer = settings["certificate_issuer"]
+    if not issuer:
+        return
+    if not settings["create"] or not facts["gateway_api"]:
+        why = "the annotation of the issuer belongs on the Gateway, and this file creates none."
+        yield Problem(f"{BLOCK}.certificate_issuer", issuer, why, "Take it out; whoever creates the Gateway annotates it.")
+    elif all(each["protocol"] != "HTTPS" for each in (settings["listener"], *settings["listeners"])):
+        why = "no listener speaks HTTPS, so nothing would be issued."
+        yield Problem(f"{BLOCK}.certificate_issuer", issuer, why, "Write 'protocol: HTTPS' in a listener, or take it out.")
+
+
 def _standalone(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
     if facts["gateway_api"]:
         return
@@ -206,7 +243,7 @@ def _standalone(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Proble
         yield Problem(f"{BLOCK}.listener.protocol", "HTTPS", "the proxy of provider standalone speaks HTTP.", "Write HTTP, and end TLS in front of it.")
     for index, service in enumerate(user["llm_d_model_services"] or []):
         route = service.get("route") if isinstance(service, dict) else None
-        for option, usual in (("path", "/"), ("hostnames", [])):
+        for option, usual in (("path", "/"), ("hostnames", []), ("headers", {}), ("direct_path", None), ("weights", {})):
             if isinstance(route, dict) and route.get(option, usual) not in (usual, None):
                 yield Problem(
                     f"llm_d_model_services[{index}].route.{option}",
@@ -232,11 +269,12 @@ def _route(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
 
 
 def _rule(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
-    rule, path = settings["destination_rule"], f"{BLOCK}.destination_rule"
+    rule, path = settings["traffic"], f"{BLOCK}.traffic"
     if not rule:
         return
-    if not facts["destination_rule"] or connection(user) != "ext_proc":
-        yield Problem(path, None, "is for Istio or OpenShift with 'connection: ext_proc'; elsewhere nobody reads it.", "Take it out.")
+    if not facts["traffic"] or connection(user) != "ext_proc":
+        why = "is for envoy_gateway, and for istio and openshift with 'connection: ext_proc'; elsewhere nobody reads it."
+        yield Problem(path, None, why, "Take it out.")
     if rule["session_cookie"] and rule["session_header"]:
         yield Problem(f"{path}.session_header", rule["session_header"], "a session is known by a cookie or by a header.", "Take out one of the two.")
 

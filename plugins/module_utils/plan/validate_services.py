@@ -11,37 +11,47 @@ from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.lines import ACCELERATORS
 from ..schema.fields import Problem
+from .adapters import adapter_problems
+from .aliases import alias_problems
 from .autoscaling import autoscaling_problems
-from .endpoint_picker import configuration
+from .cache_server import SUFFIX as CACHE_SUFFIX
+from .caches import cache_problems, with_caches
+from .endpoint_picker import PORTS, configuration
 from .engine import engine_problems, vendor
 from .multi_node import node_problems
+from .names import name_suffix, scheduler_namespace
 from .pod_spec import SERVICE_LABEL
-from .server import max_replicas
+from .server import DIRECT_SUFFIX, max_replicas
+from .sharing import prefix, same_hosts
+from .standalone import PORTS as STANDALONE_PORTS
 from .validate_arguments import argument_problems, needs_problems, place_of
+from .validate_engine import scheduler_needs, sglang_problems
 from .validate_vllm import version_problems, vllm_problems
 from .warmup import warmup_problems
-from .weights import CLAIM_SUFFIX, served_name, weights_problems
+from .warmup_job import SUFFIX as WARMUP_SUFFIX
+from .weights import CLAIM_SUFFIX, scheme, served_name, weights_problems
 
 # Suffixes of derived object names; the longest one limits the length of a service's name.
-SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events", "-gateway", "-grafana", "-epp-pods", CLAIM_SUFFIX)
+SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events", "-gateway", "-grafana", "-epp-pods", DIRECT_SUFFIX, CLAIM_SUFFIX, CACHE_SUFFIX, WARMUP_SUFFIX)
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
 OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
 
 
 def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     """The problems within one service."""
-    found = _name_problems(service, path)
-    found += _model_problems(service, path)
-    found += engine_problems(service, path) + version_problems(service, path)
+    tested = not (service["engine"]["image"] or user["llm_d_images"][service["engine"]["type"]])
+    found = _name_problems(service, path, name_suffix(user))
+    found += _model_problems(service, path) + alias_problems(service, path, user) + adapter_problems(service, path)
+    found += engine_problems(service, path, tested) + version_problems(service, path)
     found += _accelerator_problems(service, path)
-    found += node_problems(service, path)
-    found += autoscaling_problems(service, path)
+    found += node_problems(service, path, name_suffix(user))
+    found += autoscaling_problems(service, path, user["llm_d_release"])
     found += _label_problems(service, path)
-    found += warmup_problems(service, path)
+    found += warmup_problems(service, path, name_suffix(user))
     if service["service_account"] == service["name"]:
         why = "is the account that we make ourselves where none is named."
         found.append(Problem(f"{path}.service_account", service["service_account"], why, "Take it out, or name one that is there."))
-    tested = not (service["engine"]["image"] or user["llm_d_images"]["vllm"])
+    found += cache_problems(service, path, user, configuration(service, user["llm_d_release"]).requires["vllm"])
     found += weights_problems(service, path, _servers(service, user), tested)
     contradictions = argument_problems(service, path, user)
     # The scheduler is checked only when the servers are right, and the command line when it is complete, so that each mistake is reported once.
@@ -60,17 +70,46 @@ def name_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
     return [problem for path, service in services for problem in _same_name(service["name"], path, seen)]
 
 
+def front_problems(services: t.Sequence[tuple[str, Facts]]) -> list[Problem]:
+    """Services in front of servers with a name that Kubernetes refuses, or that another object has. Takes (path, service) pairs."""
+    found = []
+    taken = object_names(service["name"] for _path, service in services)
+    for path, service in services:
+        name, place = service["service"]["name"], f"{path}.service.name"
+        if not name or name == service["name"]:
+            continue
+        if name[0].isdigit():
+            found.append(Problem(place, name, "begins with a digit, and a Service has to begin with a letter.", f"Write a name such as m-{name}."))
+        elif name in taken:
+            why = f"objects of this service and of model service '{taken[name]}' would both be named '{name}'."
+            found.append(Problem(place, name, why, "Write another name, or take it out."))
+        taken[name] = service["name"]
+    return found
+
+
 def route_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
-    """Services with the same host and path. Takes (path, service) pairs."""
-    seen: dict[tuple[str, str], tuple[str, Facts]] = {}
-    return [problem for path, service in services for problem in _same_route(service, path, seen)]
+    """Services that get the same requests, or with the same name of their routes. Takes (path, service) pairs."""
+    seen: list[tuple[str, str, Facts]] = []
+    named: dict[str, tuple[str, Facts]] = {}
+    found = []
+    for path, service in services:
+        for option in ("path", "direct_path") if service["route"]["direct_path"] else ("path",):
+            found += _same_route(service, path, option, seen)
+            seen.append((path, option, service))
+        name = service["route"]["name"] or service["name"]
+        for made in (name, f"{name}{DIRECT_SUFFIX}") if service["route"]["direct_path"] else (name,):
+            other, first = named.setdefault(made, (path, service))
+            if first is not service and first["name"] != service["name"]:  # services with one name are told as such
+                why = f"{f'makes {made}, which ' if made != name else ''}is the name of a route of {other} already."
+                found.append(Problem(f"{path}.route.name", service["route"]["name"], why, "Write another name."))
+    return found
 
 
-def _name_problems(service: Facts, path: str) -> list[Problem]:
-    name = service["name"]
+def _name_problems(service: Facts, path: str, ending: str) -> list[Problem]:
+    name, longest = service["name"], LONGEST_NAME - len(ending)
     if name[0].isdigit():
         why = f"'{name}' begins with a digit, and the Service of this name has to begin with a letter."
-        return [Problem(f"{path}.name", name, why, f"Write a name that begins with a letter, such as m-{name}.")]
+        return [Problem(f"{path}.name", name, why, f"Write a name that begins with a letter, such as m-{name.removesuffix(ending)}.")]
     if len(name) <= LONGEST_NAME:
         return []
     return [
@@ -78,7 +117,7 @@ def _name_problems(service: Facts, path: str) -> list[Problem]:
             f"{path}.name",
             name,
             f"'{name}' has {len(name)} characters; with endings such as '-prefill' it would pass the 63 that Kubernetes allows.",
-            f"Write a name of at most {LONGEST_NAME} characters, such as {name[:LONGEST_NAME].rstrip('-')}.",
+            f"Write a name of at most {longest} characters, such as {name[:longest].rstrip('-')}.",
         )
     ]
 
@@ -88,7 +127,7 @@ def _model_problems(service: Facts, path: str) -> list[Problem]:
     found = []
     if not simulated and not model["uri"]:
         found.append(
-            Problem(f"{path}.model.uri", None, "is missing, and vLLM has no model to load.", "Write hf://ORGANISATION/MODEL, or one of the other forms.")
+            Problem(f"{path}.model.uri", None, "is missing, and the engine has no model to load.", "Write hf://ORGANISATION/MODEL, or one of the other forms.")
         )
     elif not served_name(model):
         found.append(
@@ -148,9 +187,20 @@ def _servers(service: Facts, user: Facts) -> int:
 def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     built = configuration(service, user["llm_d_release"])
     found = [Problem(_scheduler_place(problem.path, path, service), problem.value, problem.reason, problem.fix) for problem in built.problems]
+    elsewhere = scheduler_namespace(user) != user["llm_d_namespace"] and any(sidecar["on"] == "epp" for sidecar in built.requires["sidecars"])
+    if elsewhere and service["engine"]["type"] != "simulator" and scheme(service["model"]) == "pvc":
+        why = "the tokenizer beside the endpoint picker would mount the claim of the model, which is in the namespace of the servers."
+        fix = "Take it out, or write another preset, such as preset: prefix_aware."
+        found.append(Problem("llm_d_scheduler_namespace", user["llm_d_scheduler_namespace"], why, fix))
     if not found:
-        found = needs_problems(service, path, user, built.requires)
+        found = scheduler_needs(service, path, built) or needs_problems(service, path, user, built.requires)
     provider = GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]
+    ports = {**PORTS, **{each["name"]: each["port"] for each in built.requires["epp"]["ports"]}}
+    ports |= STANDALONE_PORTS if user["llm_d_gateway"]["provider"] == "standalone" else {}
+    taken = [name for name, port in ports.items() if port == service["scheduler"]["grpc_port"]]
+    if taken:
+        why = f"is the port for its {taken[0]} in the pod of the endpoint picker."
+        found.append(Problem(f"{path}.scheduler.grpc_port", service["scheduler"]["grpc_port"], why, "Write another port, or take it out for 9002."))
     wanted = service["scheduler"]["failure_mode"]
     if provider and wanted and wanted not in provider["failure_modes"]:
         can = " or ".join(provider["failure_modes"])
@@ -163,9 +213,10 @@ def _scheduler_problems(service: Facts, path: str, user: Facts) -> list[Problem]
 
 
 def _unknown_arguments(service: Facts, path: str, user: Facts, told: set[str]) -> list[Problem]:
-    """Arguments that the version of vLLM refuses, at paths of which nothing was told."""
-    required = configuration(service, user["llm_d_release"]).requires["vllm"]
-    return [problem for problem in vllm_problems(service, path, user, required) if problem.path not in told]
+    """Arguments that the version of the engine refuses, at paths of which nothing was told."""
+    required = with_caches(service, configuration(service, user["llm_d_release"]).requires["vllm"])
+    found = vllm_problems(service, path, user, required) + sglang_problems(service, path, user)
+    return [problem for problem in found if problem.path not in told]
 
 
 def _scheduler_place(inner: str, path: str, service: Facts) -> str:
@@ -196,19 +247,27 @@ def _same_name(name: str, path: str, seen: dict[str, tuple[str, str]]) -> list[P
     return []
 
 
-def _same_route(service: Facts, path: str, seen: dict[tuple[str, str], tuple[str, Facts]]) -> list[Problem]:
-    prefix = service["route"]["path"].rstrip("/") or "/"
-    found: list[Problem] = []
-    for host in service["route"]["hostnames"] or ["*"]:
-        owner = seen.setdefault((host, prefix), (path, service))
-        if owner[1] is not service and not found:
-            where = f"path '{prefix}'" + (f" of host '{host}'" if host != "*" else "")
-            found.append(
-                Problem(
-                    f"{path}.route",
-                    service["route"],
-                    f"{where} leads to {owner[0]} ('{owner[1]['name']}') already.",
-                    f"Write a path such as 'route: {{path: /{service['name']}}}', or hostnames of its own.",
-                )
-            )
-    return found
+def _same_route(service: Facts, path: str, option: str, seen: list[tuple[str, str, Facts]]) -> list[Problem]:
+    """Another route that gets the same requests: same path, a host name in common, and headers that do not tell them apart.
+
+    option: of the two that are a path; seen: (path in the file, option, service) of all routes before.
+    """
+    ours_at = prefix(service, option)
+    for place, other_option, other in seen:
+        shared = same_hosts(other, service)
+        if prefix(other, other_option) != ours_at or not shared:
+            continue
+        ours, theirs = ({name.lower(): value for name, value in each["route"]["headers"].items()} for each in (service, other))
+        # With more headers a route comes first; with as many, one header has to have different values, or a request can match both.
+        if len(ours) != len(theirs) or any(theirs.get(name, value) != value for name, value in ours.items()):
+            continue
+        where = f"path '{ours_at}'" + (f" of host '{shared[0]}'" if shared[0] != "*" else "")
+        if option == "direct_path" or other_option == "direct_path":
+            why, fix = f"{where} is that of {place}.route.{other_option} already.", "Write another path."
+            return [Problem(f"{path}.route.{option}", service["route"][option], why, fix)]
+        if ours:
+            why, fix = f"a request to {where} can have these headers and those of {place} ('{other['name']}').", "Write another value of the same header."
+            return [Problem(f"{path}.route.headers", service["route"]["headers"], why, fix)]
+        fix = f"Write a path such as 'route: {{path: /{service['name']}}}', or hostnames or headers of its own."
+        return [Problem(f"{path}.route", service["route"], f"{where} leads to {place} ('{other['name']}') already.", fix)]
+    return []

@@ -28,6 +28,9 @@ _BROUGHT_BY = {
     "enable-prompt-tokens-details": "engine.type",
     "kv-events-config": "scheduler",
     "kv-transfer-config": "scheduler",
+    "kv-offloading-size": "cache.cpu_size",
+    "kv-offloading-backend": "cache.cpu_size",
+    "kv-cache-memory-bytes": "cache.device_size",
 }
 # Their platforms are plugins of vLLM, which add choices of their own, such as for --quantization.
 _PLUGINS = ("intel_gaudi", "google")
@@ -46,7 +49,7 @@ def version_problems(service: Facts, path: str) -> list[Problem]:
     engine = service["engine"]
     if engine["type"] == "vllm" or not engine["version"]:
         return []
-    return [Problem(f"{path}.engine.version", engine["version"], "is for vLLM only.", "Take it out, or write 'type: vllm'.")]
+    return [Problem(f"{path}.engine.version", engine["version"], "is a version of vLLM, and the engine is another.", "Take it out, or write 'type: vllm'.")]
 
 
 def vllm_problems(service: Facts, path: str, user: Facts, required: Facts) -> list[Problem]:

@@ -13,6 +13,7 @@ from ..schema.fields import Problem
 from .engine import block_size
 from .server import server_targets
 from .validate_arguments import place_of, without_cache
+from .warmup_job import warmup_job_problems
 
 _RANKS = ("data-parallel-size", "dp")
 
@@ -34,17 +35,18 @@ def warmups(services: t.Sequence[Facts], planned: t.Sequence[Facts], namespace: 
             "replicas": [server_targets(server, namespace) for server in facts["servers"] if server["replicas"]],
         }
         for service, facts in zip(services, planned, strict=True)
-        if service["warmup"] and any(server["replicas"] for server in facts["servers"])
+        if service["warmup"] and (service["warmup"]["prompts"] or service["warmup"]["config_map"]) and any(server["replicas"] for server in facts["servers"])
     ]
 
 
-def warmup_problems(service: Facts, path: str) -> list[Problem]:
-    """Reasons why the servers of a service could not keep its prompts in their caches."""
+def warmup_problems(service: Facts, path: str, ending: str) -> list[Problem]:
+    """Reasons why the servers of a service could not keep its prompts in their caches. ending: what its name has on top of that of the element."""
     wanted, block, place = service["warmup"], block_size(service), f"{path}.warmup"
     if wanted is None:
         return []
     found = []
-    if not wanted["prompts"] and not wanted["config_map"]:
+    reloads = wanted["schedule"] and service["model"]["adapters_at_runtime"]
+    if not wanted["prompts"] and not wanted["config_map"] and not reloads:
         found.append(Problem(place, wanted, "has no prompt to send.", "Write prompts, or config_map with the name of a ConfigMap, or take it out."))
     for index, prompt in enumerate(wanted["prompts"]):
         size = len(prompt.encode())  # a token has at least one byte
@@ -53,7 +55,7 @@ def warmup_problems(service: Facts, path: str) -> list[Problem]:
             found.append(Problem(f"{place}.prompts[{index}]", prompt, why, "Write a longer prompt, or take it out."))
     for where, value in without_cache(service, path):
         found.append(Problem(where, value, "leaves no prefix cache that could be warmed up.", f"Take it out, or take out {place}."))
-    return found + _ranks(service, path)
+    return found + _ranks(service, path) + warmup_job_problems(service, path, ending)
 
 
 def _ranks(service: Facts, path: str) -> list[Problem]:

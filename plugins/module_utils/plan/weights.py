@@ -8,6 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ..common.objects import Facts
+from ..releases.deployed import ENGINE_DEFAULTS
+from ..releases.engines import ENGINES
 from ..schema.fields import Problem
 
 CACHE_PATH = "/model-cache"
@@ -34,17 +36,16 @@ def served_name(model: Facts) -> str | None:
 
 
 def source(model: Facts) -> str:
-    """The model as vLLM takes it: a name on the hub, a folder, or the address in a bucket."""
+    """The model as engines take it: a name on the hub, a folder, or the address in a bucket."""
     rest, kind = (model["uri"] or "").partition("://")[2], scheme(model)
     if kind == "pvc":
         return f"/models/{rest.split('/', 1)[1]}"
     return str(model["uri"] if kind in _BUCKETS else rest)
 
 
-def arguments(model: Facts) -> Facts:
-    """Flags of vLLM for the source of the weights."""
-    # The only loader that reads buckets, without a copy on a disk.
-    return {"--load-format": "runai_streamer"} if scheme(model) in _BUCKETS else {"--revision": model["revision"]}
+def loader(model: Facts) -> list[str]:
+    """Arguments of vLLM for weights in a bucket: the only loader that reads buckets, without a copy on a disk."""
+    return ["--load-format=runai_streamer"] if scheme(model) in _BUCKETS else []
 
 
 def credentials(model: Facts) -> list[Facts]:
@@ -55,7 +56,7 @@ def credentials(model: Facts) -> list[Facts]:
 
 def volumes(service: Facts) -> tuple[list[Facts], list[Facts]]:
     """(volumes of the pod, mounts of the server)."""
-    if service["engine"]["type"] != "vllm":
+    if service["engine"]["type"] == "simulator":
         return [], []
     storage = service["storage"]
     size = None if storage["claim"] else storage["size"]
@@ -103,7 +104,7 @@ def claim(service: Facts) -> Facts | None:
 
 
 def weights_problems(service: Facts, path: str, servers: int, tested: bool) -> list[Problem]:
-    """Mistakes in the source of the weights and in their volume. servers: number of pods that mount it; tested: whether vLLM is the tested image."""
+    """Mistakes in the source of the weights and in their volume. servers: number of pods that mount it; tested: whether the engine is the tested image."""
     return [*_source(service, path, tested), *_place(service, path, servers)]
 
 
@@ -112,9 +113,14 @@ def _source(service: Facts, path: str, tested: bool) -> t.Iterator[Problem]:
     for option, wanted in (("token_secret", "hf"), ("revision", "hf"), ("bucket_secret", "s3")):
         if model[option] and (simulated or kind != wanted):
             fix = f"Take it out, or write an {wanted}:// uri."
-            yield Problem(f"{path}.model.{option}", model[option], f"is of use only for a model from {wanted}:// that vLLM loads.", fix)
+            yield Problem(f"{path}.model.{option}", model[option], f"is of use only for a model from {wanted}:// that is loaded.", fix)
     if simulated:
         return
+    known = ENGINE_DEFAULTS[service["engine"]["type"]]["sources"]
+    if kind and kind not in known:
+        forms = " or ".join(f"{word}://" for word in known)
+        why = f"cannot be opened by {ENGINES[service['engine']['type']].title}."
+        yield Problem(f"{path}.model.uri", model["uri"], why, f"Write {forms}, or 'type: vllm'.")
     if kind == "file" and tested:
         fix = "Write the image under engine.image, or pvc://CLAIM/PATH for weights on a volume."
         yield Problem(f"{path}.model.uri", model["uri"], "is a folder of the image, and the tested one has no model in it.", fix)
@@ -126,7 +132,7 @@ def _place(service: Facts, path: str, servers: int) -> t.Iterator[Problem]:
     if simulated and storage["size"] and not storage["claim"]:
         yield Problem(f"{place}.size", storage["size"], "is of no use: the simulator loads no weights.", "Take it out.")
     if storage["claim"] and (simulated or kind != "hf"):
-        yield Problem(f"{place}.claim", True, "is for what vLLM downloads of an hf:// model; these weights are not downloaded.", "Take it out.")
+        yield Problem(f"{place}.claim", True, "is for what an engine downloads of an hf:// model; these weights are not downloaded.", "Take it out.")
     elif storage["claim"] and not storage["size"]:
         yield Problem(f"{place}.size", None, "is missing: a claim asks for room.", "Write twice the size of the weights, such as 50Gi.")
     for option in _OF_A_CLAIM if not storage["claim"] else ():

@@ -97,7 +97,7 @@ def namespaces(facts: Facts, needs: Facts, seen: Facts) -> Found:
     there = mapping(facts.get("namespaces"))
     for name in dict.fromkeys([*needs["namespaces"], *needs["made"]]):
         found = there.get(name, "unread")
-        ours = name in needs["projects"] or name not in needs["namespaces"] or (name == needs["namespace"] and needs["scope"] != "namespace")
+        ours = name in needs["projects"] or name in needs["made"]
         if found is None and not ours:
             how = "Have it created (playbooks/prerequisites.yml)"
             if seen["name"] == "openshift":

@@ -24,9 +24,9 @@ _UNREAD = object()
 _SURVEYED = ("crds", "nodes", "storage_classes", "gateway_classes", "load_balancers", "cluster_version", "infrastructure")
 _NO_NEEDS: Facts = {
     **{name: [] for name in ("namespaces", "made", "claims", "secrets", "accelerators", "rights")},
-    **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring", "objectives")),
+    **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring", "objectives", "collector")),
     "namespace": "default",
-    "gateway": {"gateway_api": True, "controllers": [], "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
+    "gateway": {"gateway_api": True, "controllers": [], "rivals": [], "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
 }
 
 
@@ -50,6 +50,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     jobs.update(_gateway_jobs(cluster, needs["gateway"], groups))
     if needs["objectives"]:
         jobs["objectives"] = lambda: _objectives(cluster, home, groups.get(OLDER_GROUP, []))
+    if needs["collector"]:
+        jobs["collector"] = functools.partial(_collector, cluster, needs["collector"])
     if needs["leader_worker_set"]:
         jobs["leader_worker_set"] = functools.partial(_leader_worker_set, cluster, needs["leader_worker_set"]["controller"])
     if needs["gpu_operator"]:
@@ -90,6 +92,13 @@ def _gateway_jobs(cluster: Cluster, gateway: Facts, groups: Facts) -> dict[str, 
     if gateway["controllers"]:
         places = [(each["namespace"], each["name"]) for each in gateway["controllers"]]
         jobs["controllers"] = lambda: {f"{where}/{name}": _one(cluster, f"/apis/apps/v1/namespaces/{where}/deployments/{name}") for where, name in places}
+    extensions = [each["extension"] for each in gateway["rivals"] if each["extension"]]
+    if extensions:
+        jobs["extensions"] = lambda: {
+            each["namespace"]: _one(cluster, f"/api/v1/namespaces/{each['namespace']}")
+            for each in extensions
+            if _one(cluster, f"/apis/apps/v1/namespaces/{each['namespace']}/deployments/{each['name']}")
+        }
     return jobs
 
 
@@ -97,6 +106,12 @@ def _objectives(cluster: Cluster, namespace: str, versions: list[str]) -> Facts:
     """{kind: names of its objects in the older group}."""
     paths = {kind: f"/apis/{OLDER_GROUP}/{version}/namespaces/{namespace}/{kind}" for version in versions[:1] for kind in OBJECTIVE_KINDS}
     return {kind: sorted(text(get_path(item, "metadata", "name")) for item in _items(cluster, path)) for kind, path in paths.items()}
+
+
+def _collector(cluster: Cluster, wanted: Facts) -> Facts:
+    """{namespace, service}: the objects; None for one that does not exist."""
+    path = f"/api/v1/namespaces/{wanted['namespace']}"
+    return {"namespace": _one(cluster, path), "service": _one(cluster, f"{path}/services/{wanted['name']}")}
 
 
 def _leader_worker_set(cluster: Cluster, controller: Facts) -> Facts:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..common.labels import MANAGED_BY, has_labels
+from ..common.labels import MANAGED_BY, PART_OF, has_labels
 from ..common.objects import Facts, condition, dicts, get_path, mapping, text
 from ..k8s.platform import image_version, load_balancer, older
 from .finding import ADMINISTRATOR, Found, PreflightFinding, crd_of
@@ -66,6 +66,19 @@ def monitoring(facts: Facts, needs: Facts, seen: Facts) -> Found:
             )
 
 
+def certificates(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """The cluster has cert-manager where it is to issue certificates."""
+    crd = "certificates.cert-manager.io"
+    if needs["issues"] and crd_of(facts, crd) is None:
+        yield PreflightFinding(
+            "certificates/missing",
+            "cert-manager is to issue the certificates of the listeners (llm_d_gateway.certificate_issuer), and the cluster does not have it.",
+            "no such CRD",
+            crd,
+            "Install cert-manager with enableGatewayAPI, or write tls_secret in each HTTPS listener instead.",
+        )
+
+
 def user_workloads(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """OpenShift always has the CRDs, and monitors the workloads of users only where that is enabled."""
     if not needs["user_workload_monitoring"] or seen["name"] != "openshift" or "cluster_monitoring" not in facts:
@@ -78,6 +91,24 @@ def user_workloads(facts: Facts, needs: Facts, seen: Facts) -> Found:
             "enableUserWorkload is not true",
             "'enableUserWorkload: true' in config.yaml of ConfigMap openshift-monitoring/cluster-monitoring-config",
             "An administrator switches it on, or write 'scrape: false' under llm_d_monitoring.",
+        )
+
+
+def collector(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """The Service that spans are sent to exists, with that port. Nobody would miss it: senders drop spans, and requests are answered."""
+    wanted, there = needs["collector"], mapping(facts.get("collector"))
+    if not wanted or not there or not (there["namespace"] or wanted["sure"]):  # without .svc it may be a host outside the cluster
+        return
+    place = f"Service {wanted['namespace']}/{wanted['name']}"
+    ports = [str(port.get("port")) for port in dicts(get_path(there["service"], "spec", "ports"))]
+    if there["service"] is None or str(wanted["port"]) not in ports:
+        yield PreflightFinding(
+            "tracing/collector",
+            "Spans are to be sent (llm_d_tracing.endpoint) to a Service that " + ("does not exist." if there["service"] is None else "has no such port."),
+            "none" if there["service"] is None else f"port {', '.join(ports) or 'none'}",
+            f"{place}, port {wanted['port']}",
+            "Install the collector, or write another endpoint: until then there are no traces.",
+            severity="warning",
         )
 
 
@@ -159,6 +190,36 @@ def _taken(facts: Facts, needs: Facts, wanted: Facts, found: Facts) -> Found:
         f"{adopt}, or 'version: {version}' with its charts under llm_d_charts to keep it"
         + (f"; 'version: {gateway['version']}' takes it back." if ours else "."),
     )
+
+
+def shared_controller(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """No other instance has the controller that we install as another provider: with the extension that we would take away, or without ours."""
+    gateway = needs["gateway"]
+    for rival in gateway["rivals"]:
+        place = gateway["controller"]["namespace"]
+        if rival["extension"]:
+            # The namespace of the extension names its instance. Without such labels somebody installed it without this collection.
+            owner = mapping(facts.get("extensions")).get(rival["extension"]["namespace"])
+            taken = isinstance(owner, dict) and not has_labels(owner, needs["labels"])
+        else:
+            owner = mapping(mapping(facts.get("namespaces")).get(place))
+            theirs = mapping(get_path(owner, "metadata", "labels"))
+            extended = any(
+                mapping(facts.get("controllers")).get(f"{each['namespace']}/{each['name']}")
+                for each in gateway["controllers"]
+                if each["name"] != gateway["controller"]["name"]
+            )
+            taken = theirs.get(MANAGED_BY) == needs["labels"][MANAGED_BY] and not has_labels(owner, needs["labels"]) and not extended
+        if taken:
+            instance = text(mapping(get_path(owner, "metadata", "labels")).get(PART_OF))
+            yield PreflightFinding(
+                "controller/shared",
+                f"The controller {place}/{gateway['controller']['name']} is there for {rival['provider']}, and {gateway['provider']} would replace it.",
+                f"{rival['provider']} of instance {instance}" if instance else rival["provider"],
+                f"{gateway['provider']}, or none",
+                f"Write 'provider: {rival['provider']}' under llm_d_gateway, or have the other instance change to {gateway['provider']}"
+                + (", or write 'install: false' to use it as it is." if rival["extension"] else "."),
+            )
 
 
 def _version_of(image: str | None) -> str | None:
@@ -245,8 +306,11 @@ CHECKS = (
     gateway_api,
     provider,
     monitoring,
+    certificates,
     user_workloads,
+    collector,
     controller,
+    shared_controller,
     gateway_class,
     gateway_object,
     address,

@@ -37,6 +37,19 @@ def inference_extension(facts: Facts, needs: Facts, seen: Facts) -> Found:
         yield PreflightFinding("inference_extension/version", "The inference extension is too old.", crd["version"], f"{minimum} or newer", ADMINISTRATOR)
 
 
+def rewrites(facts: Facts, needs: Facts, seen: Facts) -> Found:
+    """The cluster has the kind by which endpoint pickers learn the other names of models."""
+    for name in needs["rewrites"]:
+        if not needs["installs"]["inference_extension"] and crd_of(facts, name) is None:
+            yield PreflightFinding(
+                "inference_extension/rewrites",
+                "model.aliases need InferenceModelRewrites, which the cluster does not have.",
+                "no such CRD",
+                name,
+                f"{ADMINISTRATOR} Or take model.aliases out.",
+            )
+
+
 def ignored_objects(facts: Facts, needs: Facts, seen: Facts) -> Found:
     """Objects of the older group are read as long as the newer group does not serve their kind."""
     for kind, names in mapping(facts.get("objectives")).items():
@@ -94,4 +107,4 @@ def openshift_builds(facts: Facts, needs: Facts, seen: Facts) -> Found:
         )
 
 
-CHECKS = (inference_extension, ignored_objects, openshift_pools, openshift_builds)
+CHECKS = (inference_extension, rewrites, ignored_objects, openshift_pools, openshift_builds)

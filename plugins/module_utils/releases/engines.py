@@ -75,8 +75,17 @@ _SGLANG = {
     "waiting": (MetricSource("sglang:num_queue_reqs"), MetricSource("sglang_num_queue_reqs")),
     "running": (MetricSource("sglang:num_running_reqs"), MetricSource("sglang_num_running_reqs")),
     "kv_cache": (MetricSource("sglang:token_usage"), MetricSource("sglang_token_usage")),
-    "block_size": (MetricSource("sglang:cache_config_info", label="page_size"), MetricSource("sglang_cache_config_info", label="page_size")),
-    "blocks": (MetricSource("sglang:cache_config_info", label="num_pages"), MetricSource("sglang_cache_config_info", label="num_pages")),
+    # the first of each in 0.5.20, the others in older versions
+    "block_size": (
+        MetricSource("sglang:page_size"),
+        MetricSource("sglang:cache_config_info", label="page_size"),
+        MetricSource("sglang_cache_config_info", label="page_size"),
+    ),
+    "blocks": (
+        MetricSource("sglang:num_pages"),
+        MetricSource("sglang:cache_config_info", label="num_pages"),
+        MetricSource("sglang_cache_config_info", label="num_pages"),
+    ),
 }
 _TRTLLM = {
     "waiting": (MetricSource("trtllm_num_requests_waiting"),),
@@ -86,12 +95,14 @@ _TRTLLM = {
     "blocks": (MetricSource("trtllm_kv_cache_max_blocks"),),
 }
 _TRITON = {
-    "waiting": (MetricSource(_NV_REQUESTS, (("request_type", "waiting"),)),),
+    # the second with other back ends than TensorRT-LLM, such as vLLM
+    "waiting": (MetricSource(_NV_REQUESTS, (("request_type", "waiting"),)), MetricSource("nv_inference_pending_request_count")),
     "running": (MetricSource(_NV_REQUESTS, (("request_type", "scheduled"),)),),
     "kv_cache": (MetricSource(_NV_BLOCKS, (("kv_cache_block_type", "fraction"),)),),
     "block_size": (MetricSource(_NV_BLOCKS, (("kv_cache_block_type", "tokens_per"),)),),
     "blocks": (MetricSource(_NV_BLOCKS, (("kv_cache_block_type", "max"),)),),
 }
+_TGI = {"waiting": (MetricSource("tgi_queue_size"),), "running": (MetricSource("tgi_batch_current_size"),)}
 ENGINES = {
     engine.name: engine
     for engine in (
@@ -113,7 +124,7 @@ ENGINES = {
         ),
         # its /metrics is JSON; Prometheus metrics have another path
         Engine(
-            "tensorrt_llm",
+            "trtllm",
             "TensorRT-LLM",
             ("/health",),
             ("/version",),
@@ -121,7 +132,7 @@ ENGINES = {
             None,
             ("trtllm_",),
             ("tensorrt_llm",),
-            "start it with return_perf_metrics: true",
+            "start it with return_perf_metrics: true and enable_iter_perf_stats: true",
             _TRTLLM,
         ),
         Engine(
@@ -136,6 +147,7 @@ ENGINES = {
             "leave out --allow-metrics=false, and ask its metrics port (8002)",
             _TRITON,
         ),
+        Engine("tgi", "Text Generation Inference", ("/health",), (), ("/metrics",), None, ("tgi_",), (), "use its version 3", _TGI),
     )
 }
 

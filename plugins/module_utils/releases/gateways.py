@@ -19,6 +19,7 @@ GATEWAY_API: Facts = {
 }
 INFERENCE_EXTENSION_MINIMUM = "1.1.0"
 
+POOL_PORTS = 8  # of an InferencePool v1, at most
 POOL_GROUPS = {"v1": "inference.networking.k8s.io", "v1alpha2": "inference.networking.x-k8s.io"}
 
 # Platforms; `owns`: CRDs that the platform manages, which we never write there.
@@ -31,7 +32,7 @@ PLATFORMS: dict[str, Facts] = {
 }
 
 _BY_NAME = "gateway.networking.k8s.io/gateway-name"
-_FULL_DUPLEX = {"message_timeout": "1000s", "status_on_error": 503, "body_mode": "FULL_DUPLEX_STREAMED", "fallback": "LEAST_REQUEST"}
+_FULL_DUPLEX = {"message_timeout": "1000s", "status_on_error": 503, "body_mode": "FULL_DUPLEX_STREAMED"}
 
 # Objects of the chart's hooks, which Helm does not delete on uninstall: (version, kind, name); {namespace} is the controller's namespace.
 _CERTGEN, _RBAC = "envoy-gateway-gateway-helm-certgen", "rbac.authorization.k8s.io/v1"
@@ -66,8 +67,11 @@ def _provider(**facts: t.Any) -> Facts:
         "failure_modes": ["FailOpen", "FailClose"],
         "secure_ext_proc": True,
         "ext_proc": dict(_FULL_DUPLEX),
-        "destination_rule": False,
+        "traffic": None,  # what of ours has limits for the servers of a model: destination_rule (by connection ext_proc) or backend_traffic_policy
         "route_timeouts": True,
+        # How requests of one route are shared among services by weight. backends: weights of the backends of one rule, each with its endpoint picker;
+        # request_id: a rule for each service, with its part of the request IDs that the proxy makes, where a rule has one endpoint picker. None: not at all.
+        "weights": None,
         "picker_by_name": False,  # whether proxies resolve the name of the endpoint picker's Service by themselves
         "pool_status": False,  # whether a pool without a status is one that it does not serve, as seen on a cluster
         "routes_beside_pools": False,  # whether the status of a pool counts only routes in its namespace
@@ -83,6 +87,7 @@ def _provider(**facts: t.Any) -> Facts:
         "by_class": {},  # properties that differ for one of the classes
         "parameters": [],  # kinds of parameters of the Gateway, with its name
         "policies": [],  # kinds of policies for each endpoint picker, with its name
+        "tracing": None,  # what of ours says where the proxies send their spans: the parameters of the Gateway, or the proxy's own configuration (sidecar)
         "warnings": [],
     }
     return {**none, **facts}
@@ -122,6 +127,8 @@ _ENVOY_GATEWAY: Facts = {
     "crds_probe": "envoyproxies.gateway.envoyproxy.io",
     "crds_sources": ["https://github.com/envoyproxy/gateway/releases/download/v1.9.1/envoy-gateway-crds.yaml"],
     "parameters": [("gateway.envoyproxy.io/v1alpha1", "EnvoyProxy")],
+    "tracing": "parameters",
+    "weights": "request_id",  # a policy asks one endpoint picker for a route; AI Gateway 1.0 refuses two pools in one rule (ai-gateway pull 2657)
 }
 
 GATEWAY_PROVIDERS: dict[str, Facts] = {
@@ -130,7 +137,8 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         backends=["Service"],
         failure_modes=["FailClose"],  # a CEL rule of EnvoyExtensionPolicy forbids failing open with full-duplex ext_proc
         secure_ext_proc=False,
-        ext_proc={"message_timeout": "10s", "status_on_error": 503, "body_mode": "FullDuplexStreamed", "fallback": "LeastRequest"},
+        ext_proc={"message_timeout": "10s", "status_on_error": 503, "body_mode": "FullDuplexStreamed"},
+        traffic="backend_traffic_policy",
         policies=[("gateway.envoyproxy.io/v1alpha1", "EnvoyExtensionPolicy"), ("gateway.envoyproxy.io/v1alpha1", "BackendTrafficPolicy")],
     ),
     # The AI Gateway controller writes the proxies' configuration for InferencePools into that of Envoy Gateway, and the status of the pools.
@@ -185,7 +193,8 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         controller_image="docker.io/istio/pilot:1.29.2",
         proxy_image="docker.io/istio/proxyv2:1.29.2",
         backends=["InferencePool", "Service"],
-        destination_rule=True,
+        traffic="destination_rule",
+        weights="request_id",  # of the pools of one rule, the endpoint picker of the last is asked for all (Istio 1.28 to 1.31)
         crds_name="istio",
         crds_probe="destinationrules.networking.istio.io",
         crds_sources=["https://github.com/istio/istio/raw/1.29.2/manifests/charts/base/files/crd-all.gen.yaml"],
@@ -206,6 +215,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         charts=[{"key": "agentgateway", "release_name": "agentgateway", "name": "agentgateway"}],
         controller_image="cr.agentgateway.dev/controller:v1.4.1",
         proxy_image="cr.agentgateway.dev/agentgateway:v1.4.1",
+        weights="backends",
         crds_name="agentgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
         crds_sources=[
@@ -229,6 +239,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         charts=[{"key": "kgateway", "release_name": "agentgateway", "name": "agentgateway"}],
         controller_image="cr.agentgateway.dev/controller:v2.2.1",
         proxy_image=None,  # built into the controller; neither chart nor release notes name its version
+        weights="backends",
         crds_name="kgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
         crds_sources=[
@@ -260,6 +271,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
                     )
                 ],
                 "default_classes": {"kgateway": "kgateway.dev/kgateway", "kgateway-waypoint": "kgateway.dev/kgateway"},
+                "weights": "request_id",
             },
         },
         parameters=[("gateway.kgateway.dev/v1alpha1", "GatewayParameters"), ("agentgateway.dev/v1alpha1", "AgentgatewayParameters")],
@@ -272,6 +284,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         classes=["gke-l7-regional-external-managed", "gke-l7-rilb"],
         class_name="gke-l7-regional-external-managed",
         service_types=["LoadBalancer"],  # Google's load balancer; the class decides whether it is external
+        weights="backends",
         route_timeouts=False,  # not accepted; GCPBackendPolicy has the timeout
         platforms=["gke"],
         owning_labels={},
@@ -284,7 +297,8 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         controller_name="openshift.io/gateway-controller/v1",
         backends=["InferencePool", "Service"],
         pool_versions=["v1", "v1alpha2"],
-        destination_rule=True,
+        traffic="destination_rule",
+        weights="request_id",  # it is an Istio
         platforms=["openshift"],
         parameters=[("v1", "ConfigMap")],
         policies=_ISTIO_KINDS,
@@ -296,6 +310,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         backends=["Service"],
         # An original-destination cluster needs a chosen server.
         failure_modes=["FailClose"],
+        tracing="sidecar",
         secure_ext_proc=False,  # both run in one pod and connect over loopback
         ext_proc={**_FULL_DUPLEX},
         owning_labels={},

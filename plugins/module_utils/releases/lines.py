@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Release lines: images, API versions, CRDs, metrics and permissions; defaults of engines; minimum versions; LeaderWorkerSet. Data only.
+"""Release lines: images, API versions, CRDs, metrics and permissions; minimum versions; LeaderWorkerSet. Data only.
 
 sources.py has the page of each image repository. Plugins of each release line are in epp/catalog.
 """
@@ -70,6 +70,9 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
         "picked_label": "endpoint_name" if metrics is ROUTER_METRICS else "pod_name" if metrics is GIE_15_METRICS else None,
         # --endpoint-selector instead of a pool: older lines have the flag, but require the pool name with it and refuse both together.
         "endpoint_selector": metrics is ROUTER_METRICS,
+        # joins: spans continue the trace of the request's traceparent, in the handler of ext_proc (pkg/epp/handlers/server.go); older lines begin a trace
+        # of their own. always: spans are sent whatever --tracing says (cmd/epp/main.go).
+        "tracing": {"joins": metrics is ROUTER_METRICS, "always": bool(sidecar) and metrics is not ROUTER_METRICS},
     }
 
 
@@ -96,35 +99,6 @@ RELEASES: dict[str, dict[str, t.Any]] = {
         f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferenceobjectives.yaml",
         f"{_ROUTER_URL}/v0.10.0/config/crd/bases/llm-d.ai_inferencemodelrewrites.yaml",
     ),
-}
-
-ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
-    "vllm": {
-        "image": "docker.io/vllm/vllm-openai:v0.30.0",
-        # Vendors whose accelerators need another build. A Gaudi image has the version of vLLM in its name.
-        "images": {
-            "amd": "docker.io/vllm/vllm-openai-rocm:v0.30.0",
-            "intel": "docker.io/vllm/vllm-openai-xpu:v0.30.0",
-            "intel_gaudi": "vault.habana.ai/gaudi-docker/1.24.1/ubuntu24.04/habanalabs/vllm-0.26.0-ptupstream-2.11.0:latest",
-            "google": "docker.io/vllm/vllm-tpu:v0.29.0",
-            "none": "docker.io/vllm/vllm-openai-cpu:v0.30.0",
-        },
-        "vendor": "nvidia",
-        "requests": {"cpu": "2", "memory": "8Gi"},
-        "max_model_len": None,
-        "startup_timeout": 1800,
-        "startup_period": 5,
-    },
-    "simulator": {
-        "image": "ghcr.io/llm-d/llm-d-inference-sim:v0.10.2",
-        "images": {},
-        "tokenizer_image": "docker.io/llm-d-local/tokenizer:v0.10.2",  # built by local_cluster, with the simulator's tokenizer
-        "vendor": "none",
-        "requests": {"cpu": "50m", "memory": "64Mi"},
-        "max_model_len": 32768,
-        "startup_timeout": 120,
-        "startup_period": 1,
-    },
 }
 
 # Minimum versions: Kubernetes for native sidecars, Helm for oci:// references, and Python libraries on the control host.

@@ -33,6 +33,8 @@ PICKER_SIGNALS = {
     "pool_queue": "gauge",
     "pool_kv_cache": "ratio",
     "requests": "counter",
+    "running": "gauge",
+    "held": "gauge",
     "request_errors": "counter",
     "request_duration": "histogram",
     "scheduler_duration": "histogram",
@@ -72,14 +74,15 @@ _SERVERS: dict[str, dict[str, Sources]] = {
         "output_tokens": _sources("sglang:generation_tokens_total"),
         "hit_ratio": _sources("sglang:cache_hit_rate"),
     },
-    "tensorrt_llm": {
+    "trtllm": {
         "first_token": _sources("trtllm_time_to_first_token_seconds"),
         "token_interval": _sources("trtllm_time_per_output_token_seconds"),
         "served": _sources("trtllm_request_success_total"),
         "output_tokens": _sources("trtllm_generation_tokens_total"),
         "hit_ratio": _sources("trtllm_kv_cache_hit_rate"),
     },
-    "triton": {},
+    "triton": {"served": _sources("nv_inference_request_success")},
+    "tgi": {"token_interval": _sources("tgi_request_mean_time_per_token_duration"), "served": _sources("tgi_request_success")},
 }
 SERVERS: dict[str, dict[str, Sources]] = {
     name: {**{signal: sources for signal, sources in engine.signals.items() if signal in SERVER_SIGNALS}, **_SERVERS[name]} for name, engine in ENGINES.items()
@@ -93,6 +96,8 @@ GIE_METRICS = {
     "pool_queue": "inference_pool_average_queue_size",
     "pool_kv_cache": "inference_pool_average_kv_cache_utilization",
     "requests": "inference_objective_request_total",
+    "running": "inference_objective_running_requests",
+    "held": "inference_extension_flow_control_queue_size",
     "request_errors": "inference_objective_request_error_total",
     "request_duration": "inference_objective_request_duration_seconds",
     "scheduler_duration": "inference_extension_scheduler_e2e_duration_seconds",
@@ -107,6 +112,8 @@ ROUTER_METRICS = {
     "pool_queue": "llm_d_epp_average_queue_size",
     "pool_kv_cache": "llm_d_epp_average_kv_cache_utilization",
     "requests": "llm_d_epp_request_total",
+    "running": "llm_d_epp_request_running",
+    "held": "llm_d_epp_flow_control_queue_size",
     "request_errors": "llm_d_epp_request_error_total",
     "request_duration": "llm_d_epp_request_duration_seconds",
     "scheduler_duration": "llm_d_epp_scheduler_e2e_duration_seconds",

@@ -45,6 +45,10 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px;font-size:.9r
 DASHES = ("2 4", "8 4", "8 3 2 3", "", "12 3", "4 2", "1 3")
 
 
+class Markup(str):
+    """HTML that a table shows as it is."""
+
+
 def escape(text: str) -> str:
     """A text as HTML shows it, attributes included; without control characters."""
     return html.escape(printable(text))
@@ -76,12 +80,20 @@ def figure(title: str, note: str, chart: str) -> str:
     return f"<figure><figcaption>{escape(title)}<small>{escape(note)}</small></figcaption>{chart}</figure>"
 
 
+def link(target: str, text: str) -> Markup:
+    """A link to a page beside this one."""
+    return Markup(f'<a href="{escape(target)}">{escape(text)}</a>')
+
+
 def table(rows: c.Sequence[c.Sequence[str]], group: int = 0) -> str:
     """A table whose first row is its head. A line is drawn above every `group` rows."""
     head, *body = rows
     names = "".join(f"<th>{escape(name)}</th>" for name in head)
     marks = [' class="first"' if group and index % group == 0 else "" for index in range(len(body))]
-    lines = "".join(f"<tr{mark}>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for mark, row in zip(marks, body, strict=True))
+    lines = "".join(
+        f"<tr{mark}>{''.join(f'<td>{cell if isinstance(cell, Markup) else escape(cell)}</td>' for cell in row)}</tr>"
+        for mark, row in zip(marks, body, strict=True)
+    )
     return f'<div class="scroll"><table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table></div>'
 
 

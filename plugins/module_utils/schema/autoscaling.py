@@ -28,7 +28,8 @@ METRICS = {
     ),
 }
 
-AUTOSCALING = {
+_MIN = "Minimum number of servers; preflight requires capacity for them. New deployments start with 1."
+PREFILL_AUTOSCALING = {
     "provider": Field(
         "str",
         (
@@ -39,7 +40,7 @@ AUTOSCALING = {
         required=True,
         choices=("hpa", "keda", "external"),
     ),
-    "min": Field("int", "Minimum number of servers; preflight requires capacity for them. New deployments start with 1.", default=1, minimum=1),
+    "min": Field("int", _MIN, default=1, minimum=1),
     "max": Field("int", "Maximum number of servers. Not with C(provider: external).", minimum=1),
     "metrics": Field("dict", "Target value of each metric. The metric that asks for the most servers wins.", default={}, options=METRICS),
     "scale_up_stabilization_seconds": Field(
@@ -50,8 +51,31 @@ AUTOSCALING = {
     ),
     "prometheus": Field(
         "str",
-        "URL at which KEDA queries the Prometheus that scrapes the servers. Its series must have the labels C(namespace) and C(pod).",
+        (
+            "URL at which KEDA queries the Prometheus that scrapes the servers and, for C(min: 0), the endpoint picker. Its series must have the labels"
+            " C(namespace) and C(pod)."
+        ),
         format="http_url",
         example="http://prometheus.monitoring:9090",
+    ),
+}
+# The last server can only go where requests need no other.
+AUTOSCALING = {
+    **PREFILL_AUTOSCALING,
+    "min": Field(
+        "int",
+        _MIN
+        + (
+            " C(0), only with C(provider: keda), removes the last server when no requests arrive. The next request then starts one; until that"
+            " is ready, requests end with status 503, and clients have to repeat them (docs/autoscaling.md)."
+        ),
+        default=1,
+        minimum=0,
+    ),
+    "idle_seconds": Field(
+        "int",
+        "Seconds without requests after which the last server is removed. Only with C(min: 0). If omitted, 300.",
+        minimum=120,
+        maximum=86400,
     ),
 }

@@ -30,6 +30,25 @@ def _format(pattern: str, words: str, example: str) -> Format:
     return Format(re.compile(pattern), words, example)
 
 
+def _cron(*values: str) -> str:
+    """The fields of a schedule as Kubernetes reads them (robfig/cron): values, ranges, steps and lists. It has no weekday 7."""
+    parts = [rf"([*?]|({value})(-({value}))?)(/[1-9][0-9]{{0,2}})?" for value in values]
+    fields = "[ ]+".join(f"{part}(,{part})*" for part in parts)
+    return rf"(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|{fields})\Z"
+
+
+def _named(names: str) -> str:
+    """Names in upper or lower case: the pattern is for editors too, whose dialect has no flags."""
+    return "|".join("".join(f"[{letter.upper()}{letter}]" for letter in name) for name in names.split())
+
+
+_CRON = _cron(
+    "[0-5]?[0-9]",
+    "[01]?[0-9]|2[0-3]",
+    "0?[1-9]|[12][0-9]|3[01]",
+    f"0?[1-9]|1[0-2]|{_named('jan feb mar apr may jun jul aug sep oct nov dec')}",
+    f"[0-6]|{_named('sun mon tue wed thu fri sat')}",
+)
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 FORMATS: dict[str, Format] = {
     "dns_label": _format(
@@ -38,14 +57,29 @@ FORMATS: dict[str, Format] = {
     "dns_subdomain": _format(
         rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*\Z", "lower-case letters, digits, '-' and '.', starting and ending with a letter or digit", "my-secret"
     ),
+    "name_suffix": _format(r"[-a-z0-9]{0,19}[a-z0-9]\Z", "at most 20 lower-case letters, digits and '-', ending with a letter or digit", "-blue"),
     "hostname": _format(rf"(?=.{{1,253}}\Z)(\*\.)?{_LABEL}(\.{_LABEL})*\Z", "a host name, with or without a leading '*.'", "chat.example.com"),
     "quantity": _format(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?\Z", "a Kubernetes quantity: a number with an optional unit", "50Gi"),
     "duration": _format(r"([0-9]+(\.[0-9]+)?(us|ms|s|m|h))+\Z", "a duration: a number with us, ms, s, m or h", "200ms"),
     "gateway_duration": _format(r"([0-9]{1,5}(h|m|s|ms)){1,4}\Z", "a duration: a whole number with ms, s, m or h", "300s"),
+    "adapter_name": _format(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,252}\Z", "letters, digits, '.', '_', '-' and '/', starting with a letter or digit", "sql"),
+    "adapter_source": _format(r"(/[\w.-]+)+\Z|[\w.-]+/[\w.-]+\Z", "the path of a folder, or ORGANISATION/NAME", "/models/sql"),
+    "cron": _format(_CRON, "five fields of cron (minute, hour, day, month, weekday) or a word such as @hourly", "*/15 * * * *"),
+    "time_zone": _format(r"(?!Local\Z)[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*\Z", "a time zone of the IANA database", "Europe/Berlin"),
     "url_path": _format(r"/(?!.*//)[A-Za-z0-9/._~-]*\Z", "a path that begins with '/' and contains no '//'", "/llama"),
     "http_url": _format(r"https?://[^\s/?#@]+(/[^\s?#]*)?\Z", "a URL with http:// or https://, without credentials", "http://prometheus.monitoring:9090"),
+    "otlp_endpoint": _format(
+        r"(https?://)?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?:[0-9]{1,5}/?\Z",
+        "HOST:PORT or http://HOST:PORT, without a path",
+        "http://otel-collector.monitoring:4317",
+    ),
     "download_url": _format(
         r"https?://[^\s/?#@]+/[^\s#]*\Z", "a URL with https:// (or http://) and the path of a file", "https://mirror.example.com/crds.yaml"
+    ),
+    "cache_url": _format(
+        r"((redis|rediss|resp|valkey)://[A-Za-z0-9.-]+:[0-9]{1,5}|redis-(sentinel|cluster)://[A-Za-z0-9.-]+:[0-9]{1,5}(,[A-Za-z0-9.-]+:[0-9]{1,5})*)\Z",
+        "redis://, rediss://, resp:// or valkey:// with HOST:PORT, or redis-sentinel:// or redis-cluster:// with HOST:PORT,HOST:PORT, without credentials",
+        "redis://redis.caches:6379",
     ),
     "sha256": _format(r"[0-9a-f]{64}\Z", "64 lower-case hexadecimal digits", "0" * 64),
     "image": _format(r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*([:@][a-zA-Z0-9][a-zA-Z0-9._:+-]*)\Z", "an image with its tag or digest", "vllm/vllm-openai:v0.30.0"),
@@ -69,6 +103,7 @@ FORMATS: dict[str, Format] = {
         "at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
         "research",
     ),
+    "header_name": _format(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}\Z", "the name of an HTTP header, without its colon", "x-variant"),
     "env_name": _format(r"[A-Za-z_][A-Za-z0-9_]*\Z", "letters, digits and '_', not starting with a digit", "VLLM_LOGGING_LEVEL"),
     "secret_key": _format(r"[-._A-Za-z0-9]{1,253}\Z", "letters, digits, '-', '_' and '.'", "HF_TOKEN"),
     "version": _format(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+][0-9A-Za-z.-]+)?\Z", "a version such as 1.29.2", "1.29.2"),
@@ -316,9 +351,9 @@ def _check_scalar(value: t.Any, field: Field, path: str) -> list[Problem]:
             )
         ]
     if field.minimum is not None and value < field.minimum:
-        return [Problem(path, kept, f"{shown} is less than {field.minimum:g}.", f"Write {expectation(field)}.")]
+        return [Problem(path, kept, f"{shown} is less than {field.minimum:.15g}.", f"Write {expectation(field)}.")]
     if field.maximum is not None and value > field.maximum:
-        return [Problem(path, kept, f"{shown} is more than {field.maximum:g}.", f"Write {expectation(field)}.")]
+        return [Problem(path, kept, f"{shown} is more than {field.maximum:.15g}.", f"Write {expectation(field)}.")]
     if field.format and not FORMATS[field.format].pattern.match(value):
         rule = FORMATS[field.format]
         return [Problem(path, kept, f"{shown} is not {rule.words}.", f"Write something like {field.example or rule.example}.")]
@@ -331,9 +366,9 @@ def expectation(field: Field) -> str:
         return f"one of: {', '.join(str(choice) for choice in field.choices)}"
     words = _WORDS[field.type]
     if field.minimum is not None and field.maximum is not None:
-        return f"{words} from {field.minimum:g} to {field.maximum:g}"
+        return f"{words} from {field.minimum:.15g} to {field.maximum:.15g}"
     if field.minimum is not None:
-        return f"{words}, at least {field.minimum:g}"
+        return f"{words}, at least {field.minimum:.15g}"
     if field.format:
         return f"{FORMATS[field.format].words}, such as {field.example or FORMATS[field.format].example}"
     return words if field.example is None else f"{words}, such as {show(field.example)}"

@@ -11,16 +11,32 @@ from .fields import Field
 _LISTENER = {
     "name": Field("str", "Name of the listener.", default="http", format="dns_label"),
     "port": Field("int", "Port that clients connect to.", default=80, minimum=1, maximum=65535),
-    "protocol": Field("str", "Protocol of the listener. C(HTTPS) requires O(tls_secret).", default="HTTP", choices=("HTTP", "HTTPS")),
+    "protocol": Field(
+        "str",
+        "Protocol of the listener. C(HTTPS) needs a certificate: O(tls_secret), or O(llm_d_gateway.certificate_issuer).",
+        default="HTTP",
+        choices=("HTTP", "HTTPS"),
+    ),
     "hostname": Field("str", "Host name that the listener accepts. If omitted, every host name.", format="hostname"),
     "tls_secret": Field(
-        "str", "Name of the Secret with the certificate and key of an C(HTTPS) listener.", format="dns_subdomain", example="chat-example-com-tls"
+        "str",
+        (
+            "Name of the Secret with the certificate and key of an C(HTTPS) listener. With O(llm_d_gateway.certificate_issuer) cert-manager writes it; if"
+            " omitted there, C(GATEWAY-LISTENER-tls)."
+        ),
+        format="dns_subdomain",
+        example="chat-example-com-tls",
     ),
     "tls_secret_namespace": Field(
         "str",
         "Namespace of that Secret. If omitted, the namespace of the Gateway. For another namespace, a ReferenceGrant is created there.",
         format="dns_label",
     ),
+}
+
+_CERTIFICATE_ISSUER = {
+    "name": Field("str", "Name of the issuer.", required=True, format="dns_subdomain", example="letsencrypt"),
+    "kind": Field("str", "Kind of the issuer. An C(Issuer) is in the namespace of the Gateway.", default="ClusterIssuer", choices=("ClusterIssuer", "Issuer")),
 }
 
 _OPENSHIFT_ROUTE = {
@@ -30,7 +46,7 @@ _OPENSHIFT_ROUTE = {
     "termination": Field("str", "Where TLS terminates: C(edge) for C(HTTP) listeners, C(passthrough) for C(HTTPS).", choices=("edge", "passthrough")),
 }
 
-_DESTINATION_RULE = {
+_TRAFFIC = {
     "load_balancing": Field(
         "str",
         "How requests are balanced when the endpoint picker named no server.",
@@ -38,9 +54,13 @@ _DESTINATION_RULE = {
         choices=("LEAST_REQUEST", "ROUND_ROBIN", "RANDOM"),
     ),
     "session_cookie": Field("str", "Cookie for session affinity, instead of O(load_balancing).", format="env_name"),
-    "session_header": Field("str", "Request header for session affinity, instead of O(load_balancing).", format="label_key", example="x-session-id"),
-    "max_connections": Field("int", "Maximum number of connections to all servers of a model.", minimum=1),
-    "max_requests": Field("int", "Maximum number of in-flight requests to all servers of a model.", minimum=1),
+    "session_header": Field("str", "Request header for session affinity, instead of O(load_balancing).", format="header_name", example="x-session-id"),
+    "max_connections": Field(
+        "int", "Maximum number of connections to all servers of a model. If omitted, the provider's; with C(envoy_gateway) 40000.", minimum=1
+    ),
+    "max_requests": Field(
+        "int", "Maximum number of in-flight requests to all servers of a model. If omitted, the provider's; with C(envoy_gateway) 40000.", minimum=1
+    ),
 }
 
 GATEWAY = {
@@ -68,6 +88,14 @@ GATEWAY = {
     ),
     "listener": Field("dict", "The first listener of the Gateway.", default={}, options=_LISTENER),
     "listeners": Field("list", "Additional listeners.", default=[], elements=Field("dict", "One listener.", options=_LISTENER)),
+    "certificate_issuer": Field(
+        "dict",
+        (
+            "The issuer of cert-manager that issues the certificates of all C(HTTPS) listeners, each of which needs a host name. cert-manager has to run with"
+            " C(enableGatewayAPI)."
+        ),
+        options=_CERTIFICATE_ISSUER,
+    ),
     "connection": Field(
         "str",
         (
@@ -85,7 +113,12 @@ GATEWAY = {
     ),
     "picker_tls": Field("bool", "Whether the gateway connects to the endpoint picker over TLS. If omitted, the provider's default."),
     "openshift_route": Field("dict", "An OpenShift Route in front of the gateway. Only on OpenShift.", default={}, options=_OPENSHIFT_ROUTE),
-    "destination_rule": Field(
-        "dict", "Traffic policy for the Services of the models. Only with Istio or OpenShift and C(connection: ext_proc).", options=_DESTINATION_RULE
+    "traffic": Field(
+        "dict",
+        (
+            "Limits for the servers of each model, and how requests are balanced without a choice of the endpoint picker: in the BackendTrafficPolicies of"
+            " C(envoy_gateway), and in DestinationRules of Istio and OpenShift with C(connection: ext_proc)."
+        ),
+        options=_TRAFFIC,
     ),
 }

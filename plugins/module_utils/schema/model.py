@@ -5,16 +5,25 @@
 
 from __future__ import annotations
 
-from ..releases.lines import ENGINE_DEFAULTS
+from ..releases.deployed import ENGINE_DEFAULTS
 from .fields import Field
 
+_ADAPTER = {
+    "name": Field("str", "Name under which clients ask for it.", required=True, format="adapter_name"),
+    "source": Field(
+        "str",
+        "A folder in the container of the server, such as one below the mounted weights, or C(ORGANISATION/NAME) of a model repository.",
+        required=True,
+        format="adapter_source",
+    ),
+}
 MODEL = {
     "uri": Field(
         "str",
         (
             "Source of the weights. C(hf://ORGANISATION/MODEL), C(pvc://CLAIM/PATH) on an existing claim, C(s3://BUCKET/PATH) or C(gs://BUCKET/PATH)"
-            " (safetensors, streamed to the accelerator at each start), or C(file:///PATH), a directory in O(llm_d_model_services[].engine.image). Not"
-            " required for an engine of type C(simulator)."
+            " (safetensors, streamed to the accelerator at each start; C(vllm) only), or C(file:///PATH), a directory in"
+            " O(llm_d_model_services[].engine.image). Not required for an engine of type C(simulator)."
         ),
         format="model_uri",
     ),
@@ -22,6 +31,34 @@ MODEL = {
         "str",
         "Model name that clients use in requests. If omitted, C(ORGANISATION/MODEL) of an C(hf://) URI, or the last path element of any other URI.",
         example="llama-8b",
+    ),
+    "aliases": Field(
+        "map",
+        (
+            "Other names that clients may ask for, each with the model that the endpoint picker writes into the request instead: a served name of the"
+            " servers, such as that of an adapter. Several with weights share the requests, such as C({chat-v1: 90, chat-v2: 10}) for a canary."
+        ),
+        default={},
+        elements=Field(
+            "str",
+            "A model.",
+            otherwise=Field("map", "Models and their weights.", elements=Field("int", "The weight; 0 for no requests.", minimum=0, maximum=1000000)),
+        ),
+        example={"chat": "llama-8b"},
+    ),
+    "adapters": Field(
+        "list",
+        "LoRA adapters that every server of the service has. Clients ask for them by their names. Only with the engines C(vllm) and C(simulator).",
+        default=[],
+        elements=Field("dict", "One adapter.", options=_ADAPTER),
+    ),
+    "adapters_at_runtime": Field(
+        "bool",
+        (
+            "Whether each run loads and unloads O(adapters) by the API of servers that run, instead of when they start: no change of them replaces a pod."
+            " A server that starts later has none until the next run, or until O(llm_d_model_services[].warmup.schedule) loads them (docs/adapters.md)."
+        ),
+        default=False,
     ),
     "revision": Field("str", "Branch, tag or commit of the model repository. If omitted, its main branch."),
     "token_secret": Field(
@@ -54,7 +91,13 @@ _SIMULATOR = {
 
 ENGINE = {
     "type": Field(
-        "str", "The model server: C(vllm), or C(simulator), which has the API of vLLM and needs no GPU.", default="vllm", choices=tuple(ENGINE_DEFAULTS)
+        "str",
+        (
+            "The model server: C(vllm), C(simulator), which has the API of vLLM and needs no GPU, C(sglang), C(trtllm) (TensorRT-LLM), C(triton) (Triton"
+            " with the back end vLLM) or C(tgi) (Text Generation Inference). docs/engines.md says which options each of them has."
+        ),
+        default="vllm",
+        choices=tuple(ENGINE_DEFAULTS),
     ),
     "image": Field("str", "Image of the model server, used as written. If omitted, the tested image of this collection.", format="image"),
     "version": Field(
@@ -74,7 +117,7 @@ ENGINE = {
     "block_size": Field(
         "int",
         (
-            "Number of tokens in one KV-cache block. If omitted, 16 for the simulator, and what vLLM takes for the model and the accelerator;"
+            "Number of tokens in one KV-cache block. If omitted, 16 for the simulator, and what the engine takes for the model and the accelerator;"
             " except where the endpoint picker has to know it (precise prefix matching), where it is 16, and 32 on CPUs."
         ),
         choices=(8, 16, 32, 64, 128),
@@ -82,13 +125,18 @@ ENGINE = {
     "prefix_caching": Field(
         "bool",
         (
-            "Whether vLLM reuses the KV cache of common prefixes (automatic prefix caching). If omitted, vLLM's default for the model, which is nearly"
+            "Whether the engine reuses the KV cache of common prefixes (automatic prefix caching). If omitted, its default for the model, which is nearly"
             " always on."
         ),
     ),
-    "gpu_memory_utilization": Field("float", "Fraction of the accelerator memory that vLLM may use. If omitted, vLLM's own default.", minimum=0.01, maximum=1),
+    "gpu_memory_utilization": Field(
+        "float",
+        "Fraction of the accelerator memory that the engine may use; C(trtllm): of what its weights leave free. If omitted, its default.",
+        minimum=0.01,
+        maximum=1,
+    ),
     "quantization": Field(
-        "str", "Quantization method, as vLLM names it. If omitted, the method in the model's configuration.", format="secret_key", example="fp8"
+        "str", "Quantization method, as the engine names it. If omitted, the method in the model's configuration.", format="secret_key", example="fp8"
     ),
     "log_level": Field("str", "Log level of the model server. If omitted, the engine's default.", choices=("warning", "info", "debug")),
     "args": Field(
@@ -103,7 +151,7 @@ ENGINE = {
         maximum=3600,
     ),
     "startup_timeout": Field(
-        "int", "Seconds that a server may take to load the model. If omitted, 1800 for vLLM and 120 for the simulator.", minimum=10, maximum=86400
+        "int", "Seconds that a server may take to load the model. If omitted, 1800, for C(trtllm) 3600, and 120 for the simulator.", minimum=10, maximum=86400
     ),
     "simulator": Field("dict", "Performance of the simulator. Only with O(type=simulator).", options=_SIMULATOR),
 }
@@ -160,4 +208,14 @@ WARMUP = {
         default="chat_completions",
         choices=("chat_completions", "completions"),
     ),
+    "schedule": Field(
+        "str",
+        (
+            "When a CronJob in the namespace sends the prompts again, as five fields of cron or a word such as C(@hourly). It is for servers that restart"
+            " between runs, and for traffic that pushes prompts out. If omitted, only runs warm them."
+        ),
+        format="cron",
+    ),
+    "time_zone": Field("str", "Time zone of O(schedule). If omitted, that of the control plane, which mostly is UTC.", format="time_zone"),
+    "suspend": Field("bool", "Whether the CronJob waits until this is C(false) again.", default=False),
 }

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from ..releases.gateways import PLATFORMS
 from ..releases.lines import ACCELERATORS, RELEASES
-from .autoscaling import AUTOSCALING
+from ..releases.profiles import PROFILES
+from .autoscaling import AUTOSCALING, PREFILL_AUTOSCALING
 from .benchmark import BENCHMARK
+from .caches import CACHE
 from .fields import Field
 from .gateway import GATEWAY
 from .gpus import GPUS
 from .model import ENGINE, MODEL, STORAGE, WARMUP
 from .monitoring import MONITORING
+from .tracing import TRACING
 
 PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "precise_prefix", "disaggregated", "default")
 
@@ -27,6 +30,25 @@ _ACCELERATOR = {
     "product": Field("str", "Schedule only to nodes whose accelerator product label has this value.", format="label_value", example="NVIDIA-L40S"),
     "resource": Field("str", "Extended resource to request, if it is not the vendor's usual one, such as C(nvidia.com/mig-3g.20gb).", format="label_key"),
     "per_replica": Field("int", "Number of accelerators per replica. More than one enables tensor parallelism across them.", default=1, minimum=1, maximum=64),
+    "pipeline": Field(
+        "int",
+        "Number of stages of pipeline parallelism on one node. The accelerators of a replica are divided among them, with tensor parallelism in each.",
+        default=1,
+        minimum=1,
+        maximum=64,
+    ),
+    "data": Field(
+        "int",
+        "Number of engines in a server of one node that share its port (data parallelism). The accelerators of a replica are divided among them.",
+        default=1,
+        minimum=1,
+        maximum=64,
+    ),
+    "expert": Field(
+        "bool",
+        "Whether the experts of a mixture-of-experts model are spread over the accelerators of a server of one node (expert parallelism).",
+        default=False,
+    ),
     "nodes": Field(
         "int",
         (
@@ -104,6 +126,7 @@ _SCHEDULER = {
         maximum=10,
     ),
     "image": Field("str", "Image of the endpoint picker, used as written. If omitted, the image of the release line.", format="image"),
+    "grpc_port": Field("int", "Port at which the gateway reaches the endpoint picker.", default=9002, minimum=1024, maximum=65535),
     "verbosity": Field("int", "Log level of the endpoint picker: 2 is normal, 4 is debug, 5 is trace.", default=2, minimum=0, maximum=10),
     "failure_mode": Field(
         "str",
@@ -133,14 +156,48 @@ _SCHEDULER = {
 }
 
 _ROUTE = {
+    "name": Field("str", "Name of the HTTPRoute. If omitted, the name of the model service.", format="dns_subdomain"),
     "path": Field(
         "str",
         "Path prefix of this model at the gateway. A prefix other than C(/) is removed before the request reaches the model server.",
         default="/",
         format="url_path",
     ),
+    "direct_path": Field(
+        "str",
+        (
+            "Another path prefix, at which requests reach the servers of this model past the endpoint picker, by the Service in front of them and the"
+            " gateway's own balancing. To compare with, and where a route to a plain Service is asked for. If omitted, there is no such route."
+        ),
+        format="url_path",
+        example="/direct/llama",
+    ),
     "hostnames": Field(
         "list", "Host names of this model at the gateway. If empty, every host name.", default=[], elements=Field("str", "A host name.", format="hostname")
+    ),
+    "headers": Field(
+        "map",
+        (
+            "Request headers, with their exact values, that a request must have to reach this model, in addition to path and host name. A model service with"
+            " the same path and host name and without O(headers) gets all other requests, for A/B tests and trials of a new version."
+        ),
+        default={},
+        keys="header_name",
+        elements=Field("str", "The value."),
+        example={"x-variant": "b"},
+    ),
+    "weights": Field(
+        "map",
+        (
+            "Model services, this one among them, with weights by which the requests of this route are shared among them, such as C({llama: 90,"
+            " llama-next: 10}) for a canary. All have the same served name; each of the others keeps a route of its own, such as one by O(headers). A"
+            " request with the header C(x-llm-d-service) and the name of this service stays with this service. C(playbooks/canary.yml) moves the weights in"
+            " steps."
+        ),
+        default={},
+        keys="dns_label",
+        elements=Field("int", "The weight; 0 for no requests.", minimum=0, maximum=1000000),
+        example={"llama-8b": 90, "llama-8b-next": 10},
     ),
     "timeouts": Field(
         "dict",
@@ -152,9 +209,14 @@ _ROUTE = {
     ),
 }
 
+_SERVICE = {
+    "name": Field("str", "Name of the Service. If omitted, the name of the model service.", format="dns_label", example="llama-api"),
+    "port": Field("int", "Port of the Service. If omitted, O(engine.port), to which it leads in any case.", minimum=1, maximum=65535),
+}
+
 _PREFILL = {
     "replicas": Field("int", "Number of prefill servers. If omitted, 1, or the number that O(autoscaling) sets.", minimum=0),
-    "autoscaling": Field("dict", "Autoscaling of the prefill servers, independent of the decode servers.", options=AUTOSCALING),
+    "autoscaling": Field("dict", "Autoscaling of the prefill servers, independent of the decode servers.", options=PREFILL_AUTOSCALING),
 }
 
 _TOLERATION = {
@@ -169,6 +231,16 @@ SERVICE = Field(
     "One model, its servers and its scheduler.",
     options={
         "name": Field("str", "Name of the model service. All of its objects are named after it.", required=True, format="dns_label"),
+        "profile": Field(
+            "str",
+            (
+                "Name of a profile, whose options are used where this element has none: one of O(llm_d_profiles), or "
+                + ", ".join(f"C({name})" for name in PROFILES)
+                + "."
+            ),
+            format="dns_label",
+            example="small-latency",
+        ),
         "model": Field("dict", "The model to serve.", required=True, options=MODEL),
         "replicas": Field(
             "int",
@@ -182,15 +254,25 @@ SERVICE = Field(
         ),
         "prefill": Field(
             "dict",
-            "The prefill servers. Only with disaggregation (C(preset: disaggregated) or O(scheduler.disaggregation)).",
+            "The prefill servers, whose Service is C(NAME-prefill). Only with disaggregation (C(preset: disaggregated) or O(scheduler.disaggregation)).",
             default={},
             options=_PREFILL,
         ),
         "accelerator": Field("dict", "Accelerators of one model server.", default={}, options=_ACCELERATOR),
         "engine": Field("dict", "The model server.", default={}, options=ENGINE),
         "scheduler": Field("dict", "The endpoint picker, which chooses a model server for each request.", default={}, options=_SCHEDULER),
+        "service": Field(
+            "dict",
+            (
+                "The Service in front of the model servers, for clients in the cluster and for gateways that route to it. It always selects the servers that"
+                " answer requests for this model (decode servers with disaggregation), as the endpoint picker does."
+            ),
+            default={},
+            options=_SERVICE,
+        ),
         "route": Field("dict", "How the gateway routes requests to this model.", default={}, options=_ROUTE),
         "storage": Field("dict", "Storage of the weights.", default={}, options=STORAGE),
+        "cache": Field("dict", "Tiers of the KV cache of vLLM, from the accelerators to a shared server. See C(docs/caches.md).", options=CACHE),
         "warmup": Field(
             "dict",
             (
@@ -242,6 +324,18 @@ _CREDENTIALS = {
 
 VARIABLES: dict[str, Field] = {
     "llm_d_model_services": Field("list", "The models to serve.", default=[], elements=SERVICE),
+    "llm_d_profiles": Field(
+        "map",
+        (
+            "Profiles of your own: options of O(llm_d_model_services[]) by name, for services that name the profile. An option of the service itself comes"
+            " first. Mappings are merged at any depth, lists are replaced; a C(scheduler) with a C(preset) replaces all scheduling options of the profile. One"
+            " with the name of a profile of the collection takes its place."
+        ),
+        default={},
+        keys="dns_label",
+        elements=Field("map", "Options of O(llm_d_model_services[]), but for C(name) and C(profile).", elements=_ANY),
+        example={"ours": {"engine": {"max_model_len": 8192}}},
+    ),
     "llm_d_scheduler_overrides": Field(
         "map",
         (
@@ -273,16 +367,67 @@ VARIABLES: dict[str, Field] = {
     "llm_d_monitoring": Field(
         "dict", "Scraping of model servers and endpoint pickers by a Prometheus, alerts and dashboards of each model service.", default={}, options=MONITORING
     ),
+    "llm_d_tracing": Field("dict", "Traces of requests by OpenTelemetry, from gateway, endpoint pickers and model servers.", default={}, options=TRACING),
     "llm_d_benchmark": Field("dict", "Load and objectives of C(playbooks/benchmark.yml).", default={}, options=BENCHMARK),
     "llm_d_release": Field("str", "Release line of the endpoint picker.", default="router-0.10", choices=tuple(RELEASES)),
     "llm_d_namespace": Field("str", "Namespace of all objects.", default="llm-d", format="dns_label"),
+    "llm_d_scheduler_namespace": Field(
+        "str",
+        (
+            "Namespace of the endpoint pickers. If omitted, O(llm_d_namespace), where the model servers, their pools and the endpoint pickers' permissions"
+            " stay. For gateways whose proxy is told where the endpoint picker is: C(envoy_gateway), C(standalone), Istio with C(connection: ext_proc)."
+            " Before it is changed, remove the stack with C(teardown.yml)."
+        ),
+        format="dns_label",
+        example="llm-d-schedulers",
+    ),
     "llm_d_instance": Field(
         "str",
         "Name of this deployment. It is the value of the label C(app.kubernetes.io/part-of), which marks the objects that the collection owns.",
         default="llm-d",
         format="dns_label",
     ),
+    "llm_d_name_suffix": Field(
+        "str",
+        (
+            "What is appended to the names of the Gateway that we create, of all model services with their objects and routes, and to O(llm_d_instance): one"
+            " file with two suffixes gives two stacks side by side. Claims and reports have these names; in the file, services are referred to with or"
+            " without it. Another suffix leaves the objects of the one before: remove them with C(teardown.yml) and the old suffix."
+        ),
+        format="name_suffix",
+        example="-blue",
+    ),
     "llm_d_state": Field("str", "Desired state of the deployment.", default="present", choices=("present", "absent")),
+    "llm_d_events": Field(
+        "bool",
+        "Whether a run creates a Kubernetes Event on each object that it creates or changes, which tells what changed: C(kubectl describe) shows them.",
+        default=True,
+    ),
+    "llm_d_force_removal": Field(
+        "bool",
+        "Whether the gateway and the claims of weights are removed while others use them: routes that are not ours, workloads that mount a claim. Otherwise"
+        " these are named, and nothing is removed.",
+        default=False,
+    ),
+    "llm_d_prune": Field(
+        "dict",
+        "What a run deletes of that which this file no longer asks for. Objects are found by the labels of O(llm_d_instance) in the namespaces of this file,"
+        " so two files for one namespace need two instances.",
+        default={},
+        options={
+            "services": Field(
+                "bool",
+                "Whether model services that are no longer in the file are deleted. Otherwise only what the services of the file no longer need is. A file"
+                " without O(llm_d_model_services) deletes none; an empty list deletes all.",
+                default=True,
+            ),
+            "claims": Field(
+                "bool",
+                "Whether PersistentVolumeClaims of weights that the file no longer asks for are deleted, too. The weights are lost.",
+                default=False,
+            ),
+        },
+    ),
     "llm_d_platform": Field(
         "str",
         "Platform of the cluster. What the platform itself manages is left unchanged, such as the Gateway API on OpenShift and GKE.",
@@ -307,7 +452,10 @@ VARIABLES: dict[str, Field] = {
     "llm_d_helm": Field("str", "Path of the helm command. If omitted, C(helm) in C(PATH)."),
     "llm_d_wait_timeout": Field("int", "Seconds to wait for objects to become ready.", default=300, minimum=1, maximum=86400),
     "llm_d_artifacts_dir": Field(
-        "str", "Directory for the verdict and other results, relative to the directory in which the play was started.", default="artifacts"
+        "str",
+        "Directory for the verdict and other results, relative to the directory in which the play was started. With several hosts in the inventory, each has a"
+        " folder of its name in it, and C(fleet/) has the page for all.",
+        default="artifacts",
     ),
     "llm_d_image_registry": Field(
         "str",
@@ -334,12 +482,18 @@ VARIABLES: dict[str, Field] = {
             "epp": Field("str", "The endpoint picker.", format="image"),
             "vllm": Field("str", "vLLM.", format="image"),
             "simulator": Field("str", "The model server simulator.", format="image"),
+            "sglang": Field("str", "SGLang.", format="image"),
+            "trtllm": Field("str", "TensorRT-LLM.", format="image"),
+            "triton": Field("str", "Triton with the back end vLLM.", format="image"),
+            "tgi": Field("str", "Text Generation Inference.", format="image"),
             "routing_sidecar": Field("str", "The routing sidecar of the decode servers, which calls a prefill server first.", format="image"),
             "tokenizer": Field("str", "The tokenizer sidecar of the endpoint picker, for precise prefix matching.", format="image"),
             "gateway": Field("str", "The controller of the gateway provider.", format="image"),
             "ai_gateway": Field("str", "The controller of Envoy AI Gateway, beside that of Envoy Gateway. By tag, without a digest.", format="image"),
             "proxy": Field("str", "The proxy of the gateway provider.", format="image"),
             "leader_worker_set": Field("str", "The controller of LeaderWorkerSet.", format="image"),
+            "cache": Field("str", "The Valkey of a shared cache.", format="image"),
+            "python": Field("str", "Python 3.11 or newer, for a warm-up on a schedule.", format="image"),
             "gpu_test": Field("str", "Image of the GPU test pod. Its own command must use a GPU and exit.", format="image"),
         },
     ),
@@ -348,6 +502,13 @@ VARIABLES: dict[str, Field] = {
         "What the checks before a deployment do.",
         default={},
         options={
+            "wait": Field(
+                "int",
+                "Seconds to wait for prerequisites that are missing, and that somebody else brings meanwhile. C(0) reports them at once.",
+                default=0,
+                minimum=0,
+                maximum=86400,
+            ),
             "images": Field(
                 "str",
                 "What an image means that its registry does not have, as asked from the control host with the pull Secrets. A registry that does not answer"

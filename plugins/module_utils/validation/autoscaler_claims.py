@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import collections.abc as c
+import re
 import typing as t
 
-from ..common.objects import Facts, condition, describe, get_path, mapping, text
+from ..common.objects import Facts, condition, describe, dicts, get_path, mapping, text
 from .claims import Claim, claim
 
 KINDS = ("Deployment", "LeaderWorkerSet")
@@ -16,10 +17,28 @@ _REMEDY = "check that its metrics arrive (metrics.k8s.io, custom or external met
 _ABSENT = "run playbooks/site.yml; with KEDA, which creates it from the ScaledObject, check that object's conditions and the log of keda-operator"
 # KEDA creates such an object for each ScaledObject.
 PATH = "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers"
+# The autoscaler of a ScaledObject says that a metric failed, and only an event says why.
+EVENTS, OF_KEDA = "/api/v1/namespaces/{}/events", {"fieldSelector": "involvedObject.kind=ScaledObject,type=Warning", "limit": "500"}
+_REASONS = ("KEDAScalerFailed", "KEDAMetricSourceFailed")
+# Parts of what KEDA and metrics adapters say of a metric, and what to do about it.
+_CAUSES = (
+    (
+        ("the result is empty", "the value list is empty", "could not find the metric", "no metrics returned"),
+        "its Prometheus has no such series: have it scrape the servers (llm_d_monitoring.scrape, with the labels that it selects by),"
+        " and give its series the labels namespace and pod",
+    ),
+    (
+        ('Get "http', "query api returned error", "unable to fetch metrics"),
+        "its Prometheus does not answer: check autoscaling.prometheus for KEDA, for a HorizontalPodAutoscaler the address in the metrics adapter's settings",
+    ),
+)
 
 
-def judge(autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.Any]], seconds: float) -> list[Claim]:
-    """One claim for each service with an autoscaler. `services`: {name, deployments, autoscaled: deployments with an autoscaler in the plan}."""
+def judge(autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.Any]], seconds: float, said: c.Mapping[str, str] | None = None) -> list[Claim]:
+    """One claim for each service with an autoscaler. `services`: {name, deployments, autoscaled: deployments with an autoscaler in the plan}.
+
+    said: as told().
+    """
     found = []
     for service in services:
         mine = [
@@ -31,19 +50,39 @@ def judge(autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.
         if not mine and not alone:
             continue
         wrong = [f"no autoscaler targets {name}, and the plan has one for it" for name in alone]
-        wrong += [line for item in mine if (line := problem(item))] + conflicts(mine)
+        wrong += [line for item in mine if (line := problem(item, said or {}))] + conflicts(mine)
         well = "; ".join(_said(item) for item in mine)
-        found.append(claim(f"{service['name']}/scaling", not wrong, "; ".join(wrong) or well, _REMEDY if not alone else _ABSENT, seconds))
+        found.append(claim(f"{service['name']}/scaling", not wrong, "; ".join(wrong) or well, _remedy(wrong, alone), seconds))
     return found
 
 
-def problem(autoscaler: Facts) -> str:
-    """Why an autoscaler does not work; empty when it does."""
+def told(events: c.Sequence[Facts]) -> dict[str, str]:
+    """The last that KEDA said about the triggers of each ScaledObject, by its name."""
+    found: dict[str, tuple[str, str]] = {}
+    for event in events:
+        if event.get("reason") in _REASONS:
+            at = max(text(place) for place in (event.get("lastTimestamp"), event.get("eventTime"), get_path(event, "series", "lastObservedTime")))
+            name = text(get_path(event, "involvedObject", "name"))
+            found[name] = max(found.get(name, ("", "")), (at, text(event.get("message"))))
+    # A query is in its URL, escaped and long.
+    return {name: " ".join(re.sub(r'\?query=[^" ]*', "", message).split())[:300] for name, (_at, message) in found.items()}
+
+
+def _remedy(wrong: c.Sequence[str], alone: c.Sequence[str]) -> str:
+    line = " ".join(wrong)
+    return _ABSENT if alone else next((remedy for parts, remedy in _CAUSES if any(part in line for part in parts)), _REMEDY)
+
+
+def problem(autoscaler: Facts, said: c.Mapping[str, str]) -> str:
+    """Why an autoscaler does not work; empty when it does. `said`: as told()."""
     for name in ("AbleToScale", "ScalingActive"):
         entry = condition(autoscaler.get("status"), name)
         # Someone has scaled the target to 0, which disables the autoscaler and is not a failure.
         if entry.get("status") != "True" and entry.get("reason") != "ScalingDisabled":
-            return f"{_name(autoscaler)} does not scale {_target(autoscaler)}: {describe(entry) if entry else f'{name} is not reported'}"
+            # What fails is named first, in hundreds of characters.
+            shown = {**entry, "message": text(entry.get("message")).rpartition("metrics API: ")[2]}
+            more = f"; KEDA: {said[owner]}" if (owner := _owner(autoscaler)) in said else ""
+            return f"{_name(autoscaler)} does not scale {_target(autoscaler)}: {describe(shown) + more if entry else f'{name} is not reported'}"
     return ""
 
 
@@ -63,6 +102,12 @@ def _said(autoscaler: Facts) -> str:
         f"{_name(autoscaler)} keeps {_target(autoscaler)} between {spec.get('minReplicas') or 1} and {spec.get('maxReplicas')} replicas, "
         f"now {get_path(autoscaler, 'status', 'currentReplicas') or 0}"
     )
+
+
+def _owner(autoscaler: Facts) -> str:
+    """The name of the ScaledObject that the autoscaler is of; empty without one."""
+    owners = dicts(get_path(autoscaler, "metadata", "ownerReferences"))
+    return next((text(owner.get("name")) for owner in owners if owner.get("kind") == "ScaledObject"), "")
 
 
 def _name(autoscaler: Facts) -> str:

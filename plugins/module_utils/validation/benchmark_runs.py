@@ -39,6 +39,7 @@ def runs(plan: c.Mapping[str, t.Any], seconds: float | None = None) -> list[Fact
             "service": None if wanted["url"] else target["address"],
             "path": (target["path"] or "").rstrip("/"),
             "host_header": target["host_header"],
+            "headers": target["headers"],
             "stages": listed,
             "warmup": warmup,
             "slo": slo,

@@ -137,7 +137,8 @@ class MonitoringCheck:
         try:
             answer = self._transport.request("GET", path, headers={"Accept": "application/json"}, timeout=_ONE)
         except ExchangeError as error:
-            raise AskError(f"Prometheus does not answer: {error}", error.remedy or _ADDRESS) from error
+            remedy = _SILENT if error.kind in _OF_MODEL_SERVERS else error.remedy
+            raise AskError(f"Prometheus does not answer: {error}", f"{remedy}; {_WHERE}") from error
         try:
             page = json.loads(answer.body)
         except (ValueError, RecursionError):
@@ -151,6 +152,9 @@ class MonitoringCheck:
 
 
 _UNKNOWN = "Prometheus has no such metric"
+# What the transport advises of these is about model servers.
+_OF_MODEL_SERVERS = ("refused", "timeout")
+_SILENT, _WHERE = "check that this Prometheus runs, and has processors to answer with", "its address is llm_d_monitoring.prometheus"
 _ADDRESS = "write the address of a Prometheus under llm_d_monitoring.prometheus; one that requires a token is not asked"
 _SELECT = "give PodMonitors and PrometheusRules the labels by which this Prometheus selects (llm_d_monitoring.labels), and have it look into the namespace"
 

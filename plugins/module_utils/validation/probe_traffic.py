@@ -71,6 +71,8 @@ class ProbeTraffic:
             "seconds": {},
             "answered": {},
         }
+        if service.get("aliases"):
+            self.seen["aliases"] = {"asked": list(service["aliases"]), "failed": []}
 
     def _timed(self, name: str, step: t.Callable[[], t.Any]) -> t.Any:
         start = self._clock.now()
@@ -116,9 +118,9 @@ class ProbeTraffic:
                 counts[server] = counts.get(server, 0) + 1
         return reply
 
-    def _complete(self, prompt: str) -> Reply:
+    def _complete(self, prompt: str, model: str | None = None) -> Reply:
         return self._client.complete(
-            self._service["model"], prompt, max_tokens=1, api=self._service.get("api") or "completions", timeout=self._limits.request_timeout
+            model or self._service["model"], prompt, max_tokens=1, api=self._service.get("api") or "completions", timeout=self._limits.request_timeout
         )
 
     def _read(self) -> dict[str, t.Any] | None:

@@ -38,7 +38,10 @@ def judge_service(seen: Facts) -> Judged:
 
 
 def _promised(what: str, seen: Facts) -> bool:
-    """Whether a claim applies: claims that belong to a promise of the scheduling policy need that promise, others always apply."""
+    """Whether a claim applies: claims that belong to a promise of the scheduling policy need that promise, that about other names needs some, others
+    always apply."""
+    if what == "aliases":
+        return what in seen
     return _PROMISE.get(what, what) in seen["promises"] or (what not in PROMISES and what not in _PROMISE)
 
 
@@ -220,6 +223,16 @@ def _obeyed(seen: Facts) -> Found:
     )
 
 
+def _aliases(seen: Facts) -> Found:
+    found = seen["aliases"]
+    return claim(
+        "",
+        not found["failed"],
+        "; ".join(found["failed"]) or f"answered: {', '.join(found['asked'])}",
+        "check that the servers serve the models that model.aliases names (GET /v1/models), and that the endpoint picker reads the InferenceModelRewrite",
+    )
+
+
 def _known(seen: Facts) -> str:
     ready = seen.get("ready_endpoints")
     # The gauge is updated every five seconds, so just after a rollout 0 has no meaning.
@@ -241,6 +254,7 @@ JUDGES: dict[str, c.Callable[[Facts], Found]] = {
     "follow": _follow,
     "split": _split,
     "avoid": _avoid,
+    "aliases": _aliases,
 }
 PROMISES = (*PHASES, "split")
 # The promise of a claim, and the phases that a claim is judged from, where they have another name than the claim.

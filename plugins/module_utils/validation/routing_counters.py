@@ -19,10 +19,13 @@ from ..http.urls import excerpt
 from ..inference.client import OpenAIClient
 from ..inference.responses import require_ok
 from ..k8s.service_proxy import ServiceTransport
-from ..releases.engines import SERVED
+from ..releases.engines import engine_by_metrics
+from ..releases.metrics import SERVERS
 
 SERVER_LABELS = ("pod_name", "endpoint_name")  # of scheduler_attempts: gateway-api-inference-extension 1.5, llm-d-router
-WAITING = "vllm:num_requests_waiting"
+# Signals of a server, and the pages on which engines have them, most of them on the first.
+SERVED, WAITING = "served", "waiting"
+PAGES = ("/metrics", "/prometheus/metrics")
 THREADS = 8
 
 
@@ -104,11 +107,18 @@ class Server:
     role: str
     client: OpenAIClient
 
-    def total(self, series: str, timeout: float) -> float:
-        """The sum of one series of its metrics, 0 where it has none. Raises ExchangeError."""
-        answer = self.client.get("/metrics", timeout)
-        require_ok(answer)
-        return prometheus_text.total(prometheus_text.parse(answer.text), series) or 0.0
+    def total(self, signal: str, timeout: float) -> float:
+        """The sum of one signal of its metrics, 0 where it has none. Raises ExchangeError."""
+        for path in PAGES:
+            answer = self.client.get(path, timeout)
+            require_ok(answer)
+            samples = prometheus_text.parse(answer.text)
+            if engine := engine_by_metrics(samples):
+                sums = [prometheus_text.total(samples, source.metric, dict(source.where)) for source in SERVERS[engine].get(signal, ())]
+                return next((found for found in sums if found is not None), 0.0)
+            if answer.content_type != "application/json":  # statistics of TensorRT-LLM
+                break
+        return 0.0
 
 
 class Servers:

@@ -55,6 +55,7 @@ class Prober(ProbeTraffic):
             self._timed("avoid", self._avoid)
         self._timed("counted", lambda: self._count(before))
         self._timed("endpoints", self._endpoints)
+        self._timed("aliases", self._aliases)  # last, since counters are read for the model itself
         self.seen["words"] = self._words
         return self.seen
 
@@ -259,6 +260,15 @@ class Prober(ProbeTraffic):
             if all(value is not None and value >= self.seen["sent"] for value in counted.values()) or self._clock.now() > deadline:
                 return
             self._clock.sleep(self._limits.recount)
+
+    def _aliases(self) -> None:
+        """Asks for each other name of the model once; records those that are not answered, with the reason."""
+        found = self.seen.get("aliases") or {"asked": []}
+        for name in found["asked"]:
+            try:
+                self._complete("Who answers?", name)
+            except ExchangeError as trouble:
+                found["failed"].append(f"{name}: {trouble}")
 
     def _endpoints(self) -> None:
         """Reads the counters until the picker knows the planned number of servers, or its gauge must have been updated."""

@@ -15,10 +15,10 @@ from ..http import tls
 from ..http.transport import Transport, UrlTransport, unanswered
 from ..inference.client import OpenAIClient
 from ..inference.endpoints import wait_for_gateway, wait_for_service
-from ..inference.targets import ServerTarget, Targets
+from ..inference.targets import ServerTarget, Targets, route_headers
 from ..k8s.errors import ClusterError
 from ..k8s.service_proxy import ServiceTransport
-from . import claims, routing_claims
+from . import claims, routing_claims, shares
 from .probe_traffic import ProbeLimits
 from .routing_counters import Counters, Servers, pods
 from .routing_probe import Prober
@@ -52,13 +52,16 @@ class Proof:
         with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
             observations = list(pool.map(self._probe, reachable))
         judged += [routing_claims.judge_service(seen) for seen in observations]
+        healthy = {service["name"]: service for service, seen in zip(reachable, observations, strict=True) if seen["health"]["healthy"]}
+        # One after the other, and after all else: any other request would be counted too.
+        judged += [shares.judge(service["name"], service["weights"], self._shared(service, healthy)) for service in services if service.get("weights")]
         found = [claim for part in judged for claim in part[0]]
         return {
             "ok": bool(found) and all(claim["ok"] for claim in found),
             "claims": found,
             "not_checked": [entry for part in judged for entry in part[1]],
             "endpoints": [
-                {**{key: service.get(key) for key in ("name", "url", "model", "host_header")}, "through": seen["through"]}
+                {**{key: service.get(key) for key in ("name", "url", "model", "host_header", "headers")}, "through": seen["through"]}
                 for service, seen in zip(reachable, observations, strict=True)
             ],
             "observations": observations,
@@ -77,21 +80,38 @@ class Proof:
         return base and base + (service["path"] or "").rstrip("/")
 
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
-        forward = self._forward(service) if not service["given"] and unanswered(service["url"], service["use_proxy"]) else None
-        if forward:
-            client = forward.client
-        else:
-            transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls.chosen(service))
-            headers = {"Host": service["host_header"]} if service.get("host_header") else None
-            client = OpenAIClient(transport, service.get("api_key"), headers)
+        client, through = self._client(service)
         groups = service.get("servers") or {}
         servers = Servers(self._cluster, groups["namespace"], groups["groups"]) if groups else None
-        return Prober({**service, "through": forward and forward.name}, client, self._counters(service.get("metrics")), self._limits, servers).run()
+        return Prober({**service, "through": through}, client, self._counters(service.get("metrics")), self._limits, servers).run()
+
+    def _client(self, service: dict[str, t.Any]) -> tuple[OpenAIClient, str | None]:
+        """(a client of the service, the Service whose port is forwarded to, where it is)."""
+        forward = self._forward(service) if not service["given"] and unanswered(service["url"], service["use_proxy"]) else None
+        if forward:
+            return forward.client, forward.name
+        transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls.chosen(service))
+        return OpenAIClient(transport, service.get("api_key"), route_headers(service)), None
+
+    def _shared(self, service: dict[str, t.Any], healthy: dict[str, dict[str, t.Any]]) -> dict[str, t.Any] | None:
+        """What the services of its weights get of requests that have not the header of one; None where not all can be counted."""
+        counters = {name: self._counters(healthy[name].get("metrics")) for name in service["weights"] if name in healthy}
+        known = {name: each for name, each in counters.items() if each}
+        if len(known) < len(service["weights"]):
+            return None
+        client, _through = self._client({**service, "headers": service["shared_headers"]})
+        asked = (service["model"], "Who answers?")
+        return shares.observe(
+            lambda: client.complete(*asked, max_tokens=1, api=service.get("api") or "completions", timeout=self._limits.request_timeout),
+            known,
+            service["weights"],
+            self._limits,
+        )
 
     def _forward(self, service: dict[str, t.Any]) -> ServerTarget | None:
         """The gateway by port-forward, for an address within the cluster that this host has no route to; None where that is not to be had either."""
         way = {"service": service["address"]} if service.get("address") else {"gateway": self._options["gateway"]}
-        asked = {key: service.get(key) for key in ("api_key", "host_header", *tls.SPEC)}
+        asked = {key: service.get(key) for key in ("api_key", "host_header", "headers", *tls.SPEC)}
         prefix = "" if service.get("address") else (service["path"] or "").rstrip("/")
         try:
             return Targets({**asked, **way, "through": "port_forward", "prefix": prefix}, self._cluster).find()[0]

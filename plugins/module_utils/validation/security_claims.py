@@ -51,10 +51,10 @@ def permission_text(permission: c.Mapping[str, t.Any]) -> str:
 
 
 class SecurityCheck:
-    """Checks of one namespace. `cluster`: a k8s.client.Cluster."""
+    """Checks of one namespace. `cluster`: a k8s.client.Cluster; accounts: the namespace of the accounts and their pods, where it is another one."""
 
-    def __init__(self, cluster: t.Any, namespace: str) -> None:
-        self._cluster, self._namespace = cluster, namespace
+    def __init__(self, cluster: t.Any, namespace: str, accounts: str | None = None) -> None:
+        self._cluster, self._namespace, self._accounts = cluster, namespace, accounts or namespace
 
     def service(self, service: c.Mapping[str, t.Any]) -> tuple[list[Claim], list[dict[str, str]]]:
         """(claims, not checked) about one model service: {name, account, rules, selectors}."""
@@ -77,7 +77,7 @@ class SecurityCheck:
         answers = self._cluster.parallel(lambda permission: self._may(service["account"], permission), [*needed, *bad])
         lacks = [permission_text(permission) for permission, may in zip(needed, answers[: len(needed)], strict=True) if not may]
         has = [permission_text(permission) for permission, may in zip(bad, answers[len(needed) :], strict=True) if may]
-        who = f"account {self._namespace}/{service['account']}"
+        who = f"account {self._accounts}/{service['account']}"
         evidence = f"{who} has the {len(needed)} permissions that it needs, and none to {', '.join(map(permission_text, bad))}"
         if lacks or has:
             evidence = "; ".join(filter(None, [f"{who} lacks {', '.join(lacks)}" if lacks else "", f"{who} may {', '.join(has)}" if has else ""]))
@@ -89,13 +89,13 @@ class SecurityCheck:
         )
 
     def _may(self, account: str, permission: Facts) -> bool:
-        groups = ["system:serviceaccounts", f"system:serviceaccounts:{self._namespace}", "system:authenticated"]
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{self._accounts}", "system:authenticated"]
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "LocalSubjectAccessReview",
             "metadata": {"namespace": self._namespace},
             "spec": {
-                "user": f"system:serviceaccount:{self._namespace}:{account}",
+                "user": f"system:serviceaccount:{self._accounts}:{account}",
                 "groups": groups,
                 "resourceAttributes": {**permission, "namespace": self._namespace},
             },
@@ -116,7 +116,8 @@ class SecurityCheck:
 
     def _select(self, selector: c.Mapping[str, str]) -> list[Facts]:
         query = {"labelSelector": ",".join(f"{key}={value}" for key, value in selector.items())}
-        return dicts(self._cluster.get(f"/api/v1/namespaces/{self._namespace}/pods", query).get("items"))
+        places = dict.fromkeys((self._namespace, self._accounts))
+        return [pod for place in places for pod in dicts(self._cluster.get(f"/api/v1/namespaces/{place}/pods", query).get("items"))]
 
 
 def privileges(pod: c.Mapping[str, t.Any]) -> list[str]:

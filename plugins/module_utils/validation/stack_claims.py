@@ -80,7 +80,7 @@ def judge_schedulers(result: t.Any, services: c.Sequence[Facts]) -> Judged:
 
 
 def judge_servers(result: t.Any, groups: c.Sequence[Facts]) -> Judged:
-    """Claims from a result of vllm_health_info about `groups` of {name, replicas, block_size}."""
+    """Claims from a result of vllm_health_info about `groups` of {name, replicas, block_size, adapters}."""
     if not isinstance(result, c.Mapping) or len(result.get("groups") or ()) != len(groups):
         return ([], []) if not groups else ([not_run("servers/healthy", result)], [])
     found, skipped = [], []
@@ -91,6 +91,8 @@ def judge_servers(result: t.Any, groups: c.Sequence[Facts]) -> Judged:
             skipped.append({"id": _beside(group, "blocks"), "why": blocks})
         elif blocks:
             found.append(blocks)
+        if group["adapters"] and seen.get("servers"):
+            found.append(_adapters(group, seen))
     return found, skipped
 
 
@@ -113,6 +115,19 @@ def _blocks(group: Facts, seen: Facts) -> Claim | str | None:
         not wrong,
         "; ".join(wrong) or f"{len(known)} servers have the planned blocks of {group['block_size']} tokens",
         f"prefixes are counted in blocks of {group['block_size']} tokens: wait for the servers' rollout to end, and find out who changed --block-size",
+        seen.get("waited", 0.0),
+    )
+
+
+def _adapters(group: Facts, seen: Facts) -> Claim:
+    """The claim that every server lists every adapter."""
+    lists = {server["server"]: {model["id"] for model in server.get("models") or ()} for server in seen["servers"]}
+    missing = [f"{server} lacks {', '.join(lacks)}" for server, names in lists.items() if (lacks := [name for name in group["adapters"] if name not in names])]
+    return claim(
+        _beside(group, "adapters"),
+        not missing,
+        "; ".join(missing) or f"{pluralize(len(lists), 'server')} have {pluralize(len(group['adapters']), 'adapter')}",
+        "run playbooks/site.yml, which loads what is missing with model.adapters_at_runtime; if it stays away, read the log of the server",
         seen.get("waited", 0.0),
     )
 
@@ -158,10 +173,11 @@ def judge_scraping(routing: t.Any, servers: t.Any, plan: Facts, objects: t.Any) 
 
 def _unnamed(service: Facts, namespace: str, known: c.Mapping[tuple[str, str, str], Facts]) -> list[str]:
     """One line for each group of pods that PodMonitors do not select as planned: each once, but never workers, which serve no metrics."""
-    monitors = {monitor["name"]: known.get((monitor["kind"], namespace, monitor["name"])) for monitor in service["monitors"]}
+    monitors = {monitor["name"]: known.get((monitor["kind"], monitor["namespace"], monitor["name"])) for monitor in service["monitors"]}
     found = []
-    for kind, name in [*((server["kind"], server["name"]) for server in service["servers"]), ("Deployment", service["scheduler"]["name"])]:
-        workload = known.get((kind, namespace, name))
+    picker = service["scheduler"]
+    for kind, place, name in [*((each["kind"], namespace, each["name"]) for each in service["servers"]), ("Deployment", picker["namespace"], picker["name"])]:
+        workload = known.get((kind, place, name))
         group = get_path(workload, "spec", "leaderWorkerTemplate")
         pods = [(name, get_path(group, "leaderTemplate") if group else get_path(workload, "spec", "template"), [name])]
         pods += [(f"{name} (workers)", get_path(group, "workerTemplate"), [])] if group else []

@@ -14,6 +14,7 @@ import urllib.parse
 from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..plan.server import server_targets
+from ..releases.deployed import ENGINE_DEFAULTS
 from . import claims, stack_claims
 from .warmup_claims import judge
 
@@ -23,12 +24,13 @@ _SERIES = ("requests", "scheduler_attempts", "ready_endpoints", "plugin_duration
 SIMULATOR_SEQS = 5  # requests that a simulator processes concurrently by default
 # The group of a claim, by the end of its id.
 GROUPS = {
-    "gateway": ("programmed", "route", "serving"),
+    "gateway": ("programmed", "route", "weights", "serving"),
     "scheduler": ("picker", "pool", "configured", "endpoints", "plugins", "scheduled", "counted", "obeyed"),
-    "servers": ("servers",),
+    "servers": ("servers", "adapters"),
     "routing policy": ("sticky", "spread", "roam", "follow", "avoid"),
     "prefill and decode": ("split",),
     "scaling": ("scaling",),
+    "aliases": ("aliases",),
     "caches": ("cached", "blocks", "warm"),
     "scraping": ("scraped",),
     "monitoring": ("alerts", "dashboards"),
@@ -50,12 +52,16 @@ def targets(plan: Facts) -> list[dict[str, t.Any]]:
         {
             "name": service["name"],
             "model": service["model"]["served_name"],
+            "aliases": service["aliases"],
             "path": service["route"]["path"],
-            "address": _address(plan, service),
+            "address": _address(service),
             "host_header": _host(service["route"].get("hostnames") or [], plan["gateway"]["listener"].get("hostname")),
+            "headers": {**headers, **(service["route"].get("pin") or {})},
+            "weights": service["weights"],
+            "shared_headers": headers,
             # Where an autoscaler sets it, routing_proof uses the number that the endpoint picker knows.
             "replicas": _fixed(service["server"]),
-            "max_num_seqs": _number(service["server"]["args"], "max-num-seqs") or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
+            "max_num_seqs": _places(service) or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
             "endpoints": None if None in map(_fixed, service["servers"]) else sum(map(_fixed, service["servers"])),
             # Servers that connect to the endpoint picker stay with the previous one until it has ended.
             "events_wait": claims.EVENTS_WAIT + service["scheduler"]["drain_seconds"],
@@ -64,13 +70,14 @@ def targets(plan: Facts) -> list[dict[str, t.Any]]:
                 "groups": [{"role": server["role"], "labels": server["selector"], "port": str(server["port"])} for server in service["servers"]],
             },
             "metrics": {
-                "namespace": plan["namespace"],
+                "namespace": service["scheduler"]["namespace"],
                 "labels": service["scheduler"]["selector"],
                 "port": str(service["scheduler"]["ports"]["metrics"]),
                 "names": {key: plan["release"]["metrics"][key] for key in _SERIES},
             },
         }
         for service in plan["services"]
+        for headers in [{each["name"]: each["value"] for each in service["route"].get("headers") or []}]
     ]
 
 
@@ -99,15 +106,14 @@ def required_objects(plan: Facts) -> list[dict[str, str]]:
     for service in plan["services"]:
         found += [
             *(_reference(server["api_version"], server["kind"], namespace, server["name"]) for server in service["servers"]),
-            _reference("apps/v1", "Deployment", namespace, service["scheduler"]["name"]),
+            _reference("apps/v1", "Deployment", service["scheduler"]["namespace"], service["scheduler"]["name"]),
         ]
         watched = [*service["monitors"], *([service["alerts"]] if service["alerts"] else []), *service["dashboards"]]
-        found += [_reference(item["api_version"], item["kind"], namespace, item["name"]) for item in watched]
+        found += [_reference(item["api_version"], item["kind"], item.get("namespace", namespace), item["name"]) for item in watched]
         if service["pool"]["exists"]:
             parent = {"parent": f"{gateway['namespace']}/{gateway['name']}"} if gateway["pool_status"] and service["route"]["exists"] else {}
             found.append({**_reference(service["pool"]["api_version"], "InferencePool", namespace, service["pool"]["name"]), **parent})
-        if service["route"]["exists"]:
-            found.append(_reference("gateway.networking.k8s.io/v1", "HTTPRoute", service["route"]["namespace"], service["route"]["name"]))
+        found += [_reference("gateway.networking.k8s.io/v1", "HTTPRoute", each["namespace"], each["name"]) for each in service["routes"]]
     return found
 
 
@@ -116,18 +122,18 @@ def object_claims(plan: Facts) -> dict[tuple[str, str, str], str]:
     found = {}
     for service in plan["services"]:
         name = service["name"]
-        found[("Deployment", plan["namespace"], service["scheduler"]["name"])] = f"{name}/picker"
+        found[("Deployment", service["scheduler"]["namespace"], service["scheduler"]["name"])] = f"{name}/picker"
         if service["pool"]["exists"]:
             found[("InferencePool", plan["namespace"], service["pool"]["name"])] = f"{name}/pool"
-        if service["route"]["exists"]:
-            found[("HTTPRoute", service["route"]["namespace"], service["route"]["name"])] = f"{name}/route"
+        for each in service["routes"][:1]:
+            found[("HTTPRoute", each["namespace"], each["name"])] = f"{name}/route"
     return found
 
 
-def _address(plan: Facts, service: Facts) -> dict[str, t.Any] | None:
+def _address(service: Facts) -> dict[str, t.Any] | None:
     """The Service in front of a model without a gateway; None where there is a gateway."""
     proxy = service["scheduler"]["proxy"]
-    return {"namespace": plan["namespace"], "name": proxy["name"], "port": proxy["port"]} if proxy else None
+    return {"namespace": service["scheduler"]["namespace"], "name": proxy["name"], "port": proxy["port"]} if proxy else None
 
 
 def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[str, str]:
@@ -175,6 +181,7 @@ def servers(plan: Facts) -> list[dict[str, t.Any]]:
             "replicas": server_targets(server, plan["namespace"]),
             "signals": service["scheduler"]["signals"],
             "block_size": _number(server["args"], "block-size"),
+            "adapters": service["model"]["adapters"],
         }
         for service in plan["services"]
         for server in service["servers"]
@@ -185,6 +192,12 @@ def servers(plan: Facts) -> list[dict[str, t.Any]]:
 def _fixed(server: Facts) -> int | None:
     """The planned number of servers; None where an autoscaler sets it."""
     return None if server["autoscaling"] else server["replicas"]
+
+
+def _places(service: Facts) -> int | None:
+    """Requests that a server processes at once, where its arguments say it."""
+    names = ENGINE_DEFAULTS[service["engine"]]["flags"].get("max_num_seqs", ())
+    return next((found for name in names if (found := _number(service["server"]["args"], name))), None)
 
 
 def _number(arguments: c.Sequence[str], flag: str) -> int | None:
@@ -278,6 +291,7 @@ def curl(endpoint: c.Mapping[str, t.Any]) -> str:
     """A curl command for one completion through the gateway, after the port-forward that it needs where this host has no route there."""
     body = json.dumps({"model": endpoint["model"], "prompt": "Say hello.", "max_tokens": 16})
     host = f"-H {shlex.quote('Host: ' + endpoint['host_header'])} " if endpoint.get("host_header") else ""
+    host += "".join(f"-H {shlex.quote(f'{name}: {value}')} " for name, value in (endpoint.get("headers") or {}).items())
     url, forward = endpoint["url"], ""
     if endpoint.get("through"):
         namespace, _slash, name = endpoint["through"].removeprefix("Service ").partition("/")

@@ -33,9 +33,9 @@ def page(found: Facts) -> str:
     said = f"All {len(claims)} claims hold." if found["ok"] else f"{len(wrong)} of {len(claims)} claims do not hold." if claims else "Nothing was checked."
     parts = [
         f'<p class="headline"><span class="verdict {"passed" if found["ok"] else "failed"}">{"OK" if found["ok"] else "NOT OK"}</span> {said}</p>',
-        _section("Claims that do not hold", wrong),
-        *(_section(group.capitalize(), [entry for entry in claims if entry["group"] == group]) for group in groups),
-        _section("Not checked", [{"id": entry["id"], "evidence": entry["why"]} for entry in skipped]),
+        section("Claims that do not hold", wrong),
+        *(section(group.capitalize(), [entry for entry in claims if entry["group"] == group]) for group in groups),
+        section("Not checked", [{"id": entry["id"], "evidence": entry["why"]} for entry in skipped]),
         _measured(claims),
         _endpoints(found["endpoints"]),
         "<h2>What was checked</h2>",
@@ -44,7 +44,7 @@ def page(found: Facts) -> str:
     return html.document("Verdict", "".join(parts), style=STYLE)
 
 
-def _section(title: str, entries: c.Sequence[Facts]) -> str:
+def section(title: str, entries: c.Sequence[Facts]) -> str:
     """Entries under a heading; empty where there are none."""
     if not entries:
         return ""

@@ -115,6 +115,7 @@ def measure_and_report(root, tmp_path):
                 "model": "acme/sim",
                 "replicas": 1,
                 "address": {"namespace": "llm-d", "name": "sim", "port": int(url.rsplit(":", 1)[1])},
+                "headers": {},
             },
             "compare_presets": ["round_robin", {"name": "mine", "preset": "queue"}],
             "compare_workload": {"groups": 2, "prompts_per_group": 2, "system_prompt_len": 8, "question_len": 4, "output_len": 1, "seed": 7},

@@ -24,7 +24,8 @@ ENTRIES = [
     ("prerequisites", "preflight"), ("prerequisites", "present"), ("prerequisites", "absent"), ("prerequisites", "crds_absent"),
     ("gpu_operator", "present"), ("gpu_operator", "absent"), ("gpu_operator", "removable"), ("gpu_operator", "verify"),
     ("gateway_provider", "present"), ("gateway_provider", "absent"), ("gateway_provider", "prune"), ("gateway_provider", "leftovers"),
-    ("gaie_scheduler", "present"), ("gaie_scheduler", "absent"), ("model_service", "present"), ("model_service", "absent"),
+    ("gateway_provider", "removable"),
+    ("gaie_scheduler", "present"), ("gaie_scheduler", "absent"), ("model_service", "present"), ("model_service", "absent"), ("model_service", "removable"),
     ("benchmark", None), ("compare", None), ("diagnose", None), ("validation", None),
 ]  # fmt: skip
 USER = {

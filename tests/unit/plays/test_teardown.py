@@ -10,10 +10,12 @@ import json
 import os
 import subprocess
 import sys
+import urllib.parse
 
 import plays
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.pod_spec import SERVICE_LABEL
 from local_servers import serve
 
 pytestmark = pytest.mark.rest
@@ -50,6 +52,19 @@ def typed(path, item):
     root = next(root for root in KINDS if path.startswith(f"{root}/"))
     kind = next(kind for name, kind, _place in KINDS[root] if path.split("/")[-2] == name)
     return {**item, "kind": kind, "apiVersion": root.removeprefix("/apis/").removeprefix("/api/")}
+
+
+def chosen(found, selector):
+    """Whether labels are those of a selector of equalities, inequalities and keys that have to be there."""
+    for part in filter(None, selector.split(",")):
+        if part.startswith("!"):
+            if part[1:] in found:
+                return False
+            continue
+        key, unequal, value = part.partition("!=") if "!=" in part else part.partition("=")
+        if (found.get(key) == value if unequal == "!=" else found.get(key) != value) if unequal else key not in found:
+            return False
+    return True
 
 
 class Api:
@@ -109,7 +124,8 @@ class Api:
         if plain.startswith("/api") and plain.rpartition("/")[2] in {name for kinds in KINDS.values() for name, _kind, _place in kinds}:
             room, _slash, plural = plain.rpartition("/")
             items = [item for path, item in self.kept.items() if path.startswith(f"{room}/") and path.rpartition("/")[0].endswith(f"/{plural}")]
-            return 200, {"kind": "List", "items": [] if "owner%3Dhelm" in query and plural != "secrets" else items}
+            selector = urllib.parse.parse_qs(query).get("labelSelector", [""])[0]
+            return 200, {"kind": "List", "items": [item for item in items if chosen(item["metadata"].get("labels", {}), selector)]}
         return 404, {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"}
 
 
@@ -272,7 +288,7 @@ def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape,
         monkeypatch.setitem(KINDS, monitors, [("podmonitors", "PodMonitor", True)])
         api.kept.update(
             {
-                f"{room}/llama-{part}": {"metadata": {"namespace": "llm-d", "name": f"llama-{part}", "labels": labels(owner)}}
+                f"{room}/llama-{part}": {"metadata": {"namespace": "llm-d", "name": f"llama-{part}", "labels": {**labels(owner), SERVICE_LABEL: "llama"}}}
                 for part, owner in (("decode", "llm-d"), ("epp", "llm-d"), ("prefill", "b"))
             }
         )
@@ -296,7 +312,8 @@ def test_alerts_and_dashboards_go_with_what_they_watch(teardown, api, monkeypatc
     ours = [f"{rules}/namespaces/llm-d/prometheusrules/llama", f"{pages}/namespaces/llm-d/persesdashboards/llama", f"{maps}/llama-grafana"]
     theirs = f"{rules}/namespaces/llm-d/prometheusrules/other"
     for path in (*ours, theirs):
-        api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": labels("llm-d")}}
+        mine = {**labels("llm-d" if path != theirs else "other"), SERVICE_LABEL: "llama"}
+        api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": mine}}
     settings = {"alerts": True, "dashboards": ["grafana", "perses"]} if asked else {}
     rc, said, _helm = teardown(
         roles=["model_service"],

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -105,6 +107,24 @@ def test_a_warm_up_is_claimed_and_its_prompts_are_not_shown(play):
     (found,) = [entry for entry in json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"] if entry["id"] == "sim/warm"]
     assert found["group"] == "caches" and not found["ok"] and "127.0.0.1" in found["evidence"] and found["remedy"]
     assert "has the warm-up prompts in its cache" in done.stdout and prompt not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("way", ["nobody listens", "says nothing", "another page"])
+def test_a_prometheus_that_does_not_answer_is_claimed_and_told_once(play, way):
+    with contextlib.ExitStack() as stack:
+        if way == "another page":
+            url = stack.enter_context(serve(lambda *_request: (200, {"Content-Type": "text/html"}, "<html>")))
+        else:
+            port = closed_port() if way == "nobody listens" else stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+            url = f"http://127.0.0.1:{port}"
+        wanted = {"scrape": True, "alerts": True, "dashboards": ["grafana"], "prometheus": url}
+        done, folder = play(llm_d_monitoring=wanted)
+    ids = {entry["id"]: entry for entry in json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"]}
+    for name in ("sim/alerts", "sim/dashboards"):
+        assert not ids[name]["ok"] and url in ids[name]["evidence"], ids[name]
+        assert "llm_d_monitoring.prometheus" in ids[name]["remedy"] and "vLLM" not in ids[name]["remedy"], ids[name]
+    assert done.returncode != 0 and "failed=1" in done.stdout and done.stdout.count("[ERROR]") == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_in_check_mode_nothing_is_looked_at(play):

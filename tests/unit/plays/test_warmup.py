@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role model_service warms up servers at its end, in a real play with real HTTP servers that keep a cache. molecule/scorers/live has the real cluster."""
+"""The role model_service loads adapters into servers and warms them up at its end, in a real play with real HTTP servers.
+
+The real cluster: molecule/scorers/live and molecule/life/live.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import sys
 
 import plays
 import pytest
-from engine_servers import CachingEngine
+from engine_servers import CachingEngine, LoraServer
 from local_servers import closed_port, serve
 
 pytestmark = pytest.mark.rest
@@ -26,15 +29,16 @@ PLAY = """
         name: llm_d.inference.model_service
       vars:
         # no objects, so that no cluster is needed
-        model_service_plan: "{{ {'llm_d_charts': {'envoy_gateway': '/c'}} | llm_d.inference.service_plan | combine({'warmups': warmups}) }}"
+        model_service_plan: >-
+          {{ {'llm_d_charts': {'envoy_gateway': '/c'}} | llm_d.inference.service_plan | combine({'warmups': warmups, 'adapters': adapters}) }}
 """
 
 
 @pytest.fixture(name="play")
 def run_play(root, tmp_path):
-    def run(warmups, *arguments):
+    def run(warmups, *arguments, adapters=()):
         (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
-        (tmp_path / "vars.json").write_text(json.dumps({"warmups": warmups}), encoding="utf-8")
+        (tmp_path / "vars.json").write_text(json.dumps({"warmups": warmups, "adapters": list(adapters)}), encoding="utf-8")
         command = [
             *plays.command(),
             "-i",
@@ -86,3 +90,23 @@ def test_without_a_warm_up_nothing_is_run(play):
     assert done.returncode == 0 and "changed=0 " in done.stdout and "failed=0" in done.stdout, done.stdout + done.stderr
     after = done.stdout.partition("present | Put the warm-up prompts")[2]
     assert after.splitlines()[1].startswith("skipping: [localhost]"), done.stdout
+
+
+def test_adapters_are_loaded_shown_before_and_a_second_run_changes_nothing(play):
+    server = LoraServer(gone="/models/gone")
+    with serve(server) as url:
+        wanted = [{"name": "sim", "adapters": [{"name": "sql", "source": "/models/sql"}], "urls": [url]}]
+        before = play([], "--check", "--diff", adapters=wanted)
+        assert server.has == {"gone": "/models/gone"}
+        first, second = play([], adapters=wanted), play([], adapters=wanted)
+    assert before.returncode == first.returncode == second.returncode == 0, first.stdout + first.stderr
+    assert "changed=1 " in before.stdout and f"-{url}: gone from /models/gone" in before.stdout and f"+{url}: sql from /models/sql" in before.stdout, (
+        before.stdout
+    )
+    assert "changed=1 " in first.stdout and "changed=0 " in second.stdout and server.has == {"sql": "/models/sql"}
+
+
+def test_an_adapter_that_cannot_be_loaded_stops_the_play(play):
+    with serve(LoraServer(closed=True)) as url:
+        done = play([], adapters=[{"name": "sim", "adapters": [{"name": "sql", "source": "/models/sql"}], "urls": [url]}])
+    assert done.returncode != 0 and "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True" in " ".join((done.stdout + done.stderr).split()), done.stdout

@@ -56,6 +56,8 @@ def values(field: Field) -> t.Iterator[t.Any]:
 
 SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"path": "/sim"}}
 VLLM: Facts = {"name": "llama", "model": {"uri": "hf://org/m"}}
+QUEUE: Facts = {"preset": "queue"}
+OTHERS: dict[str, Facts] = {"sglang": {}, "trtllm": {}, "triton": {"served_name": "m"}, "tgi": {}}
 SCALED: Facts = {"provider": "hpa", "max": 9, "metrics": {"queue": 3}}
 KEDA: Facts = {"provider": "keda", "max": 9, "metrics": {"queue": 3}, "prometheus": "http://prometheus:9090"}
 POOL: Facts = {"name": "a", "node_selector": {"pool": "a"}}
@@ -63,8 +65,10 @@ TLS: Facts = {"protocol": "HTTPS", "name": "https", "port": 443, "tls_secret": "
 # Files in which an option may count; an option has to count in one of them. The first element of the list of services is the one that gets the option.
 FILES: dict[str, Facts] = {
     "vllm": {S: [VLLM, SIM]},
+    **{name: {S: [{**VLLM, "model": {"uri": "hf://o/m", **names}, "engine": {"type": name}, "scheduler": QUEUE}]} for name, names in OTHERS.items()},
     "simulator": {S: [{**SIM, "engine": {"type": "simulator", "simulator": {}}}]},
     "old line": {S: [VLLM], "llm_d_release": "scheduler-0.7"},
+    "two versions": {S: [VLLM, {**VLLM, "name": "next", "route": {"path": "/next"}}]},
     "preset": {S: [{**VLLM, "scheduler": {"preset": "balanced"}}]},
     "no preset": {S: [{**VLLM, "scheduler": {"scorers": {"queue": 1}}}]},
     "weighted": {S: [{**VLLM, "scheduler": {"scorers": {"queue": 1}, "picker": "weighted_random"}}]},
@@ -73,23 +77,43 @@ FILES: dict[str, Facts] = {
     "prefill scaled by keda": {S: [{**VLLM, "scheduler": {"preset": "disaggregated"}, "prefill": {"autoscaling": KEDA}}]},
     "scaled": {S: [{**VLLM, "autoscaling": SCALED}]},
     "scaled by keda": {S: [{**VLLM, "autoscaling": KEDA}]},
+    "scaled to none": {S: [{**VLLM, "autoscaling": {**KEDA, "min": 0}}]},
     "over nodes": {S: [{**VLLM, "accelerator": {"per_replica": 8, "nodes": 2}}]},
     "eight": {S: [{**VLLM, "accelerator": {"per_replica": 8}}]},
     "claimed": {S: [{**VLLM, "storage": {"claim": True, "size": "9Gi"}}]},
     "sized": {S: [{**VLLM, "storage": {"size": "9Gi"}}]},
     "bucket": {S: [{**VLLM, "model": {"uri": "s3://bucket/m"}}]},
     "secret": {S: [{**VLLM, "model": {"uri": "hf://org/m", "token_secret": "token"}}]},
+    "cached by vllm": {S: [{**VLLM, "cache": {"cpu_size": "8Gi"}}]},
+    "cached": {
+        S: [
+            {
+                **VLLM,
+                "cache": {
+                    "cpu_size": "8Gi",
+                    "disk": {"size": "9Gi"},
+                    "shared": {"password_secret": "a", "server": {"size": "1Gi", "persistence": {"size": "3Gi"}}},
+                },
+            }
+        ]
+    },
+    "cached elsewhere": {S: [{**VLLM, "cache": {"cpu_size": "8Gi", "shared": {"url": "redis://a:1"}}}]},
+    "cached behind sentinels": {S: [{**VLLM, "cache": {"cpu_size": "8Gi", "shared": {"url": "redis-sentinel://a:1", "sentinel_master": "m"}}}]},
+    "cached for a while": {S: [{**VLLM, "engine": {"image": "a/vllm:1"}, "cache": {"cpu_size": "8Gi", "shared": {"url": "valkey://a:1"}}}]},
     "warm": {S: [{**VLLM, "warmup": {"prompts": ["Hello"]}}]},
     "warm from a map": {S: [{**VLLM, "warmup": {"config_map": "prompts"}}]},
+    "warm on a schedule": {S: [{**VLLM, "warmup": {"prompts": ["Hello"], "schedule": "@daily"}}]},
+    "adapted": {S: [{**VLLM, "model": {"uri": "hf://o/m", "adapters": [{"name": "a", "source": "/a"}]}}]},
     "tolerant": {S: [{**VLLM, "tolerations": [{"key": "a"}]}]},
     "istio": {S: [VLLM], "llm_d_gateway": {"provider": "istio"}},
-    "istio by hand": {S: [VLLM], "llm_d_gateway": {"provider": "istio", "connection": "ext_proc", "destination_rule": {}}},
+    "istio by hand": {S: [VLLM], "llm_d_gateway": {"provider": "istio", "connection": "ext_proc", "traffic": {}}},
     "kgateway": {S: [VLLM], "llm_d_gateway": {"provider": "kgateway"}},
     "extended": {S: [VLLM], "llm_d_gateway": {"provider": "envoy_ai_gateway"}},
     "agentgateway": {S: [VLLM], "llm_d_gateway": {"provider": "agentgateway"}},
     "shared": {S: [VLLM], "llm_d_gateway": {"provider": "none", "name": "shared", "namespace": "infra"}},
     "https": {S: [VLLM], "llm_d_gateway": {"listener": TLS}},
     "listeners": {S: [VLLM], "llm_d_gateway": {"listeners": [TLS]}},
+    "issued": {S: [VLLM], "llm_d_gateway": {"certificate_issuer": {"name": "ca"}, "listener": {**TLS, "hostname": "a.example.com"}}},
     "openshift": {
         S: [VLLM],
         "llm_d_platform": "openshift",
@@ -108,6 +132,7 @@ FILES: dict[str, Facts] = {
         "llm_d_gpus": {"operator": "nvidia_helm", "pools": [{**POOL, "product": "H100-80GB", "sharing": "mig", "profiles": {"1g.10gb": 7}}]},
     },
     "gaudi": {S: [VLLM], "llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_gpus": {"operator": "gaudi"}},
+    "traced": {S: [VLLM], "llm_d_tracing": {"endpoint": "collector.a:4317"}},
     "scraped": {S: [VLLM], "llm_d_monitoring": {"scrape": True}},
     "job": {S: [VLLM], "llm_d_benchmark": {"job": {"image": "python:3"}}},
     "baseline": {S: [VLLM], "llm_d_benchmark": {"baseline": "/old"}},
@@ -134,6 +159,7 @@ FILES |= {
 FILES["expert"] = {
     S: [{**VLLM, "scheduler": {"plugins": [{"type": "queue-scorer"}], "profiles": [{"name": "default", "plugins": [{"pluginRef": "queue-scorer"}]}]}}]
 }
+FILES["profiled"] = {S: [{**VLLM, "profile": "ours"}], "llm_d_profiles": {"ours": {"replicas": 3}}}
 FILES["data parallel"] = {S: [{**VLLM, "scheduler": {"scorers": {"queue": 1}, "profile_handler": "data_parallel"}}], "llm_d_release": "scheduler-0.7"}
 PLUGINS = [{"type": "queue-scorer"}, {"type": "max-score-picker"}, {"type": "single-profile-handler"}]
 PROFILES = [{"name": "default", "plugins": [{"pluginRef": "queue-scorer"}, {"pluginRef": "max-score-picker"}]}]
@@ -143,6 +169,7 @@ RIGHT: dict[str, t.Any] = {
     "llm_d_gateway.picker_tls": False,
     "llm_d_gpus.driver": False,
     f"{S}.0.model.token_key": "OTHER",
+    f"{S}.0.route.weights": {"llama": 90, "next": 10},
     f"{S}.0.scheduler.feature_gates": ["flowControl"],
     f"{S}.0.scheduler.flow_control": {"max_bytes": 5},
     f"{S}.0.scheduler.plugins": [{"type": "queue-scorer", "name": "queue-scorer"}],

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
-from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions, render
+from pruned import pruned
 
 Facts = dict[str, t.Any]
 ROLES = Path(__file__).resolve().parents[3] / "roles"
@@ -179,9 +180,8 @@ def test_the_account_is_ours_or_one_that_is_there() -> None:
 
 
 def test_our_account_goes_when_another_is_named() -> None:
-    gone = [render(ROLES / "model_service/templates/prune.yml.j2", plan(file_of(service))) for service in (VLLM, {**VLLM, "service_account": "other"})]
-    named = [[(item["apiVersion"], item["kind"], item["metadata"]) for item in found] for found in gone]
-    assert ("v1", "ServiceAccount", {"name": "a", "namespace": "llm-d"}) in named[1] and not [item for item in named[0] if item[1] == "ServiceAccount"]
+    gone = pruned(definitions(plan(file_of(VLLM))), plan(file_of({**VLLM, "service_account": "other"})))
+    assert gone == [("v1", "ServiceAccount", "llm-d", "a")]
 
 
 @pytest.mark.parametrize(("service", "seconds"), [(VLLM, 1800), (vllm(startup_timeout=2707), 2707), (SIM, 120)])
@@ -226,8 +226,18 @@ def test_the_values_for_tpus_are_those_of_the_well_lit_path() -> None:
 S0 = "llm_d_model_services[0]"
 REFUSED: list[tuple[str, Facts, str, str]] = [
     ("a second model", vllm(args=["--seed=1", "--model=org/other"]), f"{S0}.engine.args[1]", "the model is the first argument of `vllm serve` already"),
-    ("prefix caching of a simulator", {**SIM, "engine": {"type": "simulator", "prefix_caching": False}}, f"{S0}.engine.prefix_caching", "is for vLLM only"),
-    ("quantization of a simulator", {**SIM, "engine": {"type": "simulator", "quantization": "fp8"}}, f"{S0}.engine.quantization", "is for vLLM only"),
+    (
+        "prefix caching of a simulator",
+        {**SIM, "engine": {"type": "simulator", "prefix_caching": False}},
+        f"{S0}.engine.prefix_caching",
+        "is no option of the llm-d simulator",
+    ),
+    (
+        "quantization of a simulator",
+        {**SIM, "engine": {"type": "simulator", "quantization": "fp8"}},
+        f"{S0}.engine.quantization",
+        "is no option of the llm-d simulator",
+    ),
     ("quantization without a word", vllm(quantization=""), f"{S0}.engine.quantization", "Write something like fp8."),
     ("more than all memory", vllm(gpu_memory_utilization=1.5), f"{S0}.engine.gpu_memory_utilization", "1.5 is more than 1"),
     ("memory in percent", vllm(gpu_memory_utilization="90%"), f"{S0}.engine.gpu_memory_utilization", "Write a number from 0.01 to 1."),

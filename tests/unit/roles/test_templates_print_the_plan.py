@@ -11,7 +11,8 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import ROLES, TEMPLATES, render
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.warmup_job import PROGRAM
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import ROLES, TEMPLATES, bundled, render
 from contract.gateway_cases import CASES, STANDALONE, file_of
 
 Facts = dict[str, t.Any]
@@ -24,8 +25,10 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
     },
     "ConfigMap": {
         "apiVersion": {"v1"},
+        "binaryData.warmup.pyz": {bundled(PROGRAM)},
         "data.service": {"spec:\n  type: ClusterIP\n", "spec:\n  type: NodePort\n"},
     },
+    "CronJob": {"apiVersion": {"batch/v1"}},
     "Deployment": {
         "apiVersion": {"apps/v1"},
         "spec.template.spec.automountServiceAccountToken": {False},
@@ -58,6 +61,8 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.provider.kubernetes.envoyDeployment.patch.value.spec.template.spec.containers[].name": {"envoy"},
         "spec.provider.kubernetes.envoyDeployment.replicas": {1},
         "spec.provider.type": {"Kubernetes"},
+        "spec.telemetry.tracing.provider.openTelemetry.sampler.type": {"ParentBasedTraceIdRatio"},
+        "spec.telemetry.tracing.provider.type": {"OpenTelemetry"},
         "spec.routingType": {"Endpoint"},
     },
     "GCPBackendPolicy": {
@@ -99,9 +104,6 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
         "spec.leaderWorkerTemplate.workerTemplate.spec.enableServiceLinks": {False},
         "spec.rolloutStrategy.type": {"RollingUpdate"},
     },
-    "PodMonitor": {
-        "spec.podMetricsEndpoints[].path": {"/metrics"},
-    },
     "RoleBinding": {
         "apiVersion": {"rbac.authorization.k8s.io/v1"},
         "roleRef.apiGroup": {"rbac.authorization.k8s.io"},
@@ -134,22 +136,32 @@ CONSTANTS: dict[str, dict[str, set[t.Any]]] = {
     "GatewayClass": {"apiVersion": {"gateway.networking.k8s.io/v1"}},
     "GatewayParameters": {"apiVersion": {"gateway.kgateway.dev/v1alpha1"}},
     "Namespace": {"apiVersion": {"v1"}},
+    "PersistentVolumeClaim": {"apiVersion": {"v1"}},
     "ReferenceGrant": {"apiVersion": {"gateway.networking.k8s.io/v1beta1"}},
     "Role": {"apiVersion": {"rbac.authorization.k8s.io/v1"}},
 }
 # Fields of a service that no template prints, and who reads them instead.
 UNPRINTED = {
+    "aliases": "the claims",
+    "cache_server.claim.delete": "prune_claims.yml.j2",
+    "cache_server.image": "the lists of images; the objects have it",
+    "cache_server.name": "the preflight; the objects have it",
+    "cache_server.replicas": "the preflight; the objects have it",
     "engine": "the checks of model servers",
     "model": "the verdict, the benchmark",
-    "name": "all of them; objects have names of their own",
     "own_account": "a condition",
     "pool.exists": "a condition",
     "pool.version": "a condition",
-    "prune": "prune.yml.j2, prune_autoscalers.yml.j2",
     "prune_autoscalers": "prune_autoscalers.yml.j2",
     "queried": "the claims",
+    "route.backend": "the diagnosis; the rules have it",
     "route.exists": "a condition",
+    "route.picked": "a condition",
     "route.strip_prefix": "a condition",
+    "routes[].backend": "the diagnosis; the rules have it",
+    "routes[].exists": "a condition",
+    "routes[].picked": "a condition",
+    "routes[].strip_prefix": "a condition",
     "scheduler.config_dir": "the arguments of the endpoint picker",
     "scheduler.config_file": "the arguments of the endpoint picker",
     "scheduler.config_key": "a key of the ConfigMap",
@@ -160,15 +172,19 @@ UNPRINTED = {
     "server.autoscaling.provider": "the claims",
     "server.engine_port": "container_ports and args have it",
     "server.health_path": "the probes have it",
+    "server.metrics_path": "the PodMonitor has it",
     "server.port": "the Service has it as target_port",
     "server.role": "the selector has it",
     "switched": "the switch of schedulers",
+    "warmup_job.image": "the lists of images; the CronJob has it",
+    "warmup_job.program": "the program that it packs",
+    "warmup_job.prompts": "prompts.yml.j2",
+    "warmup_job.replicas": "the preflight",
 }
 # A worker answers nobody, and is rolled out with its leader.
 OF_A_LEADER = (
     "name",
     "port",
-    "port_name",
     "progress_deadline",
     "replicas",
     "selector",
@@ -208,13 +224,21 @@ EVENTS = {
 MONITORING = {"scrape": True, "alerts": {"ttft_p99": 2}, "dashboards": ["grafana", "perses"], "prometheus": {"namespace": "monitoring"}}
 FULL = {
     "name": "full",
-    "model": {"uri": "hf://org/m"},
+    "model": {"uri": "hf://org/m", "aliases": {"chat": "org/m"}},
     "accelerator": {"per_replica": 2, "product": "L40S"},
-    "route": {"path": "/full", "hostnames": ["chat.example.com"], "timeouts": {"request": "90s"}},
+    "route": {
+        "path": "/full",
+        "direct_path": "/past",
+        "hostnames": ["chat.example.com"],
+        "headers": {"x-variant": "b"},
+        "timeouts": {"request": "90s"},
+    },
     "node_selector": {"pool": "gpu"},
     "tolerations": [{"key": "gpu"}],
     "storage": {"size": "5Gi"},
+    "cache": {"cpu_size": "8Gi", "shared": {"password_secret": "pw", "server": {"size": "1Gi", "persistence": {"size": "3Gi"}}}},
     "autoscaling": {"provider": "hpa", "max": 5, "metrics": {"queue": 3}},
+    "warmup": {"prompts": ["Hello"], "schedule": "@daily"},
 }
 
 
@@ -254,7 +278,7 @@ def case(name: str) -> tuple[Facts, list[Facts]]:
     gateway, more = {**CASES, **STANDALONE}[name]
     services = [FULL, GROUP, APART, EVENTS]
     if gateway["provider"] == "standalone":
-        services = [{key: value for key, value in service.items() if key != "route"} for service in services]
+        services = [{**{key: value for key, value in service.items() if key != "route"}, "model": {"uri": "hf://org/m"}} for service in services]
     if more.get("llm_d_release") == "scheduler-0.7":
         services = [*services, {**services[3], "name": "bound", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}]
         services[4] |= {"route": {"path": "/bound"}} if "route" in services[3] else {}
@@ -318,7 +342,7 @@ def test_every_service_has_its_pool_and_its_route(name: str) -> None:
     kinds = [item["kind"] for item in items]
     count = len(planned["services"])
     assert kinds.count("InferencePool") == (0 if name == "standalone without pools" else count)
-    assert kinds.count("HTTPRoute") == (0 if name in STANDALONE else count)
+    assert kinds.count("HTTPRoute") == (0 if name in STANDALONE else count + 1)  # one has a direct route as well
     assert kinds.count("Deployment") + kinds.count("LeaderWorkerSet") >= 2 * count
 
 

@@ -33,7 +33,8 @@ SGLANG = """# TYPE sglang:num_running_reqs gauge
 sglang:num_running_reqs{engine_type="unified",model_name="acme/tiny",tp_rank="0"} 3.0
 sglang:num_queue_reqs{engine_type="unified",model_name="acme/tiny",tp_rank="0"} 2.0
 sglang:token_usage{engine_type="unified",model_name="acme/tiny",tp_rank="0"} 0.28
-sglang:cache_config_info{model_name="acme/tiny",num_pages="4000",page_size="64"} 1.0
+sglang:page_size{model_name="acme/tiny"} 64.0
+sglang:num_pages{model_name="acme/tiny"} 4000.0
 """
 TRTLLM = """trtllm_num_requests_running{model_name="acme/tiny",engine_type="trtllm"} 0.0
 trtllm_num_requests_waiting{model_name="acme/tiny",engine_type="trtllm"} 0.0
@@ -47,6 +48,17 @@ nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="scheduled",version
 nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction",model="tensorrt_llm",version="1"} 0.25
 nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="tokens_per",model="tensorrt_llm",version="1"} 64
 nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="tensorrt_llm",version="1"} 1000
+"""
+# The names of docs/source/reference/metrics.md of 3.3; its models are owned by themselves.
+TGI = """# TYPE tgi_queue_size gauge
+tgi_queue_size 2
+# TYPE tgi_batch_current_size gauge
+tgi_batch_current_size 3
+tgi_batch_current_max_tokens 4096
+"""
+# Of Triton with vLLM: the back end has every request at once, and its queue is not Triton's.
+TRITON_VLLM = """nv_inference_request_success{model="tiny",version="1"} 5
+nv_inference_pending_request_count{model="tiny",version="1"} 0
 """
 
 
@@ -77,12 +89,18 @@ def engine(name: str, **pages: t.Any) -> t.Callable[..., t.Any]:
             "/v1/models": (200, JSON, listed("sglang")),
             "/metrics": (200, TEXT, SGLANG),
         },
-        "tensorrt_llm": {
+        "trtllm": {
             "/health": (200, JSON, ""),
             "/version": (200, JSON, '{"version":"1.2.0"}'),
             "/v1/models": (200, JSON, listed("tensorrt_llm")),
             "/metrics": (200, JSON, '[{"gpuMemUsage":1,"iter":7}]'),
             "/prometheus/metrics": (200, TEXT, TRTLLM),
+        },
+        "tgi": {
+            "/health": (200, "", ""),
+            "/info": (200, JSON, '{"model_id":"acme/tiny","version":"3.3.7","max_total_tokens":4096}'),
+            "/v1/models": (200, JSON, listed(MODEL, length=None)),
+            "/metrics": (200, TEXT, TGI),
         },
         "triton_openai": {
             "/health/ready": (200, JSON, ""),
@@ -156,6 +174,40 @@ class CachingEngine:
         usage = {"prompt_tokens": len(words), "completion_tokens": 1, "total_tokens": len(words) + 1, "prompt_tokens_details": details}
         choice = {"index": 0, "finish_reason": "length", **({"text": "To"} if messages is None else {"message": {"role": "assistant", "content": "To"}})}
         return 200, {"Content-Type": JSON}, json.dumps({"id": "cmpl-1", "model": request["model"], "usage": usage, "choices": [choice]})
+
+
+class LoraServer:
+    """A vLLM with `--enable-lora`. `missing`: folders that it does not have; closed: without VLLM_ALLOW_RUNTIME_LORA_UPDATING. `asked` has what it was told."""
+
+    def __init__(self, *missing: str, closed: bool = False, **has: str) -> None:
+        self.missing, self.closed, self.has = missing, closed, has
+        self.asked: list[tuple[str, str]] = []
+
+    def __call__(self, _handler: t.Any, method: str, path: str, body: bytes) -> tuple[int, dict[str, t.Any], str]:
+        if (method, path) == ("GET", "/v1/models"):
+            listed = [{"id": "acme/tiny", "root": "acme/tiny", "parent": None}]
+            listed += [{"id": name, "root": source, "parent": "acme/tiny"} for name, source in self.has.items()]
+            return 200, {"Content-Type": JSON}, json.dumps({"object": "list", "data": listed})
+        if self.closed:
+            return 404, {"Content-Type": JSON}, '{"detail":"Not Found"}'
+        told = json.loads(body)
+        name, action = told["lora_name"], path.removeprefix("/v1/").removesuffix("_lora_adapter")
+        self.asked.append((action, name))
+        if action == "load" and name in self.has:
+            return self.refused(400, f"The lora adapter '{name}' has already been loaded.")
+        if action == "load" and told["lora_path"] in self.missing:
+            return self.refused(404, f"Loading lora {name} failed: No adapter found for {told['lora_path']}")
+        if action == "unload" and name not in self.has:
+            return self.refused(404, f"The lora adapter '{name}' cannot be found.")
+        if action == "load":
+            self.has[name] = told["lora_path"]
+        else:
+            del self.has[name]
+        return 200, {"Content-Type": "text/plain"}, f"Success: LoRA adapter '{name}' {action}ed successfully."
+
+    @staticmethod
+    def refused(code: int, message: str) -> tuple[int, dict[str, t.Any], str]:
+        return code, {"Content-Type": JSON}, json.dumps({"error": {"message": message, "type": "NotFoundError", "code": code}})
 
 
 class ApiServer:

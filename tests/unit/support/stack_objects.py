@@ -30,12 +30,13 @@ inference_pool_ready_pods{name="sim"} 4
 """
 
 
-def planned(gateway: dict[str, t.Any] | None = None, **service: t.Any) -> dict[str, t.Any]:
+def planned(gateway: dict[str, t.Any] | None = None, scheduler_namespace: str | None = None, **service: t.Any) -> dict[str, t.Any]:
     """The plan of a file with one simulated service."""
     wanted = {"name": "sim", "model": {"served_name": "llm-d/simulated-8b"}, "replicas": 2, "engine": {"type": "simulator", "block_size": 16}, **service}
     return plan(
         {
             "llm_d_release": "scheduler-0.7",
+            "llm_d_scheduler_namespace": scheduler_namespace,
             "llm_d_charts": {"envoy_gateway": "/charts"},
             "llm_d_gateway": {"service_type": "ClusterIP", **(gateway or {})},
             "llm_d_model_services": [wanted],
@@ -102,6 +103,7 @@ def healthy(made: dict[str, t.Any] | None = None) -> Snapshot:
         recorded("gatewayclass"),
         {"kind": "Namespace", "metadata": {"name": CONTROLLER}, "status": {"phase": "Active"}},
         recorded("namespace"),
+        *({"kind": "Namespace", "metadata": {"name": name}, "status": {"phase": "Active"}} for name in {made["scheduler_namespace"]} - {made["namespace"]}),
         {"kind": "Node", "metadata": {"name": "local", "labels": {}}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}},
     ]
     objects: dict[str, list[dict]] = {kind: [] for kind in ("Pod", "Event", "NetworkPolicy", "ReferenceGrant", "ResourceQuota", "ReplicaSet", "EnvoyProxy")}

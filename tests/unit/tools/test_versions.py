@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS, LEADER_WORKER_SET, RELEASES
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import LEADER_WORKER_SET, RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.sources import CHARTS, GAUDI_REGISTRY, IMAGES, REMOVED
 
 SIMULATOR = "ghcr.io/llm-d/llm-d-inference-sim"
@@ -57,8 +58,8 @@ def test_what_is_printed_is_a_file_that_is_not_behind(root: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (f"{SIMULATOR}: v0.11.0", f"{SIMULATOR}: v0.10.2 is behind v0.11.0. Table: lines.py: ENGINE_DEFAULTS. Page: https://"),
-        (f"{SIMULATOR}: v0.9.9", f"{SIMULATOR}: the file has v0.9.9, which is older than v0.10.2 of lines.py"),
+        (f"{SIMULATOR}: v0.11.0", f"{SIMULATOR}: v0.10.2 is behind v0.11.0. Table: deployed.py: ENGINE_DEFAULTS. Page: https://"),
+        (f"{SIMULATOR}: v0.9.9", f"{SIMULATOR}: the file has v0.9.9, which is older than v0.10.2 of deployed.py"),
         ("cr.agentgateway.dev/controller (agentgateway): v1.5.0", "v1.4.1 is behind v1.5.0. Table: gateways.py: agentgateway."),
         ("vault.habana.ai/gaudi-docker: 1.25.0/ubuntu24.04/habanalabs/vllm-0.30.0", "is behind 1.25.0/ubuntu24.04"),
         ("ghcr.io/llm-d/llm-d-inference-simm: v0.11.0", f"no table has it. Did you mean {SIMULATOR}?"),

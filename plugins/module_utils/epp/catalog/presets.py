@@ -102,13 +102,16 @@ SCORER_NOTES: dict[str, tuple[tuple[frozenset[str], str], ...]] = {
             frozenset({S07}),
             (
                 "session_affinity: this release adds its token after the response headers were sent, so clients never receive it; they must send "
-                "x-session-token themselves: base64 of NAMESPACE/POD."
+                "x-session-token themselves: base64 of NAMESPACE/POD-rank-0. Where they cannot, the prefix scorers keep a conversation where its cache is."
             ),
         ),
-        (ALL, "session_affinity: clients must send back the session header they were given."),
+        (ALL - {S07}, "session_affinity: clients must send back the session header they were given."),
     ),
     "context_length": ((ALL, f"context_length: label the servers with {CONTEXT_LABEL}, such as 0-2048; a server without it scores 0.5."),),
-    "lora_affinity": ((ALL, "lora_affinity: start the servers with --enable-lora; without adapters every server scores the same."),),
+    "lora_affinity": (
+        (ALL, "lora_affinity: start the servers with --enable-lora; without adapters every server scores the same."),
+        (frozenset({S07}), "lora_affinity: a server that has computed with no adapter yet scores 0, as if it had no place for one."),
+    ),
     "precise_prefix": (
         (
             frozenset({S07, S08}),

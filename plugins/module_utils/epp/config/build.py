@@ -16,11 +16,11 @@ from ...common.yaml_text import to_yaml
 from ...schema.fields import Problem, show, suggest
 from ..catalog import plugins as catalog
 from ..catalog import presets
-from ..catalog.release_lines import KIND, LINE_FACTS
+from ..catalog.release_lines import KIND, LINE_FACTS, METRICS_EXTRACTOR
 from ..document import parse_config
 from ..rules import check
 from .draft import Draft
-from .features import flow_control, kv_cache_metric, saturation
+from .features import flow_control, saturation, server_metrics
 from .prefix_scorers import declare_scorer
 from .profiles_by_role import disaggregate
 from .requirements import requirements
@@ -55,7 +55,7 @@ class Built:
 def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str, t.Any] | None = None) -> Built:
     """Build the configuration of a release line from a `scheduler:` block; never raises for a user's mistake.
 
-    `context`: settings of the rest of the deployment, None for unknown ones: engine ("vllm" or "simulator"), model (served name), tokenizer (where it is
+    `context`: settings of the rest of the deployment, None for unknown ones: engine (of releases/deployed.py), model (served name), tokenizer (where it is
     loaded from, if not by the served name), block_size,
     usual_block_size (what servers are told where block_size is None and the number has to be known), hash_seed, port, epp_service (host name),
     server_args, server_env, epp_args.
@@ -68,7 +68,7 @@ def build(scheduler: t.Mapping[str, t.Any], release: str, context: t.Mapping[str
     around = {} if context is None else context
     asked = known_options(scheduler, found)
     if any(asked.get(key) for key in ("plugins", "profiles", "document")):
-        draft, document = _raw(asked, release, found)
+        draft, document = _raw(asked, release, around, found)
     else:
         draft = _draft(asked, release, around, found)
         document = draft.document()
@@ -115,8 +115,7 @@ def _draft(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], f
     saturation(draft, asked.get("saturation") or {}, found)
     if asked.get("flow_control") is not None:
         flow_control(draft, asked["flow_control"], found)
-    if asked.get("kv_cache_metric"):
-        kv_cache_metric(draft, asked["kv_cache_metric"], found)
+    server_metrics(draft, context.get("engine") or "vllm", asked.get("kv_cache_metric") or None, found)
     _gates(draft, asked, found)
     found.notes += _notes(base, parts, line)
     return draft
@@ -178,7 +177,7 @@ def _notes(base: dict[str, t.Any], parts: list[Part], line: str) -> list[str]:
     return found + [text for part in parts for lines, text in presets.SCORER_NOTES.get(part.alias, ()) if line in lines]
 
 
-def _raw(asked: dict[str, t.Any], line: str, found: Findings) -> tuple[Draft, dict[str, t.Any]]:
+def _raw(asked: dict[str, t.Any], line: str, context: t.Mapping[str, t.Any], found: Findings) -> tuple[Draft, dict[str, t.Any]]:
     """The user's own document, or own plugins and profiles: apiVersion and kind are added, the rest is validated and left unchanged."""
     if isinstance(asked.get("document"), dict):
         for key in ("saturation", "flow_control", "feature_gates", "preset"):
@@ -193,6 +192,8 @@ def _raw(asked: dict[str, t.Any], line: str, found: Findings) -> tuple[Draft, di
         saturation(draft, asked.get("saturation") or {}, found)
         if asked.get("flow_control") is not None:
             flow_control(draft, asked["flow_control"], found)
+        if not any(item["type"] == METRICS_EXTRACTOR[line] for item in plugins):
+            server_metrics(draft, context.get("engine") or "vllm", None, found)
     _gates(draft, asked, found)
     document = draft.document()
     if not profiles:

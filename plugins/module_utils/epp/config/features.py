@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Features beside scoring: saturation, flow control and the name of the KV-cache metric. Pure."""
+"""Features beside scoring: saturation, flow control and the metrics of the servers. Pure."""
 
 from __future__ import annotations
 
 import re
 import typing as t
 
+from ...releases.deployed import ENGINE_DEFAULTS, picker_signals
 from ...schema.fields import show, suggest
 from ..catalog import plugins as catalog
 from ..catalog import presets
@@ -16,17 +17,14 @@ from .draft import Draft
 from .resolve import Findings, resolve_alias
 
 OPTION = "kv_cache_metric"
-_SOURCE = "metrics-data-source"
+_SOURCE, _SINCE_15 = "metrics-data-source", "core-metrics-extractor"
 _LABEL = r"[A-Za-z_]\w*=[^{}=,]+"
 _SPEC = re.compile(rf"[A-Za-z_:][\w:]*(\{{{_LABEL}(,{_LABEL})*\}})?\Z")
-# An engineConfigs entry replaces the built-in one as a whole, so it repeats the names that are built in for vLLM (docs/endpoint-picker.md).
-_VLLM = {
-    "queuedRequestsSpec": "vllm:num_requests_waiting",
-    "runningRequestsSpec": "vllm:num_requests_running",
-    "kvUsageSpec": "vllm:kv_cache_usage_perc",
-    "loraSpec": "vllm:lora_requests_info",
-    "cacheInfoSpec": "vllm:cache_config_info",
-}
+# Parameters of an entry of engineConfigs, by signal. It replaces the built-in entry as a whole (docs/endpoint-picker.md).
+_SPECS = {"waiting": "queuedRequestsSpec", "running": "runningRequestsSpec", "kv_cache": "kvUsageSpec", "lora": "loraSpec"}
+# Of engines with these in gauges of their own; older lines read them as labels of one metric only, as vLLM exports them.
+_GAUGES = {"block_size": "cacheBlockSizeSpec", "blocks": "cacheNumBlocksSpec"}
+_LIKE_VLLM = ("vllm", "simulator")
 
 
 def saturation(draft: Draft, asked: t.Mapping[str, t.Any], found: Findings) -> None:
@@ -100,21 +98,41 @@ def _band(draft: Draft, asked: t.Any, path: str, found: Findings) -> dict[str, t
     return band
 
 
-def kv_cache_metric(draft: Draft, metric: str, found: Findings) -> None:
-    """Read KV-cache usage from this metric; all other metrics keep their names."""
-    if not _SPEC.match(metric):
+def server_metrics(draft: Draft, engine: str, metric: str | None, found: Findings) -> None:
+    """Read the metrics of this engine, and KV-cache usage from `metric` where one is named. vLLM's are what every endpoint picker reads by itself."""
+    if metric is None and engine in _LIKE_VLLM:
+        return
+    if metric is not None and not _SPEC.match(metric):
         fix = "Write a name such as vllm:gpu_cache_usage_perc, or with labels: name{label=value}."
         found.refuse(OPTION, metric, f"{show(metric)} is not a metric.", fix)
         return
     line = LINE_FACTS[draft.line]
-    parameters = {"engineConfigs": [{"name": "vllm", **_VLLM, "kvUsageSpec": metric}]}
+    parameters, source = _engine_parameters(engine, metric, draft.line), _source_parameters(engine)
     sources = draft.sections.setdefault(line.data_section, {}).setdefault("sources", [])
     wired = next((source for source in sources if source["pluginRef"] == _SOURCE), None)
     if wired:  # declared by the precise prefix index
         next(plugin for plugin in draft.plugins if plugin["type"] == METRICS_EXTRACTOR[draft.line])["parameters"] = parameters
         return
-    draft.declare(_SOURCE, origin=OPTION)
+    draft.declare(_SOURCE, source, OPTION)
     extractor = draft.declare(METRICS_EXTRACTOR[draft.line], parameters, OPTION)
     sources.insert(0, {"pluginRef": _SOURCE, "extractors": [{"pluginRef": extractor}]})
     if line.data_section == "data":
         draft.gate("dataLayer")
+
+
+def _engine_parameters(engine: str, metric: str | None, line: str) -> dict[str, t.Any]:
+    """Parameters of the extractor for servers that all have this engine."""
+    name = "vllm" if engine in _LIKE_VLLM else engine
+    reads = picker_signals(name)
+    specs = {_SPECS[signal]: reads[signal] for signal in _SPECS if signal in reads}
+    if name == "vllm":
+        specs["cacheInfoSpec"] = reads["blocks"]
+    elif METRICS_EXTRACTOR[line] == _SINCE_15:
+        specs |= {_GAUGES[signal]: reads[signal] for signal in _GAUGES if signal in reads}
+    default = {} if name == "vllm" else {"defaultEngine": name}
+    return {**default, "engineConfigs": [{"name": name, **specs, **({"kvUsageSpec": metric} if metric else {})}]}
+
+
+def _source_parameters(engine: str) -> dict[str, t.Any]:
+    path = ENGINE_DEFAULTS[engine]["metrics"]
+    return {} if path == "/metrics" else {"path": path}

@@ -33,7 +33,7 @@ KEYS = (
     "document",
 )
 # What of a scheduler block is about running the endpoint picker: the plan reads it, not we.
-RUNNING = frozenset({"replicas", "image", "verbosity", "failure_mode", "drain_seconds", "resources", "tokenizer_resources", "args", "env"})
+RUNNING = frozenset({"replicas", "image", "grpc_port", "verbosity", "failure_mode", "drain_seconds", "resources", "tokenizer_resources", "args", "env"})
 RAW = ("plugins", "profiles", "document")
 _TYPES: dict[str, tuple[type, str]] = {
     "preset": (str, "a string"),

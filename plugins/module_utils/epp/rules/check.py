@@ -22,7 +22,7 @@ RULES = (*references.RULES, *profiles.RULES, *disaggregation.RULES, *semantics.R
 def check(document: t.Any, release: str, context: t.Mapping[str, t.Any] | None = None) -> list[Problem]:
     """Every problem of a document in a release line; paths are paths in the document.
 
-    `context` (all optional): server_args (list), server_env (name to value), epp_args (list), engine ("vllm" or "simulator").
+    `context` (all optional): server_args (list), server_env (name to value), epp_args (list), engine (of releases/deployed.py).
     """
     if not isinstance(document, dict):
         return [Problem("", document, "the configuration is not a mapping (key: value).", "Write an EndpointPickerConfig.")]

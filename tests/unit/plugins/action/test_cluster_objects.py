@@ -29,6 +29,42 @@ def test_a_module_that_cannot_say_why_it_failed(monkeypatch):
     assert action._task.diff is False
 
 
+def test_events_that_cannot_be_created_change_nothing_of_the_result(monkeypatch):
+    """The API server goes away once the objects are applied."""
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
+    calls = []
+
+    def answer(_action, module_args, **_options):
+        calls.append(module_args)
+        if len(calls) > 1:
+            raise TypeError(SAID)
+        return {"changed": True, "method": "create", "result": {**made, "metadata": {**made["metadata"], "uid": "u"}}, "diff": {}}
+
+    monkeypatch.setattr(ActionModule, "_execute_module", answer)
+    action = ActionModule.__new__(ActionModule)
+    action._task = types.SimpleNamespace(args={"kubeconfig": "/k"}, diff=False, no_log=False, check_mode=False)
+    options = {"definitions": [made], "state": "present", "owned_by": {}, "field_manager": "x", "force_conflicts": True, "events": True}
+    result = action.bring({}, options, {})
+    assert result["changed"] and not result.get("failed") and [entry["action"] for entry in result["objects"]] == ["created"]
+    assert [call["definition"][0]["kind"] for call in calls] == ["ConfigMap", "Event"] and "apply" in calls[0] and "apply" not in calls[1]
+
+
+def test_a_diff_has_checksums_instead_of_programs(monkeypatch):
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, "data": {"c": "text"}, "binaryData": {"d.pyz": "UEsD" * 999}}
+
+    def changed(program):
+        item = {"changed": True, "method": "apply", "result": made, "diff": {"before": {"binaryData": {"d.pyz": "old"}}, "after": {"binaryData": program}}}
+        monkeypatch.setattr(ActionModule, "_execute_module", lambda *_arguments, **_options: item)
+        action = ActionModule.__new__(ActionModule)
+        action._task = types.SimpleNamespace(args={}, diff=True, no_log=False, check_mode=False)
+        options = {"definitions": [made], "state": "present", "owned_by": {}, "field_manager": "x", "force_conflicts": True}
+        (shown,) = action.bring({}, options, {})["diff"]
+        return shown["before"], shown["after"]
+
+    (before, after), (_before, other) = changed({"d.pyz": "UEsD" * 999}), changed({"d.pyz": "UEsE" * 999})
+    assert len({before, after, other}) == 3 and all("d.pyz: (binary, sha256 " in text and len(text) < 100 for text in (before, after, other)), (before, after)
+
+
 def test_secrets_go_in_a_call_of_their_own_after_their_namespaces():
     space, secret, rest = ({"apiVersion": "v1", "kind": kind, "metadata": {"name": "cm"}} for kind in ("Namespace", "Secret", "ConfigMap"))
     assert batches([rest, secret, space]) == [[space], [secret], [rest]]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import base64
 import json
 import re
+import threading
+import time
 import types
 import urllib.parse
 
@@ -108,6 +110,40 @@ def test_monitoring_of_openshift_is_looked_at_where_it_matters(call, api, monkey
     config = "/api/v1/namespaces/openshift-monitoring/configmaps/cluster-monitoring-config"
     assert [path for _method, path in api[1]].count(config) == wanted
     assert ("monitoring/user_workloads" in [finding["id"] for finding in found["findings"]]) is bool(wanted)
+
+
+@pytest.fixture(name="chart")
+def only_the_chart(monkeypatch, tmp_path):
+    """The one thing that is looked for."""
+    monkeypatch.setattr(cluster_preflight, "POLL", 0.1)
+    monkeypatch.setattr(cluster_preflight, "judge", lambda facts, needs: [finding for finding in judge(facts, needs) if finding.id == "host/chart"])
+    return tmp_path / "gateway-helm"
+
+
+def patiently(call, api, tmp_path, chart, timeout):
+    needs = plan({**FILE, "llm_d_charts": {"envoy_gateway": str(chart)}})["preflight"]
+    return call(cluster_preflight, host=api[0], api_key="sesame-open", needs=needs, timeout=timeout, progress_path=str(tmp_path / "progress"))
+
+
+def test_what_appears_in_time_is_waited_for(call, api, chart, tmp_path):
+    progress = tmp_path / "progress"
+
+    def bring():
+        while not progress.exists():
+            time.sleep(0.01)
+        chart.mkdir()
+
+    threading.Thread(target=bring, daemon=True).start()
+    found = patiently(call, api, tmp_path, chart, 60)
+    assert not found.get("failed"), found
+    assert found["findings"] == [] and re.fullmatch(r"(waiting (5\d|60) s more for host/chart\n)+", progress.read_text(encoding="utf-8"))
+
+
+def test_what_does_not_appear_is_told_when_the_time_is_over(call, api, chart, tmp_path):
+    assert "1 prerequisite is missing" in patiently(call, api, tmp_path, chart, 1)["msg"]
+    (tmp_path / "progress").unlink()
+    found = patiently(call, api, tmp_path, chart, 0)
+    assert found["failed"] and not (tmp_path / "progress").exists(), "nothing is waited for unless it is asked for"
 
 
 def test_no_secret_is_shown(call, api):
@@ -274,6 +310,14 @@ def test_an_operator_of_someone_elses_is_seen(call, api, monkeypatch, known, wan
     found = look(call, api, llm_d_gpus={"operator": "nvidia_helm"}, llm_d_charts=charts)
     assert [finding["id"] for finding in found["findings"] if finding["id"].startswith("gpu_operator")] == wanted
     assert sum(finding["id"] == "host/chart" for finding in found["findings"]) == 2, "the operator's chart is looked for too"
+
+
+@pytest.mark.parametrize(("there", "wanted"), [(True, ["controller/shared"]), (False, [])])
+def test_an_extension_that_another_run_would_take_away_is_seen(call, api, monkeypatch, there, wanted):
+    if there:
+        monkeypatch.setitem(ANSWERS, "/apis/apps/v1/namespaces/envoy-ai-gateway-system/deployments/ai-gateway-controller", {"metadata": {}})
+        monkeypatch.setitem(ANSWERS, "/api/v1/namespaces/envoy-ai-gateway-system", {"metadata": {"name": "envoy-ai-gateway-system"}})
+    assert [finding["id"] for finding in look(call, api)["findings"] if finding["id"].startswith("controller")] == wanted
 
 
 @pytest.mark.parametrize(("said", "version"), [("v3.5.4+g1b5edb6", "3.5.4"), ("v4.0.1+g12500dd", "4.0.1"), ("what?", None)])

@@ -165,6 +165,7 @@ OTHERS = {
     "module_utils/validation/monitoring_claims.py": "asks Prometheus",
     "module_utils/validation/probe_traffic.py": "sends requests to gateways",
     "module_utils/validation/routing_probe.py": "sends requests to gateways",
+    "module_utils/validation/shares.py": "sends requests to gateways; the counters are read from pods, each once",
 }
 
 

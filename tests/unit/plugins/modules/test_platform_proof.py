@@ -187,6 +187,57 @@ def test_what_is_scaled_works(prove, items, ok, said):
     assert bool(found[0]["remedy"]) is not ok
 
 
+EVENTS = "/api/v1/namespaces/llm-d/events"
+PREFIX = "the HPA was unable to compute the replica count: unable to get external metric llm-d/s0-prometheus/&LabelSelector{" + 300 * "x" + "}: unable to fetch"
+
+
+def event(name, message, at, reason="KEDAScalerFailed"):
+    """As KEDA 2.21 writes it."""
+    return {"reason": reason, "message": message, "lastTimestamp": None, "eventTime": at, "involvedObject": {"kind": "ScaledObject", "name": name}}
+
+
+@pytest.mark.parametrize(
+    ("message", "said", "evidence", "remedy"),
+    [
+        (
+            f"{PREFIX} metrics from external metrics API: rpc error: code = Unknown desc = metric:s0-prometheus encountered error",
+            "prometheus metrics 'prometheus' target may be lost, the result is empty",
+            "s0-prometheus encountered error; KEDA: prometheus metrics 'prometheus' target may be lost, the result is empty",
+            "llm_d_monitoring.scrape",
+        ),
+        (
+            f"{PREFIX} external metrics API: x",
+            'Get "http://p:9090/api": dial tcp: lookup p: no such host',
+            "lookup p: no such host",
+            "check autoscaling.prometheus",
+        ),
+        (
+            f"{PREFIX} metrics from custom metrics API: Internal error occurred: unable to fetch metrics",
+            "",
+            "unable to fetch metrics",
+            "metrics adapter's settings",
+        ),
+        (f"{PREFIX} metrics from custom metrics API: the server could not find the metric a:b for pods", "", "find the metric a:b", "llm_d_monitoring.scrape"),
+        ("something else", "", "FailedGetExternalMetric: something else", "metrics.k8s.io"),
+    ],
+)
+def test_why_a_metric_cannot_be_had(prove, message, said, evidence, remedy):
+    """A Prometheus that does not answer and a query without series, for KEDA, whose autoscaler does not say it, and for an adapter."""
+    server, item = Server(), scaler("keda-hpa-a", "sim-decode", "FailedGetExternalMetric", "False")
+    item["status"]["conditions"][1]["message"] = message
+    item["metadata"]["ownerReferences"] = [{"kind": "ScaledObject", "name": "a"}] if said else []
+    server.pages[SCALERS] = {"items": [item]}
+    server.pages[EVENTS] = {
+        "items": [event("a", "older", "2026-11-01T00:00:00Z"), event("a", said, "2026-11-02T00:00:00Z"), event("b", "other", "2026-11-03T00:00:00Z")]
+    }
+    server.pages[EVENTS]["items"].append(event("a", "started", "2026-11-04T00:00:00Z", "KEDAScalersStarted"))
+    (found,) = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
+    assert evidence in found["evidence"] and remedy in found["remedy"] and "xxx" not in found["evidence"], found
+    server.hidden = (EVENTS,)
+    (found,) = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
+    assert not found["ok"] and "KEDA: " not in found["evidence"], "an account that may not read events"
+
+
 def test_what_the_plan_scales_has_an_autoscaler(prove):
     server, needs = Server(), {**NEEDS, "rights": []}
     server.pages[SCALERS] = {"items": [scaler("queue", "sim-prefill")]}

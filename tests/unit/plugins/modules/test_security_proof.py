@@ -50,6 +50,16 @@ def proof(call, tmp_path):
     return prove
 
 
+def test_accounts_of_another_namespace_have_their_permissions_in_that_of_the_servers(call, tmp_path):
+    server = Server()
+    with serve(server) as api:
+        found = call(security_proof, kubeconfig=kubeconfig(tmp_path, api), namespace="llm-d", account_namespace="pickers", services=[SERVICE])
+    assert [entry["ok"] for entry in found["claims"]] == [True, True] and "account pickers/sim-epp" in found["claims"][0]["evidence"]
+    assert {spec["user"] for spec in server.asked} == {"system:serviceaccount:pickers:sim-epp"}
+    assert all("system:serviceaccounts:pickers" in spec["groups"] and spec["resourceAttributes"]["namespace"] == "llm-d" for spec in server.asked)
+    assert "none of 2 pods" in found["claims"][1]["evidence"], "one in each namespace"
+
+
 def test_what_is_well(prove):
     server = Server()
     found = prove(server)

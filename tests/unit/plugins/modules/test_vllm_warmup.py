@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.inference.warmup import THREADS
+from ansible_collections.llm_d.inference.plugins.module_utils.inference.targets import THREADS
 from ansible_collections.llm_d.inference.plugins.modules import vllm_warmup
 from engine_servers import TINY, CachingEngine, cluster, pod
 from local_servers import closed_port, serve

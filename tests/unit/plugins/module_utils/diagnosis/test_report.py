@@ -904,6 +904,40 @@ def test_a_young_pod_is_a_note_and_a_replaced_one_is_nothing():
     assert report.diagnose(snap) == []
 
 
+def test_the_service_of_prefill_servers_is_looked_for_where_the_file_has_some():
+    snap = healthy(planned(scheduler={"preset": "disaggregated"}))
+    before = [entry.where for entry in report.diagnose(snap)]
+    remove(snap, "Service", "sim-prefill")
+    assert [entry.where for entry in report.diagnose(snap) if entry.where not in before] == [f"Service {NAMESPACE}/sim-prefill"]
+    none = healthy(planned(scheduler={"preset": "disaggregated"}, prefill={"replicas": 0}))
+    assert not [entry.where for entry in report.diagnose(none) if "sim-prefill" in entry.where], "decode servers prefill where none are asked for"
+
+
+@pytest.mark.parametrize(
+    ("broken", "where"),
+    [
+        (lambda snap: remove(snap, "Deployment", EPP), "Deployment pickers/sim-epp"),
+        (lambda snap: remove(snap, "Service", EPP), "Service pickers/sim-epp"),
+        (lambda snap: remove(snap, "ConfigMap", EPP), "ConfigMap pickers/sim-epp"),
+        (lambda snap: get(snap, "Service", EPP)["spec"].update(selector={"app": "nothing"}), "Service pickers/sim-epp"),
+        (lambda snap: unready(snap, EPP, status=CRASH), "Pod pickers/sim-epp-"),
+    ],
+)
+def test_endpoint_pickers_in_a_namespace_of_their_own_are_looked_for_there(broken, where):
+    snap = healthy(planned(scheduler_namespace="pickers"))
+    assert report.diagnose(snap) == []
+    broken(snap)
+    found = report.diagnose(snap)
+    assert found and where in found[0].where, [entry.where for entry in found]
+
+
+def test_both_namespaces_are_collected():
+    wanted = list(Collector(None, planned(scheduler_namespace="pickers"), {})._wanted())
+    for kind in ("Pod", "Deployment", "Service", "Event", "NetworkPolicy"):
+        assert {place for _version, each, place, *_rest in wanted if each == kind} >= {NAMESPACE, "pickers"}, kind
+    assert len([each for each in wanted if each[1] == "Deployment" and each[2] == NAMESPACE]) == 1
+
+
 def grouped():
     """What is seen of a service that spans two nodes: its leader runs, its worker does not."""
     service = {"name": "big", "model": {"uri": "hf://org/big"}, "accelerator": {"per_replica": 16, "nodes": 2}}

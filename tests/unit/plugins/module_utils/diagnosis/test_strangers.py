@@ -114,6 +114,19 @@ def test_precedence_of_paths(match, prefix, older, all_of_it):
         assert won is None
 
 
+@pytest.mark.parametrize("match, headers, older, taken", [
+    ({}, 1, True, False),
+    (HEADER, 1, True, True),
+    (HEADER, 1, False, False),
+    (HEADER, 2, True, False),
+    ({**HEADER, **PARAMETER}, 1, False, True),
+    (PARAMETER, 1, True, False),
+    ({"method": "POST"}, 3, False, True),
+])  # fmt: skip
+def test_the_route_with_more_headers_comes_first(match, headers, older, taken):
+    assert bool(wins(path("/", **match), "/", older, headers=headers)) is taken
+
+
 def test_a_longer_prefix_takes_the_requests_and_is_named():
     snap = stack(route(path("/v1"), namespace=NAMESPACE))
     snap.answers[0].update(ok=False, status=404, body="", evidence="404")

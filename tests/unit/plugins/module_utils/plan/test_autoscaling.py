@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 from pathlib import Path
 
@@ -18,12 +19,14 @@ LLAMA: Facts = {"name": "llama", "model": {"uri": "hf://org/llama"}}
 HPA: Facts = {"provider": "hpa", "min": 2, "max": 6, "metrics": {"queue": 5}}
 KEDA: Facts = {**HPA, "provider": "keda", "prometheus": "http://prometheus.monitoring:9090"}
 ALL = {"hpa": HPA, "keda": KEDA, "external": {"provider": "external"}}
+APART: Facts = {"scheduler": {"preset": "disaggregated"}}
 PODS = 'namespace="llm-d",pod=~"sim-decode-[0-9a-z]+-[0-9a-z]{5}"'
 
 
 def file_of(scaling: Facts | None, service: Facts | None = None, **more: t.Any) -> Facts:
     charts = {"envoy_gateway": "/c", "leader_worker_set": "/c"}
-    return {"llm_d_charts": charts, "llm_d_model_services": [{**(service or SIM), **({"autoscaling": scaling} if scaling else {}), **more}]}
+    known = {name: more.pop(name) for name in list(more) if name.startswith("llm_d_")}
+    return {"llm_d_charts": charts, **known, "llm_d_model_services": [{**(service or SIM), **({"autoscaling": scaling} if scaling else {}), **more}]}
 
 
 def objects(made: Facts) -> dict[tuple[str, str], Facts]:
@@ -98,6 +101,29 @@ def test_prefill_and_decode_are_scaled_apart() -> None:
     assert fixed[("Deployment", "sim-prefill")]["spec"]["replicas"] == 2 and ("ScaledObject", "sim-prefill") not in fixed
 
 
+def test_the_last_server_goes_and_comes_again_by_what_the_endpoint_picker_has() -> None:
+    made = file_of({**KEDA, "min": 0, "metrics": {"queue": 5, "ttft_p99": 2}, "idle_seconds": 150}, llm_d_release="scheduler-0.7")
+    spec = objects(made)[("ScaledObject", "sim-decode")]["spec"]
+    assert (spec["minReplicaCount"], spec["maxReplicaCount"], spec["cooldownPeriod"], spec["pollingInterval"]) == (0, 6, 30, 5), (
+        "the metrics look back for 120 s"
+    )
+    queue, first_token, arriving = spec["triggers"]
+    picker = PODS.replace("sim-decode-", "sim-epp-")
+    none = f" or sum(inference_pool_ready_pods{{{picker}}}) == 0"
+    assert queue["metadata"]["query"] == f"sum(vllm:num_requests_waiting{{{PODS}}}){none}"
+    assert first_token["metadata"]["query"].endswith(f" or sum(vllm:num_requests_running{{{PODS}}}) * 0{none}")
+    query = arriving["metadata"]["query"]
+    assert query.startswith(f"sum(inference_pool_ready_pods{{{picker}}}) * 0 + ("), "no data where the endpoint picker is not scraped"
+    gauges = "inference_objective_running_requests|inference_extension_flow_control_queue_size"
+    assert f'(sum({{__name__=~"{gauges}",{picker}}}) or vector(0))' in query
+    assert f"(sum(increase(inference_objective_request_total{{{picker}}}[2m])) or vector(0))" in query
+    assert f'inference_objective_request_error_total{{{picker},error_code!~"BadRequest|' in query
+    assert float(arriving["metadata"]["threshold"]) > 10_000, "it starts the first server and asks for no second"
+    kept = objects(file_of({**KEDA, "min": 1}))[("ScaledObject", "sim-decode")]["spec"]
+    assert len(kept["triggers"]) == 1 and not {"cooldownPeriod", "pollingInterval"} & set(kept) and "ready" not in json.dumps(kept)
+    assert objects(file_of({**KEDA, "min": 0}))[("ScaledObject", "sim-decode")]["spec"]["cooldownPeriod"] == 180
+
+
 def test_groups_are_scaled_as_a_whole() -> None:
     made = file_of({**KEDA}, LLAMA, accelerator={"per_replica": 16, "nodes": 2})
     found = objects(made)
@@ -164,6 +190,11 @@ REFUSED: dict[str, tuple[Facts, Facts, str, str, str]] = {
     ),
     "external has a max": ({"provider": "external", "max": 3}, {}, "autoscaling.max", "someone else scales", "Take it out"),
     "external has a metric": ({"provider": "external", "metrics": {"queue": 3}}, {}, "autoscaling.metrics.queue", "someone else scales", "Take it out"),
+    "hpa to none": ({**HPA, "min": 0}, {}, "autoscaling.min", "keeps the last server", "provider: keda"),
+    "prefill servers and none": ({**KEDA, "min": 0}, APART, "autoscaling.min", "requests need one of each", "Write 1 or more"),
+    "idle, and one stays": ({**KEDA, "idle_seconds": 150}, {}, "autoscaling.idle_seconds", "min: 0", "Take it out"),
+    "idle, and somebody else scales": ({"provider": "external", "min": 0, "idle_seconds": 150}, {}, "autoscaling.idle_seconds", "min: 0", "Take it out"),
+    "no prefill server": (KEDA, {**APART, "prefill": {"autoscaling": {**KEDA, "min": 0}}}, "prefill.autoscaling.min", "0 is less than 1", "Write"),
     "prefill": (HPA, {"prefill": {"replicas": 1, "autoscaling": HPA}}, "prefill.replicas", "is a fixed number", "'min: 1'"),
 }
 

@@ -13,6 +13,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.validate_services import LONGEST_NAME, SUFFIXES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import PRESETS
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 from hypothesis import given
 from hypothesis import strategies as st
 from property_tests import examples
@@ -194,7 +195,6 @@ def test_names_are_unique_and_short_enough(made: Facts) -> None:
             ("ServiceAccount", server["service_account"]),
         }
         assert len(mine) == 8 + len(service["servers"]) and not mine & seen
-        assert not mine & {(item["kind"], item["name"]) for item in service["prune"] if item["kind"] == "Deployment"}
         assert all(len(name) <= 63 for kind, name in mine)
         seen |= mine
 
@@ -376,6 +376,59 @@ def test_prefill_servers_stand_beside_decode_servers_behind_their_sidecar() -> N
     assert proxy["image"] == "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1"
 
 
+def test_each_stage_has_a_service_and_routes_lead_to_the_decode_servers() -> None:
+    planned = plan(user({**SIMULATOR, "scheduler": {"preset": "disaggregated"}}, llm_d_release="scheduler-0.7"))["services"][0]
+    decode, prefill = planned["stages"]
+    assert (decode["name"], prefill["name"]) == ("sim", "sim-prefill") and planned["service"] == decode
+    assert [stage["selector"] for stage in (decode, prefill)] == [server["selector"] for server in planned["servers"]]
+    assert (prefill["port"], prefill["target_port"]) == (8000, 8000)
+    assert prefill["labels"] == {**planned["labels"], "llm-d.ai/role": "prefill"} and decode["labels"] == planned["labels"]
+    assert {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "sim-prefill", "namespace": "llm-d"}} in planned["switched"]
+    assert [stage["name"] for stage in plan(user(SIMULATOR))["services"][0]["stages"]] == ["sim"]
+
+
+OWN_SERVICE: Facts = {**SIMULATOR, "service": {"name": "chat-api", "port": 80}, "route": {"path": "/a", "direct_path": "/b"}}
+
+
+@pytest.mark.parametrize(
+    ("gateway", "backends"),
+    [
+        ({}, [("Service", "chat-api", 80), ("Service", "chat-api", 80)]),
+        ({"provider": "istio"}, [("InferencePool", "sim", 8000), ("Service", "chat-api", 80)]),
+    ],
+)
+def test_the_service_in_front_of_the_servers_has_a_name_and_a_port_of_its_own(gateway: Facts, backends: list[tuple[str, str, int]]) -> None:
+    planned = plan(user(OWN_SERVICE, llm_d_gateway=gateway))
+    (service,) = planned["services"]
+    (front,) = [item["spec"] for item in definitions(planned) if item["kind"] == "Service" and item["metadata"]["name"] == "chat-api"]
+    (port,) = front["ports"]
+    assert (port["port"], port["targetPort"], front["selector"]) == (80, 8000, service["server"]["selector"])
+    assert [tuple(route["backend"][key] for key in ("kind", "name", "port")) for route in service["routes"]] == backends
+    assert (service["pool"]["name"], service["pool"]["target_ports"]) == ("sim", [8000])
+
+
+def test_policies_by_hand_are_of_the_service_in_front() -> None:
+    gateway = {"provider": "istio", "connection": "ext_proc", "traffic": {"max_requests": 9}}
+    policies = plan(user(OWN_SERVICE, llm_d_gateway=gateway))["services"][0]["gateway"]
+    assert (policies["filter"]["service"], policies["filter"]["port"]) == ("chat-api.llm-d.svc.cluster.local", 80)
+    assert "chat-api.llm-d.svc.cluster.local" in [rule["host"] for rule in policies["rules"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "words"),
+    [
+        ("2nd", {}, "begins with a digit"),
+        ("sim-epp", {}, "would both be named 'sim-epp'"),
+        ("other-decode", {}, "of this service and of model service 'other'"),
+        ("llm-d-gateway-istio-istio", {"llm_d_gateway": {"provider": "istio"}}, "objects of the gateway and of model service 'sim'"),
+    ],
+)
+def test_a_service_in_front_with_the_name_of_something_else_is_refused(name: str, more: Facts, words: str) -> None:
+    other = {**SIMULATOR, "name": "other", "route": {"path": "/other"}}
+    (found,) = problems(user({**SIMULATOR, "service": {"name": name}}, other, **more))
+    assert words in str(found) and (found.path == "llm_d_model_services[0].service.name" or more)
+
+
 def test_images_of_sidecars_can_be_replaced() -> None:
     images = {"routing_sidecar": "mine/sidecar:v1", "tokenizer": "mine/tokenizer:v1"}
     services = plan(
@@ -401,10 +454,164 @@ def test_parallelism_of_ones_own_takes_the_place_of_ours() -> None:
     assert flag(plan(user(made))["services"][0]["server"]["args"], "--tensor-parallel-size") == "2"
 
 
+@pytest.mark.parametrize(
+    ("parts", "flags"),
+    [
+        ({}, {"tensor": "8"}),
+        ({"pipeline": 2}, {"tensor": "4", "pipeline": "2"}),
+        ({"pipeline": 8}, {"pipeline": "8"}),
+        ({"data": 4}, {"tensor": "2", "data": "4"}),
+        ({"data": 2, "pipeline": 2, "expert": True}, {"tensor": "2", "pipeline": "2", "data": "2"}),
+    ],
+)
+def test_the_accelerators_of_a_node_are_divided_among_stages(parts: Facts, flags: dict[str, str]) -> None:
+    args = plan(user({**LLAMA, "accelerator": {"per_replica": 8, **parts}}))["services"][0]["server"]["args"]
+    found = {argument[2:].partition("-")[0]: argument.partition("=")[2] for argument in args if "-parallel-size=" in argument}
+    assert found == flags and ("--enable-expert-parallel" in args) is bool(parts.get("expert"))
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "engine", "words"),
+    [
+        ({"per_replica": 4, "pipeline": 3}, {}, "Write numbers whose product divides 4, or per_replica: 6."),
+        ({"per_replica": 4, "pipeline": 2, "data": 4}, {}, "in 8 unequal parts"),
+        ({"vendor": "none", "pipeline": 2}, {"image": "mine/vllm-cpu:v1"}, "is of no use"),
+        ({"pipeline": 2}, {"type": "simulator"}, "is of no use"),
+        ({"per_replica": 8, "pipeline": 2, "nodes": 2}, {}, "write across_nodes: pipeline"),
+        ({"per_replica": 8, "pipeline": 2}, {"args": ["--tensor-parallel-size=4"]}, "--tensor-parallel-size in engine.args"),
+        ({"per_replica": 8, "expert": True, "nodes": 2}, {}, "write across_nodes: expert"),
+        ({"expert": True}, {}, "there is one accelerator"),
+    ],
+)
+def test_stages_that_contradict_the_rest_are_refused(accelerator: Facts, engine: Facts, words: str) -> None:
+    found = problems(user({**LLAMA, "accelerator": accelerator, "engine": engine}, llm_d_charts={"envoy_gateway": "/c", "leader_worker_set": "/c"}))
+    here = [problem for problem in found if problem.path in [f"llm_d_model_services[0].accelerator.{part}" for part in ("pipeline", "data", "expert")]]
+    assert len(here) == 1 and words in str(here[0]), found
+
+
 def test_servers_stay_with_the_answers_under_way_as_long_as_asked() -> None:
     engine = {**SIMULATOR["engine"], "drain_seconds": 90}
     server = plan(user({**SIMULATOR, "engine": engine}))["services"][0]["server"]
     assert server["drain_seconds"] == 90 and server["termination_grace"] > 90
+
+
+@pytest.mark.parametrize("provider", ["envoy_gateway", "envoy_ai_gateway", "istio", "standalone"])
+def test_the_gateway_reaches_the_endpoint_picker_at_the_port_of_the_file(provider: str) -> None:
+    def written(port: int) -> str:
+        gateway = {"provider": provider, **({"connection": "ext_proc"} if provider == "istio" else {})}
+        line = "router-0.10" if provider == "standalone" else "scheduler-0.7"
+        made = {**SIMULATOR, "scheduler": {"grpc_port": port}}
+        return json.dumps(definitions(plan(user(made, llm_d_gateway=gateway, llm_d_release=line))))
+
+    usual, own = written(9002), written(9777)
+    # What was computed of the port differs too.
+    assert "9777" not in usual and "9002" not in own and usual.count("9002") == own.count("9777") >= 4
+
+
+@pytest.mark.parametrize(
+    ("port", "preset", "provider", "what"),
+    [
+        (9003, "queue", "envoy_gateway", "health"),
+        (9090, "queue", "envoy_gateway", "metrics"),
+        (5557, "precise_prefix", "envoy_gateway", "kv-events"),
+        (8081, "queue", "standalone", "requests"),
+    ],
+)
+def test_a_port_of_the_endpoint_picker_that_is_taken_is_refused(port: int, preset: str, provider: str, what: str) -> None:
+    service = {**SIMULATOR, "scheduler": {"preset": preset, "grpc_port": port}}
+    (problem,) = problems(user(service, llm_d_gateway={"provider": provider}, llm_d_release="scheduler-0.7"))
+    assert problem.path == "llm_d_model_services[0].scheduler.grpc_port" and problem.reason == f"is the port for its {what} in the pod of the endpoint picker."
+
+
+@pytest.mark.parametrize("provider", ["envoy_gateway", "envoy_ai_gateway"])
+def test_a_route_has_the_name_of_the_file_and_what_refers_to_it_too(provider: str) -> None:
+    found = definitions(plan(user({**SIMULATOR, "route": {"name": "entry"}}, llm_d_gateway={"provider": provider}, llm_d_release="scheduler-0.7")))
+    assert [item["metadata"]["name"] for item in found if item["kind"] == "HTTPRoute"] == ["entry"]
+    targets = [ref["name"] for item in found for ref in item.get("spec", {}).get("targetRefs", []) if ref["kind"] == "HTTPRoute"]
+    assert set(targets) == ({"entry"} if provider == "envoy_gateway" else set())
+
+
+def test_two_routes_cannot_have_one_name() -> None:
+    first, second = ({**SIMULATOR, "name": name, "route": {"path": f"/{name}"}} for name in ("a", "b"))
+    (problem,) = problems(user(first, {**second, "route": {"path": "/b", "name": "a"}}))
+    assert problem.path == "llm_d_model_services[1].route.name" and "llm_d_model_services[0]" in problem.reason
+    past = {**first, "route": {"path": "/a", "direct_path": "/past"}}
+    (problem,) = problems(user(past, {**second, "route": {"path": "/b", "name": "a-direct"}}))
+    assert problem.path == "llm_d_model_services[1].route.name" and "llm_d_model_services[0]" in problem.reason
+    (problem,) = problems(user({**first, "route": {"path": "/a", "name": "c-direct"}}, {**second, "route": {"path": "/b", "direct_path": "/p", "name": "c"}}))
+    assert problem.path == "llm_d_model_services[1].route.name" and "makes c-direct" in problem.reason
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "place", "why"),
+    [
+        ({}, {}, "route", "path '/' leads to llm_d_model_services[0] ('a') already."),
+        ({"hostnames": ["a.b"]}, {"hostnames": ["c.d", "a.b"]}, "route", "path '/' of host 'a.b' leads to"),
+        ({"headers": {"x-v": "b"}}, {"headers": {"X-V": "b"}}, "route.headers", "can have these headers and those of llm_d_model_services[0] ('a')"),
+        ({"headers": {"x-v": "b"}}, {"headers": {"x-w": "c"}}, "route.headers", "Write another value of the same header."),
+        ({}, {"headers": {"x-v": "b"}}, "", ""),
+        ({"headers": {"x-v": "a"}}, {"headers": {"x-v": "b"}}, "", ""),
+        ({"headers": {"x-v": "a"}}, {"headers": {"x-v": "a", "x-w": "b"}}, "", ""),  # the more headers, the earlier
+        ({"hostnames": ["a.b"]}, {"hostnames": ["c.d"]}, "", ""),
+        ({"direct_path": "/b/"}, {"path": "/b"}, "route.path", "is that of llm_d_model_services[0].route.direct_path already"),
+        ({"path": "/b"}, {"path": "/c", "direct_path": "/b"}, "route.direct_path", "is that of llm_d_model_services[0].route.path already"),
+        ({"path": "/b"}, {"path": "/c", "direct_path": "/c"}, "route.direct_path", "is that of llm_d_model_services[1].route.path already"),
+        ({"direct_path": "/a"}, {"path": "/c", "direct_path": "/d"}, "", ""),
+        ({"headers": {"x v": "b"}}, {"path": "/b"}, "route.headers.x v", "the name of an HTTP header"),
+    ],
+)
+def test_requests_go_to_one_service_only(first: Facts, second: Facts, place: str, why: str) -> None:
+    found = problems(user({**SIMULATOR, "name": "a", "route": first}, {**SIMULATOR, "name": "b", "route": second}))
+    at = 0 if "x v" in place else 1
+    assert [problem.path for problem in found] == [f"llm_d_model_services[{at}].{place}"] * bool(place)
+    assert all(why in str(problem) for problem in found)
+
+
+@pytest.mark.parametrize("provider", ["envoy_gateway", "istio"])
+def test_the_direct_route_leads_to_the_service_and_no_policy_to_it(provider: str) -> None:
+    service = {**SIMULATOR, "route": {"name": "entry", "direct_path": "/direct/", "hostnames": ["a.b"], "headers": {"x-v": "b"}}}
+    found = definitions(plan(user(service, llm_d_gateway={"provider": provider})))
+    routes = {item["metadata"]["name"]: item["spec"] for item in found if item["kind"] == "HTTPRoute"}
+    assert set(routes) == {"entry", "entry-direct"} and routes["entry-direct"]["hostnames"] == ["a.b"]
+    (rule,) = routes["entry-direct"]["rules"]
+    assert rule["matches"][0] == {"path": {"type": "PathPrefix", "value": "/direct"}, "headers": [{"name": "x-v", "value": "b"}]}
+    assert rule["filters"][0]["urlRewrite"]["path"] == {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}
+    (backend,) = rule["backendRefs"]
+    assert (backend["group"], backend["kind"], backend["name"], backend["port"]) == ("", "Service", SIMULATOR["name"], 8000)
+    kind = {"envoy_gateway": "Service", "istio": "InferencePool"}[provider]
+    assert routes["entry"]["rules"][0]["backendRefs"][0]["kind"] == kind
+    targets = [ref["name"] for item in found for ref in item.get("spec", {}).get("targetRefs", []) if ref["kind"] == "HTTPRoute"]
+    assert "entry-direct" not in targets
+
+
+@pytest.mark.parametrize(
+    ("traffic", "balancer", "connections", "requests"),
+    [
+        ({}, {"type": "LeastRequest"}, 40000, 40000),
+        ({"load_balancing": "ROUND_ROBIN", "max_requests": 9}, {"type": "RoundRobin"}, 40000, 9),
+        ({"load_balancing": "RANDOM", "max_connections": 8}, {"type": "Random"}, 8, 40000),
+        ({"session_cookie": "a"}, {"type": "ConsistentHash", "consistentHash": {"type": "Cookie", "cookie": {"name": "a"}}}, 40000, 40000),
+        ({"session_header": "x-a"}, {"type": "ConsistentHash", "consistentHash": {"type": "Headers", "headers": [{"name": "x-a"}]}}, 40000, 40000),
+    ],
+)
+def test_limits_and_balancing_reach_the_policy_of_the_route(traffic: Facts, balancer: Facts, connections: int, requests: int) -> None:
+    planned = plan(user(SIMULATOR, llm_d_gateway={"provider": "envoy_gateway", "traffic": traffic}))
+    found = {item["kind"]: item["spec"] for item in definitions(planned) if item["kind"] in ("BackendTrafficPolicy", "EnvoyExtensionPolicy")}
+    spec = found["BackendTrafficPolicy"]
+    assert spec["loadBalancer"].pop("endpointOverride") == {"extractFrom": [{"header": "x-gateway-destination-endpoint"}]}
+    assert spec["loadBalancer"] == balancer
+    assert spec["circuitBreaker"] == {"maxConnections": connections, "maxParallelRequests": requests, "maxPendingRequests": requests}
+    # The endpoint picker holds a stream for each request in flight.
+    streams = found["EnvoyExtensionPolicy"]["extProc"][0]["backendSettings"]["circuitBreaker"]
+    assert streams == dict.fromkeys(("maxConnections", "maxParallelRequests", "maxPendingRequests"), 40000)
+
+
+def test_a_route_matches_the_headers_of_the_file() -> None:
+    variant = {**SIMULATOR, "name": "b", "route": {"headers": {"x-variant": "on"}}}
+    found = {item["metadata"]["name"]: item for item in definitions(plan(user(SIMULATOR, variant))) if item["kind"] == "HTTPRoute"}
+    ((match,), (other,)) = (found[name]["spec"]["rules"][0]["matches"] for name in ("b", SIMULATOR["name"]))
+    assert match == {"path": {"type": "PathPrefix", "value": "/"}, "headers": [{"name": "x-variant", "value": "on"}]}
+    assert other == {"path": {"type": "PathPrefix", "value": "/"}}
 
 
 def test_an_endpoint_picker_is_replaced_without_a_gap() -> None:
@@ -415,36 +622,53 @@ def test_an_endpoint_picker_is_replaced_without_a_gap() -> None:
     assert {"name": "A", "value": "b"} in picker["env"]
 
 
-def test_what_a_scheduler_needed_before_is_known_to_be_left_over() -> None:
-    old = {"llm_d_release": "scheduler-0.7"}
-    leftovers = {
-        preset: [(item["kind"], item["name"]) for item in plan(user({**SIMULATOR, "scheduler": {"preset": preset}}, **old))["services"][0]["prune"]]
-        for preset in ("queue", "precise_prefix", "disaggregated")
-    }
-    groups, prefill, events = ("LeaderWorkerSet", "sim-decode"), ("Deployment", "sim-prefill"), ("Service", "sim-events")
-    watching = ("PodMonitor", "PrometheusRule", "PersesDashboard", "ConfigMap")
-    assert {preset: [item for item in items if item[0] not in watching] for preset, items in leftovers.items()} == {
-        "queue": [groups, prefill, events],
-        "precise_prefix": [groups, prefill],
-        "disaggregated": [groups, events],
-    }
-
-
 @pytest.mark.parametrize(
-    ("preset", "scrape", "there", "gone"),
+    ("preset", "scrape", "there"),
     [
-        ("queue", False, [], ["sim-decode", "sim-prefill", "sim-epp"]),
-        ("queue", True, ["sim-decode", "sim-epp"], ["sim-prefill"]),
-        ("disaggregated", True, ["sim-decode", "sim-prefill", "sim-epp"], []),
-        ("disaggregated", False, [], ["sim-decode", "sim-prefill", "sim-epp"]),
+        ("queue", False, []),
+        ("queue", True, ["sim-decode", "sim-epp"]),
+        ("disaggregated", True, ["sim-decode", "sim-prefill", "sim-epp"]),
+        ("disaggregated", False, []),
     ],
 )
-def test_pod_monitors_are_there_when_asked_for_and_left_over_when_not(preset: str, scrape: bool, there: list[str], gone: list[str]) -> None:
+def test_pod_monitors_are_there_when_asked_for(preset: str, scrape: bool, there: list[str]) -> None:
     made = user({**SIMULATOR, "scheduler": {"preset": preset}}, llm_d_monitoring={"scrape": scrape, "labels": {"release": "prometheus"}})
     service = plan(made)["services"][0]
     assert [monitor["name"] for monitor in service["monitors"]] == there
     assert all({"release": "prometheus", **service["labels"]}.items() <= monitor["labels"].items() for monitor in service["monitors"])
-    assert [item["name"] for item in service["prune"] if item["kind"] == "PodMonitor"] == gone
     # Another scheduler brings or takes those of the servers; a cluster without the kind is not asked about it.
     switched = [item["metadata"]["name"] for item in service["switched"] if item["kind"] == "PodMonitor"]
     assert switched == (["sim-decode", "sim-prefill"] if scrape else [])
+
+
+AI_GATEWAY: Facts = {"llm_d_gateway": {"provider": "envoy_ai_gateway"}}
+RANKED: Facts = {**SIMULATOR, "engine": {"type": "simulator", "args": ["--data-parallel-size=3"]}}
+VLLM_RANKS = ["--data-parallel-size=8", "--data-parallel-size-local", "2"]
+
+
+@pytest.mark.parametrize(
+    ("service", "more", "ports"),
+    [
+        (RANKED, AI_GATEWAY, [8000, 8001, 8002]),
+        (SIMULATOR, AI_GATEWAY, [8000]),
+        ({**RANKED, "engine": {**RANKED["engine"], "args": ["--data-parallel-size=8"], "port": 9000}}, AI_GATEWAY, list(range(9000, 9008))),
+        (
+            RANKED,
+            {"llm_d_gateway": {"provider": "openshift", "pool_version": "v1alpha2"}, "llm_d_platform": "openshift", "llm_d_release": "scheduler-0.7"},
+            [8000],
+        ),  # has one port only
+        (RANKED, {}, [8000]),  # Envoy Gateway goes to addresses of a Service
+        ({**RANKED, "scheduler": {"preset": "disaggregated"}, "prefill": {"replicas": 1}}, AI_GATEWAY, [8000]),  # a routing sidecar listens
+        ({**LLAMA, "accelerator": {"per_replica": 2}, "engine": {"args": ["-dp=2"]}}, AI_GATEWAY, [8000]),  # vLLM chooses the rank behind its port
+        ({**LLAMA, "accelerator": {"vendor": "none"}, "engine": {"args": [*VLLM_RANKS, "--data-parallel-multi-port-external-lb"]}}, AI_GATEWAY, [8000, 8001]),
+    ],
+)
+def test_a_pool_has_a_port_for_each_rank_that_listens_on_one(service: Facts, more: Facts, ports: list[int]) -> None:
+    made = {**user(service), **more}
+    assert problems(made) == []
+    assert plan(made)["services"][0]["pool"]["target_ports"] == ports
+
+
+def test_a_pool_has_eight_ports_at_most() -> None:
+    (found,) = problems({**user({**RANKED, "engine": {**RANKED["engine"], "args": ["--data-parallel-size=9"]}}), **AI_GATEWAY})
+    assert found.path == "llm_d_model_services[0].engine.args" and "has 9 ranks" in found.reason

@@ -8,7 +8,7 @@ import typing as t
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.engines import ENGINES
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS, RELEASES
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.metrics import PICKER_SIGNALS, SERVER_SIGNALS, SERVERS
 
 Facts = dict[str, t.Any]
@@ -39,15 +39,10 @@ def panels(found: Facts) -> dict[str, list[str]]:
 def test_nothing_is_created_that_is_not_asked_for() -> None:
     found = service(SIM, scrape=True)
     assert found["alerts"] is None and found["dashboards"] == [] and found["queried"] == {"alerts": [], "dashboards": []}
-    gone = [(item["kind"], item["name"]) for item in found["prune"]]
     watching = [("PrometheusRule", "sim"), ("ConfigMap", "sim-grafana"), ("PersesDashboard", "sim")]
-    assert [item for item in gone if item in watching] == watching
     assert not [item for item in found["switched"] if (item["kind"], item["metadata"]["name"]) in watching]
     kept = service(SIM, **BOTH)
-    assert not [item for item in kept["prune"] if (item["kind"], item["name"]) in watching]
     assert [(item["kind"], item["metadata"]["name"]) for item in kept["switched"] if (item["kind"], item["metadata"]["name"]) in watching] == watching
-    some = service(SIM, dashboards=["perses"])
-    assert [(item["kind"], item["name"]) for item in some["prune"] if (item["kind"], item["name"]) in watching] == watching[:2]
 
 
 def test_thresholds() -> None:
@@ -145,10 +140,10 @@ def test_mistakes(settings: Facts, path: str) -> None:
 
 
 def test_the_table_of_metrics_is_whole() -> None:
-    """What is deployed has everything that an alert or a panel that everybody gets is made of."""
+    """What is deployed has everything that an alert or a panel is made of; Triton and Text Generation Inference export less."""
     always = {"waiting", "running", "kv_cache", "first_token", "token_interval", "served", "output_tokens"}
     assert set(SERVERS) == set(ENGINES)
     for engine, signals in SERVERS.items():
-        assert set(signals) <= set(SERVER_SIGNALS) and (engine not in ENGINE_DEFAULTS or always <= set(signals))
+        assert set(signals) <= set(SERVER_SIGNALS) and (engine in ("triton", "tgi") or always <= set(signals))
     for line, facts in RELEASES.items():
         assert set(facts["metrics"]) <= set(PICKER_SIGNALS) and set(PICKER_SIGNALS) - set(facts["metrics"]) <= {"saturation"}, line

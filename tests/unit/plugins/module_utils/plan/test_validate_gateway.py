@@ -15,6 +15,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables i
 Facts = dict[str, t.Any]
 CHARTS = {key: f"/charts/{key}" for key in VARIABLES["llm_d_charts"].options or {}}
 OPENSHIFT = {"llm_d_platform": "openshift"}
+_CA = {"name": "ca"}
 _SIM: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
 TABLE: list[tuple[str, Facts, Facts, str, str]] = [
     ("google elsewhere", {"provider": "gke"}, {}, "llm_d_gateway.provider", "llm_d_platform is 'kubernetes'. Write 'llm_d_platform: gke'"),
@@ -45,6 +46,23 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
     ),
     ("no certificate", {"listener": {"protocol": "HTTPS"}}, {}, "llm_d_gateway.listener.tls_secret", "kubernetes.io/tls"),
     ("a certificate unused", {"listener": {"tls_secret": "x"}}, {}, "llm_d_gateway.listener.protocol", "Write HTTPS"),
+    ("an issuer without a host", {"certificate_issuer": _CA, "listener": {"protocol": "HTTPS"}}, {}, "llm_d_gateway.listener.hostname", "issues a certificate"),
+    (
+        "an issuer for a Secret elsewhere",
+        {"certificate_issuer": _CA, "listener": {"protocol": "HTTPS", "hostname": "a.example.com", "tls_secret": "x", "tls_secret_namespace": "certificates"}},
+        {},
+        "llm_d_gateway.listener.tls_secret_namespace",
+        "the Gateway's own namespace. Take it out.",
+    ),
+    ("an issuer for no listener", {"certificate_issuer": _CA}, {}, "llm_d_gateway.certificate_issuer", "no listener speaks HTTPS"),
+    (
+        "an issuer for a Gateway of others",
+        {"certificate_issuer": _CA, "create": False, "listener": {"protocol": "HTTPS", "hostname": "a.example.com"}},
+        {},
+        "llm_d_gateway.certificate_issuer",
+        "this file creates none",
+    ),
+    ("an issuer of no kind", {"certificate_issuer": {"name": "ca", "kind": "CA"}}, {}, "llm_d_gateway.certificate_issuer.kind", "ClusterIssuer"),
     ("one name twice", {"listeners": [{"port": 81}]}, {}, "llm_d_gateway.listeners[0].name", "llm_d_gateway.listener has it already"),
     ("one port twice", {"listeners": [{"name": "b"}]}, {}, "llm_d_gateway.listeners[0].port", "llm_d_gateway.listener has it already"),
     (
@@ -85,12 +103,19 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
         "llm_d_gateway.openshift_route.termination",
         "Write passthrough",
     ),
-    ("a rule nobody reads", {"destination_rule": {}}, {}, "llm_d_gateway.destination_rule", "Istio or OpenShift"),
+    (
+        "headers without a route",
+        {"provider": "standalone"},
+        {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"headers": {"a": "b"}}}]},
+        "llm_d_model_services[0].route.headers",
+        "has an address of its own",
+    ),
+    ("limits nobody reads", {"provider": "envoy_ai_gateway", "traffic": {}}, {}, "llm_d_gateway.traffic", "is for envoy_gateway"),
     (
         "a session twice",
-        {"provider": "istio", "connection": "ext_proc", "destination_rule": {"session_cookie": "a", "session_header": "b"}},
+        {"provider": "istio", "connection": "ext_proc", "traffic": {"session_cookie": "a", "session_header": "b"}},
         {},
-        "llm_d_gateway.destination_rule.session_header",
+        "llm_d_gateway.traffic.session_header",
         "Take out one of the two",
     ),
     (

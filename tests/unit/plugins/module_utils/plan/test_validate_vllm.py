@@ -66,7 +66,11 @@ def test_the_version_is_that_of_the_option_or_of_the_images_tag(engine: Facts, m
             "engine.args[0]",
             "vLLM 0.15 knows no --xyzzy. Take it out.",
         ),
-        ({"engine": {"type": "simulator", "version": "0.15.0"}, "model": {"served_name": "m"}}, "engine.version", "is for vLLM only."),
+        (
+            {"engine": {"type": "simulator", "version": "0.15.0"}, "model": {"served_name": "m"}},
+            "engine.version",
+            "is a version of vLLM, and",
+        ),
         ({"engine": {"version": "new"}}, "engine.version", "a version such as 1.29.2"),
     ],
 )

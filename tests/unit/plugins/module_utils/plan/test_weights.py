@@ -114,10 +114,10 @@ def test_a_server_with_a_volume_of_one_node_makes_room_before_the_next_one_comes
 
 
 def test_the_claim_stays_unless_it_is_given_up() -> None:
-    """The tasks of absent delete what these templates print, and the claim is in the second one only."""
+    """The tasks of absent delete what these templates print, and the claim is in the second one only. Pruning has a test of its own."""
     kept, given_up = (file_of("hf://o/m", storage={**CLAIMED, "delete_claim": value}) for value in (False, True))
     for made in (kept, given_up):
-        assert not [item for template in ("servers", "prune") for item in objects(template, made) if item["kind"] == "PersistentVolumeClaim"]
+        assert not [item for item in objects("servers", made) if item["kind"] == "PersistentVolumeClaim"]
     assert objects("prune_claims", kept) == []
     assert [(item["kind"], item["metadata"]["name"]) for item in objects("prune_claims", given_up)] == [("PersistentVolumeClaim", "a-weights")]
 

@@ -127,6 +127,15 @@ def ai_gateway(version: str | None, envoy_gateway: str = "1.9.1") -> Facts:
     }
 
 
+OTHERS = {**plan(FILE)["labels"], "app.kubernetes.io/part-of": "other"}
+
+
+def envoy_gateway_of(labels: Facts) -> Facts:
+    """Envoy Gateway without its extension, in a namespace with these labels."""
+    there = {"envoy-gateway-system": {"metadata": {"name": "envoy-gateway-system", "labels": labels}, "status": {"phase": "Active"}}}
+    return {**ai_gateway(None), "namespaces": {**HEALTHY["namespaces"], **there}}
+
+
 def kgateway(name: str, version: str) -> Facts:
     """A controller of kgateway's that someone else installed."""
     container = {"name": "controller", "image": f"registry.example.com/kgateway-dev/{name}:v{version}"}
@@ -236,6 +245,11 @@ def scraping_openshift(config: Facts | None) -> Facts:
     return {**seen, "crds": {**seen["crds"], **crds_with(POD_MONITORS)["crds"]}}
 
 
+def traced(endpoint: str) -> Facts:
+    return {"llm_d_tracing": {"endpoint": endpoint}}
+
+
+OTHER_PORT: Facts = {"namespace": {"metadata": {}}, "service": {"spec": {"ports": [{"port": 4318}, {"port": 80}]}}}
 SCRAPED: Facts = {"llm_d_monitoring": {"scrape": True}}
 NOT_SO = "# enableUserWorkload: true\nother:\n  enableUserWorkload: true"
 POD_MONITORS = "podmonitors.monitoring.coreos.com"
@@ -290,6 +304,11 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("gateway_api/missing", {**NO_SOURCES, **ADOPTED}, crds(gateway=None)),
     ("gateway_api/version", {**NO_SOURCES, **ADOPTED}, crds(gateway="1.2.1")),
     ("inference_extension/missing", {**NO_SOURCES, **ADOPTED}, crds(pool=None)),
+    (
+        "inference_extension/rewrites",
+        {**NO_SOURCES, **ADOPTED, "llm_d_model_services": [{**LLAMA, "model": {**LLAMA["model"], "aliases": {"chat": "llama-8b"}}}]},
+        {},
+    ),
     ("inference_extension/ignored", {}, {"objectives": {"inferenceobjectives": ["batch"]}}),
     ("inference_extension/version", {**NO_SOURCES, **ADOPTED}, crds(pool="1.0.2")),
     ("inference_extension/group", {**NO_SOURCES, **ADOPTED}, {"groups": {V1: ["v1alpha2"], "metallb.io": ["v1"]}}),
@@ -300,12 +319,20 @@ TABLE: list[tuple[str, Facts, Facts]] = [
         {},
     ),
     ("monitoring/missing", SCRAPED, {}),
+    (
+        "certificates/missing",
+        {"llm_d_gateway": {"certificate_issuer": {"name": "ca"}, "listener": {"protocol": "HTTPS", "hostname": "a.example.com", "port": 443}}},
+        {},
+    ),
     ("monitoring/missing", SCRAPED, crds_with("servicemonitors.monitoring.coreos.com")),
     ("monitoring/missing", {"llm_d_monitoring": {"alerts": True}}, crds_with(POD_MONITORS)),
     ("monitoring/missing", {"llm_d_monitoring": {"dashboards": ["grafana", "perses"]}}, crds_with(POD_MONITORS)),
     ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift(None)),
     ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": "enableUserWorkload: false\n"}})),
     ("monitoring/user_workloads", {**OPENSHIFT_FILE, **SCRAPED}, scraping_openshift({"data": {"config.yaml": NOT_SO}})),
+    ("tracing/collector", traced("otel.monitoring:4317"), {"collector": {"namespace": {"metadata": {}}, "service": None}}),
+    ("tracing/collector", traced("otel.monitoring.svc:4317"), {"collector": {"namespace": None, "service": None}}),
+    ("tracing/collector", traced("otel.monitoring.svc.cluster.local:4317"), {"collector": OTHER_PORT}),
     ("controller/missing", ADOPTED, {"controllers": {"istio-system/istiod": None}}),
     (
         "controller/version",
@@ -322,6 +349,9 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("controller/newer", {"llm_d_gateway": {"provider": "envoy_ai_gateway"}}, ai_gateway("1.1.0")),
     ("controller/version", AI_ADOPTED, ai_gateway("1.0.0", envoy_gateway="1.7.0")),
     ("controller/flag", ADOPTED, {"controllers": {"istio-system/istiod": {"spec": {"template": {"spec": {"containers": [{"image": "istio/pilot:1.29.2"}]}}}}}}),
+    ("controller/shared", {}, {"extensions": {"envoy-ai-gateway-system": {"metadata": {"labels": OTHERS}}}}),
+    ("controller/shared", {}, {"extensions": {"envoy-ai-gateway-system": {"metadata": {"labels": {}}}}}),
+    ("controller/shared", {"llm_d_gateway": {"provider": "envoy_ai_gateway"}}, envoy_gateway_of(OTHERS)),
     (
         "controller/foreign",
         {"llm_d_gateway": {"provider": "istio"}},
@@ -493,6 +523,20 @@ def test_an_openshift_that_is_well_has_no_findings(version: str, group: str, mor
 )
 def test_a_cluster_that_can_be_told_whom_to_scrape_is_no_finding(user: Facts, seen: Facts) -> None:
     assert findings(user, seen) == []
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "seen"),
+    [
+        ("otel.monitoring:4317", {"collector": {"namespace": {"metadata": {}}, "service": {"spec": {"ports": [{"port": 4317}]}}}}),
+        ("otel.monitoring:80", {"collector": OTHER_PORT}),
+        ("example.com:4317", {"collector": {"namespace": None, "service": None}}),  # a host of the internet, perhaps
+        ("otel.example.com:4317", {}),
+        ("otel.monitoring:4317", {}),  # may not be read
+    ],
+)
+def test_a_collector_that_is_there_or_elsewhere_is_no_finding(endpoint: str, seen: Facts) -> None:
+    assert findings(traced(endpoint), seen) == []
 
 
 def test_who_lacks_the_kinds_is_told_which_option_asks_for_each() -> None:
@@ -747,3 +791,17 @@ def test_tolerations(toleration: Facts, right: bool) -> None:
 
 def test_no_proxy_names_hosts_and_their_children() -> None:
     assert exempt("api.example.com", "localhost,.example.com") and exempt("a", "*") and not exempt("api.example.org", "example.com,")
+
+
+@pytest.mark.parametrize(
+    ("user", "seen"),
+    [
+        ({}, {"extensions": {"envoy-ai-gateway-system": {"metadata": {"labels": plan(FILE)["labels"]}}}}),
+        ({}, {"extensions": {}}),
+        ({}, envoy_gateway_of(OTHERS)),
+        ({"llm_d_gateway": {"provider": "envoy_ai_gateway"}}, envoy_gateway_of(plan(FILE)["labels"])),
+        ({"llm_d_gateway": {"provider": "envoy_ai_gateway"}}, {**envoy_gateway_of(OTHERS), "controllers": ai_gateway("1.0.0")["controllers"]}),
+    ],
+)
+def test_a_controller_is_shared_with_instances_of_the_same_provider_and_moved_by_its_own(user: Facts, seen: Facts) -> None:
+    assert findings(user, seen) == []

@@ -15,7 +15,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.inference import h
 from ansible_collections.llm_d.inference.plugins.module_utils.inference.client import OpenAIClient
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.releases import engines
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import ENGINE_DEFAULTS
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, picker_signals
 from hypothesis import given
 from hypothesis import strategies as st
 from local_servers import serve
@@ -31,7 +31,7 @@ def look(url, **options):
 DETECTED = [
     ("vllm", "vllm", "0.33.0", 16),
     ("sglang", "sglang", "0.5.4", 64),
-    ("tensorrt_llm", "tensorrt_llm", "1.2.0", 32),
+    ("trtllm", "trtllm", "1.2.0", 32),
     ("triton_openai", "triton", None, 64),
     ("triton", "triton", "2.60.0", 64),
 ]
@@ -39,7 +39,7 @@ DETECTED = [
 
 def test_every_engine_has_its_pages_and_is_documented(root):
     """The real simulator is checked by tests/contract/test_health_simulator.py."""
-    assert {row[1] for row in DETECTED} | {"simulator"} == set(engines.ENGINES)
+    assert {row[1] for row in DETECTED} | {"simulator", "tgi"} == set(engines.ENGINES)
     choices = re.search(r"choices: \[auto, (.+)\]", (root / "plugins/doc_fragments/health.py").read_text(encoding="utf-8")).group(1)
     assert choices.split(", ") == list(engines.ENGINES)
 
@@ -47,7 +47,9 @@ def test_every_engine_has_its_pages_and_is_documented(root):
 @pytest.mark.parametrize("engine", sorted(ENGINE_DEFAULTS))
 def test_an_engine_that_is_deployed_is_checked_and_planned(engine):
     assert engine in engines.ENGINES
-    service = {"name": "a", "model": {"uri": "hf://o/m"}, "engine": {"type": engine}}
+    service = {"name": "a", "model": {"uri": "hf://o/m"}, "engine": {"type": engine}, "scheduler": {"preset": "queue"}}
+    if engine == "triton":
+        service["model"]["served_name"] = "m"
     planned = plan({"llm_d_gateway": {"provider": "none", "name": "g"}, "llm_d_images": {engine: "mine/server:v1"}, "llm_d_model_services": [service]})
     assert planned["services"][0]["server"]["image"] == "mine/server:v1"
 
@@ -61,6 +63,28 @@ def test_each_engine_is_detected_and_climbs_the_whole_ladder(name, engine, versi
     assert (found.engine, found.version, found.reached) == (engine, version, "metrics")
     assert found.metrics["block_size"].value == block and found.notes == []
     assert all(reading.ok for reading in found.metrics.values())
+
+
+@pytest.mark.parametrize("given_engine", ["auto", "tgi"])
+def test_an_engine_without_a_cache_metric_is_well_where_nobody_reads_one(given_engine):
+    wanted = tuple(signal for signal in engines.REQUIRED if signal in picker_signals("tgi"))
+    with serve(pages.engine("tgi")) as url:
+        found, more = look(url, engine=given_engine, signals=wanted), look(url, engine=given_engine)
+    assert found.healthy and found.engine == "tgi"
+    assert {signal: reading.value for signal, reading in found.metrics.items()} == {"waiting": 2, "running": 3}
+    assert not more.healthy and "kv_cache is not exported by Text Generation Inference" in more.failed.evidence
+
+
+def test_triton_with_vllm_exports_its_own_queue_only():
+    with serve(pages.engine("triton_openai", **{"/metrics": (200, pages.TEXT, pages.TRITON_VLLM)})) as url:
+        found = look(url, signals=tuple(picker_signals("triton")))
+    assert found.healthy and found.metrics["waiting"].metric == picker_signals("triton")["waiting"]
+
+
+@pytest.mark.parametrize(("engine", "page"), [("sglang", pages.SGLANG), ("trtllm", pages.TRTLLM), ("tgi", pages.TGI), ("triton", pages.TRITON_VLLM)])
+def test_what_the_endpoint_picker_is_told_to_read_is_on_the_page(engine, page):
+    names = {sample.name for sample in prometheus_text.parse(page)}
+    assert picker_signals(engine) and {metric.partition("{")[0] for metric in picker_signals(engine).values()} <= names
 
 
 def test_an_unknown_engine_is_known_by_its_metrics():
@@ -141,7 +165,7 @@ def test_a_page_without_metrics(name, page, said, remedy):
 
 
 def test_json_statistics_are_no_metrics():
-    with serve(pages.engine("tensorrt_llm", **{"/prometheus/metrics": None})) as url:
+    with serve(pages.engine("trtllm", **{"/prometheus/metrics": None})) as url:
         found = look(url)
     assert "no metrics on that page (application/json)" in found.failed.evidence and "return_perf_metrics" in found.failed.remedy
 
@@ -177,5 +201,5 @@ def test_without_completions_none_is_sent():
 @given(st.sampled_from(sorted(engines.ENGINES)), st.text())
 def test_reading_never_raises(engine, page):
     readings = engines.read_signals(engine, prometheus_text.parse(page))
-    assert set(readings) | {"lora"} == set(engines.SIGNALS)
+    assert set(readings) == set(engines.ENGINES[engine].signals)
     engines.missing_signals(engine, readings, engines.SIGNALS)

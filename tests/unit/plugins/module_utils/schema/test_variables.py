@@ -220,7 +220,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
     ("text for the list of services", {"llm_d_model_services": "sim"}, "llm_d_model_services", "is a string, not a list"),
     ("empty element", {"llm_d_model_services": [None, {**SIM, "model": None}]}, f"{S1}.model", "is missing."),
     ("element is a text", {"llm_d_model_services": ["sim"]}, S0, "'sim' is a string, not a mapping"),
-    ("vLLM without a model", sim(engine={"type": "vllm"}), f"{S0}.model.uri", "vLLM has no model to load. Write hf://"),
+    ("vLLM without a model", sim(engine={"type": "vllm"}), f"{S0}.model.uri", "the engine has no model to load. Write hf://"),
     ("model without a scheme", sim(engine={}, model={"uri": "meta-llama/Llama-3.1-8B"}), f"{S0}.model.uri", "hf://ORGANISATION/MODEL, pvc://CLAIM/PATH"),
     ("simulator without a name", sim(model={}), f"{S0}.model.served_name", "clients have no name to ask for"),
     (

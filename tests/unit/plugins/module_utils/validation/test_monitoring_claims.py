@@ -7,6 +7,7 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.http.answer import Answer
+from ansible_collections.llm_d.inference.plugins.module_utils.http.errors import ExchangeError
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.monitoring_claims import MonitoringCheck
 from fake_clock import FakeClock
 
@@ -64,6 +65,24 @@ def test_all_is_well() -> None:
 def test_other_answers_fail_the_claim(rules: t.Any, data: t.Any, status: int, said: str) -> None:
     found = judged(rules, data, status if data else 200)
     assert not found["ok"] and said in found["evidence"] and found["remedy"] and len(found["evidence"]) < 2000
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "said"),
+    [
+        ("refused", "a vLLM listens only once its model is loaded", "check that this Prometheus runs"),
+        ("timeout", "raise the timeout if it is only slow", "check that this Prometheus runs"),
+        ("cluster", "no pod behind the Service is ready", "no pod behind the Service is ready"),
+    ],
+)
+def test_advice_is_about_the_prometheus_and_names_where_its_address_is_written(kind: str, told: str, said: str) -> None:
+    class Silent:
+        def request(self, *_arguments: t.Any, **_more: t.Any) -> Answer:
+            raise ExchangeError(kind, "GET http://x: nothing", told)
+
+    (found,) = MonitoringCheck(Silent(), "llm-d", 600.0, FakeClock(lambda _now: pytest.fail("waits"))).service(SERVICE)
+    assert not found["ok"] and found["evidence"] == "Prometheus does not answer: GET http://x: nothing"
+    assert found["remedy"].startswith(said) and found["remedy"].endswith("; its address is llm_d_monitoring.prometheus")
 
 
 def test_what_rightly_has_no_series_yet_is_said_and_not_waited_for() -> None:

@@ -11,7 +11,7 @@ from recorded import recorded
 
 SERVICES = [{"name": name, "scheduler": {"name": f"{name}-epp"}} for name in ("a", "b")]
 PODS = [{"pod": "a-epp-x", "by": "log"}]
-GROUP = {"name": "a/servers", "replicas": {"count": 2}, "block_size": None}
+GROUP = {"name": "a/servers", "replicas": {"count": 2}, "block_size": None, "adapters": []}
 GOOD = {"server": "Pod llm-d/a-1", "healthy": True, "checks": [{"ok": True, "evidence": "200", "remedy": ""}]}
 BAD = {
     "server": "Pod llm-d/a-2",
@@ -163,6 +163,24 @@ def sized(*sizes):
 def test_blocks(sizes, ok, evidence, group, claim):
     (_servers, found), _skipped = stack_claims.judge_servers({"groups": [sized(*sizes)]}, [{**GROUP, "name": group, "block_size": 16}])
     assert (found["id"], found["ok"]) == (claim, ok) and evidence in found["evidence"] and bool(found["remedy"]) is not ok
+
+
+def listing(*names):
+    return {**SEEN, "servers": [{**GOOD, "server": f"Pod llm-d/a-{index}", "models": [{"id": name} for name in each]} for index, each in enumerate(names)]}
+
+
+@pytest.mark.parametrize(
+    ("lists", "ok", "evidence"),
+    [
+        ((["m", "sql", "chat"], ["chat", "m", "sql"]), True, "2 servers have 2 adapters"),
+        ((["m", "sql", "chat"], ["m", "sql"]), False, "Pod llm-d/a-1 lacks chat"),
+        ((["m"], ["m", "chat"]), False, "Pod llm-d/a-0 lacks sql, chat; Pod llm-d/a-1 lacks sql"),
+    ],
+)
+@pytest.mark.parametrize(("group", "claim"), [("a/servers", "a/adapters"), ("a/prefill-servers", "a/prefill-adapters")])
+def test_adapters(lists, ok, evidence, group, claim):
+    (_servers, found), _skipped = stack_claims.judge_servers({"groups": [listing(*lists)]}, [{**GROUP, "name": group, "adapters": ["sql", "chat"]}])
+    assert (found["id"], found["ok"]) == (claim, ok) and evidence in found["evidence"] and ("site.yml" in found["remedy"]) is not ok
 
 
 def test_blocks_that_are_not_exported():

@@ -85,8 +85,12 @@ def test_targets(plan):
     assert llama == {
         "name": "llama-8b",
         "model": "acme/tiny",
+        "aliases": [],
         "path": "/",
         "host_header": "llama.example.com",
+        "headers": {},
+        "weights": {},
+        "shared_headers": {},
         "replicas": 2,
         "endpoints": 2,
         "events_wait": 45.0,
@@ -106,6 +110,16 @@ def test_targets(plan):
         },
     }
     assert (qwen["host_header"], qwen["replicas"]) == ("validation.example.org", 1)
+
+
+def test_services_that_share_a_route_are_asked_for_each_by_itself():
+    one = {"name": "old", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"headers": {"x-a": "b"}, "weights": {"old": 9, "new": 1}}}
+    shared = make_plan({"llm_d_model_services": [one, {**one, "name": "new", "route": {"path": "/new"}}]})
+    old, new = verdict.targets(shared)
+    assert (old["headers"], old["shared_headers"], old["weights"]) == ({"x-a": "b", "x-llm-d-service": "old"}, {"x-a": "b"}, {"old": 9, "new": 1})
+    assert (new["headers"], new["weights"]) == ({}, {})
+    assert {entry["name"] for entry in verdict.required_objects(shared) if entry["kind"] == "HTTPRoute"} == {"old", "new", "old.new"}
+    assert verdict.group_of("old/weights") == "gateway"
 
 
 def test_objects(plan):
@@ -227,9 +241,9 @@ def test_the_table_of_a_failure():
 
 
 def test_the_curl_line_can_be_pasted_whatever_the_names():
-    words = shlex.split(verdict.curl({**ENDPOINT, "model": "it's/$HOME", "host_header": "a.b"}))
+    words = shlex.split(verdict.curl({**ENDPOINT, "model": "it's/$HOME", "host_header": "a.b", "headers": {"x-variant": "it's b"}}))
     assert words[:3] == ["curl", "-si", "http://10.216.7.20/v1/completions"]
-    assert words[words.index("-H") + 1] == "Host: a.b" and "Content-Type: application/json" in words
+    assert words[words.index("-H") + 1] == "Host: a.b" and "x-variant: it's b" in words and "Content-Type: application/json" in words
     assert json.loads(words[-1]) == {"model": "it's/$HOME", "prompt": "Say hello.", "max_tokens": 16}
 
 

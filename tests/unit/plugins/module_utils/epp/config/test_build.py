@@ -315,6 +315,13 @@ def test_experimental_plugins_bring_their_flag() -> None:
     assert made({"preset": "balanced", "scorers": {"session_affinity": 1}}, "router-0.9").requires["epp"]["args"] == []
 
 
+def test_the_note_on_sessions_says_what_clients_have_to_send() -> None:
+    notes = {line: made({"scorers": {"session_affinity": 1}}, line).notes for line in ("scheduler-0.7", "router-0.9")}
+    ((own,), (back,)) = ([note for note in found if note.startswith("session_affinity: ")] for found in notes.values())
+    assert "base64 of NAMESPACE/POD-rank-0" in own and "prefix scorers" in own and "send back" not in own
+    assert "send back the session header" in back
+
+
 def test_filters_and_handler() -> None:
     built = made(
         {

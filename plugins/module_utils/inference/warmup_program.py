@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A warm-up as a program that needs no Ansible: `python warmup.pyz OPTIONS.json PROMPTS.json ACCOUNT`, with the file that `benchmark.bundle` makes.
+
+OPTIONS.json holds one element of the option `services` of vllm_warmup as `warmup`, and of vllm_adapters as `adapters`, each of them or null. PROMPTS.json
+has the prompts as a list, and the folder ACCOUNT what the kubelet mounts of a service account. It goes to the servers that are ready at this moment, at their
+own addresses: the next run goes to others. The exit status is 0 when they have all adapters, and all prompts so far as they tell, 1 when they have not, and 2
+when the files are wrong or this is no pod. No output holds a prompt.
+"""
+
+from __future__ import annotations
+
+import collections.abc as c
+import json
+import signal
+import sys
+import typing as t
+
+from ..common.objects import Facts
+from ..k8s.errors import ClusterError
+from ..k8s.in_cluster import InCluster
+from . import adapters, warmup_states
+from .warmup import Warmup
+
+REQUEST_TIMEOUT, ADAPTER_TIMEOUT = 60.0, 300.0  # seconds of one prompt or adapter on one server
+
+
+def _stop(*_args: t.Any) -> None:
+    raise SystemExit(143)
+
+
+def main(arguments: c.Sequence[str]) -> int:
+    """Warm the servers; return the exit status."""
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        options, prompts, account = arguments
+        wanted, texts = _read(options), _read(prompts)
+        cluster = InCluster(account)
+    except (ValueError, OSError, ClusterError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    wrong = _load(wanted["adapters"], cluster) if wanted["adapters"] else False
+    return int(_warm({**wanted["warmup"], "prompts": texts}, cluster) or wrong) if wanted["warmup"] else int(wrong)
+
+
+def _params(service: Facts, seconds: float) -> Facts:
+    """The options of a module about one service."""
+    return {"services": [{**service, "urls": None}], "through": "address", "request_timeout": seconds, "use_proxy": False}
+
+
+def _load(service: Facts, cluster: InCluster) -> bool:
+    """Load and unload adapters; whether something went wrong."""
+    (found,) = adapters.Adapters(_params(service, ADAPTER_TIMEOUT), cluster).run(check=False)
+    rows = adapters.rows(found, adapters.HAS, adapters.LOADED, adapters.UNLOADED)
+    for server, row in rows:
+        sys.stdout.write(f"{server}: adapter {row['adapter']}: {row['state']}\n")
+    failed = [found["wrong"]] if found["wrong"] else []
+    failed += [f"{server}: adapter {row['adapter']}: {row['evidence']}: {row['remedy']}" for server, row in adapters.rows(found, adapters.FAILED)]
+    for line in failed:
+        sys.stderr.write(f"{found['name']}: {line}\n")
+    return bool(failed)
+
+
+def _warm(service: Facts, cluster: InCluster) -> bool:
+    """Send the prompts; whether something went wrong."""
+    (found,) = Warmup(_params(service, REQUEST_TIMEOUT), cluster).run()
+    for line in _lines(found):
+        sys.stdout.write(f"{line}\n")
+    for line in warmup_states.warnings(found):
+        sys.stderr.write(f"{line}\n")
+    return bool(found["wrong"] or warmup_states.rows(found, warmup_states.FAILED, warmup_states.SHORT))
+
+
+def _read(path: str) -> t.Any:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def _lines(found: Facts) -> list[str]:
+    """What a log says: a line for each prompt on each server."""
+    lines = [
+        f"{server['server']}: {prompt['prompt']}: {prompt['state']}, {prompt['cached']} of {prompt['tokens']} tokens were cached"
+        for server in found["servers"]
+        for prompt in server["prompts"]
+    ]
+    return lines or [f"{found['name']}: no server is ready"]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

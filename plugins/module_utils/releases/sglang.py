@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which arguments a version of SGLang's server accepts, by the options that were recorded of it (sglang_flags.py). Pure."""
+
+from __future__ import annotations
+
+import collections.abc as c
+import difflib
+import functools
+import re
+
+from .sglang_flags import OPTIONS
+
+
+def version_of(image: str) -> str | None:
+    """The recorded version in the tag of an image; None for another one."""
+    found = re.match(r"v?(\d+\.\d+\.\d+)", image.partition("@")[0].rpartition(":")[2])
+    return found.group(1) if found and found.group(1) in OPTIONS and found.group(1) else None
+
+
+@functools.cache
+def options(version: str) -> dict[str, str]:
+    """The options of a recorded version, and what they take: "=" a value, "" none, "?" what they decide themselves."""
+    words = f"{OPTIONS['']} {OPTIONS[version]}".split()
+    return {word.rstrip("=?"): word[len(word.rstrip("=?")) :] for word in words}
+
+
+def misfits(arguments: c.Sequence[str], version: str) -> list[tuple[int, str, str]]:
+    """(index, reason, fix) of each argument with a name that the version does not know, or with a value for a flag."""
+    known = options(version)
+    found = []
+    for index, argument in enumerate(arguments):
+        if not argument.startswith("--") or " " in argument.partition("=")[0]:
+            continue
+        name, given, _value = argument[2:].partition("=")
+        full = [name] if name in known else [word for word in known if word.startswith(name)]
+        if not full:
+            near = difflib.get_close_matches(name, known, 1)
+            found.append((index, f"SGLang {version} knows no --{name}.", f"Did you mean --{near[0]}?" if near else "Take it out."))
+        elif len(full) == 1 and given and not known[full[0]]:
+            found.append((index, f"--{full[0]} of SGLang takes no value.", f"Write --{full[0]}, or take it out."))
+    return found

@@ -1,0 +1,206 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: vllm_adapters
+short_description: Load and unload LoRA adapters of servers that run
+version_added: 0.1.0
+author:
+  - llm_d.inference contributors (@llm-d)
+description:
+  - Asks every server of model services, bypassing gateway and endpoint picker, which LoRA adapters it lists (C(/v1/models)), loads those that are missing
+    (C(/v1/load_lora_adapter)), and unloads those that are not asked for (C(/v1/unload_lora_adapter)). One with another source is unloaded and loaded again.
+  - No server is restarted. A server that restarts by itself has lost its adapters; run this again.
+  - vLLM has this API with C(--enable-lora) and C(VLLM_ALLOW_RUNTIME_LORA_UPDATING=True), and the simulator always. It fails for a server without it.
+  - Up to sixteen servers are asked in parallel. A server that is not ready is a warning.
+options:
+  services:
+    description: The model services.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description: Name of the service in RV(services).
+        type: str
+        required: true
+      adapters:
+        description: The adapters that each of its servers has afterwards. All others are unloaded.
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          name:
+            description: Name under which clients ask for it.
+            type: str
+            required: true
+          source:
+            description: Folder in the container of the server, or C(ORGANISATION/NAME) of a model repository.
+            type: str
+            required: true
+      urls:
+        description: Addresses of its servers, each without C(/v1). Not that of a gateway, which picks one of them.
+        type: list
+        elements: str
+      replicas:
+        description: Its servers in the cluster, reached as O(through) says. Pods that are being deleted are left out.
+        type: list
+        elements: dict
+        suboptions:
+          namespace:
+            description: Namespace of the Pods.
+            type: str
+            required: true
+          service:
+            description: Name of the Service that selects the Pods.
+            type: str
+          label_selector:
+            description: Labels of the Pods, such as V(llm-d.ai/model-service=llama-8b).
+            type: str
+          port:
+            description: Number or name of the port. Defaults to the Service's target port, or the first port that each Pod declares.
+            type: str
+          scheme:
+            description: Protocol of the server.
+            type: str
+            choices: [http, https]
+            default: http
+          count:
+            description: Not used here.
+            type: int
+            default: 1
+  request_timeout:
+    description: Seconds that a server may take to load one adapter, which it may have to download.
+    type: float
+    default: 300
+attributes:
+  check_mode:
+    description: Asks servers what they list, and says what would be loaded and unloaded.
+  diff_mode:
+    description: Shows the adapters of each server before and after.
+extends_documentation_fragment:
+  - llm_d.inference.attributes
+  - llm_d.inference.server
+  - llm_d.inference.services
+seealso:
+  - module: llm_d.inference.vllm_warmup
+"""
+
+EXAMPLES = r"""
+- name: Give each server of a model service one adapter
+  llm_d.inference.vllm_adapters:
+    services:
+      - name: llama-8b
+        adapters:
+          - {name: sql, source: /models/sql}
+        replicas:
+          - namespace: llm-d
+            label_selector: llm-d.ai/model-service=llama-8b
+"""
+
+RETURN = r"""
+services:
+  description: The result for each service.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - name: llama-8b
+      wrong: ""
+      servers:
+        - server: Pod llm-d/llama-8b-decode-5d6c7f-abcde
+          before: {}
+          after: {sql: /models/sql}
+          adapters:
+            - {adapter: sql, state: loaded, evidence: "", remedy: ""}
+  contains:
+    name:
+      description: Name of the service.
+      type: str
+    wrong:
+      description: An error about the service as a whole, else empty.
+      type: str
+    servers:
+      description: The result for each server.
+      type: list
+      elements: dict
+      contains:
+        server:
+          description: Address of the server, or the Pod.
+          type: str
+        before:
+          description: Source of each adapter that it had, by name.
+          type: dict
+        after:
+          description: The same afterwards; in check mode, what would be.
+          type: dict
+        adapters:
+          description: The result for each adapter.
+          type: list
+          elements: dict
+          contains:
+            adapter:
+              description: Its name, or V(all) where the server did not answer or was not ready.
+              type: str
+            state:
+              description:
+                - V(has), it was there; V(loaded) and V(unloaded), which are changes; V(failed), the server refused, or did not answer;
+                  V(not_ready), the pod was not ready.
+              type: str
+            evidence:
+              description: What was observed, where it went wrong.
+              type: str
+            remedy:
+              description: What to do then.
+              type: str
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.http import tls
+from ..module_utils.inference import adapters, report
+
+ADAPTER = {"name": {"type": "str", "required": True}, "source": {"type": "str", "required": True}}
+SPEC = report.services_spec({"adapters": {"type": "list", "elements": "dict", "default": [], "options": ADAPTER}}, 300)
+
+
+def service_error(place: str, service: dict[str, t.Any]) -> str:
+    """The error about the adapters of one service; empty without one."""
+    names = [adapter["name"] for adapter in service["adapters"]]
+    for name in names:
+        if names.count(name) > 1:
+            return f"{place}.adapters has {name} {names.count(name)} times: write each name once"
+    return ""
+
+
+def main() -> None:
+    """Entry point."""
+    module = AnsibleModule(SPEC, supports_check_mode=True, required_by=tls.REQUIRED_BY)
+    if wrong := report.services_error(module.params, service_error):
+        module.fail_json(msg=wrong)
+    try:
+        found = adapters.Adapters(module.params).run(module.check_mode)
+    except ValueError as error:  # options that contradict each other
+        module.fail_json(msg=str(error))
+    failed = [f"{entry['name']}: {entry['wrong']}" for entry in found if entry["wrong"]]
+    for entry in found:
+        for _server, row in adapters.rows(entry, adapters.WAITING):
+            module.warn(f"{entry['name']}: {row['evidence']}, so that it got no adapters: {row['remedy']}")
+        failed += [f"{entry['name']}: {server}: {row['adapter']}: {row['evidence']}: {row['remedy']}" for server, row in adapters.rows(entry, adapters.FAILED)]
+    result = {
+        "changed": any(adapters.rows(entry, adapters.LOADED, adapters.UNLOADED) for entry in found),
+        "services": found,
+        "diff": {"before": adapters.shown(found, "before"), "after": adapters.shown(found, "after")},
+    }
+    if failed:
+        module.fail_json(msg="\n".join(failed), **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
