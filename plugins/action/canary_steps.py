@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Computes the steps of a canary on the controller."""
+
+from __future__ import annotations
+
+from ansible.plugins.action import ActionBase
+
+from ..module_utils.common.objects import Facts
+from ..module_utils.plan.build import Mistakes, explain
+from ..module_utils.plan.canary import KINDS, canary
+from ..plugin_utils.planning import definitions, plain, read
+
+
+class ActionModule(ActionBase):
+    """The plan and the objects of each step, and of the user's file."""
+
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: str | None = None, task_vars: Facts | None = None) -> Facts:
+        """Connects to nothing and changes nothing."""
+        result = super().run(tmp, task_vars)
+        _checked, options = self.validate_argument_spec(
+            argument_spec={name: {"type": "raw", "required": name in ("steps", "pause")} for name in ("service", "to", "steps", "pause")},
+        )
+        user, found = read(task_vars or {}, self._templar.template)
+        if found:
+            return {**result, "failed": True, "msg": explain(found)}
+        try:
+            made = canary(user, plain(options))
+        except Mistakes as mistakes:
+            return {**result, "failed": True, "msg": str(mistakes)}
+        everything = [[item for item in definitions(step["plan"]) if item["kind"] in KINDS] for step in (made["before"], *made["steps"])]
+        moving = [number for number, versions in enumerate(zip(*everything, strict=True)) if any(item != versions[0] for item in versions)]
+        before, *steps = (
+            {**step, "objects": [items[number] for number in moving]} for step, items in zip([made["before"], *made["steps"]], everything, strict=True)
+        )
+        plan = before["plan"]
+        # As with role_facts, callbacks do not show it.
+        return {
+            **result,
+            **made,
+            "changed": False,
+            "_ansible_no_log": True,
+            "before": before,
+            "steps": steps,
+            "state": plan["state"],
+            "connection": {name: value for name, value in plan["connection"].items() if value},
+        }
