@@ -1,1 +1,1 @@
-../plugin_utils/run_in_worker.py
+../plugin_utils/run_followed.py

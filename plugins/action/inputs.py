@@ -8,12 +8,21 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible import constants
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 
 from ..module_utils.plan.build import Mistakes, explain, in_order, plan
 from ..module_utils.plan.build import problems as problems_of
-from ..plugin_utils.planning import read
+from ..plugin_utils.planning import fleet, read, same_place
 from ..plugin_utils.run_files import remove_orphans
+
+CALLBACK = "llm_d.inference.fleet"
+NO_PAGE = (
+    f"There is no page for all clusters of this inventory: write callbacks_enabled = {CALLBACK} into section [defaults] of ansible.cfg,"
+    f" or set ANSIBLE_CALLBACKS_ENABLED={CALLBACK}."
+)
+display = Display()
 
 
 class ActionModule(ActionBase):
@@ -27,10 +36,16 @@ class ActionModule(ActionBase):
         """Check the variables; makes no connection. Removes temporary files of runs that were killed."""
         result = super().run(tmp, task_vars)
         remove_orphans()
-        user, untemplated = read(task_vars or {}, self._templar.template)
+        variables = task_vars or {}
+        if len(fleet(variables)) > 1 and CALLBACK not in (constants.CALLBACKS_ENABLED or []):
+            display.warning(NO_PAGE)
+        user, untemplated = read(variables, self._templar.template)
+        result["artifacts_dir"] = user["llm_d_artifacts_dir"]
         failed = {problem.path for problem in untemplated}
         # A variable whose template failed is absent from `user`; do not report it as missing too.
-        found = in_order(untemplated + [problem for problem in problems_of(user) if problem.path not in failed])
+        found = untemplated + [problem for problem in problems_of(user) if problem.path not in failed]
+        # A play of the user's that sets a connection by other ways than the variables tells its hosts apart itself.
+        found = in_order(found if self._task.module_defaults or any(self._task.environment or []) else found + same_place(variables))
         if found:
             result.update(failed=True, msg=explain(found), problems=[dataclasses.asdict(problem) for problem in found])
             return result

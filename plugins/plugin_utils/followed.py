@@ -17,6 +17,7 @@ from ansible.utils.display import Display
 from ..module_utils.common.text import printable
 from . import run_files
 from .in_process import InProcess, shown
+from .planning import fleet
 
 display = Display()
 
@@ -33,7 +34,7 @@ class Followed(InProcess):
         args = dict(self._task.args)
         follower = None
         if self._connection.transport == "local" and not self._task.check_mode and not self._task.no_log and "progress_path" not in args:
-            follower = Follower()
+            follower = Follower(whose(task_vars or {}))
             args["progress_path"] = follower.path
         try:
             result.update(shown(self._execute_module(module_args=args, task_vars=task_vars)))
@@ -43,10 +44,16 @@ class Followed(InProcess):
         return result
 
 
-class Follower:
-    """Displays lines that are appended to a temporary file, until stopped."""
+def whose(variables: dict[str, t.Any]) -> str:
+    """What stands before each line: the name of the host, where there are several."""
+    return f"{variables['inventory_hostname']}: " if len(fleet(variables)) > 1 else ""
 
-    def __init__(self, interval: float = 0.3) -> None:
+
+class Follower:
+    """Displays lines that are appended to a temporary file, each after `before`, until stopped."""
+
+    def __init__(self, before: str = "", interval: float = 0.3) -> None:
+        self._before = before
         handle, self.path = tempfile.mkstemp(prefix="progress-", dir=run_files.folder())
         os.close(handle)
         self._file = open(self.path, encoding="utf-8", newline="\n")  # noqa: SIM115  # the thread closes it
@@ -71,7 +78,7 @@ class Follower:
                 rest += file.read()
                 *lines, rest = rest.split("\n")
                 for line in lines:
-                    display.display(f"    {printable(line)}")
+                    display.display(f"    {self._before}{printable(line)}")
                 if ended:
                     return
                 self._end.wait(self._interval)

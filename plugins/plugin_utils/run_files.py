@@ -14,14 +14,16 @@ import multiprocessing
 import multiprocessing.util
 import os
 import re
+import select
 import shutil
 import signal
 import tempfile
 import threading
-import time
+import typing as t
 from pathlib import Path
 
 PREFIX = "llm_d-"
+WAKE = signal.SIGURG  # which interrupts what the main thread waits in, and does nothing to a process without a handler for it
 _OURS = re.compile(re.escape(PREFIX) + r"(\d+)-")
 
 
@@ -67,15 +69,24 @@ def end_with_the_run() -> None:
     """In a worker: end it, and what it has started, within a second of the end of the run it works for.
 
     A worker has a session of its own, so a signal that kills the run does not reach it: it would go on waiting, or changing things, during the next run.
+    A signal that Ansible sends to the worker may be taken by any of its threads. Python runs its handler in the main thread only, and does not wake that
+    from the call it waits in: the thread that is started here does.
     """
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.pid,), daemon=True).start()
+        taken, tell = os.pipe()
+        os.set_blocking(tell, False)
+        signal.signal(WAKE, lambda _number, _frame: None)
+        signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+        os.register_at_fork(after_in_child=functools.partial(signal.set_wakeup_fd, -1))
+        threading.Thread(target=_end_with, args=(parent.pid, taken), daemon=True).start()
 
 
-def _end_with(parent: int | None) -> None:
+def _end_with(parent: int | None, taken: int) -> None:
+    """`taken` reads the numbers of the signals that this process has taken."""
     while os.getppid() == parent:  # not multiprocessing's sentinel: workers forked later hold its other end too
-        time.sleep(1)
+        if select.select([taken], [], [], 1)[0] and os.read(taken, 64).strip(bytes([WAKE])):
+            signal.pthread_kill(t.cast(int, threading.main_thread().ident), WAKE)
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)

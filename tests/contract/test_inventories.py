@@ -33,6 +33,7 @@ def test_the_inventories_of_the_readme_are_there() -> None:
     assert {
         "sample-production",
         "sample-minimal",
+        "sample-fleet",
         "sample-istio",
         "sample-sglang",
         "sample-simulator",

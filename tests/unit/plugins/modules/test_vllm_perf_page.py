@@ -15,7 +15,7 @@ import time
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import page as perf_page
-from ansible_collections.llm_d.inference.plugins.module_utils.validation import verdict, verdict_page
+from ansible_collections.llm_d.inference.plugins.module_utils.validation import fleet, verdict, verdict_page
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.claims import claim
 from ansible_collections.llm_d.inference.plugins.modules import vllm_perf
 from local_servers import chunk, serve, stream
@@ -109,6 +109,14 @@ def judged(_whole):
     )
 
 
+def clusters(_whole):
+    """What a run on several clusters writes."""
+    seen = {"verdict": json.loads(json.dumps(verdict.verdict(CLAIMS, [], [], {"kubernetes": "v1.34.4"}, "2026-11-21T12:00:00Z")))}
+    lost = {"failure": {"task": "preflight | Look", "msg": "no answer from " + "https://10.0.0.1/" + 40 * "long", "reached": False}}
+    rows = {name: fleet.row(name, told, "2026-11-21T12:00:00Z", False, "../x/report.html") for name, told in (("berlin", seen), (30 * "paris", lost))}
+    return fleet.page(fleet.report(list(rows), rows, {}, "2026-11-21T12:00:00Z"))
+
+
 def browser(folder, *arguments):
     """A run of Chromium; what it said."""
     command = [
@@ -139,7 +147,7 @@ def frames(folder, text, height, script=""):
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="this host has no Chromium")
-@pytest.mark.parametrize(("made", "plots"), [(performance, PLOTS), (benchmark, PLOTS), (judged, set())])
+@pytest.mark.parametrize(("made", "plots"), [(performance, PLOTS), (benchmark, PLOTS), (judged, set()), (clusters, set())])
 def test_the_page_fits_a_phone_and_a_desk_in_a_real_browser(whole, tmp_path, made, plots):
     """Every plot that was asked for is drawn with a size and something in it, nothing hangs over or is cut off, and nothing is loaded from anywhere."""
     text = made(whole)

@@ -35,6 +35,14 @@ def test_lines_are_shown_while_they_come(shown):
     assert shown == ["    waiting 0 s: a", "    waiting 10 s: a"] and not os.path.exists(follower.path)
 
 
+def test_each_line_says_whose_it_is_where_there_are_several_hosts(shown):
+    for hosts in (["paris"], ["paris", "berlin"]):
+        follower = followed.Follower(followed.whose({"inventory_hostname": "paris", "groups": {"all": hosts}}), interval=0.01)
+        append(follower.path, "waiting\n")
+        follower.stop()
+    assert shown == ["    waiting", "    paris: waiting"] and followed.whose({}) == ""
+
+
 def test_no_control_character_reaches_the_terminal(shown):
     follower = followed.Follower(interval=0.01)
     append(follower.path, "waiting \x1b[31mred\x1b[0m \x1b]0;title\x07\x9b2J\u202eend\rover\n")

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import socket
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import plays
@@ -91,6 +94,48 @@ def test_a_killed_run_takes_its_workers_along_and_the_next_one_its_files(play, s
     assert left(tmp_path) == []
 
 
+def taken_elsewhere(number: signal.Signals, ours: bool) -> None:
+    """In a worker whose main thread waits for ever: another thread takes the signal, as the kernel is free to let it."""
+    signal.signal(number, lambda _number, _frame: os._exit(7))
+    if ours:
+        run_files.end_with_the_run.__wrapped__()  # this process may have called it before the fork
+    threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), number)).start()
+    os.read(os.pipe()[0], 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_worker_whichever_thread_takes_it(number):
+    for ours, code in ((False, None), (True, 7)):
+        worker = multiprocessing.get_context("fork").Process(target=taken_elsewhere, args=(number, ours))
+        worker.start()
+        worker.join(30 if ours else 1)
+        found = worker.exitcode
+        worker.kill()
+        assert found == code
+
+
+def test_a_signal_for_what_a_worker_has_forked_wakes_no_one():
+    def forks() -> None:
+        signal.signal(signal.SIGTERM, lambda _number, _frame: None)
+        run_files.end_with_the_run.__wrapped__()  # this process may have called it before the fork
+        woken: list[int] = []
+        signal.signal(run_files.WAKE, lambda number, _frame: woken.append(number))
+        if not (child := os.fork()):
+            os.kill(os.getpid(), signal.SIGTERM)
+            os._exit(0)
+        os.waitpid(child, 0)
+        time.sleep(0.5)
+        none = not woken
+        os.kill(os.getpid(), signal.SIGTERM)
+        until(lambda: woken, 20)
+        os._exit(7 if none and woken else 1)
+
+    worker = multiprocessing.get_context("fork").Process(target=forks)
+    worker.start()
+    worker.join(30)
+    assert worker.exitcode == 7
+
+
 def test_what_is_not_an_orphan_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(run_files.tempfile, "tempdir", str(tmp_path))
     done = subprocess.Popen(["true"])
@@ -116,7 +161,7 @@ def test_the_inputs_role_takes_away_what_killed_runs_left(root, tmp_path):
 HELM = """#!/bin/sh
 case " $* " in
   *" version "*) echo 'version.BuildInfo{Version:"v3.18.0",' ;;
-  *" upgrade "*) sleep 30 ;;
+  *" upgrade "*) : > "$0.upgrades"; sleep 30 ;;
   *" show "*) echo "version: 1.0.0" ;;
   *) echo "[]" ;;
 esac
@@ -141,7 +186,8 @@ def test_ctrl_c_while_helm_works_leaves_values_and_kubeconfig_to_the_next_run(ro
         command = [*plays.command(), "-i", str(tmp_path / "hosts"), str(tmp_path / "play.yml")]
         environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"), "TMPDIR": str(tmp_path / "tmp")}
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as run:
-            until(lambda: [path for path in left(tmp_path) if path.endswith(".yml")])
+            # Not earlier: modules that only ask write a kubeconfig too, and take it away when they are done.
+            until((tmp_path / "helm.upgrades").exists)
             os.killpg(run.pid, signal.SIGINT)
             run.communicate(timeout=60)
     assert len([path for path in left(tmp_path) if "ansible" not in path]) == 2, "the module removes its files itself now: drop the lookup run_folder"

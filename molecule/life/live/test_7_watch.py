@@ -1,0 +1,52 @@
+"""What something else changes in the stack, watch.yml finds and restores by itself; what it cannot restore, it names, and fails."""
+
+from __future__ import annotations
+
+import json
+
+import plays
+from stack import INVENTORY, NAMESPACE, SIM, Stack
+
+ROUTE = ("gateway.networking.k8s.io/v1", "HTTPRoute")
+# What our own client changes counts as ours.
+SOMEBODY = {"fieldManager": "somebody"}
+GIVEN = {"llm_d_model_services": [SIM]}
+
+
+def watch(stack: Stack, **given: object) -> tuple[int, str, list[str]]:
+    """(exit status, output on one line, what differed at the last look) of a watch.yml."""
+    variables = json.dumps({"llm_d_artifacts_dir": str(stack.artifacts), **GIVEN, **given})
+    done = plays.run("-i", INVENTORY, "playbooks/watch.yml", "-e", variables)
+    found = json.loads((stack.artifacts / "drift.json").read_text(encoding="utf-8"))
+    return done.returncode, " ".join(done.stdout.split()), sorted(entry["where"] for entry in found["objects"])
+
+
+def test_drift_is_restored_without_a_user(stack: Stack) -> None:
+    stack.serves(SIM)
+    status, shown, differing = watch(stack)
+    assert (status, differing) == (0, []) and "each is as planned" in shown and "changed=0 " in shown, shown[-3000:]
+
+    service = f"{stack.cluster.path('v1', 'Service', NAMESPACE)}/sim"
+    ports = stack.cluster.get(service)["spec"]["ports"]
+    stack.cluster.request("PATCH", service, SOMEBODY, body={"spec": {"selector": {"llm-d.ai/role": "nobody"}}}, content_type="application/merge-patch+json")
+    route = next(iter(stack.named(*ROUTE)))
+    stack.cluster.request("DELETE", f"{stack.cluster.path(*ROUTE, NAMESPACE)}/{route}")
+    status, shown, differing = watch(stack, watch_restore=False)
+    assert status == 2 and len(differing) == 2 and f"HTTPRoute {NAMESPACE}/{route}" in shown and "nobody" in shown, (differing, shown[-3000:])
+
+    status, shown, differing = watch(stack)
+    assert (status, differing) == (0, []) and "nobody" in shown, (differing, shown[-3000:])
+    assert stack.cluster.get(service)["spec"]["ports"] == ports
+    assert stack.ask("sim", "who answers?").startswith("sim-")
+
+
+def test_what_others_added_stays_and_is_named(stack: Stack) -> None:
+    service = f"{stack.cluster.path('v1', 'Service', NAMESPACE)}/sim"
+    more = {"spec": {"ports": [{"name": "theirs", "port": 9999}]}}
+    stack.cluster.request("PATCH", service, SOMEBODY, body=more, content_type="application/strategic-merge-patch+json")
+    status, shown, differing = watch(stack)
+    assert status == 2 and differing == [f"Service {NAMESPACE}/sim"] and "9999" in shown, (differing, shown[-3000:])
+    ports = stack.cluster.get(service)["spec"]["ports"]
+    patch = {"spec": {"ports": [port for port in ports if port["name"] != "theirs"]}}
+    stack.cluster.request("PATCH", service, SOMEBODY, body=patch, content_type="application/merge-patch+json")
+    assert watch(stack)[0] == 0

@@ -1,0 +1,175 @@
+"""Ten clusters from one control host: namespaces of this one play them, each with an account that has rights there only.
+
+One has a mistake in its file, one a kubeconfig that is refused: the others serve all the same, and one page tells of all ten. Then both are corrected.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import typing as t
+from pathlib import Path
+
+import plays
+import pytest
+import yaml
+from kubernetes import client, config
+
+pytestmark = pytest.mark.rest
+
+KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")
+NAMES = [f"fleet-{number}" for number in range(10)]
+MISTAKEN, CLOSED = "fleet-3", "fleet-7"
+GOOD = [name for name in NAMES if name not in (MISTAKEN, CLOSED)]
+ACCOUNT = "deployer"
+SMALL = {"requests": {"cpu": "10m", "memory": "64Mi"}}
+SERVICE = {
+    "name": "sim",
+    "profile": "simulated",
+    "model": {"served_name": "llm-d/simulated-8b"},
+    "replicas": 1,
+    "resources": SMALL,
+    "scheduler": {"resources": SMALL},
+}
+
+
+class Fleet:
+    """The inventory of ten, and runs on it."""
+
+    def __init__(self, folder: Path) -> None:
+        config.load_kube_config(KUBECONFIG)
+        self.folder, self.artifacts = folder, folder / "artifacts"
+        shutil.copytree(plays.ROOT / "inventories/local/group_vars", folder / "group_vars")
+        (folder / "group_vars/fleet.yml").write_text(
+            yaml.safe_dump({
+                "ansible_connection": "local",
+                "ansible_python_interpreter": sys.executable,
+                "llm_d_artifacts_dir": str(self.artifacts),
+                "llm_d_scope": "namespace",
+                "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"},
+                "llm_d_model_services": [SERVICE],
+            }),
+            encoding="utf-8",
+        )  # fmt: skip
+
+    def write(self, **changed: dict[str, t.Any]) -> None:
+        """The hosts; what is changed of one is named after it with `_` for `-`."""
+        hosts = {
+            name: {"llm_d_namespace": name, "llm_d_instance": name, "llm_d_kubeconfig": self.kubeconfig(name), **changed.get(name.replace("-", "_"), {})}
+            for name in NAMES
+        }
+        (self.folder / "hosts.yml").write_text(yaml.safe_dump({"fleet": {"hosts": hosts}}), encoding="utf-8")
+
+    def kubeconfig(self, name: str) -> str:
+        return str(self.folder / f"{name}.kubeconfig")
+
+    def run(self, playbook: str, *options: str, **given: t.Any) -> tuple[int, str]:
+        """(exit status, output)."""
+        done = plays.run("-i", str(self.folder), playbook, "--forks", "5", "-e", json.dumps(given), *options, ANSIBLE_CALLBACK_RESULT_FORMAT="json")
+        with (self.folder / "output.txt").open("a", encoding="utf-8") as kept:
+            kept.write(done.stdout + done.stderr)
+        return done.returncode, done.stdout
+
+    def well(self, playbook: str, *options: str, **given: t.Any) -> str:
+        status, said = self.run(playbook, *options, **given)
+        assert status == 0, said[-6000:]
+        return said
+
+    def page(self) -> dict[str, t.Any]:
+        """fleet.json, after a look at the page."""
+        found: dict[str, t.Any] = json.loads((self.artifacts / "fleet/fleet.json").read_text(encoding="utf-8"))
+        text = (self.artifacts / "fleet/index.html").read_text(encoding="utf-8")
+        assert [row["host"] for row in found["clusters"]] == NAMES and all(f">{row['state']}<" in text for row in found["clusters"])
+        return found
+
+    def admit(self, name: str, rules: list[dict[str, t.Any]], role: str) -> None:
+        """An account in the namespace with these rules, and its kubeconfig."""
+        core, rbac = client.CoreV1Api(), client.RbacAuthorizationV1Api()
+        core.create_namespaced_service_account(name, {"metadata": {"name": ACCOUNT}})
+        rbac.create_namespaced_role(name, {"metadata": {"name": role}, "rules": rules})
+        subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": name}
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role}
+        rbac.create_namespaced_role_binding(name, {"metadata": {"name": ACCOUNT}, "roleRef": reference, "subjects": [subject]})
+        token = core.create_namespaced_service_account_token(ACCOUNT, name, {"spec": {"expirationSeconds": 7200}}).status.token
+        found = yaml.safe_load(Path(KUBECONFIG).read_text(encoding="utf-8"))
+        found["users"] = [{"name": entry["name"], "user": {"token": token}} for entry in found["users"]]
+        Path(self.kubeconfig(name)).write_text(yaml.safe_dump(found), encoding="utf-8")
+
+
+def summary(said: str) -> list[str]:
+    """The lines after Ansible's own."""
+    return said.partition("PLAY RECAP")[2].partition("\n\n")[2].splitlines()
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Fleet]:
+    """The administrator's half, and an account for each; all of it goes at the end."""
+    made = Fleet(tmp_path_factory.mktemp("fleet"))
+    made.write()
+    try:
+        made.well("playbooks/prerequisites.yml", llm_d_kubeconfig=KUBECONFIG)
+        said = made.well("playbooks/list_rights.yml", "--limit", NAMES[0])
+        (role,) = json.loads(re.search(r"\"msg\": (\[.*\])\s*\}", said, re.DOTALL).group(1))  # type: ignore[union-attr]
+        for name in NAMES:
+            made.admit(name, role["rules"], role["metadata"]["name"])
+        yield made
+    finally:
+        core = client.CoreV1Api()
+        for name in {space.metadata.name for space in core.list_namespace().items} & set(NAMES):
+            core.delete_namespace(name)
+
+
+def test_eight_serve_one_is_refused_one_unreachable_and_the_page_tells_all(fleet: Fleet) -> None:
+    refused = yaml.safe_load(Path(fleet.kubeconfig(CLOSED)).read_text(encoding="utf-8"))
+    refused["users"] = [{"name": entry["name"], "user": {"token": "of-somebody-else"}} for entry in refused["users"]]
+    closed = fleet.folder / "closed.kubeconfig"
+    closed.write_text(yaml.safe_dump(refused), encoding="utf-8")
+    fleet.write(fleet_3={"llm_d_gatway": {}}, fleet_7={"llm_d_kubeconfig": str(closed)})
+    status, said = fleet.run("site.yml")
+    assert status and "Traceback" not in said and "of-somebody-else" not in said, said[-6000:]
+
+    found = fleet.page()
+    states = {row["host"]: row["state"] for row in found["clusters"]}
+    assert states == {**dict.fromkeys(GOOD, "ok"), MISTAKEN: "refused", CLOSED: "unreachable"}, said[-6000:]
+    lines = summary(said)
+    assert lines[0] == "10 clusters: 8 ok, 1 refused, 1 unreachable" and lines[-1] == f"page: {fleet.artifacts}/fleet/index.html", lines
+    assert len(lines) == 12 and all(len(line) <= 80 for line in lines[:-1])
+
+    rows = {row["host"]: row for row in found["clusters"]}
+    assert "llm_d_gatway" in rows[MISTAKEN]["why"][0] and "does not accept the credentials (401)" in rows[CLOSED]["why"][0]
+    for name in GOOD:
+        verdict = json.loads((fleet.artifacts / name / "verdict.json").read_text(encoding="utf-8"))
+        assert verdict["ok"] and f"{name}/sim-epp" in json.dumps(verdict["claims"]) and rows[name]["endpoint"] == verdict["endpoint"]
+        assert (fleet.artifacts / "fleet" / rows[name]["page"]).resolve() == (fleet.artifacts / name / "report.html").resolve()
+    assert len({rows[name]["endpoint"] for name in GOOD}) == len(GOOD)
+    apps = client.AppsV1Api()
+    assert {name: bool(apps.list_namespaced_deployment(name).items) for name in NAMES} == {name: name in GOOD for name in NAMES}
+
+
+def test_nothing_changes_once_more_and_each_run_sees_its_own_cluster(fleet: Fleet) -> None:
+    said = fleet.well("site.yml", "--limit", ",".join(GOOD))
+    recap = dict(re.findall(r"^(fleet-\d+) .* changed=(\d+) ", said, re.MULTILINE))
+    assert recap == dict.fromkeys(GOOD, "0"), said[-4000:]
+    assert fleet.page()["states"] == {"ok": 8, "refused": 1, "unreachable": 1}, "rows of those that had no part stay"
+    client.AppsV1Api().delete_namespaced_deployment("sim-decode", GOOD[0])
+    status, said = fleet.run("playbooks/diff.yml", "--limit", f"{GOOD[0]},{GOOD[1]}")
+    drift = {name: json.loads((fleet.artifacts / name / "drift.json").read_text(encoding="utf-8"))["ok"] for name in GOOD[:2]}
+    assert status == 2 and drift == {GOOD[0]: False, GOOD[1]: True}, said[-4000:]
+    assert fleet.page()["states"] == {"ok": 8, "refused": 1, "unreachable": 1}, "the page is of the runs that validate"
+
+
+def test_the_rest_joins_and_all_are_ok(fleet: Fleet) -> None:
+    fleet.write()
+    said = fleet.well("site.yml", "--limit", f"{MISTAKEN},{CLOSED},{GOOD[0]}")
+    assert summary(said)[0] == "3 clusters: 3 ok" and fleet.page()["ok"] and fleet.page()["states"] == {"ok": 10}
+
+
+def test_all_go_each_from_its_own_namespace(fleet: Fleet) -> None:
+    said = fleet.well("playbooks/teardown.yml", teardown_confirmed=True)
+    assert summary(said)[0] == "10 clusters: 10 done"
+    apps = client.AppsV1Api()
+    assert not [name for name in NAMES if apps.list_namespaced_deployment(name).items]
+    assert client.CoreV1Api().read_namespace(NAMES[0]).status.phase == "Active"

@@ -1,0 +1,32 @@
+"""What playbooks/export.yml writes, applied by kubectl, is what site.yml would apply: it changes nothing afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import plays
+from stack import NAMESPACE, Stack, until
+
+INVENTORY = "molecule/scorers/inventory"
+KUBECTL = ["/var/lib/llm-d-local/bin/kubectl", "--kubeconfig", os.environ["LLM_D_KUBECONFIG"]]
+
+
+def kubectl(*arguments: str) -> str:
+    done = subprocess.run([*KUBECTL, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_what_kubectl_applies_is_what_site_would_apply(stack: Stack, tmp_path: Path) -> None:
+    plays.well(INVENTORY, "playbooks/export.yml", tmp_path, export_path=str(tmp_path / "out"))
+    before = len(stack.servers("sim"))
+    kubectl("delete", "--namespace", NAMESPACE, "deployment/sim-decode", "deployment/sim-epp", "service/sim-epp", "httproute/sim")
+    applied = kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=gitops", "-k", str(tmp_path / "out"))
+    assert "deployment.apps/sim-decode serverside-applied" in applied, applied
+    until(lambda: len(stack.servers("sim")) == before, 120, "the servers of what kubectl has applied are ready")
+    until(lambda: bool(stack.pickers("sim")), 120, "the endpoint picker is ready")
+    out = plays.well(INVENTORY, "site.yml", tmp_path)
+    assert "changed=0" in out, out[-3000:]
+    stack.obeyed("sim")

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: fleet
+type: aggregate
+author:
+  - llm_d.inference contributors (@llm-d)
+short_description: One page for all clusters of an inventory
+version_added: 0.1.0
+description:
+  - Where the inventory has more than one host, each a cluster, ends a run of a playbook of this collection with a table that has one line for each cluster.
+  - After a run that validates, writes the same as C(fleet/index.html) and C(fleet/fleet.json) into the folder of artifacts,
+    also where clusters failed, were refused or could not be reached. A cluster that had no part in the run keeps the row of its last one.
+  - A callback and no play, since Ansible runs no further play once all hosts have failed.
+  - Does nothing in an inventory of one host.
+requirements:
+  - Enable it with C(callbacks_enabled = llm_d.inference.fleet) in C(ansible.cfg), as the one of this repository does.
+"""
+
+import contextlib
+import datetime
+import json
+import os
+import typing as t
+from pathlib import Path
+
+from ansible.plugins.callback import CallbackBase
+from ansible.utils.display import Display
+
+from ..module_utils.common.objects import Facts
+from ..module_utils.validation import fleet
+
+INPUTS = "llm_d.inference.inputs"
+SET_FACT = "ansible.builtin.set_fact"
+VALIDATION = "llm_d.inference.validation"
+display = Display()
+
+
+class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no types
+    """Keeps what each host's tasks tell, until the run ends."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "llm_d.inference.fleet"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hosts: list[str] = []
+        self.seen: dict[str, Facts] = {}
+        self.validates = self.checks = self.fatal = False
+
+    def v2_playbook_on_play_start(self, play: t.Any) -> None:
+        """Learn the hosts of the inventory. With one, nothing more is asked of this callback: each result would be copied for it."""
+        self.hosts = list(play.get_variable_manager().get_vars(play=play, include_hostvars=False)["groups"]["all"])
+        self.disabled = len(self.hosts) < 2
+        self.validates |= any(role.get_name() == VALIDATION for role in play.get_roles())
+        self.fatal |= bool(play.any_errors_fatal) or play.max_fail_percentage is not None
+
+    def v2_runner_on_ok(self, result: t.Any) -> None:
+        """Keep the summary of the file, and the verdict."""
+        if result.task.action == INPUTS:
+            self._of(result)["inputs"] = result.result
+            self.checks |= bool(result.task.check_mode)
+        elif result.task.action == SET_FACT and "validation_verdict" in result.result.get("ansible_facts", {}):
+            self._of(result)["verdict"] = result.result["ansible_facts"]["validation_verdict"]
+
+    def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
+        """Keep what failed; whether it was rescued, the statistics say in the end."""
+        if ignore_errors:
+            return
+        told = result.result
+        if result.task.action == INPUTS:
+            self._of(result)["inputs"] = told
+            self.checks |= bool(result.task.check_mode)
+        items = [item for item in told.get("results") or [] if isinstance(item, dict) and item.get("failed")]
+        told = items[0] if items else told
+        self._of(result)["failure"] = {
+            "task": result.task_name,
+            "msg": told.get("msg") or told.get("censored") or "it told nothing",
+            "problems": told.get("problems") if result.task.action == INPUTS else None,
+            "reached": told.get("reached"),
+        }
+
+    def v2_runner_on_unreachable(self, result: t.Any) -> None:
+        """Keep that the host, from which the cluster is reached, was not."""
+        self._of(result)["failure"] = {"task": result.task_name, "msg": result.result.get("msg", ""), "reached": False}
+
+    def v2_playbook_on_stats(self, stats: t.Any) -> None:
+        """Write the page, and end the run with the table."""
+        found = {host: self.seen[host] for host in self.hosts if "artifacts_dir" in self.seen.get(host, {}).get("inputs", {})}
+        if not found:
+            return
+        for host, seen in self.seen.items():
+            told = stats.summarize(host)
+            if not told["failures"] and not told["unreachable"]:
+                seen.pop("failure", None)
+        time = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        folders = {host: Path(seen["inputs"]["artifacts_dir"]) for host, seen in found.items()}
+        folder = next(iter(folders.values())).parent / "fleet"
+        stopped = self.fatal and any("failure" in seen for seen in self.seen.values())
+        rows = {
+            host: fleet.row(host, seen, time, stopped, os.path.relpath(folders.get(host, folder) / "report.html", folder)) for host, seen in self.seen.items()
+        }
+        told_of = [row for row in rows.values() if row["state"] != "done"]
+        page = folder / "index.html" if self.validates and told_of and not self.checks else None
+        if page:
+            report = fleet.report(self.hosts, rows, _earlier(folder), time)
+            try:
+                _write(folder / "fleet.json", json.dumps(report, indent=2) + "\n")
+                _write(page, fleet.page(report))
+            except OSError as error:
+                display.warning(f"Cannot write {error.filename2 or error.filename}: {error.strerror}. Check who owns the folder, and what lies there.")
+                page = None
+        for line in fleet.table([rows[host] for host in self.hosts if host in rows], str(page) if page else None):
+            display.display(line)
+
+    def _of(self, result: t.Any) -> Facts:
+        return self.seen.setdefault(result.host.get_name(), {})
+
+
+def _earlier(folder: Path) -> dict[str, Facts]:
+    """The rows of earlier runs by host; none where there was no run, or its file cannot be read."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        return {row["host"]: row for row in json.loads((folder / "fleet.json").read_text(encoding="utf-8"))["clusters"]}
+    return {}
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)

@@ -1,0 +1,152 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The clusters of an inventory together: one row for each, the table of a run, and the page. Pure."""
+
+from __future__ import annotations
+
+import collections
+import collections.abc as c
+
+from ..common.objects import Facts
+from ..common.text import one_line, pluralize
+from ..report import html
+from .verdict_page import STYLE, section
+
+WIDTH = 80  # columns of the table
+NAME_WIDTH = 24
+# State of a cluster: what it means on the page.
+STATES = {
+    "ok": "all claims hold",
+    "not ok": "claims do not hold",
+    "refused": "its file has mistakes, nothing was touched",
+    "unreachable": "its API server was not reached, or does not take the account",
+    "failed": "a task failed",
+    "stopped": "another cluster's failure ended the run",
+    "done": "the run ended well, and asked for no verdict",
+    "no verdict": "no run has validated it yet",
+}
+
+
+def row(host: str, seen: Facts, time: str, stopped: bool, page: str) -> Facts:
+    """What a run tells of a cluster.
+
+    seen: {inputs: result of the check of its file, failure: {task, msg, problems, reached} of the task that failed, verdict}, each where there was one.
+    stopped: whether a failure of another cluster ends the run. page: link to the page of the verdict.
+    """
+    verdict, inputs, failure = seen.get("verdict"), seen.get("inputs") or {}, seen.get("failure")
+    versions = verdict["versions"] if verdict else {}
+    gateway = versions.get("gateway") or {}
+    return {
+        "host": host,
+        "state": _state(verdict, failure, stopped),
+        "time": verdict["time"] if verdict and verdict["time"] else time,
+        "claims": {"held": sum(entry["ok"] for entry in verdict["claims"]), "all": len(verdict["claims"])} if verdict else None,
+        "failed": [{key: entry.get(key, "") for key in ("id", "evidence", "remedy")} for entry in (verdict or {"claims": []})["claims"] if not entry["ok"]],
+        "why": _why(failure) if failure and (not verdict or verdict["ok"]) else [],
+        "namespace": inputs.get("namespace"),
+        "services": inputs.get("services") or [],
+        "versions": {
+            "collection": versions.get("collection"),
+            "release": versions.get("release") or inputs.get("release"),
+            "kubernetes": versions.get("kubernetes"),
+            "gateway": " ".join(str(part) for part in (gateway.get("provider") or inputs.get("provider"), gateway.get("version")) if part) or None,
+        },
+        "endpoint": verdict["endpoint"] if verdict else None,
+        "page": page if verdict else None,
+    }
+
+
+def _state(verdict: Facts | None, failure: Facts | None, stopped: bool) -> str:
+    if verdict and not verdict["ok"]:
+        return "not ok"
+    if failure:
+        return "refused" if failure.get("problems") else "unreachable" if failure.get("reached") is False else "failed"
+    return "ok" if verdict else "stopped" if stopped else "done"
+
+
+def _why(failure: Facts) -> list[str]:
+    """A line for each mistake in the file, else what failed, and in which task."""
+    if failure.get("problems"):
+        return [f"{entry['path']}: {entry['reason']} {entry['fix']}" for entry in failure["problems"]]
+    return [str(failure["msg"]), *([] if failure.get("reached") is False else [f"Task: {failure['task']}"])]
+
+
+def report(hosts: c.Sequence[str], ran: c.Mapping[str, Facts], earlier: c.Mapping[str, Facts], time: str) -> Facts:
+    """The content of fleet.json: a row for each host, of this run if that told something of it, else of an earlier one."""
+    rows = []
+    for host in hosts:
+        found = ran.get(host)
+        if not found or found["state"] == "done":
+            found = earlier.get(host) or {**row(host, {}, "", False, ""), "state": "no verdict"}
+        rows.append(found)
+    return {"ok": all(each["state"] == "ok" for each in rows), "time": time, "states": count(rows), "clusters": rows}
+
+
+def count(rows: c.Iterable[Facts]) -> dict[str, int]:
+    """How many clusters there are of each state."""
+    found = collections.Counter(each["state"] for each in rows)
+    return {state: found[state] for state in STATES if found[state]}
+
+
+def _total(rows: c.Sequence[Facts]) -> str:
+    return f"{pluralize(len(rows), 'cluster')}: {', '.join(f'{number} {state}' for state, number in count(rows).items())}"
+
+
+def table(rows: c.Sequence[Facts], page: str | None) -> list[str]:
+    """The lines that end a run, of 80 columns at most, but for the path of the page."""
+    wide = min(NAME_WIDTH, max(len(each["host"]) for each in rows))
+    lines = [f"{_cut(each['host'], wide):{wide}}  {each['state']:11}  {_claims(each):>7}  {_said(each)}".rstrip() for each in rows]
+    return [_total(rows), *(_cut(line, WIDTH) for line in lines), *([f"page: {page}"] if page else [])]
+
+
+def _claims(entry: Facts) -> str:
+    return f"{entry['claims']['held']}/{entry['claims']['all']}" if entry["claims"] else ""
+
+
+def _said(entry: Facts) -> str:
+    """What stands beside a cluster: why it is not ok, else where it answers."""
+    wrong = [failed["id"] for failed in entry["failed"]] or entry["why"]
+    return one_line(" ".join(wrong) if entry["failed"] else wrong[0]) if wrong else entry["endpoint"] or ""
+
+
+def _cut(text: str, wide: int) -> str:
+    return text if len(text) <= wide else text[: wide - 1] + "…"
+
+
+def page(found: Facts) -> str:
+    """The HTML page of what `report` returns."""
+    rows = found["clusters"]
+    head = ["Cluster", "State", "Claims", "Failed claims", "Kubernetes", "Release", "Gateway", "Endpoint", "Time"]
+    body = [
+        [
+            html.link(each["page"], each["host"]) if each["page"] else each["host"],
+            html.Markup(f'<span class="mark {"ok" if each["state"] == "ok" else "fail"}">{html.escape(each["state"])}</span>'),
+            _claims(each),
+            ", ".join(failed["id"] for failed in each["failed"]),
+            *(str(each["versions"][key] or "") for key in ("kubernetes", "release", "gateway")),
+            each["endpoint"] or "",
+            each["time"],
+        ]
+        for each in rows
+    ]
+    parts = [
+        f'<p class="headline"><span class="verdict {"passed" if found["ok"] else "failed"}">{"OK" if found["ok"] else "NOT OK"}</span> {_total(rows)}</p>',
+        html.table([head, *body]),
+        *(section(each["host"], _entries(each)) for each in rows if each["state"] != "ok"),
+        f'<p class="soft">Written at {html.escape(found["time"])}; each row has the time of its own run.</p>',
+    ]
+    return html.document("Clusters", "".join(parts), style=STYLE + FLEET_STYLE)
+
+
+FLEET_STYLE = """
+.fail.mark{color:#b3261e}@media(prefers-color-scheme:dark){.fail.mark{color:#ff8b80}}
+.claims p{white-space:pre-line}h2{overflow-wrap:anywhere}
+th:first-child,td:first-child,th:nth-child(4),td:nth-child(4){text-align:left}td:nth-child(4){white-space:normal;min-width:12em}
+"""
+
+
+def _entries(entry: Facts) -> list[Facts]:
+    """Claims that do not hold, mistakes, or what failed, as the page of a verdict shows claims."""
+    what = f"{entry['state']}: {STATES[entry['state']]}"
+    return [{**failed, "ok": False} for failed in entry["failed"]] or [{"id": what, "ok": False, "evidence": "\n".join(entry["why"])}]

@@ -1,0 +1,212 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several clusters in one ansible-playbook: each has its own folder, and all have a row on one page, however the run ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+import typing as t
+from pathlib import Path
+
+import plays
+import pytest
+import yaml
+from local_servers import JSON, closed_port, serve
+
+Facts = dict[str, t.Any]
+SERVICE: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
+COMMON: Facts = {
+    "ansible_connection": "local",
+    "ansible_python_interpreter": sys.executable,
+    "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"},
+    "llm_d_model_services": [SERVICE],
+}
+SAMPLE = plays.ROOT / "inventories/sample-fleet"
+
+
+class Fleet:
+    """An inventory, and runs on it with artifacts of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.artifacts = folder, folder / "out"
+
+    def inventory(self, hosts: dict[str, Facts], **common: t.Any) -> None:
+        """The hosts with their variables, each with a namespace of its own."""
+        own = {name: {"llm_d_namespace": name, **given} for name, given in hosts.items()}
+        made = {"all": {"hosts": own, "vars": {**COMMON, "llm_d_artifacts_dir": str(self.artifacts), **common}}}
+        (self.folder / "hosts.yml").write_text(yaml.safe_dump(made, sort_keys=False), encoding="utf-8")
+
+    def run(self, playbook: str, *options: str, **more: str) -> tuple[int, str]:
+        """(exit status, output)."""
+        done = plays.run("-i", str(self.folder / "hosts.yml"), playbook, *options, no_proxy="*", HOME=str(self.folder), **more)
+        return done.returncode, done.stdout + done.stderr
+
+    def judge(self, verdicts: dict[str, bool], *options: str, **play: t.Any) -> tuple[int, str]:
+        """A run with role validation of a stack that is away, and these verdicts told as the role tells them; "broken" fails before."""
+        verdict = {"ok": True, "time": "", "endpoint": "http://10.0.0.1", "claims": [{"id": "x/y", "ok": True, "evidence": "", "seconds": 1}], "versions": {}}
+        tasks = [
+            {"ansible.builtin.fail": {"msg": "planted"}, "when": "inventory_hostname in broken"},
+            {
+                "ansible.builtin.set_fact": {"validation_verdict": "{{ verdict | combine({'ok': verdicts[inventory_hostname]}) }}"},
+                "when": "not ansible_check_mode",
+            },
+        ]
+        roles = ["llm_d.inference.inputs", "llm_d.inference.validation"]
+        given = {"llm_d_state": "absent", "verdict": verdict, "verdicts": verdicts, "broken": []}
+        made = {"hosts": "all", "gather_facts": False, "roles": roles, "tasks": tasks, **play, "vars": {**given, **play.get("vars", {})}}
+        (self.folder / "play.yml").write_text(yaml.safe_dump([made]), encoding="utf-8")
+        return self.run(str(self.folder / "play.yml"), *options)
+
+    def page(self) -> Facts:
+        """fleet.json, whose every row is on the page."""
+        found: Facts = json.loads((self.artifacts / "fleet/fleet.json").read_text(encoding="utf-8"))
+        text = (self.artifacts / "fleet/index.html").read_text(encoding="utf-8")
+        assert all(f">{row['host']}<" in text and f">{row['state']}<" in text for row in found["clusters"])
+        return found
+
+    def states(self) -> dict[str, str]:
+        return {row["host"]: row["state"] for row in self.page()["clusters"]}
+
+
+@pytest.fixture(name="fleet")
+def _fleet(tmp_path: Path) -> Fleet:
+    return Fleet(tmp_path)
+
+
+def kubeconfig(path: Path, server: str) -> str:
+    config = {"apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {"token": "sk-planted"}}],
+              "clusters": [{"name": "c", "cluster": {"server": server}}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}  # fmt: skip
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return str(path)
+
+
+def refuse(_handler: t.Any, _method: str, _path: str, _body: bytes) -> t.Any:
+    return 401, {"Content-Type": JSON}, json.dumps({"kind": "Status", "apiVersion": "v1", "code": 401, "reason": "Unauthorized", "message": "no"})
+
+
+def last(said: str) -> list[str]:
+    """The lines after Ansible's own."""
+    return said.partition("PLAY RECAP")[2].partition("\n\n")[2].splitlines()
+
+
+def test_there_is_a_page_where_every_cluster_failed(fleet: Fleet, tmp_path: Path) -> None:
+    """Ansible runs no further play then. One has mistakes in its file, one is away, one does not take the account."""
+    dead = f"http://127.0.0.1:{closed_port()}"
+    with serve(refuse) as url:
+        fleet.inventory({
+            "typo": {"llm_d_gatway": {}, "llm_d_release": "router-9"},
+            "away": {"llm_d_kubeconfig": kubeconfig(tmp_path / "away", dead)},
+            "closed": {"llm_d_kubeconfig": kubeconfig(tmp_path / "closed", url)},
+        })  # fmt: skip
+        status, said = fleet.run("site.yml", "--forks", "3", "-vv")
+    assert status and said.count("fatal: ") == 3 and "Traceback" not in said and "sk-planted" not in said, said
+    assert fleet.states() == {"typo": "refused", "away": "unreachable", "closed": "unreachable"}
+    rows = {row["host"]: row for row in fleet.page()["clusters"]}
+    assert len(rows["typo"]["why"]) == 2 and rows["typo"]["why"][0].startswith("llm_d_gatway: there is no such option.")
+    assert dead in rows["away"]["why"][0] and "does not accept the credentials (401)" in rows["closed"]["why"][0]
+    assert rows["away"]["versions"]["release"] == "router-0.10" and rows["away"]["page"] is None
+    lines = last(said)
+    assert lines[0] == "3 clusters: 1 refused, 2 unreachable" and lines[-1] == f"page: {fleet.artifacts}/fleet/index.html", lines
+    assert [line.split()[:2] for line in lines[1:-1]] == [["typo", "refused"], ["away", "unreachable"], ["closed", "unreachable"]]
+    assert all(len(line) <= 80 for line in lines[:-1])
+
+
+def test_each_cluster_writes_its_own_verdict_and_the_page_leads_to_it(fleet: Fleet, tmp_path: Path) -> None:
+    dead = kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}")
+    fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=dead, validation_wait=0, validation_timeout=60, validation_request_timeout=60)
+    status, said = fleet.run("playbooks/validate.yml", "--forks", "3")
+    assert status and set(fleet.states().values()) == {"not ok"}, said
+    assert not (fleet.artifacts / "verdict.json").exists()
+    for row in fleet.page()["clusters"]:
+        own = json.loads((fleet.artifacts / row["host"] / "verdict.json").read_text(encoding="utf-8"))
+        assert [claim["id"] for claim in row["failed"]] == [claim["id"] for claim in own["claims"] if not claim["ok"]] and row["failed"]
+        assert (fleet.artifacts / "fleet" / row["page"]).resolve() == (fleet.artifacts / row["host"] / "report.html").resolve()
+        assert (fleet.artifacts / "fleet" / row["page"]).is_file()
+        assert f'href="{row["page"]}"' in (fleet.artifacts / "fleet/index.html").read_text(encoding="utf-8")
+
+
+def test_a_row_stays_until_a_run_tells_otherwise(fleet: Fleet) -> None:
+    fleet.inventory({name: {} for name in "abc"})
+    good = dict.fromkeys("abc", True)
+    assert fleet.judge(good, "--check")[0] == 0 and not fleet.artifacts.exists(), "check mode writes nothing"
+    status, said = fleet.judge(good, "--limit", "a,b")
+    assert status == 0 and fleet.states() == {"a": "ok", "b": "ok", "c": "no verdict"} and not fleet.page()["ok"], said
+    assert last(said)[:3] == ["2 clusters: 2 ok", "a  ok               1/1  http://10.0.0.1", "b  ok               1/1  http://10.0.0.1"]
+    assert fleet.judge(good)[0] == 0 and fleet.page()["ok"]
+    status, said = fleet.judge(good, "--limit", "b", vars={"broken": ["b"]})
+    assert status and fleet.states() == {"a": "ok", "b": "failed", "c": "ok"} and "planted" in last(said)[1], said
+    before = fleet.page()
+    assert fleet.judge(good, "--check", vars={"broken": ["a"]})[0] and fleet.page() == before, "check mode changes nothing"
+    status, said = fleet.run("playbooks/list_rights.yml")
+    assert status == 0 and last(said) == [] and fleet.page() == before, said
+
+
+def test_a_failure_that_ends_the_run_for_all_is_on_the_page(fleet: Fleet) -> None:
+    fleet.inventory({name: {} for name in "abc"})
+    good = dict.fromkeys("abc", True)
+    assert fleet.judge(good)[0] == 0
+    status, said = fleet.judge({**good, "c": False}, any_errors_fatal=True, vars={"broken": ["b"]})
+    assert status and fleet.states() == {"a": "stopped", "b": "failed", "c": "stopped"}, said
+
+
+def test_two_hosts_in_one_place_are_refused_and_others_go_on(fleet: Fleet) -> None:
+    fleet.inventory({"a": {}, "b": {"llm_d_namespace": "a"}, "c": {}, "d": {"llm_d_namespace": "a", "llm_d_instance": "d"}, "e": {"llm_d_context": "e"}})
+    status, said = fleet.judge(dict.fromkeys("abcde", True), "--limit", "b,c,d,e")
+    assert status and fleet.states() == {"a": "no verdict", "b": "refused", "c": "ok", "d": "ok", "e": "ok"}, said
+    assert "llm_d_namespace: 'a' of the same cluster is also the namespace of a in the inventory" in " ".join(said.split())
+
+
+def test_a_play_that_connects_by_other_ways_tells_its_hosts_apart_itself(fleet: Fleet) -> None:
+    fleet.inventory(dict.fromkeys("ab", {"llm_d_namespace": "same"}))
+    assert fleet.judge(dict.fromkeys("ab", True), environment={"K8S_AUTH_CONTEXT": "{{ inventory_hostname }}"})[0] == 0
+
+
+def test_a_run_without_the_callback_says_how_to_get_the_page(fleet: Fleet) -> None:
+    fleet.inventory({name: {} for name in "ab"})
+    good = dict.fromkeys("ab", True)
+    assert "callbacks_enabled" not in fleet.judge(good)[1]
+    (fleet.folder / "ansible.cfg").write_text(f"[defaults]\ncollections_path = {plays.ROOT}/collections\n", encoding="utf-8")
+    said = " ".join(fleet.run(str(fleet.folder / "play.yml"), ANSIBLE_CONFIG=str(fleet.folder / "ansible.cfg"))[1].split())
+    assert said.count("callbacks_enabled = llm_d.inference.fleet") == 1, said
+
+
+def test_the_sample_is_planned_for_ten_clusters_each_in_its_own_place(tmp_path: Path) -> None:
+    exported = plays.run("-i", str(SAMPLE), "playbooks/export.yml", "-e", json.dumps({"export_path": str(tmp_path / "git")}), HOME=str(tmp_path))
+    assert exported.returncode == 0, exported.stdout + exported.stderr
+    texts = {path.name: "".join(each.read_text(encoding="utf-8") for each in path.iterdir()) for path in (tmp_path / "git").iterdir()}
+    assert len(texts) == 10
+    for name, text in texts.items():
+        space = name.partition("-")[2] or "llm-d"
+        assert f"namespace: {space}\n" in text and not any(f"namespace: {other}\n" in text for other in {"red", "blue", "llm-d"} - {space}), name
+    listed = plays.run("-i", str(SAMPLE), "playbooks/list_images.yml", "-e", f"llm_d_artifacts_dir={tmp_path}/out", HOME=str(tmp_path))
+    assert listed.returncode == 0 and {path.name for path in (tmp_path / "out").iterdir()} == set(texts), listed.stdout
+
+
+def test_one_lock_has_the_images_of_all_clusters(fleet: Fleet) -> None:
+    other = {"llm_d_model_services": [{"name": "m", "model": {"uri": "hf://a/b"}}]}
+
+    def answer(_handler: t.Any, _method: str, path: str, _body: bytes) -> t.Any:
+        return (404, {}, "") if lacks in path else (200, {"Docker-Content-Digest": f"sha256:{'a' * 64}"}, "")
+
+    lock, lacks = fleet.folder / "group_vars/all/llm-d.lock.yml", "vllm-openai"
+    with serve(answer) as url:
+        host = url.partition("://")[2]
+        fleet.inventory({"a": {}, "b": other}, llm_d_image_registry=host)
+        status, said = fleet.run("playbooks/pin_images.yml")
+        assert status and not lock.exists() and said.count("fatal: ") == 1, said
+        lacks = "nothing"
+        status, said = fleet.run("playbooks/pin_images.yml", "--forks", "2")
+    assert status == 0 and said.count(f"{lock}: written") <= 2, said
+    names = yaml.safe_load(lock.read_text(encoding="utf-8"))["llm_d_image_digests"]
+    assert all(any(part in name for name in names) for part in ("vllm-openai", "inference-sim")), names
+    assert fleet.run("playbooks/list_images.yml")[0] == 0, "it fits the file of each"
+
+
+def test_two_local_clusters_on_one_host_are_refused(fleet: Fleet, tmp_path: Path) -> None:
+    """In check mode and in folders of their own, so that nothing would be touched if they were not."""
+    apart = {f"local_cluster_{name}": str(tmp_path / name) for name in ("cache", "home", "run")}
+    fleet.inventory({name: {} for name in "ab"}, **apart)
+    status, said = fleet.run("playbooks/local_cluster.yml", "--check")
+    assert status and said.count("fatal: ") == 2 and "a, b would each bring up a cluster on this host" in " ".join(said.split()), said
