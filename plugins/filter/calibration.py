@@ -11,11 +11,11 @@ author:
 short_description: Find the options of the simulator that behave like a server that was measured
 version_added: 0.2.0
 description:
-  - Takes the C(requests.csv) that M(llm_d.inference.vllm_perf) wrote of requests that were sent one at a time, and of requests at several rates, and returns
-    the block C(engine) of a simulated model service.
+  - Takes the C(requests.csv) that M(llm_d.inference.vllm_perf) wrote of requests that were sent one at a time, several at a time, and at several rates, and
+    returns the block C(engine) of a simulated model service.
 options:
   _input:
-    description: C(alone) and C(loaded), the texts of the two files.
+    description: C(alone), C(together) and C(loaded), the texts of the three files.
     type: dict
     required: true
   max_num_seqs:
@@ -31,9 +31,10 @@ options:
 EXAMPLES = r"""
 - name: Show the options
   ansible.builtin.debug:
-    msg: "{{ {'alone': alone, 'loaded': loaded} | llm_d.inference.calibration }}"
+    msg: "{{ {'alone': alone, 'together': together, 'loaded': loaded} | llm_d.inference.calibration }}"
   vars:
     alone: "{{ lookup('ansible.builtin.file', 'artifacts/calibrate/llama/alone/requests.csv') }}"
+    together: "{{ lookup('ansible.builtin.file', 'artifacts/calibrate/llama/together/requests.csv') }}"
     loaded: "{{ lookup('ansible.builtin.file', 'artifacts/calibrate/llama/loaded/requests.csv') }}"
 """
 
@@ -55,16 +56,16 @@ from ..module_utils.benchmark import calibration as measured
 from ..plugin_utils.planning import plain
 
 
-def calibration(files: t.Any, max_num_seqs: int = 64, metrics: t.Any = None) -> dict[str, t.Any]:
+def calibration(files: t.Any, max_num_seqs: int = measured.Simulated.places, metrics: t.Any = None) -> dict[str, t.Any]:
     """The block `engine` of a simulated service."""
     texts, cache = plain(files), plain(metrics or {})
-    stages = {name: measured.read(texts[name]) for name in ("alone", "loaded")}
+    alone, together, loaded = (list(measured.read(texts[name]).values()) for name in ("alone", "together", "loaded"))
     try:
-        server = measured.fit([request for stage in stages["alone"].values() for request in stage], list(stages["loaded"].values()))
+        server = measured.fit([request for stage in alone for request in stage], together + loaded, int(max_num_seqs))
     except ValueError as error:
         raise AnsibleFilterError(f"The simulator cannot be calibrated: {error}.") from None
     blocks, block_size = (int((cache.get(name) or {}).get("value") or 0) for name in ("blocks", "block_size"))
-    return measured.options(server, int(max_num_seqs), blocks, block_size)
+    return measured.options(server, blocks, block_size)
 
 
 class FilterModule:

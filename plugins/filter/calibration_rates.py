@@ -14,7 +14,7 @@ description:
   - Internal to the role P(llm_d.inference.calibrate#role).
 options:
   _input:
-    description: The text of the C(requests.csv) of requests that were sent one at a time.
+    description: The text of the C(requests.csv) of requests of which several were in flight all the time.
     type: str
     required: true
   seconds:
@@ -26,7 +26,7 @@ options:
 EXAMPLES = r"""
 - name: Show the stages
   ansible.builtin.debug:
-    msg: "{{ lookup('ansible.builtin.file', 'alone/requests.csv') | llm_d.inference.calibration_rates(45) }}"
+    msg: "{{ lookup('ansible.builtin.file', 'together/requests.csv') | llm_d.inference.calibration_rates(45) }}"
 """
 
 RETURN = r"""
@@ -34,7 +34,7 @@ _value:
   description: Stages for M(llm_d.inference.vllm_perf).
   type: list
   elements: dict
-  sample: [{rate: 0.5, seconds: 45}, {rate: 1.0, seconds: 45}, {rate: 1.5, seconds: 45}]
+  sample: [{rate: 0.3, seconds: 45}, {rate: 0.5, seconds: 45}, {rate: 0.7, seconds: 45}]
 """
 
 import typing as t
@@ -46,10 +46,10 @@ from ..module_utils.benchmark import calibration as measured
 
 def calibration_rates(text: str, seconds: float) -> list[dict[str, t.Any]]:
     """Stages at three rates."""
-    alone = [request for stage in measured.read(text).values() for request in stage]
-    if not alone:
+    together = [request for stage in measured.read(text).values() for request in stage]
+    if not together:
         raise AnsibleFilterError("The simulator cannot be calibrated: no request was answered.")
-    return [{"rate": rate, "seconds": seconds} for rate in measured.rates(alone)]
+    return [{"rate": rate, "seconds": seconds} for rate in measured.rates(together)]
 
 
 class FilterModule:

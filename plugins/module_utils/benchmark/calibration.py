@@ -5,10 +5,12 @@
 
 The simulator, as its version 0.10 computes: a request waits (prefill_overhead + uncached prompt tokens * prefill_time_per_token) for its first token and
 inter_token_latency for each other one, all times 1 + (time_factor_under_load - 1) * (requests in flight - 1) / (max_num_seqs - 1).
+max_num_seqs requests are in flight at once; further ones wait their turn, so a server that was measured with such a limit is imitated with the same one.
 """
 
 from __future__ import annotations
 
+import collections
 import collections.abc as c
 import csv
 import dataclasses
@@ -29,19 +31,24 @@ PERCENTILES = (50, 90)
 SEARCH = ((("growth",), (1.5, 1.2, 1.08, 1.03, 1.005)), (("growth", "overhead", "per_token", "inter_token"), (1.08, 1.03)))
 # Pairs of requests with different lengths: fewer tell nothing of the time per token.
 LEAST = 20
-SHARES = (0.5, 1.0, 1.5)
+# Rates at which servers are compared, as shares of what one serves with several requests in flight all the time. Nearer to 1, chance decides who waits.
+SHARES = (0.3, 0.5, 0.7)
 # Where the search for `growth` begins: none cannot be found by factors.
 GROWTHS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Simulated:
-    """What the simulator is told, in milliseconds; `growth` is by how much each further request in flight slows all of them, as a share."""
+    """What the simulator is told, in milliseconds; `growth` is by how much each further request in flight slows all of them, as a share.
+
+    places: how many requests are in flight at once.
+    """
 
     overhead: float
     per_token: float
     inter_token: float
     growth: float = 0.0
+    places: int = 64
 
     def factor(self, running: int) -> float:
         """How much slower a server is with this number of requests in flight than with one."""
@@ -81,9 +88,12 @@ def simulated(server: Simulated, asked: c.Iterable[Request]) -> list[Request]:
     waiting = [(request.sent * 1000, next(order), request, 0, 0.0) for request in asked]
     heapq.heapify(waiting)
     running, done = 0, {}
+    queue: collections.deque[tuple[int, Request]] = collections.deque()
     while waiting:
         now, number, request, token, first = heapq.heappop(waiting)
-        if token == 0:
+        if token == 0 and running == server.places:
+            queue.append((number, request))
+        elif token == 0:
             running += 1
             first = now + (server.overhead + request.prompt * server.per_token) * server.factor(running)
             heapq.heappush(waiting, (first, number, request, 1, first))
@@ -91,6 +101,8 @@ def simulated(server: Simulated, asked: c.Iterable[Request]) -> list[Request]:
             heapq.heappush(waiting, (now + server.inter_token * server.factor(running), number, request, token + 1, first))
         else:
             running -= 1
+            if queue:
+                heapq.heappush(waiting, (now, *queue.popleft(), 0, 0.0))
             tpot = (now - first) / (request.output - 1) if request.output > 1 else None
             done[number] = request._replace(ttft_ms=first - request.sent * 1000, tpot_ms=tpot)
     return [done[number] for number in sorted(done)]
@@ -133,8 +145,10 @@ def _cell(stage: Facts, name: str) -> str:
     return f"{stage['real'][name]:.0f} ms, simulated {stage['imitated'][name]:.0f} ({stage['errors'][name]:+.0%})"
 
 
-def fit(alone: c.Sequence[Request], loaded: c.Sequence[c.Sequence[Request]]) -> Simulated:
+def fit(alone: c.Sequence[Request], loaded: c.Sequence[c.Sequence[Request]], places: int = Simulated.places) -> Simulated:
     """The simulator that comes nearest. alone: requests that were sent one at a time, with prompts of different lengths; loaded: stages at rates.
+
+    places: the server's own limit of requests in flight, behind which the others wait.
 
     Raises ValueError where the requests do not tell.
     """
@@ -147,16 +161,14 @@ def fit(alone: c.Sequence[Request], loaded: c.Sequence[c.Sequence[Request]]) -> 
         raise ValueError("no answer came in more than one piece, so nobody saw the time between tokens")
     slope = max(0.0, statistics.median(slopes))
     rest = statistics.median(request.ttft_ms - request.prompt * slope for request in alone)
-    return _nearer(Simulated(max(rest, 0.1), slope, statistics.median(between)), [stage for stage in loaded if stage])
+    return _nearer(Simulated(max(rest, 0.1), slope, statistics.median(between), places=places), [stage for stage in loaded if stage])
 
 
-def rates(alone: c.Sequence[Request]) -> list[float]:
-    """Three rates, in requests per second: half of what the server does one at a time, as much, and half as much again.
-
-    A server that batches serves more than the last, so none of them makes a queue that grows.
-    """
-    seconds = [(request.ttft_ms + (request.tpot_ms or 0.0) * (request.output - 1)) / 1000 for request in alone]
-    return [float(f"{share / statistics.fmean(seconds):.3g}") for share in SHARES]
+def rates(together: c.Sequence[Request]) -> list[float]:
+    """Three rates, in requests per second, from requests of which several were in flight all the time."""
+    ends = [request.sent + (request.ttft_ms + (request.tpot_ms or 0.0) * (request.output - 1)) / 1000 for request in together]
+    seconds = max(ends) - min(request.sent for request in together)
+    return [float(f"{share * len(together) / seconds:.3g}") for share in SHARES]
 
 
 def _nearer(server: Simulated, stages: c.Sequence[c.Sequence[Request]]) -> Simulated:
@@ -182,14 +194,14 @@ def _distance(server: Simulated, stages: c.Sequence[c.Sequence[Request]]) -> flo
     return statistics.fmean(math.log(max(ratio, 1e-6)) ** 2 for ratio in ratios) if ratios else math.inf
 
 
-def options(server: Simulated, max_num_seqs: int, blocks: int, block_size: int) -> Facts:
+def options(server: Simulated, blocks: int, block_size: int) -> Facts:
     """The block `engine` of a model service that is simulated. blocks, block_size: of the cache, 0 where they are unknown."""
     simulator = {
         "prefill_overhead": f"{server.overhead * 1000:.0f}us",
         "prefill_time_per_token": f"{server.per_token * 1000:.0f}us",
         "inter_token_latency": f"{server.inter_token * 1000:.0f}us",
-        "time_factor_under_load": round(1 + server.growth * (max_num_seqs - 1), 3),
+        "time_factor_under_load": round(1 + server.growth * (server.places - 1), 3),
     }
     if blocks:
         simulator["kv_cache_size"] = blocks
-    return {"type": "simulator", "max_num_seqs": max_num_seqs, **({"block_size": block_size} if block_size else {}), "simulator": simulator}
+    return {"type": "simulator", "max_num_seqs": server.places, **({"block_size": block_size} if block_size else {}), "simulator": simulator}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 
@@ -46,6 +47,27 @@ def test_two_requests_by_hand() -> None:
     assert one.ttft_ms == pytest.approx(120) and two.ttft_ms == pytest.approx(120 * 1.15)
     # Tokens of the first: at 120, then 25 * 1.15 later each, until the first ends at 177.5; the second's only gap begins at 148.
     assert one.tpot_ms == pytest.approx(25 * 1.15) and two.tpot_ms == pytest.approx(25 * 1.15)
+
+
+def test_a_request_without_a_place_waits_for_the_end_of_another() -> None:
+    """Of 10 ms and 1 ms a prompt token, 10 ms between tokens, one place; times in milliseconds.
+
+    The first is sent at 0 and ends at 20 + 10. The second, sent at 5, begins then: its first token comes at 30 + 20. The third, sent at 6, waits for that.
+    """
+    server = Simulated(overhead=10.0, per_token=1.0, inter_token=10.0, growth=0.5, places=1)
+    asked = [Request(0.0, 10, 2, 0.0, None), Request(0.005, 10, 1, 0.0, None), Request(0.006, 0, 2, 0.0, None)]
+    one, two, three = calibration.simulated(server, asked)
+    assert (one.ttft_ms, one.tpot_ms, two.ttft_ms, three.ttft_ms, three.tpot_ms) == pytest.approx((20, 10, 45, 54, 10))
+    assert [request.ttft_ms for request in calibration.simulated(dataclasses.replace(server, places=3), asked)] != [20, 45, 54]
+
+
+def test_a_servers_limit_is_not_taken_for_its_growth() -> None:
+    """Requests that wait for a place take long as those do that slow each other: only the limit tells them apart."""
+    known = dataclasses.replace(KNOWN, growth=0.0, places=4)
+    stages = [calibration.simulated(known, sent(seed, rate)) for seed, rate in ((1, 2.0), (2, 5.0), (3, 6.5))]
+    found = calibration.fit(alone(known), stages, 4)
+    assert found.growth < 0.005 and found.per_token == pytest.approx(0.8, rel=0.02) and found.inter_token == pytest.approx(25, rel=0.02)
+    assert calibration.fit(alone(known), stages).growth > 0.05
 
 
 def test_three_requests_by_hand() -> None:
@@ -108,13 +130,13 @@ def test_a_stall_of_the_host_moves_nothing() -> None:
 @pytest.mark.parametrize(
     ("asked", "rates"),
     [
-        ([Request(0.0, 10, 11, 100.0, 90.0)] * 3, [0.5, 1.0, 1.5]),  # a second each
-        ([Request(0.0, 10, 1, 250.0, None)], [2.0, 4.0, 6.0]),  # of one token
-        ([Request(0.0, 10, 11, 500.0, None)], [1.0, 2.0, 3.0]),  # in one piece
-        ([Request(0.0, 10, 11, 100.0, 40.0), Request(0.0, 10, 11, 100.0, 240.0)], [0.333, 0.667, 1.0]),  # half a second and two and a half
+        ([Request(0.0, 10, 11, 100.0, 90.0)] * 3, [0.9, 1.5, 2.1]),  # three in a second
+        ([Request(0.0, 10, 1, 250.0, None), Request(0.25, 10, 1, 250.0, None)], [1.2, 2.0, 2.8]),  # of one token, one after the other
+        ([Request(5.0, 10, 11, 500.0, None)], [0.6, 1.0, 1.4]),  # in one piece, and the time before it does not count
+        ([Request(0.0, 10, 11, 100.0, 240.0), Request(0.0, 10, 11, 100.0, 40.0)], [0.24, 0.4, 0.56]),  # the first one ends last, after two and a half seconds
     ],
 )
-def test_rates_follow_what_one_request_takes(asked: list[Request], rates: list[float]) -> None:
+def test_rates_are_shares_of_what_is_served_with_several_in_flight(asked: list[Request], rates: list[float]) -> None:
     assert calibration.rates(asked) == rates
 
 
@@ -194,7 +216,7 @@ def test_rows_of_requests_become_requests() -> None:
 
 
 def test_options_are_those_of_the_users_file() -> None:
-    made = calibration.options(KNOWN, 33, 4096, 32)
+    made = calibration.options(dataclasses.replace(KNOWN, places=33), 4096, 32)
     assert made == {
         "type": "simulator",
         "max_num_seqs": 33,
@@ -207,7 +229,7 @@ def test_options_are_those_of_the_users_file() -> None:
             "kv_cache_size": 4096,
         },
     }
-    unknown = calibration.options(Simulated(1.2345, 0.0126, 0.5, 0.12345), 2, 0, 0)
+    unknown = calibration.options(Simulated(1.2345, 0.0126, 0.5, 0.12345, places=2), 0, 0)
     assert unknown == {
         "type": "simulator",
         "max_num_seqs": 2,
@@ -230,6 +252,7 @@ def text(stages: dict[str, list[Request]]) -> str:
 def test_the_filters_read_files_and_refuse_what_does_not_tell() -> None:
     files = {
         "alone": text({"1 at a time": alone()}),
+        "together": text({"8 at a time": calibration.simulated(KNOWN, sent(3, 2.0))}),
         "loaded": text({"a": calibration.simulated(KNOWN, sent(1, 1.0)), "b": calibration.simulated(KNOWN, sent(2, 3.0))}),
     }
     made = calibration_filter(files, 64, {"blocks": {"name": "vllm:cache_config_info", "value": 1024.0}, "block_size": {"name": "x", "value": None}})
@@ -237,6 +260,8 @@ def test_the_filters_read_files_and_refuse_what_does_not_tell() -> None:
     assert float(made["simulator"]["inter_token_latency"].removesuffix("us")) == pytest.approx(25000, rel=0.1)
     with pytest.raises(AnsibleFilterError, match="cannot be calibrated: 0 answered requests"):
         calibration_filter({**files, "alone": text({})})
+    only = calibration_filter({**files, "loaded": text({})})
+    assert only["simulator"]["time_factor_under_load"] == pytest.approx(10.45, rel=0.05), "those that are sent several at a time count, too"
     assert [stage["seconds"] for stage in calibration_rates(files["alone"], 45)] == [45, 45, 45]
     with pytest.raises(AnsibleFilterError, match="no request was answered"):
         calibration_rates(text({}), 45)

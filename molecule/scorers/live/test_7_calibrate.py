@@ -1,0 +1,61 @@
+"""playbooks/calibrate.yml against a server whose options are known: it finds them, and a server that ends in the middle is one error."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import typing as t
+from pathlib import Path
+
+import calibrations
+import plays
+import pytest
+import yaml
+from stack import NAMESPACE, Stack, until
+
+pytestmark = pytest.mark.rest
+
+
+def command(folder: Path) -> list[str]:
+    return calibrations.command("molecule/scorers/inventory", "sim", folder, seconds=8)
+
+
+@pytest.fixture(name="interrupted")
+def _interrupted(stack: Stack, tmp_path: Path) -> t.Iterator[str]:
+    """The output of a calibration whose server was ended in the middle."""
+
+    def end() -> None:
+        for pod in stack.servers("sim"):
+            stack.core.delete_namespaced_pod(pod, NAMESPACE, grace_period_seconds=0)
+
+    yield calibrations.broken_off(stack, command(tmp_path), tmp_path / "calibrate/sim/together/requests.csv", 120, end)
+    until(lambda: len(stack.servers("sim")) == 4, 120, "the servers are back")
+
+
+def test_a_server_that_ends_in_the_middle_is_one_clear_error(stack: Stack, interrupted: str) -> None:
+    assert len(re.findall(r"^\[ERROR\]", interrupted, re.MULTILINE)) == 1, interrupted
+    assert "the run is failed" in interrupted and "error_rate" in interrupted and "Traceback" not in interrupted, interrupted
+    assert calibrations.imitations(stack) == []
+
+
+def test_what_ctrl_c_leaves_goes_with_the_next_run(stack: Stack, tmp_path: Path) -> None:
+    """Ansible runs no clean-up then; the simulator is a service that the file does not have."""
+    calibrations.interrupted(stack, command(tmp_path), 300)
+    plays.well("molecule/scorers/inventory", "site.yml", tmp_path, "--skip-tags", "validation")
+    until(lambda: not calibrations.imitations(stack), 60, "the simulator is gone")
+
+
+def test_it_finds_the_options_of_a_simulator_and_leaves_nothing(stack: Stack, tmp_path: Path) -> None:
+    done = subprocess.run(command(tmp_path), cwd=plays.ROOT, env=plays.environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = yaml.safe_load((tmp_path / "calibrate/sim/engine.yml").read_text(encoding="utf-8"))["engine"]
+    per_token, between = (float(found["simulator"][name].removesuffix("us")) for name in ("prefill_time_per_token", "inter_token_latency"))
+    # 100 us, 5 ms and 4 places are written (inventory/group_vars/all/scorers.yml); a busy host makes times longer, not much shorter.
+    assert 80 < per_token < 300 and 4500 < between < 15000, found
+    assert found["max_num_seqs"] == 4, found
+    assert found["simulator"]["kv_cache_size"] == 1400 and found["block_size"] == 16
+    written = json.loads((tmp_path / "calibrate/sim/results.json").read_text(encoding="utf-8"))
+    assert len(written["stages"]) == 3 and all({"ttft_p50", "tpot_p90"} <= set(stage["errors"]) for stage in written["stages"])
+    assert (tmp_path / "calibrate/sim/table.md").read_text(encoding="utf-8").count("simulated") == 12
+    assert calibrations.imitations(stack) == []
