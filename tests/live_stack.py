@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ import time
 import typing as t
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import plays
 from ansible_collections.llm_d.inference.plugins.module_utils.epp import observed
@@ -25,8 +27,12 @@ class Stack:
         self._inventory, self._models, self._paths = inventory, models, paths or {}
         config.load_kube_config(os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig"))
         self.core = client.CoreV1Api()
-        gateway = client.CustomObjectsApi().get_namespaced_custom_object("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways", "llm-d-gateway")
-        self.gateway = f"http://{gateway['status']['addresses'][0]['value']}"
+
+    @property
+    def gateway(self) -> str:
+        """Its URL at this moment: another one once the Gateway is made again."""
+        found = client.CustomObjectsApi().get_namespaced_custom_object("gateway.networking.k8s.io", "v1", NAMESPACE, "gateways", "llm-d-gateway")
+        return f"http://{found['status']['addresses'][0]['value']}"
 
     def url(self, service: str) -> str:
         return self.gateway + self._paths.get(service, "")
@@ -57,6 +63,17 @@ class Stack:
             for pod in pods
             if not pod.metadata.deletion_timestamp and any(entry.type == "Ready" and entry.status == "True" for entry in pod.status.conditions or [])
         }
+
+    def processes(self, pod: str, command: str, namespace: str = NAMESPACE) -> list[int]:
+        """Numbers of the processes of a pod on this host."""
+        uid = self.core.read_namespaced_pod(pod, namespace).metadata.uid
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                group = (path / "cgroup").read_text(encoding="utf-8").replace("_", "-")
+                if uid in group and command in (path / "cmdline").read_bytes().decode(errors="replace"):
+                    found.append(int(path.name))
+        return found
 
     def metrics(self, service: str) -> str:
         return call(f"http://{self.picker(service)}:9090/metrics")[2].decode()
@@ -93,9 +110,10 @@ class Stack:
         return plays.run("-i", self._inventory, "playbooks/scorers.yml", "-e", json.dumps(given))
 
 
-def call(url: str, body: t.Any = None, timeout: float = 30.0) -> tuple[int, dict[str, str], bytes]:
+def call(url: str, body: t.Any = None, timeout: float = 30.0, headers: t.Mapping[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
     """One HTTP exchange."""
-    request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"})
+    sent = {"Content-Type": "application/json", **(headers or {})}
+    request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), sent)
     try:
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()
@@ -109,3 +127,16 @@ def until(look: t.Callable[[], bool], seconds: float, what: str) -> None:
     while not look():
         assert time.monotonic() < end, f"not in {seconds} s: {what}"
         time.sleep(0.1)
+
+
+def forget_series(core: client.CoreV1Api) -> None:
+    """The Prometheus of molecule/monitoring loses its series: its data goes with its pod. Else its last answers count for five minutes."""
+    known: t.Any = {"namespace": "monitoring", "label_selector": "app.kubernetes.io/name=prometheus"}
+    (before,) = core.list_namespaced_pod(**known).items
+    core.delete_namespaced_pod(before.metadata.name, "monitoring")
+
+    def back() -> bool:
+        pods = [pod for pod in core.list_namespaced_pod(**known).items if pod.metadata.uid != before.metadata.uid]
+        return any(entry.type == "Ready" and entry.status == "True" for pod in pods for entry in pod.status.conditions or [])
+
+    until(back, 120, "the Prometheus is back")

@@ -264,6 +264,36 @@ def test_the_monitoring_programs_are_what_their_tags_say(root, local, extra):
     assert all(f"{name}:{tag}" in used for name, tag in images.items())
 
 
+def test_the_collector_is_what_its_tag_says_and_where_its_file_sends_spans(root, extra):
+    (image,) = [each["name"] for each in extra("images", "tracing") if each not in extra("images")]
+    assert image.rpartition(":")[2] == locked(root, "tracing", "go.opentelemetry.io/collector/otelcol")
+    definitions = {each["kind"]: each for each in read(root / "molecule/tracing/definitions/collector.yml")["items"]}
+    (container,) = definitions["Deployment"]["spec"]["template"]["spec"]["containers"]
+    service = definitions["Service"]
+    ours = read(root / "molecule/tracing/inventory/group_vars/all/vllm_tracing.yml")
+    ports = [each["port"] for each in service["spec"]["ports"]]
+    assert container["image"] == image and "tracing" in ours["local_cluster_extras"]
+    assert ours["llm_d_tracing"]["endpoint"] == f"{service['metadata']['name']}.{service['metadata']['namespace']}:{ports[0]}"
+
+
+def test_the_autoscalers_are_what_their_tags_say(root, local, extra):
+    """The scenario runs these images, and KEDA with the definitions that ScaledObjects are tested against."""
+    images = {each["name"]: each for each in extra("images", "autoscaling") if each not in extra("images")}
+    keda, adapter = locked(root, "keda", "github.com/kedacore/keda/v2"), locked(root, "prometheus_adapter", "sigs.k8s.io/prometheus-adapter")
+    assert set(images) == {
+        f"ghcr.io/kedacore/keda:{keda.removeprefix('v')}",
+        f"ghcr.io/kedacore/keda-metrics-apiserver:{keda.removeprefix('v')}",
+        f"registry.k8s.io/prometheus-adapter/prometheus-adapter:{adapter}",
+    }
+    assert {each["name"].split("/")[0] for each in images.values()} <= set(local["__local_cluster_mirrored"])
+    assert others.MODULES["keda.sh"][0] == f"github.com/kedacore/keda/v2@{keda}"
+    used = "".join((root / f"molecule/autoscaling/definitions/{name}.yml").read_text(encoding="utf-8") for name in ("keda", "prometheus_adapter"))
+    assert all(f"image: {name}\n" in used for name in images)
+    built = {f"/cache/bin/{each['name']}" for each in extra("binaries", "autoscaling") if each not in extra("binaries")}
+    assert {path for image in images.values() for path in image["files"].values()} == built
+    assert all([*image["files"]] == image["entrypoint"] for image in images.values())
+
+
 def test_leader_worker_set_is_what_a_file_for_several_nodes_asks_for(root, extra):
     """The file of the live test: its image, its chart and its definitions are those that the extra brings."""
     folder = root / "molecule/providers/spanning/group_vars/all"

@@ -12,14 +12,17 @@ import http.server
 import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
 import typing as t
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
 import pytest
+import waiting
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.http.transport import UrlTransport
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
@@ -65,9 +68,9 @@ def planned(**more: t.Any) -> Facts:
 
 
 class Exporter(http.server.BaseHTTPRequestHandler):
-    """Serves PAGE; `rejected` more requests have failed at each scrape."""
+    """Serves PAGE with `ready` servers; `rejected` more requests have failed at each scrape."""
 
-    rejected, failed = 0, 0
+    rejected, failed, ready = 0, 0, 2
 
     def do_GET(self) -> None:  # pylint: disable=invalid-name
         Exporter.failed += Exporter.rejected
@@ -75,7 +78,8 @@ class Exporter(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
-        self.wfile.write((PAGE + (more if Exporter.failed else "")).encode())
+        page = PAGE.replace('ready_pods{name="sim"} 2', f'ready_pods{{name="sim"}} {Exporter.ready}')
+        self.wfile.write((page + (more if Exporter.failed else "")).encode())
 
     def log_message(self, *args: t.Any) -> None:
         """Says nothing."""
@@ -145,12 +149,16 @@ def wait_for(url: str, process: subprocess.Popen[bytes] | None = None, log: Path
 
 @pytest.fixture(name="url", scope="module")
 def scraping_prometheus(tmp_path_factory):
-    """A Prometheus with the alerts of the plan; each simulator has answered the same prompt twice."""
+    """A Prometheus with the alerts of the plan; each simulator has answered the same prompt twice.
+
+    Every query has data before the first test, whichever test pytest-xdist gives this worker first: most of them ask once, without patience.
+    """
     with simulator() as (first, _process), simulator() as (second, _other), exporter() as picker:
         for server in (first, first, second, second):
             complete(server, "all work and no play " * 40, 8)
         targets = [(first, PODS[0]), (second, PODS[1]), (picker, PICKER)]
         with prometheus(tmp_path_factory.mktemp("prometheus"), targets, planned()["services"][0]["alerts"]["groups"]) as found:
+            claims(found, planned())
             yield found
 
 
@@ -209,7 +217,14 @@ def test_a_query_that_prometheus_refuses_is_named(url):
 def test_nobody_listens():
     found = claims(f"http://127.0.0.1:{closed_port()}", planned())
     for entry in found.values():
-        assert not entry["ok"] and entry["evidence"].startswith("Prometheus does not answer: ") and entry["remedy"]
+        assert not entry["ok"] and entry["evidence"].startswith("Prometheus does not answer: ") and "llm_d_monitoring.prometheus" in entry["remedy"]
+
+
+def test_one_that_takes_connections_and_says_nothing():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        found = claims(f"http://127.0.0.1:{silent.getsockname()[1]}", planned())
+    for entry in found.values():
+        assert not entry["ok"] and entry["evidence"].startswith("Prometheus does not answer: ") and "llm_d_monitoring.prometheus" in entry["remedy"]
 
 
 @contextlib.contextmanager
@@ -271,3 +286,41 @@ def test_alerts_fire_of_what_happens_to_real_servers_and_resolve(tmp_path):
             until(url, {"LlmDRequestErrors"})
         finally:
             Exporter.rejected = Exporter.failed = 0
+
+
+def values(url: str, expr: str) -> list[float]:
+    """The numbers that an expression has now; KEDA takes one, and an error for none."""
+    with urllib.request.urlopen(f"{url}/api/v1/query?query={urllib.parse.quote(expr)}", timeout=30) as answer:
+        return [float(series["value"][1]) for series in json.loads(answer.read())["data"]["result"]]
+
+
+def test_what_keda_asks_has_one_answer_or_none_where_something_is_not_scraped(tmp_path):
+    """Idle servers, none at all, some that are not scraped, requests that were refused, and an endpoint picker that is not scraped."""
+    asked = {"queue": 4, "requests": 9, "kv_cache": 0.8, "requests_per_second": 3, "ttft_p99": 2}
+    scaling = {"provider": "keda", "min": 0, "max": 4, "metrics": asked, "prometheus": "http://127.0.0.1:1"}
+    service = {"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": SIMULATOR, "autoscaling": scaling}
+    (server,) = planned(llm_d_model_services=[service])["services"][0]["servers"]
+    *metrics, arriving = [trigger["metadata"]["query"] for trigger in server["autoscaling"]["autoscaler"]["spec"]["triggers"]]
+    assert len(metrics) == len(asked)
+    with contextlib.ExitStack() as pickers, contextlib.ExitStack() as stack:
+        servers = stack.enter_context(contextlib.ExitStack())
+        (first, _process), picker = servers.enter_context(simulator()), pickers.enter_context(exporter())
+        url = stack.enter_context(prometheus(tmp_path, [(first, PODS[0]), (picker, PICKER)], []))
+
+        def become(wanted: list[float] | bool, *exprs: str) -> None:
+            waiting.until(
+                lambda: all(bool(found) and found[0] > 0 if wanted is True else found == wanted for found in (values(url, expr) for expr in exprs)), 0.2
+            )
+
+        become([0], *metrics, arriving)
+        servers.close()
+        become([], *metrics)
+        try:
+            Exporter.ready = 0
+            become([0], *metrics, arriving)
+            Exporter.rejected = 2
+            become(True, arriving)
+        finally:
+            Exporter.rejected, Exporter.failed, Exporter.ready = 0, 0, 2
+        pickers.close()
+        become([], arriving)

@@ -1,4 +1,7 @@
-"""Each alert fires when what it is about is done to the stack, and resolves afterwards. Those that take minutes are in tests/contract/test_alerts.py."""
+"""Each alert fires when what it is about is done to the stack, and resolves afterwards; the Alertmanager is told both.
+
+Those that take minutes are in tests/contract/test_alerts.py.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import contextlib
 import os
 import signal
 
-from live_stack import call
+from live_stack import NAMESPACE, call, until
 from watched import MODEL, SERVICE, Watched, load
 
 
@@ -33,9 +36,15 @@ def test_an_endpoint_picker_that_is_gone(stack: Watched) -> None:
     stack.scale(f"{SERVICE}-epp", 0)
     try:
         stack.fires("LlmDEndpointPickerDown")
+        until(lambda: "LlmDEndpointPickerDown" in stack.told(), 60, "the Alertmanager is told")
+        told = stack.told()["LlmDEndpointPickerDown"]
     finally:
         stack.scale(f"{SERVICE}-epp", 1)
     stack.resolves("LlmDEndpointPickerDown")
+    until(lambda: "LlmDEndpointPickerDown" not in stack.told(), 60, "the Alertmanager is told that it is over")
+    # What routes of an Alertmanager go by, and what people read.
+    assert {"severity": "critical", "namespace": NAMESPACE, "model_service": SERVICE}.items() <= told["labels"].items(), told
+    assert f"{NAMESPACE}/{SERVICE}" in told["annotations"]["summary"] and told["annotations"]["runbook_url"].endswith("#llmdendpointpickerdown"), told
 
 
 def test_queues(stack: Watched) -> None:

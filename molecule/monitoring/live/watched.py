@@ -8,13 +8,12 @@ import json
 import threading
 import typing as t
 import urllib.parse
-from pathlib import Path
 
 from kubernetes import client
 from live_stack import NAMESPACE, Stack, call, until
 
 INVENTORY = "molecule/monitoring/inventory"
-SERVICE, MODEL = "sim", "llm-d/simulated-8b"
+SERVICE, MODEL, SPACE = "sim", "llm-d/simulated-8b", "monitoring"
 
 
 class Watched(Stack):
@@ -27,14 +26,34 @@ class Watched(Stack):
     @property
     def prometheus(self) -> str:
         """The URL of the Prometheus."""
-        (pod,) = self.core.list_namespaced_pod("monitoring", label_selector="app.kubernetes.io/name=prometheus").items
-        return f"http://{pod.status.pod_ip}:9090"
+        return f"http://{self.pod('prometheus').status.pod_ip}:9090"
+
+    def pod(self, name: str) -> client.V1Pod:
+        """The pod of the Prometheus or the Alertmanager."""
+        (pod,) = self.core.list_namespaced_pod(SPACE, label_selector=f"app.kubernetes.io/name={name}").items
+        return pod
+
+    def ready(self) -> bool:
+        """Whether Kubernetes sends requests to the Prometheus."""
+        return any(entry.type == "Ready" and entry.status == "True" for entry in self.pod("prometheus").status.conditions)
+
+    def told(self) -> dict[str, dict[str, t.Any]]:
+        """What the Alertmanager has been told and not yet told to be over, by the names of the alerts."""
+        status, _headers, content = call(f"http://{self.pod('alertmanager').status.pod_ip}:9093/api/v2/alerts")
+        assert status == 200, content
+        return {alert["labels"]["alertname"]: alert for alert in json.loads(content)}
 
     def query(self, expr: str) -> list[t.Any]:
         """The series of an expression."""
         status, _headers, content = call(f"{self.prometheus}/api/v1/query?query={urllib.parse.quote(expr)}")
         assert status == 200, content
         return t.cast("list[t.Any]", json.loads(content)["data"]["result"])
+
+    def scrapes(self) -> bool:
+        """Whether pods of the stack are among its targets."""
+        status, _headers, content = call(f"{self.prometheus}/api/v1/targets?state=active")
+        assert status == 200, content
+        return any(target["labels"].get("namespace") == NAMESPACE for target in json.loads(content)["data"]["activeTargets"])
 
     def firing(self) -> set[str]:
         """Names of the alerts that fire."""
@@ -51,17 +70,6 @@ class Watched(Stack):
         """Another number of pods of a Deployment, until they are ready."""
         self._apps.patch_namespaced_deployment_scale(name, NAMESPACE, {"spec": {"replicas": replicas}})
         until(lambda: (self._apps.read_namespaced_deployment(name, NAMESPACE).status.ready_replicas or 0) == replicas, 120, f"{name} has {replicas}")
-
-    def processes(self, pod: str, command: str) -> list[int]:
-        """Numbers of the processes of a pod on this host."""
-        uid = self.core.read_namespaced_pod(pod, NAMESPACE).metadata.uid
-        found = []
-        for path in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                group = (path / "cgroup").read_text(encoding="utf-8").replace("_", "-")
-                if uid in group and command in (path / "cmdline").read_bytes().decode(errors="replace"):
-                    found.append(int(path.name))
-        return found
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import collections
 import threading
 import time
@@ -12,7 +13,7 @@ import random_picks
 from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text
 from ansible_collections.llm_d.inference.plugins.module_utils.epp import observed
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.config.build import build
-from stack import MODELS, SERIES, Stack, call, until
+from stack import MODELS, NAMESPACE, SERIES, Stack, call, until
 
 PRESETS = ("round_robin", "queue", "balanced", "prefix_aware", "default", "precise_prefix", "disaggregated")
 # What `make test` tries: the plugins of these are most of those that there are.
@@ -97,6 +98,30 @@ def test_prefix_sticks(stack: Stack, preset: str) -> None:
     print({story: sorted(pods) for story, pods in homes.items()})
     assert all(len(pods) == 1 for pods in homes.values())
     assert len(set().union(*homes.values())) > 1
+
+
+@pytest.mark.rest
+def test_a_session_sticks_to_the_server_that_its_token_names(stack: Stack) -> None:
+    """This release adds the token when the headers of the response have left, so that a client makes it from the name of the server."""
+    done = stack.switch("sim", {"scorers": {"session_affinity": 1}}, llm_d_release="scheduler-0.7")
+    assert done.returncode == 0, done.stdout + done.stderr
+    stack.obeyed("sim")
+
+    def asked(headers: dict[str, str]) -> tuple[str, bool]:
+        """(server, whether the response has a token)"""
+        body = {"model": MODELS["sim"], "prompt": f"{uuid.uuid4()} and then?", "max_tokens": 1}
+        status, back, content = call(f"{stack.url('sim')}/v1/completions", body, headers=headers)
+        assert status == 200, content
+        return back["x-inference-pod"], "x-session-token" in back
+
+    servers = set(stack.servers("sim"))
+    assert len(servers) == 4
+    for server in servers:
+        token = base64.b64encode(f"{NAMESPACE}/{server}-rank-0".encode()).decode()
+        assert {asked({"x-session-token": token}) for _number in range(12)} == {(server, False)}
+    strangers = collections.Counter(asked({})[0] for _number in range(40))
+    print(dict(strangers))
+    assert set(strangers) == servers, "without a token a request is anybody's"  # one is left out by chance once in 25,000 runs
 
 
 def test_precise_prefix_follows_kv_events(stack: Stack) -> None:

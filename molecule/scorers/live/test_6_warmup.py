@@ -11,6 +11,8 @@ from pathlib import Path
 import plays
 import pytest
 import yaml
+from kubernetes import client
+from python_image import push
 from stack import MODELS, NAMESPACE, Stack, call, until
 
 PROMPT = "You are the patient assistant of a shop for boots. You answer in one short sentence, from the handbook only, and you name the chapter. " * 4
@@ -120,6 +122,65 @@ def test_a_server_that_was_restarted_is_warmed_again_and_the_claim_tells(stack: 
     taken, tokens = cached(stack.servers("sim")[other], PROMPT)
     assert taken > tokens - 48
     assert claim(tmp_path, warmup)["ok"]
+
+
+@pytest.fixture(name="image", scope="module")
+def python_image(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return push(tmp_path_factory.mktemp("image"))
+
+
+def run_now(name: str) -> tuple[bool, str]:
+    """Whether a Job made from a CronJob succeeded, as `kubectl create job --from` makes it, and its log."""
+    batch, core = client.BatchV1Api(), client.CoreV1Api()
+    cron_job = batch.read_namespaced_cron_job(name, NAMESPACE)
+    owner = client.V1OwnerReference(api_version="batch/v1", kind="CronJob", name=name, uid=cron_job.metadata.uid, controller=True)
+    about = client.V1ObjectMeta(name=f"{name}-by-hand", owner_references=[owner])
+    batch.create_namespaced_job(NAMESPACE, client.V1Job(metadata=about, spec=cron_job.spec.job_template.spec))
+
+    def ended() -> t.Any:
+        status = batch.read_namespaced_job_status(about.name, NAMESPACE).status
+        return status if status.succeeded or status.failed else None
+
+    until(ended, 120, "the Job has ended")
+    (pod,) = core.list_namespaced_pod(NAMESPACE, label_selector=f"batch.kubernetes.io/job-name={about.name}").items
+    said = core.read_namespaced_pod_log(pod.metadata.name, NAMESPACE)
+    succeeded = bool(ended().succeeded)
+    batch.delete_namespaced_job(about.name, NAMESPACE, propagation_policy="Background")
+    return succeeded, said
+
+
+def of_the_schedule() -> set[str]:
+    """Kinds of objects that the CronJob of `sim` has."""
+    batch, core, access = client.BatchV1Api(), client.CoreV1Api(), client.RbacAuthorizationV1Api()
+    listed = {
+        "CronJob": batch.list_namespaced_cron_job,
+        "Job": batch.list_namespaced_job,
+        "Secret": core.list_namespaced_secret,
+        "ConfigMap": core.list_namespaced_config_map,
+        "ServiceAccount": core.list_namespaced_service_account,
+        "Role": access.list_namespaced_role,
+        "RoleBinding": access.list_namespaced_role_binding,
+    }
+    return {kind for kind, look in listed.items() if any(item.metadata.name.startswith("sim-warmup") for item in look(NAMESPACE).items)}
+
+
+def test_the_cron_job_warms_servers_between_runs_and_goes_with_its_schedule(stack: Stack, config_map: None, image: str) -> None:
+    warmup = {"prompts": [PROMPT], "config_map": CONFIG_MAP, "schedule": "0 0 29 2 *", "time_zone": "Etc/UTC"}
+    code, _changes, shown = run("scorers", warmup, "--diff", "-v", llm_d_images={"python": image})
+    assert code == 0 and PROMPT.strip() not in shown, shown
+    code, changes, shown = run("scorers", warmup, llm_d_images={"python": image})
+    assert code == 0 and changes == 0, shown
+    new = restart(stack)
+    succeeded, said = run_now("sim-warmup")
+    print(said)
+    assert succeeded and said.count(": warm, ") == 6 and said.count(f"{new}: ") == 2 and said.count(": warmed, ") == 2, said
+    assert PROMPT.strip() not in said and IN_MAP.strip() not in said
+    for prompt in (PROMPT, IN_MAP):
+        taken, tokens = cached(stack.servers("sim")[new], prompt)
+        assert taken > tokens - 48
+    code, changes, shown = run("scorers", {key: warmup[key] for key in ("prompts", "config_map")})
+    assert code == 0 and changes > 0, shown
+    until(lambda: not of_the_schedule(), 60, "what the schedule had is gone")
 
 
 @pytest.mark.rest

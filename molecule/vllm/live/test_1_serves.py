@@ -3,17 +3,53 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import urllib.request
 from pathlib import Path
 
 import plays
-from live_stack import Stack
+import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.oci_image import MANIFESTS
+from live_stack import NAMESPACE, Stack, call
 from real import INVENTORY, asked, counted
 
+# In README.md a request, and on the line below it what it prints.
+SHOWN = re.compile(r"/v1/chat/completions .*\n +-d '(\{.*\})' \| jq -r \.choices\[0\]\.message\.content\n(.+)\n")
 
-def test_a_question_is_answered_in_a_sentence(stack: Stack) -> None:
-    answer = asked(stack, "What is the capital of France?", temperature=0)["choices"][0]
-    assert "Paris" in answer["message"]["content"] and answer["message"]["content"].endswith(".")
-    assert answer["finish_reason"] == "stop"
+
+def test_the_question_of_the_readme_is_answered_as_it_shows(stack: Stack) -> None:
+    shown = SHOWN.search((plays.ROOT / "README.md").read_text(encoding="utf-8"))
+    assert shown
+    status, _headers, content = call(f"{stack.url('chat')}/v1/chat/completions", json.loads(shown[1]), timeout=120)
+    assert status == 200, content
+    (answer,) = json.loads(content)["choices"]
+    assert answer["message"]["content"] == shown[2] and answer["finish_reason"] == "stop", answer
+
+
+def test_two_servers_within_their_memory_and_their_disk(stack: Stack) -> None:
+    """4 GiB each, for want of which none was ended; 10 GB for all images together, packed in the registry, whose files the node links, and unpacked in it."""
+    pods = [pod for pod in stack.core.list_namespaced_pod(NAMESPACE).items if pod.metadata.name in stack.servers("chat")]
+    assert [each.resources.limits["memory"] for pod in pods for each in pod.spec.containers] == ["4Gi"] * 2
+    ended = [entry.last_state.terminated for pod in pods for entry in pod.status.container_statuses if entry.last_state.terminated]
+    assert not [each for each in ended if each.reason == "OOMKilled"], ended
+    packed, unpacked = images()
+    print(f"images: {packed / 1e9:.2f} GB packed, {unpacked / 1e9:.2f} GB unpacked")
+    assert unpacked > 1e9 and packed + unpacked < 10e9
+
+
+def images() -> tuple[int, int]:
+    """Bytes of all layers of the images of the extra `vllm`, packed and unpacked."""
+    variables = yaml.safe_load((plays.ROOT / "roles/local_cluster/vars/main.yml").read_text(encoding="utf-8"))
+    layers = set()
+    for image in variables["__local_cluster_extra"]["vllm"]["packages"]["images"]:
+        repository, _colon, tag = image["name"].rpartition(":")
+        request = urllib.request.Request(f"http://127.0.0.1:5215/v2/{repository}/manifests/{tag}", headers={"Accept": MANIFESTS})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            layers |= {layer["digest"].replace(":", "/") for layer in json.loads(answer.read())["layers"]}
+    paths = [Path("/var/cache/llm-d-local/registry", layer) for layer in layers]
+    counted = subprocess.run(["bash", "-euo", "pipefail", "-c", 'zstd -dcq "$@" | wc -c', "count", *paths], check=True, capture_output=True, text=True)
+    return sum(path.stat().st_size for path in paths), int(counted.stdout)
 
 
 def test_many_answers_that_are_drawn(stack: Stack) -> None:
@@ -38,10 +74,12 @@ def test_every_claim_holds(stack: Stack, tmp_path: Path) -> None:
     claims = {claim["id"]: claim["ok"] for claim in verdict["claims"]}
     assert claims and all(claims.values()), claims
     assert {"chat/sticky", "chat/cached", "chat/spread"} <= set(claims), "what only traffic proves is among them"
+    assert f"{len(claims)} of {len(claims)} claims" in (plays.ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_measurement_through_the_gateway(stack: Stack, tmp_path: Path) -> None:
-    load = {"workload": {"kind": "shared_prefix", "groups": 2, "prompts_per_group": 4, "system_prompt_len": 120, "question_len": 20, "output_len": 8}}
+    # Prompts so long that what the client, which shares the processors with the servers, is late by is little of what it measures.
+    load = {"workload": {"kind": "shared_prefix", "groups": 2, "prompts_per_group": 4, "system_prompt_len": 480, "question_len": 20, "output_len": 8}}
     plays.well(INVENTORY, "playbooks/benchmark.yml", tmp_path, llm_d_benchmark={**load, "rates": [0.5], "seconds": 24})
     (result,) = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.rglob("result.json")]
     (stage,) = result["stages"]

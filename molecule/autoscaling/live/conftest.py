@@ -1,0 +1,18 @@
+"""What the live tests share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from scaled import Scaled
+
+
+@pytest.fixture(scope="session")
+def stack() -> Scaled:
+    """The running stack, whose servers are scaled."""
+    return Scaled()

@@ -1,0 +1,73 @@
+"""Another number, image, argument or model of the servers in the file, under 50 requests a second: the next run brings it, and no request is lost."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+import urllib.request
+
+import pytest
+from stack import MODEL, NAMESPACE, Stack, sim
+from steady_load import SteadyLoad
+
+RATE = 50.0
+REGISTRY, TYPE = "http://127.0.0.1:5215/v2", "application/vnd.oci.image.manifest.v1+json"
+
+
+@pytest.fixture(name="running", scope="module")
+def _running(stack: Stack) -> None:
+    stack.serves(sim())
+
+
+def other_image(stack: Stack) -> str:
+    """The image of the servers under another tag, which the registry of this host has from now on."""
+    (pod, *_others) = stack.servers("sim")
+    image = stack.core.read_namespaced_pod(pod, NAMESPACE).spec.containers[0].image
+    name, _colon, tag = image.rpartition(":")
+    with urllib.request.urlopen(urllib.request.Request(f"{REGISTRY}/{name}/manifests/{tag}", headers={"Accept": TYPE}), timeout=10) as answer:
+        manifest, kind = answer.read(), answer.headers["Content-Type"]
+    put = urllib.request.Request(f"{REGISTRY}/{name}/manifests/{tag}-again", manifest, {"Content-Type": kind}, method="PUT")
+    with urllib.request.urlopen(put, timeout=10) as answer:
+        assert answer.status == 201
+    return f"{name}:{tag}-again"
+
+
+CHANGES: dict[str, t.Callable[[Stack], dict[str, t.Any]]] = {
+    "more servers": lambda _stack: sim(replicas=4),
+    "fewer servers": lambda _stack: sim(replicas=1),
+    "another argument": lambda _stack: sim(engine={"max_num_seqs": 7}),
+    "another model under the same name": lambda _stack: sim(engine={"args": ["--model=org/another"]}),
+    "another image": lambda stack: sim(engine={"image": other_image(stack)}),
+}
+
+
+@pytest.mark.usefixtures("running")
+@pytest.mark.parametrize("change", CHANGES)
+def test_no_request_is_lost(stack: Stack, change: str) -> None:
+    before = set(stack.servers("sim"))
+    service = CHANGES[change](stack)
+    with SteadyLoad(stack.url("sim"), MODEL, RATE) as load:
+        out = stack.serves(service, options=("--skip-tags", "validation"))
+    print(f"\n{change}: {load.report}")
+    assert not load.report.lost and load.report.sent > 100
+    after = stack.servers("sim")
+    assert len(after) == service["replicas"]
+    containers = [stack.core.read_namespaced_pod(pod, NAMESPACE).spec.containers[0] for pod in after]
+    if service["replicas"] == sim()["replicas"]:
+        assert not before & set(after), "each server is a new one"
+    wanted = [*service["engine"].get("args", ()), *([f"--max-num-seqs={service['engine']['max_num_seqs']}"] if "max_num_seqs" in service["engine"] else [])]
+    assert all(set(wanted) <= set(container.args) for container in containers), json.dumps([container.args for container in containers])
+    assert all(container.image == service["engine"].get("image", container.image) for container in containers)
+    told = told_of_servers(stack)
+    assert told and told[-1].startswith("Changed by a run of llm_d.inference: "), told
+    assert ("spec.replicas" in told[-1]) == (service["replicas"] != sim()["replicas"]), told
+    assert "changed=0 " in stack.serves(service), out[-3000:]
+    assert told_of_servers(stack) == told, "a run that changes nothing tells nothing"
+    stack.serves(sim(), options=("--skip-tags", "validation"))
+
+
+def told_of_servers(stack: Stack) -> list[str]:
+    """The events of our runs on the Deployment of the servers, as `kubectl describe` finds them, oldest first."""
+    uid = stack.named("apps/v1", "Deployment")["sim-decode"]["metadata"]["uid"]
+    found = stack.core.list_namespaced_event(NAMESPACE, field_selector=f"involvedObject.uid={uid},source=llm_d.inference").items
+    return [event.message for event in sorted(found, key=lambda event: event.metadata.name)]

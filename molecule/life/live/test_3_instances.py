@@ -1,0 +1,76 @@
+"""Two files with an instance each, in one cluster and one namespace: neither run touches what the other has made, and one goes without the other."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import plays
+from stack import INVENTORY, MODEL, NAMESPACE, SIM, Stack, call, until
+
+GATEWAY = ("gateway.networking.k8s.io/v1", "Gateway")
+OTHER: dict[str, t.Any] = {
+    "llm_d_instance": "other",
+    "llm_d_gateway": {"provider": "envoy_gateway", "service_type": "ClusterIP", "name": "other-gateway"},
+    "llm_d_model_services": [{**SIM, "name": "another"}],
+}
+
+
+def address(stack: Stack, name: str) -> str:
+    return f"http://{stack.named(*GATEWAY)[name]['status']['addresses'][0]['value']}"
+
+
+def answers(url: str) -> str:
+    """The pod that answers there."""
+    status, headers, content = call(f"{url}/v1/completions", {"model": MODEL, "prompt": "Who is there?", "max_tokens": 1})
+    assert status == 200, content
+    return headers["x-inference-pod"]
+
+
+def test_each_serves_and_goes_by_itself(stack: Stack) -> None:
+    stack.serves(SIM)
+    plays.well(INVENTORY, "site.yml", stack.artifacts, **OTHER)
+    urls = {name: address(stack, name) for name in ("llm-d-gateway", "other-gateway")}
+    assert answers(urls["llm-d-gateway"]).startswith("sim-") and answers(urls["other-gateway"]).startswith("another-")
+    assert "changed=0 " in stack.serves(SIM)
+    assert "changed=0 " in plays.well(INVENTORY, "site.yml", stack.artifacts, **OTHER)
+
+    plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **OTHER)
+    until(lambda: "other-gateway" not in stack.named(*GATEWAY), 60, "the gateway of the second is gone")
+    assert not [name for name in stack.named("apps/v1", "Deployment") if name.startswith("another")]
+    assert answers(urls["llm-d-gateway"]).startswith("sim-")
+    assert "changed=0 " in stack.serves(SIM)
+
+
+def test_one_file_with_two_suffixes_is_two_stacks(stack: Stack) -> None:
+    """The gateway, the pool, the workloads and the claims of the second have other names, and no run touches what the other has made."""
+    stack.serves(SIM)
+    blue: dict[str, t.Any] = {"llm_d_name_suffix": "-blue", "llm_d_model_services": [{**SIM, "replicas": 1}]}
+    plays.well(INVENTORY, "site.yml", stack.artifacts, **blue)
+    verdict = json.loads((stack.artifacts / "verdict.json").read_text(encoding="utf-8"))
+    assert verdict["ok"] and "sim-blue/serving" in {claim["id"] for claim in verdict["claims"]}
+    urls = {name: address(stack, name) for name in ("llm-d-gateway", "llm-d-gateway-blue")}
+    assert verdict["endpoints"][0]["url"].startswith(urls["llm-d-gateway-blue"])
+    assert answers(urls["llm-d-gateway"]).startswith("sim-decode-") and answers(urls["llm-d-gateway-blue"]).startswith("sim-blue-decode-")
+    assert {"sim", "sim-blue"} == set(stack.named("inference.networking.k8s.io/v1", "InferencePool"))
+    assert "changed=0 " in stack.serves(SIM)
+    assert "changed=0 " in plays.well(INVENTORY, "site.yml", stack.artifacts, **blue)
+
+    plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts, **blue)
+    until(lambda: "llm-d-gateway-blue" not in stack.named(*GATEWAY), 60, "the gateway of the second is gone")
+    assert not [name for name in stack.named("apps/v1", "Deployment") if name.startswith("sim-blue")]
+    assert answers(urls["llm-d-gateway"]).startswith("sim-decode-")
+    assert "changed=0 " in stack.serves(SIM)
+
+
+def test_a_name_that_another_instance_has_is_refused(stack: Stack) -> None:
+    """Its Gateway has the name of the first one's."""
+    stack.serves(SIM)
+    before = stack.named(*GATEWAY)["llm-d-gateway"]["metadata"]
+    given = json.dumps({"llm_d_artifacts_dir": str(stack.artifacts), **OTHER, "llm_d_gateway": {**OTHER["llm_d_gateway"], "name": None}})
+    done = plays.run("-i", INVENTORY, "site.yml", "-e", given)
+    said = " ".join(done.stdout.split())
+    assert done.returncode != 0 and "llm-d-gateway" in said and NAMESPACE in said and "Traceback" not in said, done.stdout[-4000:]
+    assert stack.named(*GATEWAY)["llm-d-gateway"]["metadata"]["generation"] == before["generation"]
+    assert plays.run("-i", INVENTORY, "playbooks/teardown.yml", "-e", given).returncode == 0
+    assert "changed=0 " in stack.serves(SIM)

@@ -1,0 +1,39 @@
+"""What benchmarks of whole runs on the local cluster share: its programs, and commands and plays that have to end well to be a measurement."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import typing as t
+from pathlib import Path
+
+import plays
+
+CACHE, HOME = Path("/var/cache/llm-d-local"), Path("/var/lib/llm-d-local")
+KUBECONFIG = str(HOME / "admin.kubeconfig")
+KUBECTL, HELM = [str(HOME / "bin/kubectl"), "--kubeconfig", KUBECONFIG], [str(CACHE / "bin/helm"), "--kubeconfig", KUBECONFIG]
+
+
+def run(command: t.Sequence[str], given: str | None = None) -> tuple[float, str]:
+    """(seconds, output) of a command. One that fails ends the benchmark."""
+    started = time.monotonic()
+    done = subprocess.run(command, cwd=plays.ROOT, env=plays.environment(), capture_output=True, text=True, check=False, input=given)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
+    return time.monotonic() - started, done.stdout
+
+
+def play(playbook: str, *arguments: str, **variables: t.Any) -> tuple[float, str]:
+    """(seconds, output) of a playbook with inventories/local."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:  # not in the command: it may be longer than a command may be
+        json.dump(variables, file)
+        file.flush()
+        return run(plays.command("-i", "inventories/local", playbook, "-e", f"@{file.name}", *arguments))
+
+
+def down() -> None:
+    """Take the local cluster down."""
+    play("playbooks/local_cluster.yml", local_cluster_state="absent")
