@@ -53,7 +53,6 @@ inference_pool_average_kv_cache_utilization 0
 inference_objective_request_total 4
 inference_extension_scheduler_e2e_duration_seconds_count 4
 """
-PROBING = ("not_ready", "stops_being_ready", "draining", "deleted")
 GATEWAY = tuple(check.name for check in CHECKS if check.name.startswith("gateway_"))
 # Which check has to catch each defect.
 CAUGHT = {

@@ -20,6 +20,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import SIDECAR_SERVER_PORT
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from local_servers import port_for_a_program
+from waiting import until
 
 Facts = dict[str, t.Any]
 BINARIES = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin"))
@@ -78,12 +79,13 @@ def counted(port: int) -> dict[str, int]:
 
 def ended(port: int, reason: str | None, count: int) -> bool:
     """Whether a simulator has ended so many answers (for this reason). It counts one after it has sent it."""
-    for _each in range(100):
+
+    def counts() -> int:
         found = counted(port)
-        if (found.get(reason, 0) if reason else sum(found.values())) >= count:
-            break
-        time.sleep(0.1)
-    return (found.get(reason, 0) if reason else sum(found.values())) == count
+        return found.get(reason, 0) if reason else sum(found.values())
+
+    until(lambda: counts() >= count)
+    return counts() == count
 
 
 def moved(arguments: t.Sequence[str], flag: str, value: object) -> list[str]:
