@@ -11,7 +11,6 @@ import mmap
 import os
 import signal
 import subprocess
-import time
 import typing as t
 from pathlib import Path
 
@@ -39,7 +38,7 @@ class Conformance:
 
     def __init__(self, cluster: t.Any, command: c.Sequence[str], environment: c.Mapping[str, str], log: Path, say: Say, placeholder: str = "") -> None:
         self._cluster, self._command, self._environment, self._log, self._say = cluster, list(command), dict(environment), log, say
-        self._placeholder = placeholder
+        self._placeholder, self._clock = placeholder, cluster.clock
 
     def look(self, gateway_class: str) -> Facts:
         """{lacking, controller, suite, crds, mismatches}: what the cluster lacks for the suite, the name of the class's controller, the versions of the suite
@@ -61,7 +60,7 @@ class Conformance:
 
         known: rows of tests that are known to fail, by their names.
         """
-        began = time.monotonic()
+        began = self._clock.now()
         self.remove(wait=True)  # of a run that was killed
         with signals() as guard:
             interrupted = True
@@ -71,19 +70,19 @@ class Conformance:
             finally:
                 guard["closing"] = True
                 self.remove(wait=not interrupted)
-        return summary(results(self._lines()), ended, {"gateway_class": gateway_class}, time.monotonic() - began, known)
+        return summary(results(self._lines()), ended, {"gateway_class": gateway_class}, self._clock.now() - began, known)
 
     def remove(self, wait: bool) -> None:
         """Delete the suite's namespaces, and wait until they are gone. Raises ClusterError."""
-        late = time.monotonic() + GONE
+        late = self._clock.now() + GONE
         self._cluster.be_patient(GONE)
         ours = [name for name, item in self._namespaces().items() if item and is_of_suite(item)]
         for name in ours:
             self._cluster.request("DELETE", f"{_NAMESPACES}/{name}", {"propagationPolicy": "Background"})
         while wait and (left := [name for name in ours if self._cluster.find(f"{_NAMESPACES}/{name}")]):
-            if time.monotonic() > late:
+            if self._clock.now() > late:
                 raise ClusterError(f"{GONE:g} s after their deletion these namespaces are still there: {', '.join(left)}")
-            time.sleep(POLL)
+            self._clock.sleep(POLL)
 
     def _namespaces(self) -> dict[str, Facts | None]:
         return {name: self._cluster.find(f"{_NAMESPACES}/{name}") for name in NAMESPACES}
@@ -104,13 +103,13 @@ class Conformance:
         try:
             with self._log.open("rb") as written:
                 while program.poll() is None:
-                    if time.monotonic() > late:
+                    if self._clock.now() > late:
                         return "It was ended, since it took longer than conformance_timeout"
                     *lines, begun = (begun + written.read(OUTPUT)).split(b"\n")
                     for test in results(line.decode("utf-8", "replace") for line in lines):
                         self._say(f"{test['name']}: {test['result']} ({test['seconds']:g} s)")
                     self._place()
-                    time.sleep(POLL)
+                    self._clock.sleep(POLL)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(program.pid, signal.SIGKILL)

@@ -14,6 +14,7 @@ import time
 import typing as t
 import urllib.parse
 
+from ..common.clock import Clock
 from ..common.objects import Facts, condition, get_path, text
 from ..common.text import shorten
 from ..http.errors import ExchangeError
@@ -218,20 +219,22 @@ class PickerBench:
 
     def until(self, true: c.Callable[[], bool]) -> float | None:
         """See Bench."""
-        began = time.monotonic()
+        clock: Clock = self._cluster.clock
+        began = clock.now()
         while not true():
-            if time.monotonic() - began > self.bound:
+            if clock.now() - began > self.bound:
                 return None
-            time.sleep(POLL)
-        return time.monotonic() - began
+            clock.sleep(POLL)
+        return clock.now() - began
 
     def _wait(self, true: c.Callable[[], bool], seconds: float, what: str) -> None:
-        late = time.monotonic() + seconds
+        clock: Clock = self._cluster.clock
+        late = clock.now() + seconds
         self._cluster.be_patient(seconds)
         while not true():
-            if time.monotonic() > late:
+            if clock.now() > late:
                 raise Failed(f"{what} after {seconds:g} s")
-            time.sleep(POLL)
+            clock.sleep(POLL)
 
     # The gateway
 

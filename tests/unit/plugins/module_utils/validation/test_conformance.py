@@ -17,11 +17,13 @@ from pathlib import Path
 
 import plays
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.clock import SYSTEM, Clock
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.conformance import KNOWN_FAILURES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import conformance
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.conformance import BESIDE, BUNDLE, CRDS, LABEL, NAMESPACES, POOLS
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.conformance_run import Conformance
+from fake_clock import FakeClock
 from waiting import until
 
 Facts = dict[str, t.Any]
@@ -189,6 +191,7 @@ class ClusterOfTwo:
 
     def __init__(self, marker: Path, labels: Facts | None = None) -> None:
         self.marker, self.labels, self.deleted = marker, labels or {LABEL: "infra"}, []  # type: ignore[var-annotated]
+        self.clock: Clock = SYSTEM
 
     def be_patient(self, seconds: float) -> None:
         assert seconds > 0
@@ -238,6 +241,7 @@ def test_a_placeholder_is_made_in_the_namespace_of_the_gateways_once(tmp_path: P
 
 def test_a_suite_that_does_not_end_is_ended(tmp_path: Path) -> None:
     cluster = ClusterOfTwo(tmp_path / "mark")
+    cluster.clock = FakeClock(lambda _now: until(cluster.marker.exists))
     found = suite_of(tmp_path, 'touch "$MARK"; sleep 1000', cluster, []).run("x", 3)
     assert not found["ok"] and "conformance_timeout" in found["summary"] and sorted(cluster.deleted) == sorted(NAMESPACES)
 
@@ -278,7 +282,9 @@ import sys
 from pathlib import Path
 import plays
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.conformance_run import Conformance
+from ansible_collections.llm_d.inference.plugins.module_utils.common.clock import SYSTEM
 class Nothing:
+    clock = SYSTEM
     be_patient = find = lambda self, *given: None
 Conformance(Nothing(), [sys.argv[1]], {}, Path(sys.argv[2]), print).run("x", 1000)
 """

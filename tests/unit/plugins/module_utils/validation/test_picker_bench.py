@@ -13,6 +13,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import 
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_bench import PickerBench
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.picker_checks import PickerRequest, Skipped
 from engine_servers import ApiServer, pod
+from fake_clock import FakeClock
 from kubernetes.client import Configuration
 from local_servers import serve
 from stub_picker import StubPicker
@@ -77,3 +78,16 @@ def test_a_connection_that_broke_is_made_again(deployed: tuple[ApiServer, Picker
     assert broken[-1].error
     stub.break_with()
     assert bench.ask([PickerRequest()])[0].endpoints
+
+
+def test_what_never_comes_is_waited_for_as_long_as_the_bound_and_no_longer() -> None:
+    """A later look finds what has come, and says after how many seconds."""
+    clock, looks = FakeClock(), list[float]()
+    bench = PickerBench(Cluster(Configuration(), {}, clock=clock), POOL, {**OPTIONS, "bound": 7})
+
+    def look() -> bool:
+        looks.append(clock.time)
+        return len(looks) == 3
+
+    assert bench.until(look) == clock.time - looks[0] > 0
+    assert bench.until(lambda: False) is None and 7 < clock.time - looks[-1] < 8
