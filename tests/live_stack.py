@@ -17,6 +17,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.epp import observe
 from kubernetes import client, config
 
 NAMESPACE = "llm-d"
+Seen = t.TypeVar("Seen")
 SERIES = "inference_extension_plugin_duration_seconds"
 
 
@@ -121,12 +122,13 @@ def call(url: str, body: t.Any = None, timeout: float = 30.0, headers: t.Mapping
         return error.code, dict(error.headers), error.read()
 
 
-def until(look: t.Callable[[], bool], seconds: float, what: str) -> None:
-    """Look until it is so."""
+def until(look: t.Callable[[], Seen], seconds: float, what: str) -> Seen:
+    """The first true value of `look`, which has to come within `seconds`. what: names it in the failure."""
     end = time.monotonic() + seconds
-    while not look():
-        assert time.monotonic() < end, f"not in {seconds} s: {what}"
+    while not (seen := look()):
+        assert time.monotonic() < end, f"not in {seconds:g} s: {what}"
         time.sleep(0.1)
+    return seen
 
 
 def forget_series(core: client.CoreV1Api) -> None:

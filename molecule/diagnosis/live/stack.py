@@ -162,14 +162,6 @@ class Stack:
             time.sleep(2)
 
 
-def until(true: t.Callable[[], bool], seconds: float) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"not within {seconds} s"
-        time.sleep(0.2)
-
-
 def exchange(url: str, body: t.Any = None, timeout: float = 10.0) -> tuple[int, bytes]:
     """One HTTP exchange."""
     request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"})

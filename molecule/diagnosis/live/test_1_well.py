@@ -6,7 +6,8 @@ import json
 import threading
 
 from ansible_collections.llm_d.inference.plugins.module_utils.common import prometheus_text as prometheus
-from stack import MODEL, Stack, exchange, until
+from live_stack import until
+from stack import MODEL, Stack, exchange
 from strangers import neighbours
 
 
@@ -44,7 +45,7 @@ def test_a_stack_under_full_load(stack: Stack) -> None:
     for thread in threads:
         thread.start()
     try:
-        until(lambda: waiting(stack) > 0, 30)
+        until(lambda: waiting(stack) > 0, 30, "requests wait in the queue")
         for _number in range(3):
             queues.append(waiting(stack))
             found.append(stack.diagnose())

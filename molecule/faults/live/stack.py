@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 import types
 import typing as t
 from pathlib import Path
@@ -101,15 +100,6 @@ class Stack:
             return self.cluster.read_text("/readyz", timeout=5) == "ok"
         except ClusterError:
             return False
-
-
-def until(what: t.Callable[[], t.Any], seconds: float) -> t.Any:
-    """The first true value."""
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end, f"not in {seconds} s"
-        time.sleep(0.1)
-    return found
 
 
 def tells(out: str, *words: str) -> None:

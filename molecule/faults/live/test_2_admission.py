@@ -7,8 +7,9 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
+from live_stack import until
 from local_servers import closed_port
-from stack import NAMESPACE, SIM, Object, Stack, tells, until
+from stack import NAMESPACE, SIM, Object, Stack, tells
 
 RULES = [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["deployments"]}]
 HERE = {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}
@@ -50,12 +51,12 @@ def _refusing(stack: Stack) -> t.Iterator[t.Callable[[list[Object]], None]]:
 
     def refuse(objects: list[Object]) -> None:
         made.extend(stack.create("admissionregistration.k8s.io/v1", item) for item in objects)
-        until(lambda: not taken(stack), 30)
+        until(lambda: not taken(stack), 30, "Deployments are refused")
 
     yield refuse
     for path in reversed(made):
         stack.delete(path)
-    until(lambda: taken(stack), 30)
+    until(lambda: taken(stack), 30, "Deployments are taken")
 
 
 def taken(stack: Stack) -> bool:

@@ -6,7 +6,8 @@ import subprocess
 import typing as t
 
 import pytest
-from stack import CACHE, Stack, until
+from live_stack import until
+from stack import CACHE, Stack
 
 CHART = str(CACHE / "assets/charts/gateway-helm")
 CONFIG = "/api/v1/namespaces/envoy-gateway-system/configmaps/envoy-gateway-config"
@@ -20,7 +21,7 @@ def killed(stack: Stack, status: str, *arguments: str) -> None:
     """Kill a helm command as soon as its record has the status."""
     with subprocess.Popen(stack.helm(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as helm:
         try:
-            until(lambda: status in [found for _name, found in stack.helm_records()], 60)
+            until(lambda: status in [found for _name, found in stack.helm_records()], 60, f"the release is {status}")
         finally:
             helm.kill()
     assert status in [found for _name, found in stack.helm_records()]

@@ -6,7 +6,8 @@ import random
 import subprocess
 import time
 
-from stack import CACHE, HOME, SIM, Stack, tells, until
+from live_stack import until
+from stack import CACHE, HOME, SIM, Stack, tells
 
 TIMES = 2
 
@@ -31,7 +32,7 @@ def test_the_api_server_restarts_in_the_middle_of_a_run(stack: Stack) -> None:
         print(f"restarted after {seconds:.1f} s: the run ended with {run.returncode} in {task}", flush=True)
         if run.returncode:
             tells(out, "the Kubernetes API server")
-        until(stack.answers, 60)
+        until(stack.answers, 60, "the API server is ready")
         stack.converges(**wanted)
     stack.converges()
     stack.settled()

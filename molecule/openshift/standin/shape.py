@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 import typing as t
 from pathlib import Path
 
@@ -11,10 +10,12 @@ import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ApiError
 from api import Api, condition
 from contract import definitions_of_others as others
+from live_stack import until
 from namespaces import PORT
 
 Facts = dict[str, t.Any]
 VERSION = "4.21.3"
+SECONDS = 60.0  # until the API server does what it was given
 INGRESS_OPERATOR = "system:serviceaccount:openshift-ingress-operator:ingress-operator"
 RBAC = "rbac.authorization.k8s.io"
 SEAL = "openshift-ingress-operator-gatewayapi-crd-admission"
@@ -39,8 +40,8 @@ def seal(api: Api, folder: Path) -> None:
     """From here on it is OpenShift: what is forbidden there is refused. Returns when it is."""
     for item in _seal() + _admission(folder):
         api.apply(item)
-    _until(lambda: _refused(api), "the Gateway API is sealed")
-    _until(lambda: _served(api), "projects are served")
+    until(lambda: _refused(api), SECONDS, "the Gateway API is sealed")
+    until(lambda: _served(api), SECONDS, "projects are served")
     default = f"{CRDS}/gateways.gateway.networking.k8s.io"
     note = {"sealed": api.call("GET", default)["metadata"]["resourceVersion"], "denials": str(denials(api))}
     api.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "sealed", "namespace": "openshift-ingress-operator"}, "data": note})
@@ -61,7 +62,7 @@ def install(api: Api, definitions: t.Iterable[Facts], manager: str = "openshift"
         api.call("PATCH", f"{CRDS}/{item['metadata']['name']}", body, "application/apply-patch+yaml", fieldManager=manager, force="true")
         names.append(item["metadata"]["name"])
     for name in names:
-        _until(lambda name=name: _established(api, name), f"{name} is established")
+        until(lambda name=name: _established(api, name), SECONDS, f"{name} is established")
 
 
 def _established(api: Api, name: str) -> bool:
@@ -80,13 +81,6 @@ def _refused(api: Api) -> bool:
 def _served(api: Api) -> bool:
     found = (api.find("/apis/apiregistration.k8s.io/v1/apiservices/v1.project.openshift.io") or {}).get("status", {}).get("conditions", [])
     return any(entry["type"] == "Available" and entry["status"] == "True" for entry in found)
-
-
-def _until(done: t.Callable[[], bool], what: str, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end, f"not within {seconds} s: {what}"
-        time.sleep(0.3)
 
 
 def _gateway_api() -> list[Facts]:
