@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No test of the gate needs the machine to be quick: none compares what a clock says, and none gives less than PATIENCE seconds to what it runs.
+"""No test of the gate needs the machine to be quick: none compares what a clock says or counts its sleeps, and none gives less than PATIENCE seconds to
+what it runs.
 
 What has to is marked `timing` (or `rest`) and runs in `make nightly`. What waits takes a clock as an argument (common/clock.py), and its tests a FakeClock.
 """
@@ -41,6 +42,14 @@ def reads_a_clock(node: ast.AST, names: c.Container[str]) -> bool:
     )
 
 
+def counts_its_sleeps(node: ast.AST) -> bool:
+    """Whether a loop looks so many times with a pause between: these are seconds by another name."""
+    if not isinstance(node, ast.For) or not ast.unparse(node.iter).startswith("range("):
+        return False
+    called = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
+    return any((each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "")) == "sleep" for each in called)
+
+
 def offenders(source: str) -> list[str]:
     """`line: what` of each."""
     tree = ast.parse(source)
@@ -54,6 +63,8 @@ def offenders(source: str) -> list[str]:
             names |= {each.id for one in told for target in one.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
         if isinstance(node, ast.Compare) and reads_a_clock(node, names):
             found.append(f"{node.lineno}: it compares what a clock says: {ast.unparse(node)}")
+        if counts_its_sleeps(node):
+            found.append(f"{getattr(node, 'lineno', 0)}: it counts its sleeps, and a busy machine needs more of them: waiting.until has no limit of its own")
         given = [(each.arg, each.value) for each in node.keywords] if isinstance(node, ast.Call) else []
         given += [(getattr(key, "value", ""), value) for key, value in zip(node.keys, node.values, strict=True)] if isinstance(node, ast.Dict) else []
         for name, value in given:
@@ -84,6 +95,8 @@ def test_no_test_of_the_gate_measures_time(root: Path) -> None:
         ("@pytest.mark.timing\ndef test_a():\n    assert time.monotonic() < 5", 0),
         ("pytestmark = [pytest.mark.usefixtures('clock'), pytest.mark.rest]\ndef test_a():\n    assert time.monotonic() < 5", 0),
         ("@pytest.mark.parametrize('how', [pytest.param(1, marks=pytest.mark.timing), 2])\ndef test_a(how):\n    assert time.monotonic() < 5", 1),
+        ("def test_a():\n    for _try in range(50):\n        if seen():\n            return\n        time.sleep(0.1)", 1),
+        ("def test_a():\n    for number in range(3):\n        assert ask(number)\n    while not seen():\n        time.sleep(0.1)", 0),
         ("def test_a():\n    stamp = time.time()\n    assert call(timeout=60, now=stamp)", 0),
         ("def test_a():\n    assert call(timeout=0)['failed']", 0),
     ],
