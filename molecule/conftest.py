@@ -1,4 +1,4 @@
-"""When a live test fails, what the cluster says of itself at that moment stands below its traceback.
+"""What live tests show: their end at once, and of one that fails what the cluster says of itself at that moment, below its traceback.
 
 The limit of each unit test does not hold here: live tests bound what they wait for themselves.
 """
@@ -10,6 +10,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from live_progress import pytest_runtest_logreport as pytest_runtest_logreport
 
 DESCRIBE = Path(__file__).resolve().parents[1] / "tests/describe-cluster"
 

@@ -71,7 +71,7 @@ def run(step: Step, log: Path, now: t.Callable[[], float] = time.monotonic) -> O
     log.parent.mkdir(parents=True, exist_ok=True)
     print(f"\n== {step.name} ({time.strftime('%H:%M:%S')}): {step.command}", flush=True)
     begin, state, line = now(), "ok", ""
-    with log.open("wb") as kept, log.open("rb") as written:
+    with fresh(log) as kept, log.open("rb") as written:
         process = subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", step.command],
             cwd=ROOT,
@@ -98,6 +98,12 @@ def run(step: Step, log: Path, now: t.Callable[[], float] = time.monotonic) -> O
             subprocess.run([ROOT / "tests/describe-cluster"], stdout=kept, stderr=subprocess.STDOUT, check=False)
             show(written)
     return Outcome(step.name, state, round(now() - begin, 1), line, os.path.relpath(log, ROOT))
+
+
+def fresh(log: Path) -> t.BinaryIO:
+    """An empty log, to which everybody appends who has it open: what a step runs may open its standard output by another name."""
+    log.write_bytes(b"")
+    return log.open("ab")
 
 
 def environment() -> dict[str, str]:

@@ -45,6 +45,12 @@ def test_the_commands_of_the_virtual_environment_come_first(tmp_path: Path, monk
     assert (tmp_path / "log").read_text(encoding="utf-8").startswith(f"{steps.ROOT}/.venv/bin:/somewhere")
 
 
+def test_what_opens_the_output_of_a_step_again_writes_over_nothing(tmp_path: Path) -> None:
+    steps.run(Step("twice", "echo first; echo second >>/proc/$$/fd/1; echo third"), tmp_path / "log")
+    steps.run(Step("twice", "echo first; echo second >>/proc/$$/fd/1; echo third"), tmp_path / "log")
+    assert (tmp_path / "log").read_text(encoding="utf-8") == "first\nsecond\nthird\n"
+
+
 def test_a_gate_without_failure_is_green(tmp_path: Path) -> None:
     assert GATE["run"]([Step("good", "true")], tmp_path) == 0
     assert json.loads((tmp_path / "gate.json").read_text(encoding="utf-8"))["ok"] is True

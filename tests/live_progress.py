@@ -1,0 +1,20 @@
+"""A line for each live test as soon as it is over: molecule shows what pytest prints at its end only, which some scenarios reach after 40 minutes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+
+import pytest
+
+SHOWN_AT = "LLM_D_SHOWN_AT"  # a file that is open for appending, such as /proc/PID/fd/1; nothing is shown without it
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Of its call, or of what failed or skipped before or after it."""
+    place = os.environ.get(SHOWN_AT)
+    if place and (report.when == "call" or not report.passed):
+        part = "" if report.when == "call" else f" at its {report.when}"
+        with contextlib.suppress(OSError), open(place, "a", encoding="utf-8") as shown:
+            shown.write(f"{time.strftime('%H:%M:%S')} {report.nodeid}: {report.outcome}{part} ({report.duration:.0f} s)\n")
