@@ -260,7 +260,7 @@ class AnswerReader:
             self._unstreamed(now)
         if self._closing is not None and self._closes and record.output_tokens is not None and self._lacks(record.output_tokens - record.chunks):
             record.chunks += 1
-            self._stamp(self._closing)
+            self._stamp(max(self._closing, record.last or 0.0))  # some content may have come after it
         if record.status != 200:
             record.fail(f"http_{record.status}", f"answered {record.status}: {excerpt(self._kept.decode('utf-8', 'replace'))!r}")
         elif not self._finished:

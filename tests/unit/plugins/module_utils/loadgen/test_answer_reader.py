@@ -103,6 +103,8 @@ def usage(tokens):
         ([chat(role="assistant", content=""), chat(content="a"), chat(content=""), chat("stop", content=""), usage(2)], 0, 2, [1], None),
         ([chat(role="assistant", content="a"), chat(content="b"), chat("stop", content=""), usage(3)], 0, 3, [1, 1], None),
         ([chat(role="assistant", content=""), chat(reasoning_content="why"), chat("stop", content=None), usage(1)], 0, 1, [], None),
+        # text may come after it: two choices that end apart, or a server that takes its word back
+        ([chunk("", "stop"), chunk("a"), chunk("b"), usage(3)], 0, 3, [1], None),
         # an answer without any text is empty, unless as many tokens came as were asked for
         ([chunk(""), chunk("", "stop"), usage(2)], 0, 2, [1], "empty"),
         ([chunk("", "stop"), usage(1)], 0, 1, [], "empty"),
@@ -118,6 +120,7 @@ def test_a_token_without_text_is_a_token(events, wanted, chunks, gaps, error):
     reader.feed(body(b"data: [DONE]\n\n") + b"0\r\n\r\n", 90.0)
     record = reader.record
     assert (record.error, record.chunks, record.gaps) == (error, chunks, gaps)
+    assert record.first is None or record.first <= record.last <= record.end
 
 
 @pytest.mark.parametrize(("wanted", "error"), [(2, None), (0, "empty")])
