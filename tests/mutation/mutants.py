@@ -46,7 +46,7 @@ AROUND = {
 }
 # Tests that start programs which have to be built, that take minutes, or that compare with what the code under test has written.
 TIMING = ".mark.timing"
-SLOW = re.compile(r"go_compiler|run_playbook|plays\.(run|well)|\.mark\.timing|definitions_of_others|golden/manifests")
+SLOW = re.compile(r"go_compiler|run_playbook|plays\.(run|well)|definitions_of_others|golden/manifests")
 # The first paragraph of the docstring of a module that tests can hold in full, as tests/contract/test_architecture.py has it; data alone is no code.
 PURE = re.compile(r"\b(Pure|Computes only|Shapes only)\b")
 # Of cosmic-ray's operators: those without effect, and `is` for `==`, which is the same for most constants.

@@ -84,6 +84,11 @@ def test_a_stream_that_is_broken(body, kind):
     assert trouble(answers.streamed, answer(body=body, content_type=SSE)).kind == kind
 
 
+def test_a_stream_ends_by_its_last_word_or_by_the_reason_of_its_choice():
+    assert answers.streamed(answer(body=stream(chunk("To ")), content_type=SSE)).text == "To "
+    assert answers.streamed(answer(body=stream(chunk("To ", "length"), done=False), content_type=SSE)).text == "To "
+
+
 def test_a_stream_that_is_none():
     assert trouble(answers.streamed, answer(body=whole())).kind == "not_streamed"
     assert trouble(answers.streamed, answer(body="<html>", content_type="text/html")).kind == "html"

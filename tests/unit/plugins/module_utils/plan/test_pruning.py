@@ -6,6 +6,7 @@ import copy
 import typing as t
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.common.labels import PART_OF
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.pod_spec import SERVICE_LABEL
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.pruning import surplus, with_services
@@ -158,7 +159,12 @@ def test_what_another_object_owns_goes_with_its_owner() -> None:
 def test_a_plan_of_one_service_touches_no_other(made: Facts) -> None:
     planned = plan(made)
     there = definitions(planned)
+    # Another instance of the collection has services of these names, and more objects.
+    theirs = copy.deepcopy([item for item in there if item["metadata"].get("labels")])
+    for item in theirs:
+        item["metadata"].update(name=f"{item['metadata']['name']}-x", labels={**item["metadata"]["labels"], PART_OF: "another"})
     for service in planned["services"]:
         alone = with_services(planned, service["name"])
+        assert pruned(theirs, alone) == []
         assert [each["name"] for each in alone["services"]] == [service["name"]] and pruned(there, alone) == []
         assert {warmup["name"] for warmup in alone["warmups"]} <= {service["name"]}
