@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
 from pruned import pruned
 
 from . import definitions_of_others as others
-from .gateway_cases import CASES, STANDALONE, case
+from .gateway_cases import CASES, STANDALONE, case, file_of, objects
 
 Facts = dict[str, t.Any]
 ALL = [*CASES, *STANDALONE]
@@ -108,6 +109,16 @@ def test_routes_lead_from_the_gateway_to_what_is_there(name: str) -> None:
             assert group(find(found, parameters["kind"], parameters["name"], gateway["namespace"])) == parameters["group"]
     else:
         assert not of_kind(found, "Gateway", "GatewayClass")
+
+
+@pytest.mark.parametrize("provider", ["envoy_gateway", "envoy_ai_gateway", "istio", "agentgateway"])
+def test_the_gateway_has_the_name_and_the_class_of_the_file(provider: str) -> None:
+    planned = plan(file_of({"provider": provider, "name": "entrance", "class_name": "outside"}, {}))
+    found = objects(planned)
+    (gateway,), (made,) = of_kind(found, "Gateway"), of_kind(found, "GatewayClass")
+    assert (gateway["metadata"]["name"], gateway["spec"]["gatewayClassName"]) == ("entrance", "outside")
+    assert (made["metadata"]["name"], made["spec"]["controllerName"]) == ("outside", GATEWAY_PROVIDERS[provider]["controller_name"])
+    assert {route["spec"]["parentRefs"][0]["name"] for route in of_kind(found, "HTTPRoute")} == {"entrance"}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -263,6 +263,29 @@ def test_an_operator_of_gpus_that_others_use_is_refused_before_anything_goes(tea
     assert rc == 0 and home not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept, said
 
 
+def test_a_gateway_and_weights_that_others_use_are_refused_before_anything_goes(teardown, api, root, monkeypatch):
+    """The roles of playbooks/teardown.yml itself, in their order; the gateway is told first, and then the weights."""
+    monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
+    gateway, route = f"{ROOT}/namespaces/llm-d/gateways/llm-d-gateway", f"{ROOT}/namespaces/shop/httproutes/search"
+    claim, copy = f"{NAMESPACES}/llm-d/persistentvolumeclaims/llama-weights", f"{NAMESPACES}/llm-d/pods/copy"
+    mounts = {"volumes": [{"name": "w", "persistentVolumeClaim": {"claimName": "llama-weights"}}]}
+    api.kept |= {
+        gateway: {"metadata": {"namespace": "llm-d", "name": "llm-d-gateway", "labels": labels("llm-d")}},
+        route: {"metadata": {"namespace": "shop", "name": "search"}, "spec": {"parentRefs": [{"namespace": "llm-d", "name": "llm-d-gateway"}]}},
+        claim: {"metadata": {"namespace": "llm-d", "name": "llama-weights", "labels": labels("llm-d")}},
+        copy: {"metadata": {"namespace": "llm-d", "name": "copy"}, "spec": mounts},
+    }
+    before = dict(api.kept)
+    (play,) = yaml.safe_load((root / "playbooks/teardown.yml").read_text(encoding="utf-8"))
+    storage = {"claim": True, "size": "50Gi", "delete_claim": True}
+    services = [{"name": "llama", "model": {"uri": "hf://o/m"}, "storage": storage}]
+    for user in (route, copy):
+        rc, said, helm = teardown(roles=play["roles"], llm_d_scope="cluster", llm_d_model_services=services)
+        told = "HTTPRoute shop/search leads through the Gateway llm-d/llm-d-gateway" if user == route else "Pod llm-d/copy mounts the PersistentVolumeClaim"
+        assert rc != 0 and helm == "" and api.kept == before and told in " ".join(said.split()) and "Nothing has been removed." in said, said
+        del api.kept[user], before[user]
+
+
 def test_weights_stay_with_their_namespace_until_they_are_given_up(teardown, api):
     claim, server = f"{NAMESPACES}/llm-d/persistentvolumeclaims/llama-weights", "/apis/apps/v1/namespaces/llm-d/deployments/llama-decode"
     for path in (claim, server):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -21,15 +22,15 @@ ASKS = b"Enter removes it; Ctrl-C, then A, leaves it"
 BEGUN = b"TASK [llm_d.inference."
 
 
-def command(tmp_path, hosts=("localhost",)):
-    """Nothing is there that could be removed: the first contact with the cluster fails."""
+def command(tmp_path, hosts=("localhost",), **given):
+    """Nothing is there that could be removed: the first contact with the cluster fails. given: variables."""
     (tmp_path / "hosts").write_text("".join(f"{name} ansible_connection=local llm_d_context={name}\n" for name in hosts), encoding="utf-8")
-    return plays.command("-i", str(tmp_path / "hosts"), "playbooks/teardown.yml", "-e", f"llm_d_kubeconfig={tmp_path}/none")
+    return plays.command("-i", str(tmp_path / "hosts"), "playbooks/teardown.yml", "-e", json.dumps({"llm_d_kubeconfig": f"{tmp_path}/none", **given}))
 
 
-def on_a_terminal(tmp_path, keys=(), hosts=("localhost",), **more):
-    """The output of the teardown, on a terminal of its own, when keys are pressed once it asks. more: its environment."""
-    given, environment, keys = command(tmp_path, hosts), plays.environment(**more), list(keys)
+def on_a_terminal(tmp_path, keys=(), hosts=("localhost",), user=(), **more):
+    """The output of the teardown, on a terminal of its own, when keys are pressed once it asks. user: variables, more: its environment."""
+    given, environment, keys = command(tmp_path, hosts, **dict(user)), plays.environment(**more), list(keys)
     pid, terminal = pty.fork()
     if not pid:
         os.chdir(plays.ROOT)
@@ -60,6 +61,16 @@ def test_ctrl_c_leaves_everything(tmp_path):
 def test_all_clusters_are_named_where_there_are_several(tmp_path):
     said = on_a_terminal(tmp_path, [b"\x03", b"a"], hosts=("paris", "berlin"))
     assert b"created for paris, berlin goes, each in its own namespace." in said and BEGUN not in said, said
+
+
+def test_the_namespace_of_the_file_is_named(tmp_path):
+    said = on_a_terminal(tmp_path, [b"\x03", b"a"], user={"llm_d_namespace": "team-a"})
+    assert b"goes, in the namespace team-a." in said and BEGUN not in said, said
+
+
+def test_who_has_confirmed_it_is_not_asked(tmp_path):
+    said = on_a_terminal(tmp_path, user={"teardown_confirmed": True})
+    assert BEGUN in said and ASKS not in said
 
 
 def test_enter_removes(tmp_path):

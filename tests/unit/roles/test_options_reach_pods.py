@@ -56,6 +56,15 @@ def vllm(**engine: t.Any) -> Facts:
 FLAGS: list[tuple[str, Facts, str, list[str], list[str]]] = [
     ("revision", {**VLLM, "model": {**VLLM["model"], "revision": "v1.2"}}, "decode", ["org/model", "--revision=v1.2"], []),
     ("no revision", VLLM, "decode", ["org/model"], ["--revision", "--model"]),
+    (
+        "a model under another name",
+        {**VLLM, "model": {"uri": "hf://org/other", "served_name": "m"}},
+        "decode",
+        ["org/other", "--served-model-name=m"],
+        ["org/model", "--model"],
+    ),
+    ("arguments of vLLM", vllm(args=["--seed=7"]), "decode", ["--seed=7"], []),
+    ("arguments of a simulator", {**SIM, "engine": {"type": "simulator", "args": ["--seed=7"]}}, "decode", ["--seed=7"], []),
     ("prefix caching on", vllm(prefix_caching=True), "decode", ["--enable-prefix-caching"], ["--no-enable"]),
     ("prefix caching off", vllm(prefix_caching=False), "decode", ["--no-enable-prefix-caching"], ["--enable-prefix"]),
     ("prefix caching left out", VLLM, "decode", [], ["--enable-prefix", "--no-enable"]),

@@ -49,6 +49,17 @@ def test_events_that_cannot_be_created_change_nothing_of_the_result(monkeypatch)
     assert [call["definition"][0]["kind"] for call in calls] == ["ConfigMap", "Event"] and "apply" in calls[0] and "apply" not in calls[1]
 
 
+def test_what_is_deleted_takes_along_what_it_owns(monkeypatch):
+    """And is gone only after it: a Deployment after its pods."""
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}
+    calls = []
+    monkeypatch.setattr(ActionModule, "_execute_module", lambda _action, module_args, **_options: calls.append(module_args) or {"changed": True})
+    action = ActionModule.__new__(ActionModule)
+    action._task = types.SimpleNamespace(args={}, diff=False, no_log=False, check_mode=False)
+    result = action.bring({}, {"definitions": [made], "state": "absent", "owned_by": {}}, {})
+    assert result["changed"] and [(call["state"], call["delete_options"]) for call in calls] == [("absent", {"propagationPolicy": "Foreground"})]
+
+
 def test_a_diff_has_checksums_instead_of_programs(monkeypatch):
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, "data": {"c": "text"}, "binaryData": {"d.pyz": "UEsD" * 999}}
 

@@ -60,6 +60,13 @@ def test_what_we_write_is():
     assert one(applied({"metadata": {"labels": {"a": "1"}}}, {"metadata": {"labels": {"a": "2"}}})).is_change
 
 
+@pytest.mark.parametrize("before, action", [({}, "created"), ({"data": {"color": "blue"}}, "changed")])
+def test_what_was_created_or_changed_is_known_by_its_uid(before, action):
+    """By it an Event is found on its object."""
+    change = one({**applied(before, {"kind": "ConfigMap", "data": {"color": "red"}}), "result": {"metadata": {"uid": "u-1"}}})
+    assert (change.action, change.uid) == (action, "u-1")
+
+
 def test_created_shows_the_definition_not_the_servers_defaults():
     change = one(applied({}, {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"uid": "u", "name": "cm"}, "data": {"a": "b"}}))
     assert change.action == "created" and change.after == definition()

@@ -64,6 +64,13 @@ def test_a_horizontal_pod_autoscaler() -> None:
     assert cpu["containerResource"] == {"name": "cpu", "container": "server", "target": {"type": "Utilization", "averageUtilization": 70}}
 
 
+def test_a_scaled_object_has_the_same_bounds_and_patience() -> None:
+    spec = objects(file_of({**KEDA, "scale_down_stabilization_seconds": 900}))[("ScaledObject", "sim-decode")]["spec"]
+    assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (2, 6)
+    behavior = {"scaleUp": {"stabilizationWindowSeconds": 60}, "scaleDown": {"stabilizationWindowSeconds": 900}}
+    assert spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"] == behavior
+
+
 def test_each_metric_has_its_question_for_prometheus() -> None:
     idle = f"or sum(vllm:num_requests_running{{{PODS}}}) * 0"
     assert query("queue") == (f"sum(vllm:num_requests_waiting{{{PODS}}})", "AverageValue")

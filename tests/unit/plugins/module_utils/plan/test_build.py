@@ -364,16 +364,16 @@ def test_an_expert_may_write_the_whole_configuration() -> None:
 
 
 def test_prefill_servers_stand_beside_decode_servers_behind_their_sidecar() -> None:
-    service = plan(user({**SIMULATOR, "replicas": 3, "prefill": {"replicas": 2}, "scheduler": {"preset": "disaggregated"}}, llm_d_release="scheduler-0.7"))[
-        "services"
-    ][0]
-    decode, prefill = service["servers"]
+    planned = plan(user({**SIMULATOR, "replicas": 3, "prefill": {"replicas": 2}, "scheduler": {"preset": "disaggregated"}}, llm_d_release="scheduler-0.7"))
+    decode, prefill = planned["services"][0]["servers"]
     assert (decode["name"], decode["replicas"], prefill["name"], prefill["replicas"]) == ("sim-decode", 3, "sim-prefill", 2)
     assert (decode["labels"]["llm-d.ai/role"], prefill["labels"]["llm-d.ai/role"]) == ("decode", "prefill")
     proxy = decode["init_containers"][0]
     assert proxy["restartPolicy"] == "Always" and {"--port=8000", "--vllm-port=8200"} <= set(proxy["args"])
     assert decode["engine_port"] == 8200 and prefill["engine_port"] == 8000 and not prefill["init_containers"]
     assert proxy["image"] == "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1"
+    deployments = {item["metadata"]["name"]: item["spec"] for item in definitions(planned) if item["kind"] == "Deployment"}
+    assert [deployments[f"sim-{role}"]["replicas"] for role in ("decode", "prefill")] == [3, 2]
 
 
 def test_each_stage_has_a_service_and_routes_lead_to_the_decode_servers() -> None:
@@ -531,6 +531,20 @@ def test_a_route_has_the_name_of_the_file_and_what_refers_to_it_too(provider: st
     assert set(targets) == ({"entry"} if provider == "envoy_gateway" else set())
 
 
+def test_an_envoy_filter_asks_on_the_route_of_that_name() -> None:
+    gateway = {"provider": "istio", "connection": "ext_proc"}
+    found = definitions(plan(user({**SIMULATOR, "route": {"name": "entry"}}, llm_d_gateway=gateway)))
+    (patches,) = [item["spec"]["configPatches"] for item in found if item["kind"] == "EnvoyFilter"]
+    assert [patch["match"]["routeConfiguration"]["vhost"]["route"]["name"] for patch in patches if patch["applyTo"] == "HTTP_ROUTE"] == ["llm-d.entry.0"]
+
+
+@pytest.mark.parametrize(("timeouts", "request_timeout"), [({}, "0s"), ({"timeouts": {"request": "90s"}}, "90s")])
+def test_a_route_waits_for_an_answer_without_end_unless_the_file_has_a_limit(timeouts: Facts, request_timeout: str) -> None:
+    found = definitions(plan(user({**SIMULATOR, "route": {"direct_path": "/direct", **timeouts}})))
+    rules = [rule for item in found if item["kind"] == "HTTPRoute" for rule in item["spec"]["rules"]]
+    assert [rule["timeouts"] for rule in rules] == [{"request": request_timeout}] * 2
+
+
 def test_two_routes_cannot_have_one_name() -> None:
     first, second = ({**SIMULATOR, "name": name, "route": {"path": f"/{name}"}} for name in ("a", "b"))
     (problem,) = problems(user(first, {**second, "route": {"path": "/b", "name": "a"}}))
@@ -604,6 +618,24 @@ def test_limits_and_balancing_reach_the_policy_of_the_route(traffic: Facts, bala
     # The endpoint picker holds a stream for each request in flight.
     streams = found["EnvoyExtensionPolicy"]["extProc"][0]["backendSettings"]["circuitBreaker"]
     assert streams == dict.fromkeys(("maxConnections", "maxParallelRequests", "maxPendingRequests"), 40000)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "policy"),
+    [
+        (
+            {"load_balancing": "ROUND_ROBIN", "max_requests": 9},
+            {"loadBalancer": {"simple": "ROUND_ROBIN"}, "connectionPool": {"http": {"http2MaxRequests": 9}}},
+        ),
+        ({"load_balancing": "RANDOM", "max_connections": 8}, {"loadBalancer": {"simple": "RANDOM"}, "connectionPool": {"tcp": {"maxConnections": 8}}}),
+        ({"session_header": "x-a"}, {"loadBalancer": {"consistentHash": {"httpHeaderName": "x-a"}}}),
+        ({"session_cookie": "a"}, {"loadBalancer": {"consistentHash": {"httpCookie": {"name": "a", "ttl": "0s"}}}}),
+    ],
+)
+def test_limits_and_balancing_reach_the_rule_of_istio(traffic: Facts, policy: Facts) -> None:
+    gateway = {"provider": "istio", "connection": "ext_proc", "traffic": traffic}
+    rules = {item["spec"]["host"]: item["spec"] for item in definitions(plan(user(SIMULATOR, llm_d_gateway=gateway))) if item["kind"] == "DestinationRule"}
+    assert rules["sim.llm-d.svc.cluster.local"]["trafficPolicy"] == policy
 
 
 def test_a_route_matches_the_headers_of_the_file() -> None:

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role objects has an Event made on what it creates, unless the user's file says that it does not."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import plays
+import pytest
+import yaml
+from local_servers import JSON, serve
+
+MADE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "llm-d"}, "data": {"key": "value"}}
+VERBS = ["create", "get", "list", "patch"]
+KINDS = [{"name": f"{kind.lower()}s", "singularName": kind.lower(), "kind": kind, "namespaced": True, "verbs": VERBS} for kind in ("ConfigMap", "Event")]
+
+
+class Cluster:
+    """An API server that knows two kinds, and keeps what is made of them by path."""
+
+    def __init__(self) -> None:
+        self.kept = {}
+
+    def __call__(self, _handler, method, path, body):
+        path = path.partition("?")[0]
+        if method in ("PATCH", "POST"):
+            item = json.loads(body)
+            if method == "POST":
+                path = f"{path}/{item['metadata']['name']}"
+            self.kept[path] = {**item, "metadata": {**item["metadata"], "uid": "uid-1"}}
+            return 201, {"Content-Type": JSON}, json.dumps(self.kept[path])
+        pages = {
+            "/version": {"major": "1", "minor": "34", "gitVersion": "v1.34.4"},
+            "/api": {"kind": "APIVersions", "versions": ["v1"]},
+            "/apis": {"kind": "APIGroupList", "groups": []},
+            "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": KINDS},
+            **self.kept,
+        }
+        if path in pages:
+            return 200, {"Content-Type": JSON}, json.dumps(pages[path])
+        return 404, {"Content-Type": JSON}, json.dumps({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"})
+
+
+@pytest.mark.parametrize("told", [None, True, False])
+def test_what_is_created_has_an_event_unless_the_file_says_no(tmp_path, told):
+    role = {"name": "llm_d.inference.objects", "tasks_from": "apply"}
+    task = {"ansible.builtin.include_role": role, "vars": {"objects_definitions": [MADE], "objects_wait": False}}
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [task]}]), encoding="utf-8")
+    cluster = Cluster()
+    with serve(cluster) as url:
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "here",
+            "clusters": [{"name": "c", "cluster": {"server": url}}],
+            "users": [{"name": "u", "user": {"token": "sk-token-of-the-test"}}],
+            "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+        }
+        (tmp_path / "kubeconfig").write_text(json.dumps(config), encoding="utf-8")
+        given = {"llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "ansible_python_interpreter": sys.executable}
+        given |= {} if told is None else {"llm_d_events": told}
+        done = plays.run("-i", "localhost,", "-c", "local", str(tmp_path / "play.yml"), "-e", json.dumps(given), no_proxy="*")
+    assert done.returncode == 0 and "changed=1 " in done.stdout, done.stdout + done.stderr
+    events = [item for path, item in cluster.kept.items() if "/events/" in path]
+    wanted = [] if told is False else [("Created", "a", "uid-1")]
+    assert [(event["reason"], event["involvedObject"]["name"], event["involvedObject"]["uid"]) for event in events] == wanted, done.stdout
