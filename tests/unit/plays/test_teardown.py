@@ -301,6 +301,19 @@ def test_weights_stay_with_their_namespace_until_they_are_given_up(teardown, api
     assert claim not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept
 
 
+def test_what_has_the_name_of_ours_and_is_of_somebody_else_stays(teardown, api):
+    ours, theirs = (f"/apis/apps/v1/namespaces/llm-d/deployments/llama-{part}" for part in ("epp", "decode"))
+    for path, owner in ((ours, "llm-d"), (theirs, "b")):
+        api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": labels(owner)}}
+    rc, said, _helm = teardown(
+        roles=["model_service", "gaie_scheduler"],
+        llm_d_scope="cluster",
+        llm_d_gateway={"provider": "standalone", "service_type": "ClusterIP"},
+        llm_d_model_services=[{"name": "llama", "model": {"uri": "hf://o/m"}}],
+    )
+    assert rc == 0 and ours not in api.kept and theirs in api.kept, said
+
+
 @pytest.mark.parametrize("scrape", [True, False], ids=["scraped", "scraped before"])
 @pytest.mark.parametrize("served", [True, False], ids=["", "where nobody knows the kind"])
 def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape, served):
