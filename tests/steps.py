@@ -33,6 +33,7 @@ TELLING = tuple(
         r"^[A-Z]{1,4}\d{2,4} .*\n *--> .*",  # ruff
         r"^\S+:\d+(?::\d+)?: .*",  # mypy, ansible-lint
         r"^\S+\.ya?ml\n +\d+:\d+ .*",  # yamllint
+        r"^[A-Za-z][\w.]*(?:Error|Exception): .*",  # Python, of what is no test
         r"^make(?:\[\d\])?: \*\*\* .*",
         r".*\S.*\Z",  # the last line
     )

@@ -122,6 +122,10 @@ def test_nightly_goes_on_and_tries_failures_once_more(tmp_path: Path, capfd: pyt
         ("ok\nplugins/x.py:3: error: no such name\nmake: *** [lint] Error 1", "plugins/x.py:3: error: no such name"),
         ("F401 `os` imported but unused\n  --> plugins/x.py:1:8\n", "F401 `os` imported but unused --> plugins/x.py:1:8"),
         ("ERROR: plugins/x.py:1:1: bad\nERROR: The 1 sanity test(s) listed failed", "ERROR: plugins/x.py:1:1: bad"),
+        (
+            "Traceback:\n  x\nAssertionError: a stamp before the first\n==1== fuzz target exited\nstat::peak_rss_mb: 43\n",
+            "AssertionError: a stamp before the first",
+        ),
         ("something\nno word of an error\n", "no word of an error"),
         ("", "no output"),
     ],
