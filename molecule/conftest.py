@@ -9,8 +9,8 @@ import subprocess
 import typing as t
 from pathlib import Path
 
+import live_progress
 import pytest
-from live_progress import pytest_runtest_logreport as pytest_runtest_logreport
 
 DESCRIBE = Path(__file__).resolve().parents[1] / "tests/describe-cluster"
 
@@ -18,6 +18,10 @@ DESCRIBE = Path(__file__).resolve().parents[1] / "tests/describe-cluster"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         item.add_marker(pytest.mark.timeout(0))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    live_progress.show(report)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,8 +11,8 @@ import pytest
 SHOWN_AT = "LLM_D_SHOWN_AT"  # a file that is open for appending, such as /proc/PID/fd/1; nothing is shown without it
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Of its call, or of what failed or skipped before or after it."""
+def show(report: pytest.TestReport) -> None:
+    """The line of its call, or of what failed or skipped before or after it."""
     place = os.environ.get(SHOWN_AT)
     if place and (report.when == "call" or not report.passed):
         part = "" if report.when == "call" else f" at its {report.when}"
