@@ -219,22 +219,22 @@ class PickerBench:
 
     def until(self, true: c.Callable[[], bool]) -> float | None:
         """See Bench."""
+        return self._took(true, self.bound)
+
+    def _wait(self, true: c.Callable[[], bool], seconds: float, what: str) -> None:
+        self._cluster.be_patient(seconds)
+        if self._took(true, seconds) is None:
+            raise Failed(f"{what} after {seconds:g} s")
+
+    def _took(self, true: c.Callable[[], bool], bound: float) -> float | None:
+        """The seconds until it was so; None where it was not within the bound."""
         clock: Clock = self._cluster.clock
         began = clock.now()
         while not true():
-            if clock.now() - began > self.bound:
+            if clock.now() - began > bound:
                 return None
             clock.sleep(POLL)
         return clock.now() - began
-
-    def _wait(self, true: c.Callable[[], bool], seconds: float, what: str) -> None:
-        clock: Clock = self._cluster.clock
-        late = clock.now() + seconds
-        self._cluster.be_patient(seconds)
-        while not true():
-            if clock.now() > late:
-                raise Failed(f"{what} after {seconds:g} s")
-            clock.sleep(POLL)
 
     # The gateway
 
