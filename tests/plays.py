@@ -30,6 +30,20 @@ def environment(**more: str) -> dict[str, str]:
     return {**own, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", **more}
 
 
+def kubeconfig(path: Path, server: str, token: str = "sk-token-of-the-test") -> str:
+    """`path`, written so that it leads to this API server."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": {"token": token}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    }
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return str(path)
+
+
 def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     """A whole play, in the checkout; `more` are variables of its environment."""
     return subprocess.run(command(*arguments), cwd=ROOT, capture_output=True, text=True, env=environment(**more), check=False)

@@ -26,15 +26,7 @@ def run_playbook(root, tmp_path):
     """Runs playbooks/diagnose.yml against an API server's URL; gives the process and the folder of artifacts."""
 
     def run(server, *arguments):
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "here",
-            "clusters": [{"name": "c", "cluster": {"server": server}}],
-            "users": [{"name": "u", "user": {"token": "sk-token-of-the-test"}}],
-            "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
-        }
-        (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config), encoding="utf-8")
+        plays.kubeconfig(tmp_path / "kubeconfig", server)
         user = {
             "llm_d_release": "scheduler-0.7",
             "llm_d_charts": {"envoy_gateway": "/charts"},

@@ -51,15 +51,7 @@ def test_what_is_created_has_an_event_unless_the_file_says_no(tmp_path, told):
     (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [task]}]), encoding="utf-8")
     cluster = Cluster()
     with serve(cluster) as url:
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "here",
-            "clusters": [{"name": "c", "cluster": {"server": url}}],
-            "users": [{"name": "u", "user": {"token": "sk-token-of-the-test"}}],
-            "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
-        }
-        (tmp_path / "kubeconfig").write_text(json.dumps(config), encoding="utf-8")
+        plays.kubeconfig(tmp_path / "kubeconfig", url)
         given = {"llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "ansible_python_interpreter": sys.executable}
         given |= {} if told is None else {"llm_d_events": told}
         done = plays.run("-i", "localhost,", "-c", "local", str(tmp_path / "play.yml"), "-e", json.dumps(given), no_proxy="*")

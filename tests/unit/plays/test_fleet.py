@@ -75,13 +75,6 @@ def _fleet(tmp_path: Path) -> Fleet:
     return Fleet(tmp_path)
 
 
-def kubeconfig(path: Path, server: str) -> str:
-    config = {"apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {"token": "sk-planted"}}],
-              "clusters": [{"name": "c", "cluster": {"server": server}}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}  # fmt: skip
-    path.write_text(json.dumps(config), encoding="utf-8")
-    return str(path)
-
-
 def refuse(_handler: t.Any, _method: str, _path: str, _body: bytes) -> t.Any:
     return 401, {"Content-Type": JSON}, json.dumps({"kind": "Status", "apiVersion": "v1", "code": 401, "reason": "Unauthorized", "message": "no"})
 
@@ -97,8 +90,8 @@ def test_there_is_a_page_where_every_cluster_failed(fleet: Fleet, tmp_path: Path
     with serve(refuse) as url:
         fleet.inventory({
             "typo": {"llm_d_gatway": {}, "llm_d_release": "router-9"},
-            "away": {"llm_d_kubeconfig": kubeconfig(tmp_path / "away", dead)},
-            "closed": {"llm_d_kubeconfig": kubeconfig(tmp_path / "closed", url)},
+            "away": {"llm_d_kubeconfig": plays.kubeconfig(tmp_path / "away", dead, "sk-planted")},
+            "closed": {"llm_d_kubeconfig": plays.kubeconfig(tmp_path / "closed", url, "sk-planted")},
         })  # fmt: skip
         status, said = fleet.run("site.yml", "--forks", "3", "-vv")
     assert status and said.count("fatal: ") == 3 and "Traceback" not in said and "sk-planted" not in said, said
@@ -114,7 +107,7 @@ def test_there_is_a_page_where_every_cluster_failed(fleet: Fleet, tmp_path: Path
 
 
 def test_each_cluster_writes_its_own_verdict_and_the_page_leads_to_it(fleet: Fleet, tmp_path: Path) -> None:
-    dead = kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}")
+    dead = plays.kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}", "sk-planted")
     fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=dead, validation_wait=0, validation_timeout=60, validation_request_timeout=60)
     status, said = fleet.run("playbooks/validate.yml", "--forks", "3")
     assert status and set(fleet.states().values()) == {"not ok"}, said

@@ -19,15 +19,7 @@ from local_servers import closed_port
 
 @pytest.mark.parametrize("wait", [0, 1])
 def test_it_waits_as_long_as_the_file_says(tmp_path, wait):
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{closed_port()}"}}],
-        "users": [{"name": "u", "user": {"token": "sk-token-of-the-test"}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-    }
-    (tmp_path / "config").write_text(json.dumps(config), encoding="utf-8")
+    plays.kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}")
     here = {"llm_d_kubeconfig": str(tmp_path / "config"), "llm_d_artifacts_dir": str(tmp_path), "ansible_python_interpreter": sys.executable}
     user = {**here, "llm_d_preflight": {"wait": wait}}
     done = plays.run("-i", "localhost,", "-c", "local", "playbooks/preflight.yml", "-vvv", "-e", json.dumps(user), no_proxy="*")

@@ -17,15 +17,7 @@ REASONS = {401: "Unauthorized", 403: "Forbidden"}
 
 def site(tmp_path, server):
     """What site.yml prints for this API server, with all that a user can ask it to say; it must fail once, at nothing but the first look."""
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-        "users": [{"name": "u", "user": {"token": TOKEN}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-    }
-    (tmp_path / "config").write_text(json.dumps(config), encoding="utf-8")
+    plays.kubeconfig(tmp_path / "config", server, TOKEN)
     user = {"llm_d_kubeconfig": str(tmp_path / "config"), "llm_d_artifacts_dir": str(tmp_path / "artifacts")}
     done = plays.run("-i", "inventories/kubernetes", "site.yml", "-vvv", "-e", json.dumps(user), no_proxy="*")
     said = done.stdout + done.stderr

@@ -169,15 +169,7 @@ def _play(root, tmp_path):
             for role in ("inputs", "prerequisites", "gaie_scheduler", "model_service")
         ]
         with serve(api.answer) as url:
-            config = {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "c",
-                "clusters": [{"name": "c", "cluster": {"server": url}}],
-                "users": [{"name": "u", "user": {"token": "planted-in-the-kubeconfig"}}],
-                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            }
-            (tmp_path / "config").write_text(json.dumps(config), encoding="utf-8")
+            plays.kubeconfig(tmp_path / "config", url, "planted-in-the-kubeconfig")
             capture = {
                 "name": "evidence",
                 "ansible.builtin.include_role": {"name": "llm_d.inference.objects", "tasks_from": "capture"},

@@ -26,15 +26,7 @@ USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 16}}
 def run_playbook(root, tmp_path):
     def run(*arguments, **given):
         api = f"http://127.0.0.1:{closed_port()}"
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "c",
-            "clusters": [{"name": "c", "cluster": {"server": api}}],
-            "users": [{"name": "u", "user": {"token": "sk-token"}}],
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        }
-        (tmp_path / "kubeconfig").write_text(json.dumps(config), encoding="utf-8")
+        plays.kubeconfig(tmp_path / "kubeconfig", api, "sk-token")
         given = {
             "llm_d_model_services": [SERVICE],
             "llm_d_charts": {"envoy_gateway": "/charts"},

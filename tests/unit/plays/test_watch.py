@@ -59,15 +59,7 @@ def _watch(tmp_path):
     def run(cluster, **given):
         """(exit status, output, what differs by the report)."""
         with serve(cluster) as url:
-            config = {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "here",
-                "clusters": [{"name": "c", "cluster": {"server": url}}],
-                "users": [{"name": "u", "user": {"token": "sk-token-of-the-test"}}],
-                "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
-            }
-            (tmp_path / "kubeconfig").write_text(json.dumps(config), encoding="utf-8")
+            plays.kubeconfig(tmp_path / "kubeconfig", url)
             here = {"llm_d_kubeconfig": str(tmp_path / "kubeconfig"), "llm_d_artifacts_dir": str(tmp_path), "ansible_python_interpreter": sys.executable}
             done = plays.run("-i", "localhost,", "-c", "local", "playbooks/watch.yml", "-e", json.dumps({**USER, **here, **given}), no_proxy="*")
         found = json.loads((tmp_path / "drift.json").read_text(encoding="utf-8"))
