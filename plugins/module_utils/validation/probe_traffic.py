@@ -36,6 +36,7 @@ class ProbeLimits:
     refresh: float = 6.0  # gauges of an endpoint picker are updated every five seconds
     follow: int = 6  # or one for each server, where there are more servers
     follow_max: int = 64
+    follow_sure: int = 24  # in a row, so that chance keeps the promise in one of 300,000 waits of 50 rounds, even with two servers
     avoid: int = 24
     seats: int = 16  # above this many concurrent requests no queue is created on a server
     hog_tokens: int = 600

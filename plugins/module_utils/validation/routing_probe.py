@@ -9,6 +9,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
+import random
 import typing as t
 
 from ..http.errors import ExchangeError
@@ -178,23 +179,33 @@ class Prober(ProbeTraffic):
         return {"picked": before["servers"] if before else {}, "answered": self._timed("counted", self._answered)}
 
     def _follow(self, end: float) -> None:
-        """Sends prompts to servers directly, then through the gateway, until all are routed to the server that has them or `end` has passed."""
+        """Sends prompts to servers directly, then through the gateway, until all are routed to the server that has them or `end` has passed.
+
+        A few that are right can be chance, which the many rounds of a wait bring about: enough of them in a row are not.
+        """
         if self._servers is None:
             return
         try:
-            servers = self._servers.find("decode")
+            servers, streak = self._servers.find("decode"), 0
             number_of = min(max(self._limits.follow, len(servers)), self._limits.follow_max)
             while servers:
-                homes = {self._prefix(f"follow {self.seen['sent']} {number}"): servers[number % len(servers)] for number in range(number_of)}
+                homes = self._homes(servers, self._limits.follow_sure - streak if streak else number_of)
                 with concurrent.futures.ThreadPoolExecutor(max_workers=THREADS) as pool:
                     list(pool.map(lambda home: home[1].client.complete(self._service["model"], home[0], timeout=self._limits.request_timeout), homes.items()))
                 self._clock.sleep(self._limits.indexing)
                 right = [self._went(f"{prompt} And then?") == server.name for prompt, server in homes.items()]
-                self.seen["follow"] = {"sent": len(right), "right": sum(right), "servers": len(servers)}
-                if all(right) or self._clock.now() > end or self.seen["failures"]:
+                streak = streak + len(right) if all(right) else 0
+                self.seen["follow"] = {"sent": streak or len(right), "right": streak or sum(right), "servers": len(servers)}
+                if streak >= self._limits.follow_sure or self.seen["failures"] or (not streak and self._clock.now() > end):
                     return
         except ExchangeError as trouble:
             self.seen["follow"] = {"error": str(trouble), "remedy": trouble.remedy}
+
+    def _homes(self, servers: list[Server], count: int) -> dict[str, Server]:
+        """{new prompt: the server that gets it}, each server as often as the others, in an order that no endpoint picker has."""
+        order = [servers[number % len(servers)] for number in range(count)]
+        random.Random(f"{self._nonce} {self.seen['sent']}").shuffle(order)
+        return {self._prefix(f"follow {self.seen['sent']} {number}"): server for number, server in enumerate(order)}
 
     def _avoid(self) -> None:
         """Sends new prompts while requests wait on one server, whose queue is filled directly."""

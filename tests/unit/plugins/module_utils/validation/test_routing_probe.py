@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import secrets
 import time
 import types
 
@@ -372,8 +373,8 @@ def behind(monkeypatch, gateway, role, names=("pod-a", "pod-b"), promises=None, 
 
 def test_a_prompt_leads_to_the_server_that_was_asked_directly(monkeypatch):
     found, seen = behind(monkeypatch, InferenceGateway(), "decode")
-    assert found["follow"]["ok"] and "6 of 6 prompts that 2 servers received directly" in found["follow"]["evidence"] and found["counted"]["ok"]
-    assert seen["follow"] == {"sent": 6, "right": 6, "servers": 2}
+    assert found["follow"]["ok"] and "24 of 24 prompts that 2 servers received directly" in found["follow"]["evidence"] and found["counted"]["ok"]
+    assert seen["follow"] == {"sent": 24, "right": 24, "servers": 2}
 
 
 class Late(InferenceGateway):
@@ -420,10 +421,41 @@ def test_prompts_stay_at_one_server_once_kv_events_come(monkeypatch):
     assert found["follow"]["ok"] and found["sticky"]["ok"] and found["cached"]["ok"] and found["counted"]["ok"], found
 
 
+OTHER = {"pod-a": "pod-b", "pod-b": "pod-a"}
+
+
+class Guesses(InferenceGateway):
+    """It knows no prompt, and picks by a rule of its own: right is what it happens to hit."""
+
+    def __init__(self, rule, **knobs):
+        super().__init__(**knobs)
+        self.rule, self.follow = rule, 0
+
+    def pick(self, prompt):
+        home = self.homes.pop(prompt[:256], None)
+        self.follow += "And then?" in prompt
+        return self.rule(self.follow, home) or self.knobs["servers"][0]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param(lambda number, _home: f"pod-{'ba'[number % 2]}", id="each server in turn"),
+        pytest.param(lambda number, home: home if number <= 6 else "pod-b", id="right at first"),
+        pytest.param(lambda number, home: home if number % 9 else OTHER.get(home), id="mostly right"),
+    ],
+)
+def test_chance_keeps_no_promise(monkeypatch, rule):
+    """Not in any of the rounds, however long the proof waits for KV events."""
+    monkeypatch.setattr(secrets, "token_hex", lambda _size: "a-nonce")
+    found, seen = behind(monkeypatch, Guesses(rule), "decode")
+    assert not found["follow"]["ok"] and seen["follow"]["right"] < seen["follow"]["sent"], seen["follow"]
+
+
 def test_a_prompt_for_each_of_many_servers(monkeypatch):
     names = [f"pod-{number}" for number in range(9)]
     found, _seen = behind(monkeypatch, InferenceGateway(servers=names), "decode", names=names)
-    assert "9 of 9 prompts that 9 servers received directly" in found["follow"]["evidence"]
+    assert "24 of 24 prompts that 9 servers received directly" in found["follow"]["evidence"]
 
 
 def test_a_prompt_leads_to_its_server_by_the_servers_own_counters(monkeypatch):
