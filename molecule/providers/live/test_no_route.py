@@ -14,15 +14,19 @@ import yaml
 SERVICES = yaml.safe_load((plays.ROOT / "roles/local_cluster/defaults/main.yml").read_text(encoding="utf-8"))["local_cluster_service_range"]
 
 
+TABLE = "llm-d-test-no-route"
+# Before kube-proxy puts a pod's address in the place of the Service's.
+RULES = f"table ip {TABLE} {{ chain output {{ type filter hook output priority mangle; ip daddr {SERVICES} tcp dport 80 drop; }}; }}"
+
+
 @pytest.fixture(name="no_route")
 def _no_route() -> t.Iterator[None]:
-    """This host reaches no Service; pods still do, since what they send is forwarded. Before kube-proxy puts a pod's address in the place of the Service's."""
-    rule = ["OUTPUT", "-d", SERVICES, "-p", "tcp", "--dport", "80", "-j", "DROP"]
-    subprocess.run(["iptables", "-w", "-t", "mangle", "-I", *rule], check=True)
+    """This host reaches no Service; pods still do, since what they send is forwarded. In a table of its own, which goes as a whole."""
+    subprocess.run(["nft", RULES], check=True)
     try:
         yield
     finally:
-        subprocess.run(["iptables", "-w", "-t", "mangle", "-D", *rule], check=True)
+        subprocess.run(["nft", "delete", "table", "ip", TABLE], check=True)
 
 
 @pytest.mark.usefixtures("no_route")
