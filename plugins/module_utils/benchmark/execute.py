@@ -40,6 +40,7 @@ def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextI
     """Send everything and return the whole result. `rows` gets a line of CSV for each request. Raises Unusable, and ValueError for TLS files."""
     started, begin, cpu = datetime.datetime.now(datetime.UTC), time.monotonic(), time.process_time()
     row, say = CsvRows(rows) if rows else None, teller(params.get("progress_path"))
+    worker.allow_connections()
     runner = WorkerPool(plan, params, nonce, tls.context(params), row, say, PROGRESS)
     asyncio.run(runner.run())
     seconds = time.monotonic() - begin

@@ -10,6 +10,7 @@ import math
 import typing as t
 
 from ..common.objects import Facts
+from ..loadgen.record import CLIENT
 from . import slo
 from .confidence import needed, needed_for_mean, student
 from .histogram import Hist
@@ -51,7 +52,8 @@ def brief(found: c.Mapping[str, t.Any]) -> Facts:
 def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, list[str]]:
     """(verdict, reasons): passed, failed, invalid or inconclusive. A sweep or search (`ladder`) passes when one rate meets the objectives, whatever came
     of the others; without objectives (`rules`) it is invalid as any other run is when the client was late."""
-    if not any(found["ok"] for found in stages):
+    exhausted = any(CLIENT in found["errors"] for found in stages)
+    if not any(found["ok"] for found in stages) and not exhausted:
         example = next((found["error_example"] for found in stages if found["error_example"]), "nothing was sent")
         return "failed", [f"none of {sum(found['requests'] for found in stages)} requests succeeded: {example}"]
     late = [f"{found['label']}: {found['why_invalid']}" for found in stages if not found["valid"]]

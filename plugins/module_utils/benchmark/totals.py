@@ -10,7 +10,7 @@ import collections.abc as c
 import math
 import typing as t
 
-from ..loadgen.record import Record
+from ..loadgen.record import CLIENT, Record
 from .histogram import PERCENTILES, Hist
 from .pace import Pace
 from .series import Series
@@ -142,8 +142,13 @@ class Totals:
         return round(count / self.wall, 3) if self.wall else 0.0
 
     def invalid(self, allowed: Allowed) -> str | None:
-        """Why the client was too late for its figures to say anything about the server; None when it was not."""
-        return self.stalled(allowed) or self.blurred(allowed)
+        """Why the figures say nothing about the server: the client was too late, or could not send. None when they do."""
+        return self.exhausted() or self.stalled(allowed) or self.blurred(allowed)
+
+    def exhausted(self) -> str | None:
+        """Why the client's host kept requests from being sent, which ended the stage; None when it did not."""
+        count = self.errors[CLIENT]
+        return f"{count} of {self.requests} requests found no connection left on the client's own host, and no others were sent" if count else None
 
     def stalled(self, allowed: Allowed) -> str | None:
         """Why the client was later than `allowed.lag`; None when it was not."""
@@ -219,7 +224,7 @@ class Totals:
             "models": dict(sorted(self.models.items())),
             "valid": why is None,
             "why_invalid": why,
-            "blurred": why is not None and not self.stalled(allowed),
+            "blurred": why is not None and not self.exhausted() and not self.stalled(allowed),
         }
 
     def _sent_rate(self) -> float | None:

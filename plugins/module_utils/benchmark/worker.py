@@ -98,6 +98,13 @@ class Worker(Runner):
             self._rows = []
 
 
+def allow_connections() -> None:
+    """Raise the limit of open files, of which each connection is one, to what this process may have."""
+    with contextlib.suppress(OSError, ValueError):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def memory() -> float:
     """The peak memory of this process, in MiB."""
     with contextlib.suppress(OSError, ValueError, IndexError):
@@ -118,6 +125,7 @@ def _listen(loop: asyncio.AbstractEventLoop, orders: asyncio.Queue[str]) -> None
 def main() -> None:
     """Read the options, then perform orders."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the pool too, which ends its workers
+    allow_connections()
     given = json.loads(sys.stdin.readline())
     params = given["params"]
     plan = options.plan(params, input_files.workload(params), given["nonce"])

@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import collections
 import collections.abc as c
+import errno
+import os
 import socket
 import ssl
 import time
@@ -23,11 +25,12 @@ from ..http.urls import AGENT, base_url
 from . import http11
 from .connection import Connection, Exchange
 from .destination import Destination, LoadLimits, hidden_values
-from .record import Record
+from .record import CLIENT, Record
 from .request import Call
 from .socket_stamps import Place, connect, resolve
 
 _PORTS = {"http": 80, "https": 443}
+OWN = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)  # what this host lacks, whatever the server does
 Seen = c.Callable[[Record, Call], None]
 
 
@@ -130,10 +133,14 @@ class LoadClient:
             self._give_up(exchange, "tls", "; ".join(refusal(error)))
         except ConnectionRefusedError:
             self._give_up(exchange, "refused", "connection refused")
-        except socket.gaierror as error:
-            self._give_up(exchange, "dns", f"the name {self._where[0]} has no address: {error.strerror or error}")
         except (OSError, UnicodeError) as error:
-            self._give_up(exchange, "network", getattr(error, "strerror", None) or str(error))
+            said = getattr(error, "strerror", None) or str(error)
+            if lacking := _lacking(error):
+                self._give_up(exchange, CLIENT, f"the host of the client opens no more connections: {lacking}")
+            elif isinstance(error, socket.gaierror):
+                self._give_up(exchange, "dns", f"the name {self._where[0]} has no address: {said}")
+            else:
+                self._give_up(exchange, "network", said)
         else:
             if exchange.done:
                 self._idle.append(connection)  # too late for this request, but open for the next
@@ -152,8 +159,8 @@ class LoadClient:
             self._idle.append(connection)
         else:
             connection.close()
-        if not connection.unused and record.error == "closed":
-            # the server had closed the kept connection: once more, on another one
+        if connection.unheard and record.error == "closed":
+            # the server had closed the kept connection, and knows nothing of the request: once more, on another one
             record.error = record.detail = None
             self._carry(exchange)
             return
@@ -200,3 +207,13 @@ class LoadClient:
         if exchange.connection is None:
             return "timeout", f"took no connection {within}"
         return "timeout", f"answered {status}, then did not end {within}" if status else f"did not answer {within}"
+
+
+def _lacking(error: Exception) -> str | None:
+    """What this host lacks for a connection; None where the failure is not its own."""
+    if isinstance(error, socket.gaierror):  # it does not say that it could open no socket
+        try:
+            os.close(os.dup(0))
+        except OSError as own:
+            error = own
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno in OWN else None

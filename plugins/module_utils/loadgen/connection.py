@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import collections.abc as c
+import errno
 import socket
 import ssl
 import typing as t
@@ -16,7 +17,7 @@ from . import http11
 from .answer_reader import AnswerReader
 from .record import Record
 from .request import Call
-from .socket_stamps import StampedSocket
+from .socket_stamps import StampedSocket, told
 
 READ = 256 << 10  # bytes of one read
 
@@ -47,9 +48,11 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, clock: c.Callable[[], float], ended: c.Callable[[Connection, Exchange], None], sock: socket.socket) -> None:
         self.transport: asyncio.Transport | None = None
         self.closed = False
-        self.unused = True  # whether it has carried no answer yet
+        self.unheard = False  # whether the server had closed it before it received anything of the request
         self._clock = clock
         self._ended = ended
+        self._sock = sock
+        self._acknowledged: int | None = None  # when the request was sent
         self._stamped = sock if isinstance(sock, StampedSocket) else None
         self._exchange: Exchange | None = None
 
@@ -61,6 +64,7 @@ class Connection(asyncio.BufferedProtocol):
         call, record = t.cast(Call, exchange.call), t.cast(Record, exchange.record)
         exchange.reader = AnswerReader(record, call.output_len, stream=call.stream, keep_text=call.keep_text)
         exchange.connection, exchange.resolved, self._exchange = self, True, exchange
+        self._acknowledged = (told(self._sock) or (True, None))[1]
         t.cast(asyncio.Transport, self.transport).write(exchange.request)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -85,9 +89,14 @@ class Connection(asyncio.BufferedProtocol):
         if reader.done:
             self._end(exchange)
 
+    def eof_received(self) -> None:
+        self._note()  # with TLS the socket is closed when connection_lost is called
+
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         exchange = self._exchange
+        if exc is None or getattr(exc, "errno", None) == errno.EPIPE:
+            self._note()  # a reset without an end before it (ECONNRESET) says nothing of what the server has read
         if exchange is not None:
             reader = t.cast(AnswerReader, exchange.reader)
             if isinstance(exc, ssl.SSLError) and not reader.record.status:
@@ -99,8 +108,8 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether another request may use it."""
-        return not self.closed and self._exchange is None
+        """Whether another request may use it: also the loop may not know yet that the server has closed it."""
+        return not self.closed and self._exchange is None and (told(self._sock) or (True, 0))[0]
 
     def close(self) -> None:
         """Close at once, without waiting for data in flight."""
@@ -108,7 +117,12 @@ class Connection(asyncio.BufferedProtocol):
         if self.transport is not None:
             self.transport.abort()
 
+    def _note(self) -> None:
+        """The server has closed the connection."""
+        now = told(self._sock)
+        if self._exchange is not None and now is not None:
+            self.unheard = now[1] == self._acknowledged
+
     def _end(self, exchange: Exchange) -> None:
         self._exchange = None
         self._ended(self, exchange)
-        self.unused = False

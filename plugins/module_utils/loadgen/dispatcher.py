@@ -10,11 +10,12 @@ import collections.abc as c
 import typing as t
 
 from .client import LoadClient
-from .record import Record
+from .record import CLIENT, Record
 from .request import Call
 from .workloads import RequestSource
 
 TICK = 0.02  # seconds between two checks of the loop
+PAUSE = 0.1  # seconds after a request that nobody answered until its place in a closed loop has the next: at once would be a busy loop
 
 
 class LoopLagMonitor:
@@ -65,7 +66,7 @@ class Stage:
         due = iter(times)
         call = self._source.call(self.next)
         for moment in due:
-            if call is None:
+            if call is None or self._client.now() >= self._until:
                 break
             if (wait := moment - self._client.now()) > 0:
                 await asyncio.sleep(wait)
@@ -87,6 +88,8 @@ class Stage:
         """A request of the client has ended: send what follows it."""
         self._open -= 1
         self._seen(record)
+        if record.error == CLIENT:
+            self._until = 0.0  # what would come of the others says nothing of the server
         follow = self._source.follow(call, record) if self._client.now() < self._until else None
         if follow is not None:
             self._open += 1
@@ -95,10 +98,12 @@ class Stage:
                 self._later(wait, after)
             else:
                 self._resend(after)
+        elif self._left is not None and record.status is None:
+            self._open += 1
+            self._loop.call_later(PAUSE, self._refill_later)
         elif self._left is not None:
             self._refill()
-        if not self._open and not self._sending and not self._ended.done():
-            self._ended.set_result(None)
+        self._end()
 
     def _later(self, wait: float, call: Call) -> None:
         self._loop.call_later(wait, self._resend, call, self._client.now() + wait)
@@ -120,6 +125,15 @@ class Stage:
         self._left = left - 1
         self.next += 1
         self._send(call, now)
+
+    def _refill_later(self) -> None:
+        self._open -= 1
+        self._refill()
+        self._end()
+
+    def _end(self) -> None:
+        if not self._open and not self._sending and not self._ended.done():
+            self._ended.set_result(None)
 
     async def _rest(self) -> None:
         if self._open or self._sending:

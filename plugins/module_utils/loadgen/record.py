@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
+CLIENT = "client"  # kind of failure: the client's host lacks something that it needs to send
 MOST = 10**12  # tokens or milliseconds that a server may report of one request; a larger number is wrong, and may not fit a float
 
 

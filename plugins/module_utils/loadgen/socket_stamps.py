@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sockets that know when the kernel received what they read, and connecting them.
+"""Sockets that know when the kernel received what they read and what the other side received, and connecting them.
 
 A loop with thirty readable sockets reads the last one when it is done with the others; its own clock would call the server late for that.
 Linux stamps each packet on arrival (SO_TIMESTAMPNS, socket(7)). Elsewhere, and without a stamp, `behind` is 0 and the loop's clock counts.
@@ -24,6 +24,7 @@ SO_TIMESTAMPNS = 35
 MACHINES = ("x86_64", "aarch64", "ppc64le", "s390x")
 STAMPED = sys.platform == "linux" and platform.machine() in MACHINES
 TIMESPEC = struct.Struct("@qq")
+TCP_INFO, ESTABLISHED = struct.Struct("@B119xQ"), 1  # tcpi_state and tcpi_bytes_acked of struct tcp_info (linux/tcp.h)
 Place = tuple[t.Any, ...]  # as getaddrinfo returns it
 ANCILLARY = socket.CMSG_SPACE(TIMESPEC.size) if STAMPED else 0
 
@@ -52,6 +53,16 @@ class StampedSocket(socket.socket):
     def behind(self) -> float:
         """Seconds since the arrival of the packet that was read last; 0 without a stamp."""
         return max(0.0, time.time() - self.stamp) if self.stamp else 0.0
+
+
+def told(sock: socket.socket) -> tuple[bool, int] | None:
+    """(whether neither side has closed the connection, how many bytes the other side's kernel has acknowledged); None where ours does not say it."""
+    try:
+        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO.size)
+    except (AttributeError, OSError):
+        return None
+    state, acknowledged = TCP_INFO.unpack(info) if len(info) == TCP_INFO.size else (0, 0)
+    return (state == ESTABLISHED, acknowledged) if state else None
 
 
 async def resolve(host: str, port: int) -> list[Place]:

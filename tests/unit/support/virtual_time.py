@@ -41,11 +41,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 class Server:
     """Answers `rate` requests in a second, one after the other, each `takes` seconds later.
 
-    error: the kind of failure of all; stalls: for how many seconds the client stands still when it sends the request with this number.
+    error: the kind of failure of all, from request number `begins` on.
+    stalls: for how many seconds the client stands still when it sends the request with this number.
     """
 
-    def __init__(self, rate: float = float("inf"), takes: float = 0.0, error: str | None = None, stalls: c.Mapping[int, float] | None = None) -> None:
-        self.rate, self.takes, self.error, self.stalls = rate, takes, error, stalls or {}
+    def __init__(
+        self, rate: float = float("inf"), takes: float = 0.0, error: str | None = None, stalls: c.Mapping[int, float] | None = None, begins: int = -1
+    ) -> None:
+        self.rate, self.takes, self.error, self.stalls, self.begins = rate, takes, error, stalls or {}, begins
         self.sent: list[tuple[float, Call]] = []  # seconds on the loop's clock
         self.most = 0  # in flight
         self._free = 0.0
@@ -84,8 +87,9 @@ class Client:
     def _answer(self, record: Record, call: Call) -> None:
         self.running -= 1
         record.end = self.now()
-        if self._server.error:
+        if self._server.error and call.number >= self._server.begins:
             record.fail(self._server.error, "it failed")
+            record.status = int(record.error[5:]) if str(record.error).startswith("http_") else None
         else:
             record.first = record.last = record.end
             record.status, record.prompt_tokens, record.output_tokens = 200, 8, call.output_len or 1

@@ -10,7 +10,7 @@ import math
 import random
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, runner
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, result, runner
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import options as perf_options
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.runner import Runner, Unusable, saturated
@@ -65,6 +65,23 @@ def test_a_closed_loop_keeps_so_many_in_flight_until_all_are_sent(measure):
 def test_a_closed_loop_ends_when_its_time_is_over(measure):
     _made, sent = measure(Server(takes=0.75), stages=[{"concurrency": 2, "seconds": 2}])
     assert sent == [0.0, 0.0, 0.75, 0.75, 1.5, 1.5]
+
+
+def test_a_server_that_is_gone_is_not_asked_in_a_busy_loop(measure):
+    """One that answers is asked again at once, whatever it answers."""
+    _made, sent = measure(Server(error="refused", begins=2), stages=[{"concurrency": 2, "seconds": 1}])
+    assert 2 + 2 * 9 <= len(sent) <= 2 + 2 * 11
+    _made, sent = measure(Server(error="http_503", takes=0.01), stages=[{"concurrency": 2, "seconds": 1}])
+    assert 2 * 99 <= len(sent) <= 2 * 101
+
+
+@pytest.mark.parametrize("load", [{"concurrency": 4, "seconds": 60}, {"concurrency": 4, "requests": 1000}, {"rate": 4, "seconds": 60}])
+def test_a_client_without_connections_ends_its_stage_and_does_not_blame_the_server(measure, load):
+    made, sent = measure(Server(error="client", begins=6, takes=0.1), stages=[load], slo={"error_rate_max": 0})
+    (measured,) = made.measured
+    assert measured.totals.ok == 6 and 1 <= measured.totals.failed <= 4 and len(sent) <= 10
+    verdict, why = result.verdict([result.stage(measured, made._plan)], False, True)
+    assert verdict == "invalid" and "the client's own host" in why[0]
 
 
 def test_stages_follow_one_another_with_a_pause_and_the_warm_up_does_not_count(measure):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import bundle, worker
 
@@ -22,3 +23,21 @@ def test_its_memory_is_not_that_of_the_process_that_started_it(tmp_path):
     done = subprocess.run([sys.executable, "-I", "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert 5 < float(done.stdout) < 150 < len(held) / 2**20 < worker.memory()
+
+
+def test_it_may_open_as_many_connections_as_its_host_allows():
+    package = worker.__name__.rpartition(".")[0]
+    asked = f"""if True:
+        import resource, sys
+        sys.path.insert(0, {str(root_of(worker))!r})
+        from {package} import worker
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 256))
+        worker.allow_connections()
+        print(resource.getrlimit(resource.RLIMIT_NOFILE))
+    """
+    assert subprocess.run([sys.executable, "-I", "-c", asked], capture_output=True, text=True, check=True).stdout == "(256, 256)\n"
+
+
+def root_of(module):
+    """The folder below which its package is found."""
+    return Path(module.__file__).parents[module.__name__.count(".")]

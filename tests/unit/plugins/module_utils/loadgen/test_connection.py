@@ -1,0 +1,160 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Kept connections that servers close: a request that a server has received counts as lost, one that it has not is sent again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+import struct
+import sys
+import threading
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import client, connection
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.destination import Destination, LoadLimits
+from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.request import Call
+from local_servers import chunk, stream
+from waiting import until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what the other side has acknowledged")
+
+BODY = stream(chunk("To"), chunk("day", "length"), {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}})
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
+
+
+class Server:
+    """Answers the first request of each connection, and then does as `then` says. requests: how many it has received; closed: once a connection is."""
+
+    def __init__(self, then) -> None:
+        self.requests, self.closed, self._then = 0, threading.Event(), then
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def receive(self, kept: socket.socket) -> bool:
+        """Whether another request came."""
+        got = bool(kept.recv(65536))
+        self.requests += got
+        return got
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self._talk, args=(self._listener.accept()[0],), daemon=True).start()
+
+    def _talk(self, kept: socket.socket) -> None:
+        with kept, contextlib.suppress(OSError):
+            if self.receive(kept):
+                kept.sendall(ANSWER)
+                self._then(self, kept)
+        self.closed.set()
+
+    def end(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+def errors(server: Server, count: int, between=lambda sender: None) -> list[str | None]:
+    """The failures of requests that are sent one after the other; `between` is called before each but the first, while the loop stands still."""
+
+    async def run() -> list[str | None]:
+        loop, found = asyncio.get_running_loop(), []
+        with contextlib.closing(client.LoadClient(Destination(server.url), LoadLimits(60.0), lambda record, _call: ended.set_result(record))) as sender:
+            for number in range(count):
+                ended = loop.create_future()
+                if number:
+                    between(sender)
+                sender.send(Call(number, 0, "tiny", "/v1/completions", b"{}"), 0.0)
+                found.append((await ended).error)
+        return found
+
+    with contextlib.closing(contextlib.ExitStack()) as stack:
+        stack.callback(server.end)
+        return asyncio.run(run())
+
+
+def hang_up(server: Server, kept: socket.socket) -> None:
+    server.receive(kept)
+
+
+def reset(server: Server, kept: socket.socket) -> None:
+    server.receive(kept)
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@pytest.mark.parametrize("then", [hang_up, reset])
+def test_a_request_that_the_server_received_is_lost_and_not_sent_again(then) -> None:
+    server = Server(then)
+    assert errors(server, 6) == [None, "closed"] * 3
+    assert server.requests == 6
+
+
+def test_a_connection_that_was_closed_before_the_request_is_not_used() -> None:
+    """Also where the loop has had no time to see that it is closed."""
+    server = Server(lambda _server, _kept: None)
+
+    def look_away(sender: client.LoadClient) -> None:
+        server.closed.wait()
+        server.closed.clear()
+        assert len(sender._idle) == 1 and not sender._idle[0].closed
+        until(lambda: not sender._idle[0].reusable)
+
+    assert errors(server, 3, look_away) == [None] * 3
+    assert server.requests == 3
+
+
+def test_a_request_that_crossed_the_end_of_its_connection_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server has closed the connection, and its word is under way while the request leaves."""
+    server = Server(lambda _server, _kept: None)
+    real = connection.told
+    monkeypatch.setattr(connection, "told", lambda sock: (True, found[1]) if (found := real(sock)) else None)
+
+    def look_away(_sender: client.LoadClient) -> None:
+        server.closed.wait()
+        server.closed.clear()
+
+    assert errors(server, 3, look_away) == [None] * 3
+    assert server.requests == 3
+
+
+def test_nothing_is_sent_again_where_the_kernel_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(lambda _server, _kept: None)
+    monkeypatch.setattr(connection, "told", lambda _sock: None)
+
+    def look_away(_sender: client.LoadClient) -> None:
+        server.closed.wait()
+        server.closed.clear()
+
+    assert errors(server, 2, look_away) == [None, "closed"]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "client"),
+        (OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address"), "client"),
+        (OSError(errno.EHOSTUNREACH, "No route to host"), "network"),
+        (socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"), "dns"),
+    ],
+)
+def test_what_the_host_of_the_client_lacks_is_no_failure_of_the_server(error: OSError, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(_places: object) -> None:
+        raise error
+
+    monkeypatch.setattr(client, "connect", fail)
+    assert errors(Server(hang_up), 1) == [kind]
+
+
+def test_a_look_up_that_fails_for_want_of_a_socket_is_no_failure_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client._lacking(socket.gaierror(socket.EAI_SYSTEM, "System error")) is None
+
+    def dup(_number: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "dup", dup)
+    assert client._lacking(socket.gaierror(socket.EAI_SYSTEM, "System error")) == "Too many open files"
