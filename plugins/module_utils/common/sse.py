@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
+ABORTED = ("abort", "error")  # values of finish_reason of an answer that the server gave up
 MAX_LINE = 1 << 20  # bytes; a longer line is dropped and counted in `SseParser.dropped`
 
 

@@ -28,6 +28,11 @@ def printable(value: str) -> str:
     return "\r\n".join(part.translate(_CONTROLS) for part in value.split("\r\n"))
 
 
+def legible(value: str) -> bool:
+    """Whether people see anything of it: more than blanks, control characters and U+FFFD, which stands for bytes that are no text."""
+    return any(char.isprintable() and not char.isspace() and char != "\ufffd" for char in value)
+
+
 def all_printable(value: t.Any) -> t.Any:
     """The same of every text in data, keys included: plain data, and dataclasses, which ansible-core has for the error of a module."""
     if isinstance(value, str):

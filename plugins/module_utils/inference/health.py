@@ -11,6 +11,7 @@ import typing as t
 
 from ..common import prometheus_text as prometheus
 from ..common.clock import SYSTEM, Clock
+from ..common.text import legible
 from ..http.errors import ExchangeError
 from ..http.urls import excerpt
 from ..releases import engines
@@ -189,10 +190,10 @@ class _Ladder:
             reply = self._client.complete(model, PROMPT, max_tokens=TOKENS, stream=stream, api=api, timeout=timeout, temperature=DRAWN if stream else 0)
         done, pod = reply.completion, reply.answer.headers.get("x-inference-pod")
         tokens = "unknown" if done.completion_tokens is None else str(done.completion_tokens)
-        if not done.text:
+        if not legible(done.text):
             raise ExchangeError(
                 "no_output",
-                f"{reply.answer.request}: the answer has no text (output tokens {tokens}, finish_reason {done.finish_reason or 'unknown'})",
+                f"{reply.answer.request}: the answer has no text that can be read (output tokens {tokens}, finish_reason {done.finish_reason or 'unknown'})",
                 "the model generates nothing that can be read: check its weights, its tokenizer and its chat template",
                 200,
             )

@@ -207,7 +207,7 @@ def _ended(answer: Answer, secrets: c.Iterable[str], found: Completion, shaped: 
             f"{answer.request}: no choice of the answer has {want}: {said}",
             "check that this is an OpenAI-compatible server, and which API it serves",
         )
-    if found.finish_reason in ("error", "abort"):
+    if found.finish_reason in sse.ABORTED:
         raise ExchangeError(
             "error_in_answer", f"{answer.request}: answered 200, and ended by finish_reason {found.finish_reason!r}: {said}", _remedy(500, said), 200
         )

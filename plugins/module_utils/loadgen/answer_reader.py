@@ -206,6 +206,8 @@ class AnswerReader:
     def _choice(self, choice: dict[str, t.Any]) -> bool:
         if choice.get("finish_reason"):
             self._finished = True
+            if choice["finish_reason"] in sse.ABORTED:
+                self.record.fail("aborted", f"answered 200, and ended by finish_reason {choice['finish_reason']!r}")
         part: dict[str, t.Any] = next((choice[name] for name in ("delta", "message") if isinstance(choice.get(name), dict)), choice)
         found = False
         for key in CONTENT:

@@ -114,6 +114,9 @@ EMPTY = [
     {"choices": [{"text": None, "finish_reason": "stop"}]},
     {"choices": [{"text": "", "finish_reason": "stop"}], "usage": {"completion_tokens": 4}},
     {"choices": [{"text": "half", "finish_reason": "abort"}]},
+    {"choices": [{"text": " \n\t\u3000", "finish_reason": "length"}]},
+    {"choices": [{"text": "\x00\x00\u200b", "finish_reason": "length"}]},
+    chat(content="\ufffd \ufffd"),
     chat(content="of another API"),
 ]
 EMPTY_STREAMS = [
@@ -123,6 +126,7 @@ EMPTY_STREAMS = [
     stream({"choices": [{"text": ""}]}, USAGE),
     stream(chunk(""), chunk("", "stop"), USAGE),
     stream(chunk("half"), chunk("", "error")),
+    stream(chunk(" "), chunk("\n"), chunk("\ufffd", "length"), USAGE),
     stream(delta(content="of another API")),
 ]
 
@@ -153,7 +157,7 @@ CALL = {"tool_calls": [{"index": 0, "function": {"name": "count", "arguments": "
         (chat(content=None, reasoning="Hm"), [delta(None, reasoning="Hm"), delta("length")], True),
         (chat(content=None, **CALL), [delta(None, **CALL), delta("tool_calls")], True),
         (chat(content=None, refusal="No."), [delta(None, refusal="No."), delta()], True),
-        (chat(content="\n"), [delta(None, content="\n"), delta("length")], True),
+        (chat(content="\n"), [delta(None, content="\n"), delta("length")], False),
         (chat(content=None), [delta()], False),
         (chat(content=""), [delta(None, role="assistant", content=""), delta()], False),
         (chat(content=None, tool_calls=[]), [delta(None, tool_calls=[]), delta()], False),

@@ -110,6 +110,10 @@ def usage(tokens):
         ([chunk("", "stop"), usage(1)], 0, 1, [], "empty"),
         ([chunk("", "stop")], 0, 0, [], "empty"),
         ([chat(role="assistant", content=""), chat("stop")], 0, 0, [], "empty"),
+        # the server gave up, and says so by the reason alone
+        ([chunk("a"), chunk("b", "abort"), usage(2)], 0, 2, [1], "aborted"),
+        ([chunk("a"), chunk("b"), chunk("", "error"), usage(2)], 0, 2, [1], "aborted"),
+        ([chat(role="assistant", content="a"), chat({"odd": 1}, content="b"), usage(2)], 0, 2, [1], None),
     ],
 )
 def test_a_token_without_text_is_a_token(events, wanted, chunks, gaps, error):
