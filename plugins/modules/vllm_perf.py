@@ -348,12 +348,15 @@ options:
     type: dict
     default: {}
   baseline:
-    description: The C(result.json) of an earlier run to compare with, on the host where this runs.
+    description:
+      - The C(result.json) of an earlier run to compare with, on the host where this runs.
+      - Nothing is compared with one of another O(workload), O(api), O(stream), O(ignore_eos) or O(arrivals). One of another model or address is compared,
+        with a warning.
     type: path
   baseline_max_ratio:
     description:
       - The task fails when a latency is more than this many times the baseline's, or a rate less than its inverse, beyond what chance explains.
-      - A figure of too few requests is not compared, with a warning. A p50 needs 6 requests in both runs, a p90 36, a p99 368, and a mean 30 or more.
+      - A figure of too few requests is not compared, with a warning. A p50 needs 6 requests in both runs, a p90 36, a p99 368. Means are not compared.
     type: float
   artifacts:
     description:
@@ -461,7 +464,8 @@ why:
   elements: str
   sample: ["rate 16: ttft_p90_ms: 812.4 misses at most 500"]
 best_rate:
-  description: The highest rate whose stage met every objective, in requests per second; null where there is none.
+  description: The highest rate whose stage met every objective, without objectives at which the server was not saturated, in requests per second; null where
+    there is none.
   returned: always, except in check mode
   type: float
   sample: 14.0
@@ -470,6 +474,11 @@ limited:
   returned: always, except in check mode
   type: str
   sample: the SLO is met at 64 requests/s, the highest rate that was allowed
+warmup:
+  description: The warm-up, with C(requests), C(failed) and C(error_example); null without one. Where some of it failed, there is a warning.
+  returned: always, except in check mode
+  type: dict
+  sample: {requests: 40, failed: 0, error_example: null}
 url:
   description: Where the requests were sent.
   returned: always, except in check mode
@@ -507,6 +516,11 @@ comparison:
   elements: dict
   sample:
     - {label: concurrency 64, name: tpot_p90_ms, baseline: 31.2, found: 30.8, ratio: 0.987, low: 0.961, high: 1.014, verdict: same, why: null}
+baseline_differs:
+  description: In what the baseline differs that was measured at another address or of another model.
+  returned: where it does
+  type: str
+  sample: "the baseline differs in more than its time: models ['llama-8b'] there and ['llama-70b'] here"
 artifacts:
   description: Files that were written.
   returned: with O(artifacts)
@@ -662,6 +676,9 @@ stages:
       type: str
     blurred:
       description: Whether the stage is invalid because of O(max_lag_share) alone.
+      type: bool
+    saturated:
+      description: Whether requests came faster than they were answered, or 5 % of them failed.
       type: bool
 """
 

@@ -18,7 +18,7 @@ from ..common.objects import Facts
 
 PERCENTILES = (50, 90, 95, 99)
 WORKLOAD = ("groups", "prompts_per_group", "system_prompt_len", "question_len", "output_len")
-# Columns of requests.csv, which are also the names of the summaries of a stage. Only successful requests count, but for the send lag.
+# Columns of requests.csv, which are also the names of the summaries of a stage.
 LATENCIES = ("ttft_ms", "ttft_from_schedule_ms", "e2e_ms", "e2e_from_schedule_ms", "tpot_ms", "ntpot_ms")
 
 
@@ -71,7 +71,7 @@ def _stage(found: c.Mapping[str, t.Any], rows: c.Sequence[c.Mapping[str, str]]) 
     busiest = max(found["servers"].values(), default=0)
     return {
         **kept,
-        **{name: summary(_values(good, name)) for name in LATENCIES},
+        **{name: summary(_values(good, name), len(rows) - len(good)) for name in LATENCIES},
         "send_lag_ms": summary(_values(rows, "send_lag_ms")),
         "ttft_p90_interval": _ends(found["intervals"].get("ttft_from_schedule_p90_ms", {})),
         "ttft_cdf": found["cdf"]["ttft_from_schedule"],
@@ -88,13 +88,22 @@ def _values(rows: c.Iterable[c.Mapping[str, str]], name: str) -> list[float]:
     return [float(row[name]) for row in rows if row[name]]
 
 
-def summary(values: c.Sequence[float]) -> dict[str, float | int | None]:
-    """{n, mean, min, p50, p90, p95, p99, max}; all but n are None without values."""
+def summary(values: c.Sequence[float], lost: int = 0) -> dict[str, float | int | None]:
+    """{n, mean, min, p50, p90, p95, p99, max}; all but n are None without values. `lost` more values count as infinite in percentiles, of which one that
+    reaches them is None."""
     if not values:
         return {"n": 0, "mean": None, "min": None, **{f"p{percent}": None for percent in PERCENTILES}, "max": None}
-    cuts = statistics.quantiles(values, n=100, method="inclusive") if len(values) > 1 else [values[0]] * 99
-    found = {"mean": statistics.fmean(values), "min": min(values), **{f"p{percent}": cuts[percent - 1] for percent in PERCENTILES}, "max": max(values)}
-    return {"n": len(values), **{name: round(value, 3) for name, value in found.items()}}
+    ranked = [*sorted(values), *[math.inf] * lost]
+    cuts = {f"p{percent}": _percentile(ranked, percent) for percent in PERCENTILES}
+    found = {"mean": statistics.fmean(values), "min": min(values), **cuts, "max": max(values)}
+    return {"n": len(values), **{name: round(value, 3) if math.isfinite(value) else None for name, value in found.items()}}
+
+
+def _percentile(ranked: c.Sequence[float], percent: float) -> float:
+    """Between the two nearest of some values in their order."""
+    place, between = divmod((len(ranked) - 1) * percent / 100, 1)
+    low = ranked[int(place)]
+    return low + (ranked[int(place) + 1] - low) * between if between else low
 
 
 def together(stages: c.Sequence[c.Mapping[str, t.Any]]) -> Facts:

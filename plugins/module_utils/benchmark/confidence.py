@@ -14,8 +14,6 @@ import math
 
 MISS = 0.025  # share of the intervals that may lie above the true value, and below it
 Z95 = 1.959964  # standard deviations of a normal distribution around an interval of 95 %
-LEAST = 30  # requests of a mean
-SKEW = 25  # times the square of the skewness: the requests of which a mean is distributed normally enough (Cochran, Sampling Techniques, 2.15)
 
 
 @functools.lru_cache(maxsize=256)
@@ -29,11 +27,6 @@ def ranks(count: int, percent: float) -> tuple[int, int] | None:
 def needed(percent: float) -> int:
     """The least number of independent values of which the interval of a percentile has two ends."""
     return math.ceil(math.log(MISS) / math.log(max(percent, 100 - percent) / 100))
-
-
-def needed_for_mean(skewness: float) -> int:
-    """The least number of independent values of this skewness of which a mean has an interval."""
-    return max(LEAST, math.ceil(SKEW * skewness * skewness))
 
 
 def student(count: int) -> float:

@@ -22,6 +22,7 @@ from . import llmd_report, page, result, worker
 from .input_files import Files
 from .output import CsvRows
 from .plan import Plan
+from .totals import Totals
 from .worker_pool import WorkerPool
 
 PROGRESS = 2.0  # seconds between two lines
@@ -51,6 +52,7 @@ def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextI
         "why": why,
         "best_rate": result.best(stages),
         "limited": runner.limited,
+        "warmup": _warmup(runner.warmed),
         "url": plan.destination.url,
         "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "seconds": round(seconds, 3),
@@ -71,7 +73,10 @@ def settle(whole: Facts, params: c.Mapping[str, t.Any], files: Files, rows: str 
     """Compare a whole result with the baseline, write the files, and return it. `rows`: the CSV of requests where it is not written yet."""
     found, stages = dict(whole), whole["stages"]
     if files.baseline is not None:
-        found["comparison"] = result.compare(files.baseline["stages"], stages)
+        before, here = files.baseline.get("about"), whole["about"]
+        found["comparison"] = result.compare(files.baseline["stages"], stages, result.differing(before, here, result.SAME_LOAD))
+        if noted := result.differing(before, here, result.NOTED):
+            found["baseline_differs"] = f"the baseline differs in more than its time: {noted}"
         worse = result.worse_than(found["comparison"], params["baseline_max_ratio"]) if params.get("baseline_max_ratio") else []
         if worse and found["verdict"] != "invalid":
             found |= {"verdict": "failed", "why": found["why"] + worse}
@@ -101,9 +106,19 @@ def brief(found: Facts) -> tuple[Facts, list[str]]:
         for stage in found["stages"]
         if stage["valid"] and stage["client_share"] > (found["about"]["max_lag_share"] or 1)
     ]
+    if (warmed := found.get("warmup")) and warmed["failed"]:
+        warnings.append(
+            f"warm-up: {warmed['failed']} of {warmed['requests']} requests failed, so that it may not have warmed anything: {warmed['error_example']}"
+        )
+    warnings += [found["baseline_differs"]] if found.get("baseline_differs") else []
     unknown = result.uncompared(found.get("comparison", ()))
     warnings += [*unknown, *(line for line in found["why"] if line not in unknown and found["verdict"] == "inconclusive")]
     return {**{key: value for key, value in found.items() if key != "about"}, "stages": [result.brief(stage) for stage in found["stages"]]}, warnings
+
+
+def _warmup(totals: Totals | None) -> Facts | None:
+    """{requests, failed, error_example} of the warm-up; None without one."""
+    return {"requests": totals.requests, "failed": totals.failed, "error_example": totals.example} if totals else None
 
 
 def about(plan: Plan, params: c.Mapping[str, t.Any]) -> Facts:

@@ -80,25 +80,16 @@ class Hist:
         rank = math.ceil(count * percent / 100) - 1
         return self.at_rank(max(0, rank)) if rank < self.n else math.inf
 
-    @property
-    def skewness(self) -> float:
-        """The skewness of the values, to the width of a bucket; 0 where all are equal."""
-        if not self.n or self.squares * self.n - self.total * self.total <= 0:
-            return 0.0
-        mean = self.total / self.n
-        each = [((SMALLEST * self.growth ** (index - 0.5) if index else 0.0) - mean, count) for index, count in self.counts.items()]
-        second, third = (sum(count * off**power for off, count in each) / self.n for power in (2, 3))
-        return third / second**1.5 if second > 0 else 0.0
-
-    def interval(self, percent: float, requests: int | None = None) -> tuple[float, float] | None:
+    def interval(self, percent: float, requests: int | None = None, lost: int = 0) -> tuple[float, float] | None:
         """The interval of 95 % confidence of a percentile; None with too few values. `requests`: the number of independent values where it is not that of
-        all: values of one request hang together."""
-        count = self.n if requests is None else min(requests, self.n)
+        all: values of one request hang together. `lost` more values count as infinite: None where the interval reaches one of them."""
+        whole = self.n + lost
+        count = whole if requests is None else min(requests, whole)
         found = confidence.ranks(count, percent)
         if found is None:
             return None
-        low, high = found
-        return self.at_rank((low - 1) * self.n // count), self.at_rank(math.ceil(high * self.n / count) - 1)
+        low, high = ((found[0] - 1) * whole // count), math.ceil(found[1] * whole / count) - 1
+        return (self.at_rank(low), self.at_rank(high)) if high < self.n else None
 
     def summary(self) -> dict[str, float | int | None]:
         """{n, mean, min, p50, p90, p95, p99, max}; all but n are None without values."""

@@ -62,11 +62,11 @@ def _is_figure(value: t.Any) -> bool:
     def number(found: t.Any) -> bool:
         return isinstance(found, (int, float)) and not isinstance(found, bool) and math.isfinite(found)
 
-    if not isinstance(value, dict) or not number(value.get("value")):
+    if not isinstance(value, dict) or not (number(value.get("value")) or value.get("value") is None):
         return False
     if isinstance(value.get("few"), str):
         return True
-    return value.get("few") is None and number(value.get("low")) and number(value.get("high"))
+    return value.get("few") is None and value["value"] is not None and number(value.get("low")) and number(value.get("high"))
 
 
 def workload(params: c.Mapping[str, t.Any]) -> str | None:

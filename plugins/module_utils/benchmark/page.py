@@ -51,7 +51,7 @@ def _body(found: c.Mapping[str, t.Any]) -> str:
             "<h2>All numbers</h2>",
             _numbers(stages),
             _objectives(stages),
-            _comparison(found.get("comparison")),
+            _comparison(found.get("comparison"), found.get("baseline_differs")),
             '<p class="soft">Latencies are those of requests that succeeded. TTFT and end to end count from when a request was due, so that waiting for a slow '
             "server is seen. Percentiles are within 0.05 %. Objectives count a failed request as one that takes for ever.</p>",
             "<h2>What was measured</h2>",
@@ -201,7 +201,7 @@ def _objectives(stages: c.Sequence[Facts]) -> str:
     return "" if not rows else "<h2>Objectives</h2>" + html.table([["load", "objective"], *rows])
 
 
-def _comparison(rows: c.Sequence[Facts] | None) -> str:
+def _comparison(rows: c.Sequence[Facts] | None, noted: str | None) -> str:
     if not rows:
         return ""
     head = ["load", "what", "baseline", "now", "ratio", "95 % interval", ""]
@@ -209,15 +209,15 @@ def _comparison(rows: c.Sequence[Facts] | None) -> str:
         [
             row["label"],
             row["name"],
-            f"{row['baseline']:g}",
-            f"{row['found']:g}",
+            *("-" if row[run] is None else f"{row[run]:g}" for run in ("baseline", "found")),
             "-" if row["why"] else f"{row['ratio']:.3f}",
             "-" if row["why"] else f"{row['low']:.3f} to {row['high']:.3f}",
             row["why"] or row["verdict"],
         ]
         for row in rows
     ]
-    return "<h2>Compared with the baseline</h2>" + html.table([head, *body])
+    note = f'<p class="soft">{html.escape(noted[:1].upper() + noted[1:])}.</p>' if noted else ""
+    return "<h2>Compared with the baseline</h2>" + html.table([head, *body]) + note
 
 
 def _numbers(stages: c.Sequence[Facts]) -> str:

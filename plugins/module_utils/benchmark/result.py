@@ -10,15 +10,17 @@ import math
 import typing as t
 
 from ..common.objects import Facts
+from ..http.urls import excerpt
 from ..loadgen.record import CLIENT
 from . import slo
-from .confidence import needed, needed_for_mean, student
-from .histogram import Hist
+from .confidence import needed
 from .plan import Measured, Plan
 from .totals import Totals
 
 COMPARED = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
 DISTRIBUTIONS = ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl")
+# Of what was measured (`about` of a result): where one of these differs, figures cannot be compared; where one of those does, the reader has to know.
+SAME_LOAD, NOTED = ("workload", "api", "stream", "ignore_eos", "arrivals"), ("models", "url")
 HIGHER = ("requests_per_s", "output_tokens_per_s")  # figures of which more is better
 REPORTED = (0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
 LARGE = ("deviations", "percentiles", "intervals", "series", "cdf", "input_len", "output_len")
@@ -34,6 +36,7 @@ def stage(measured: Measured, plan: Plan) -> Facts:
         "concurrency": step.concurrency,
         **totals.summary(plan.allowed),
         "slo": slo.judge(plan.rules, totals, plan.allowed),
+        "saturated": totals.saturated,
         "input_len": totals.input_len.summary(),
         "output_len": totals.output_len.summary(),
         "deviations": {name: round(hist.deviation, 3) for name, hist in totals.hist.items()},
@@ -66,7 +69,8 @@ def verdict(stages: c.Sequence[Facts], ladder: bool, rules: bool) -> tuple[str, 
         return "invalid", late
     if not met and (missed := _missed(stages[:1] if ladder else stages)):
         return "failed", missed
-    few = [f"{found['label']}: {slo.said(judged)}" for found in met or stages for judged in found["slo"] if not judged["enough"]]
+    # of a ladder, the best rate is the claim
+    few = [f"{found['label']}: {slo.said(judged)}" for found in met and [_best(met)] or stages for judged in found["slo"] if not judged["enough"]]
     return ("inconclusive", few) if few else ("passed", [])
 
 
@@ -87,14 +91,26 @@ def _errors(found: Facts) -> str:
 
 
 def best(stages: c.Sequence[Facts]) -> float | None:
-    """The highest rate whose stage met every objective and whose client kept to its times."""
-    kept = [found for found in stages if found["valid"] and found["ok"] and all(judged["met"] for judged in found["slo"])]
-    return max((found["rate"] for found in kept if found["rate"] and found["to_rate"] is None), default=None)
+    """The highest rate whose stage met every objective and whose client kept to its times; without objectives, at which the server kept up."""
+    kept = [
+        found
+        for found in stages
+        if found["valid"] and found["ok"] and (all(judged["met"] for judged in found["slo"]) if found["slo"] else not found["saturated"])
+    ]
+    rates = [found for found in kept if found["rate"] and found["to_rate"] is None]
+    return t.cast(float, _best(rates)["rate"]) if rates else None
+
+
+def _best(stages: c.Iterable[Facts]) -> Facts:
+    return max(stages, key=lambda found: found["rate"])
 
 
 def intervals(totals: Totals) -> Facts:
     """{name: {value, low, high, few}}: a figure and its interval of 95 % confidence, for independent requests. Where they are too few for one, `low` and
-    `high` are None and `few` says how many it takes."""
+    `high` are None and `few` says how many it takes. A request that failed counts as one that lasts for ever; a `value` that is one of them is None.
+
+    A mean has none: answers that are rare and take thirty times as long decide it, and a sample may hold none of them.
+    """
     found: Facts = {}
     for name in COMPARED:
         hist = totals.hist[name]
@@ -102,10 +118,12 @@ def intervals(totals: Totals) -> Facts:
         count = min(hist.n, totals.hist["tpot"].n) if name == "itl" else hist.n
         if not count:
             continue
-        found[f"{name}_mean_ms"] = _mean(hist, count)
+        lost = totals.lost(name)
         for percent in (50, 90, 99):
-            ends = hist.interval(percent, count)
-            found[f"{name}_p{percent}_ms"] = _figure(hist.percentile(percent), ends, _few("requests", count, needed(percent)))
+            value = t.cast(float, hist.percentile(percent, lost))
+            ends = hist.interval(percent, count + min(lost, totals.failed), lost)
+            few = _few("requests", count, needed(percent)) if count < needed(percent) else f"{totals.failed} of {totals.requests} requests failed"
+            found[f"{name}_p{percent}_ms"] = _figure(None if math.isinf(value) else value, ends, few)
     for name, spread in (
         ("requests_per_s", totals.series.spread(lambda each: each.ok)),
         ("output_tokens_per_s", totals.series.spread(lambda each: each.tokens)),
@@ -114,12 +132,6 @@ def intervals(totals: Totals) -> Facts:
             mean, half = spread
             found[name] = _figure(mean, (mean - half, mean + half) if half < mean else None, "it varies too much; send for longer")
     return found
-
-
-def _mean(hist: Hist, count: int) -> Facts:
-    mean, least = t.cast(float, hist.mean), needed_for_mean(hist.skewness)
-    half = student(count) * hist.deviation / math.sqrt(count) if count >= least else math.inf
-    return _figure(mean, (mean - half, mean + half) if half < mean else None, _few("requests", count, least))
 
 
 def _few(what: str, count: int, least: int) -> str:
@@ -131,17 +143,34 @@ def _figure(value: float | None, ends: tuple[float, float] | None, few: str) -> 
     return {"value": value, "low": low, "high": high, "few": None if ends else few}
 
 
-def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Facts]) -> list[Facts]:
+def differing(baseline: t.Any, about: Facts, names: c.Iterable[str]) -> str:
+    """What of a baseline's `about` differs from this run's, in words; empty where nothing does. What a baseline does not say does not differ."""
+    found = []
+    for name in names:
+        earlier, mine = baseline.get(name, about[name]) if isinstance(baseline, dict) else about[name], about[name]
+        if isinstance(earlier, dict) and isinstance(mine, dict):
+            for key in sorted({*earlier, *mine}):
+                if earlier.get(key) != mine.get(key):
+                    found.append(f"{name}.{key} {excerpt(repr(earlier.get(key)))} there and {excerpt(repr(mine.get(key)))} here")
+        elif earlier != mine:
+            found.append(f"{name} {excerpt(repr(earlier))} there and {excerpt(repr(mine))} here")
+    return ", ".join(found)
+
+
+def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Facts], other: str = "") -> list[Facts]:
     """[{label, name, baseline, found, ratio, low, high, verdict, why}] for the stages that both runs have. `low` to `high`: the interval of 95 %
-    confidence of the ratio; verdict: better, worse, or same where the interval holds 1; unknown where it has none, and `why` says the reason."""
+    confidence of the ratio; verdict: better, worse, or same where the interval holds 1; unknown where it has none, and `why` says the reason.
+
+    other: how the load of the baseline differs from this run's, for which nothing can be compared.
+    """
     before = {entry["label"]: entry for entry in baseline}
     rows = []
     for found in stages:
         earlier = before.get(found["label"], {})
         for name, mine in found["intervals"].items():
             theirs = earlier.get("intervals", {}).get(name)
-            if theirs and theirs["value"] > 0 and mine["value"] > 0:
-                why = _incomparable("baseline", earlier, theirs) or _incomparable("this run", found, mine)
+            if theirs and theirs["value"] != 0 != mine["value"]:
+                why = f"another load: {other}" if other else _incomparable("baseline", earlier, theirs) or _incomparable("this run", found, mine)
                 rows.append({"label": found["label"], "name": name, **_row(name, theirs, mine, why), "why": why})
     return rows
 
@@ -181,7 +210,7 @@ def uncompared(rows: c.Iterable[Facts]) -> list[str]:
 
 def _row(name: str, theirs: Facts, mine: Facts, why: str | None) -> Facts:
     """A ratio and its interval, from the intervals of its parts on the scale of logarithms (MOVER); with `why` nothing is known of it."""
-    figures = {"baseline": round(theirs["value"], 3), "found": round(mine["value"], 3)}
+    figures = {run: None if each["value"] is None else round(each["value"], 3) for run, each in (("baseline", theirs), ("found", mine))}
     if why:
         return {**figures, "ratio": None, "low": None, "high": None, "verdict": "unknown"}
     (base, base_low, base_high), (value, low, high) = ([math.log(part[each]) for each in ("value", "low", "high")] for part in (theirs, mine))

@@ -27,8 +27,6 @@ from .totals import Totals
 
 # Failures of the first request that a second one would meet too.
 HOPELESS = ("refused", "dns", "tls", "network", "not_http", "not_streamed", "not_json", "http_400", "http_401", "http_403", "http_404", "http_405", "http_422")
-SATURATED = 0.85  # a stage is saturated when answers end at a smaller share of the pace at which requests are due
-LOST = 0.05  # a stage is saturated when a larger share of its requests failed
 
 Row = c.Callable[[Record, Step], None]
 Say = c.Callable[[str], None]
@@ -56,6 +54,7 @@ class Runner:
         self.measured: list[Measured] = []
         self.memory = self.elsewhere = 0.0  # MiB and processor seconds of other processes
         self.processes = 1  # that sent at once, at most
+        self.warmed: Totals | None = None  # of the warm-up
         self.limited: str | None = None  # why a sweep or search ended early
 
     async def run(self) -> list[Measured]:
@@ -139,10 +138,15 @@ class Runner:
         await self._counter.drain()
         self._next = stage.next
         measured = Measured(step, self._totals)
-        if not step.warmup:
-            self.measured.append(measured)
+        self._keep_measured(measured)
         self._report_progress(client)
         return measured
+
+    def _keep_measured(self, measured: Measured) -> None:
+        if measured.step.warmup:
+            self.warmed = measured.totals
+        else:
+            self.measured.append(measured)
 
     async def _pause(self) -> None:
         if self._begun:
@@ -178,7 +182,7 @@ class Runner:
             if (why := found.totals.invalid(self._plan.allowed)) is not None:
                 self.limited = why
                 return
-            if saturated(found):
+            if found.totals.saturated:
                 return
             if rate >= ladder.highest:
                 break
@@ -208,11 +212,6 @@ class Runner:
     def meets(self, found: Measured) -> bool:
         """Whether a stage meets every objective."""
         return all(judged["met"] for judged in slo.judge(self._plan.rules, found.totals, self._plan.allowed))
-
-
-def saturated(found: Measured) -> bool:
-    """Whether requests came faster than the server answers: each took longer than the one before it, or they failed."""
-    return found.totals.failed > LOST * found.totals.requests or found.totals.pace.share < SATURATED
 
 
 class _KeepText:

@@ -17,6 +17,7 @@ from .totals import GOOD, LATENCIES, TIMED, Allowed, Totals
 
 _LATENCY = re.compile(r"(?P<metric>[a-z0-9_]+?)_(?P<stat>mean|max|p(?P<whole>\d{1,2})(?:_(?P<part>\d{1,2}))?)_ms")
 ERRORS = "error_rate_max"
+SHARES = (ERRORS, "goodput_share_min")  # from 0 to 1
 _RATES = ("requests_per_s", "output_tokens_per_s", "prompt_tokens_per_s", "total_tokens_per_s", "goodput_per_s", "goodput_share")
 _AT_ONCE = (
     "the tokens of each answer came in one piece, so that there is no time between them: stream is false, something on the way holds streams back, "
@@ -49,6 +50,9 @@ def rules(slo: c.Mapping[str, t.Any]) -> list[Rule]:
                 raise ValueError
         except (TypeError, ValueError):
             problems.append(f"slo.{name}: {value!r} is no number from 0 on")
+            continue
+        if name in SHARES and bound > 1:
+            problems.append(f"slo.{name}: {value!r} is no share from 0 to 1; for {bound:g} % write {bound / 100:g}")
             continue
         if name == ERRORS:
             rule = Rule(name, "error_rate", "", None, bound, True)
@@ -117,9 +121,7 @@ def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float 
         value: float | None = summary[rule.metric]
         return value
     hist = totals.hist[rule.metric]
-    # a request has several gaps between tokens, and maybe no time in a queue, so a failed one counts as many values as a request has on average
-    each = hist.n / totals.ok if totals.ok else 1.0
-    lost = 0 if rule.metric == "send_lag" else math.ceil(totals.failed * max(1.0, each))
+    lost = totals.lost(rule.metric)
     if rule.percent is not None:
         return hist.percentile(rule.percent, lost)
     if lost:

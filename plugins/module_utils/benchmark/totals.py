@@ -20,6 +20,8 @@ LATENCIES = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "tpot", "
 # bounds of a good request, and the latency that each is compared with
 GOOD = {"ttft_ms": "ttft_from_schedule", "tpot_ms": "tpot", "itl_ms": "itl", "ntpot_ms": "ntpot", "e2e_ms": "e2e_from_schedule"}
 FLOOR = 2.0  # milliseconds by which the timers of any host are late at times; no lateness up to it counts
+SATURATED = 0.85  # a stage is saturated when answers end at a smaller share of the pace at which requests are due
+LOST = 0.05  # a stage is saturated when a larger share of its requests failed
 NAMES = 1000  # servers, models and kinds of errors that are counted by name; the rest is counted together
 
 
@@ -136,6 +138,17 @@ class Totals:
         self.wall = max(self.wall, other.wall)
         both = [each for each in (self.sent, other.sent) if each]
         self.sent = (min(each[0] for each in both), max(each[1] for each in both)) if both else None
+
+    def lost(self, metric: str) -> int:
+        """How many values of a latency the failed requests count for, each of them infinite."""
+        # a request has several gaps between tokens, and maybe no time in a queue, so a failed one counts as many values as a request has on average
+        each = self.hist[metric].n / self.ok if self.ok else 1.0
+        return 0 if metric == "send_lag" else math.ceil(self.failed * max(1.0, each))
+
+    @property
+    def saturated(self) -> bool:
+        """Whether requests came faster than the server answers: each took longer than the one before it, or they failed."""
+        return self.failed > LOST * self.requests or self.pace.share < SATURATED
 
     def per_second(self, count: float) -> float:
         """A count per second of the stage."""

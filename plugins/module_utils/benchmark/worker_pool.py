@@ -86,8 +86,7 @@ class WorkerPool(Runner):
         if self._say is not None:
             self._say(_progress_line(step, [[whole.wall, whole.requests, whole.ok, whole.failed, 0, whole.hist["ttft_from_schedule"].percentile(90)]]))
         measured = Measured(step, whole)
-        if not step.warmup:
-            self.measured.append(measured)
+        self._keep_measured(measured)
         return measured
 
     async def _spawn(self, count: int) -> None:

@@ -64,14 +64,6 @@ def test_the_deviation_of_a_sample():
     assert filled(3.0).deviation == 0 == Hist().deviation and filled(1.0, 3.0).deviation == pytest.approx(math.sqrt(2))
 
 
-def test_the_skewness_of_a_sample():
-    # the mean is 1; the squares of the distances have the mean 12 / 4, their third powers 24 / 4
-    assert filled(0.0, 0.0, 0.0, 4.0).skewness == pytest.approx(6 / 3**1.5, rel=2e-3)
-    assert filled(1.0, 2.0, 3.0).skewness == pytest.approx(0, abs=2e-3) and filled(7.0).skewness == 0.0
-    # of large values that differ little: -2, -2, -2, 6 from the mean 1002
-    assert filled(1000.0, 1000.0, 1000.0, 1008.0).skewness == pytest.approx(1.1547, abs=0.15)
-
-
 def test_an_interval_by_hand():
     """Of 10 values, the median lies below the second with a probability of 11 / 1024, below the third with 56 / 1024."""
     made = filled(*(10.0 * number for number in range(1, 11)))

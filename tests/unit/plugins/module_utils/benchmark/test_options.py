@@ -418,6 +418,10 @@ def test_all_mistakes_of_objectives_at_once():
         perf_slo.rules({"ttft_p90": 1, "ttft_p99_9_ms": 5, "tpot_p50_ms": "soon", "goodput_min": 1, "error_rate_max": -1})
     assert all(f"slo.{name}" in str(told.value) for name in ("ttft_p90", "tpot_p50_ms", "goodput_min", "error_rate_max"))
     assert "ttft_p99_9_ms" not in str(told.value).split(";")[1]
+    for name, value in (("error_rate_max", 5), ("goodput_share_min", 99)):
+        with pytest.raises(ValueError, match=f"slo.{name}: {value} is no share from 0 to 1; for {value} % write {value / 100:g}"):
+            perf_slo.rules({name: value})
+    assert perf_slo.rules({"error_rate_max": 1, "goodput_share_min": 1, "goodput_per_s_min": 99})
     assert perf_slo.rules({"ttft_p99_9_ms": 5})[0].percent == 99.9 and perf_slo.good_problems({"ttft": 1, "e2e_ms": 0, "tpot_ms": 5}) != []
 
 
@@ -447,11 +451,11 @@ def drawn(seed, scale, count=800):
 def test_a_comparison_tells_chance_from_change():
     base, same, slower = stage(*drawn(1, 1.0)), stage(*drawn(2, 1.0)), stage(*drawn(3, 1.6))
     rows = {row["name"]: row for row in result.compare([base], [same])}
-    assert rows["ttft_from_schedule_p50_ms"]["verdict"] == "same" and rows["ttft_from_schedule_mean_ms"]["low"] < 1 < rows["ttft_from_schedule_mean_ms"]["high"]
+    assert rows["ttft_from_schedule_p50_ms"]["verdict"] == "same" and rows["ttft_from_schedule_p50_ms"]["low"] < 1 < rows["ttft_from_schedule_p50_ms"]["high"]
     found = result.compare([base], [slower])
     rows = {row["name"]: row for row in found}
     assert rows["ttft_from_schedule_p90_ms"]["verdict"] == "worse" and rows["ttft_from_schedule_p90_ms"]["ratio"] == pytest.approx(1.5, abs=0.25)
-    assert any("ttft_from_schedule_mean_ms" in line for line in result.worse_than(found, 1.1)) and result.worse_than(found, 3.0) == []
+    assert any("ttft_from_schedule_p50_ms" in line for line in result.worse_than(found, 1.1)) and result.worse_than(found, 3.0) == []
     assert result.compare([], [slower]) == [] and result.compare([{**base, "label": "rate 9"}], [slower]) == []
 
 

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import argument_spec, result, runner
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import options as perf_options
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Measured
-from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.runner import Runner, Unusable, saturated
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.runner import Runner, Unusable
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Totals
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.record import Record
@@ -247,34 +247,33 @@ def dice(seed, mean):
 @pytest.mark.parametrize("arrivals", ["poisson", "constant"])
 @pytest.mark.parametrize(("rate", "seconds", "takes"), [(1, 30, 8.0), (1, 30, 29.0), (4, 5, 40.0), (100, 1, 0.05)])
 def test_an_idle_server_may_take_its_time(rate, seconds, takes, arrivals):
-    assert not saturated(stage(idle(lambda _number: takes), rate, seconds, arrivals))
+    assert not stage(idle(lambda _number: takes), rate, seconds, arrivals).totals.saturated
 
 
 def test_an_idle_server_whose_answers_are_long_and_short_is_called_saturated_by_no_more_than_chance():
     """Exponential times of 8 s on average, in 30 s: three standard errors are exceeded in one of 700 cases."""
-    assert sum(saturated(stage(idle(dice(seed, 8.0)), seed=seed)) for seed in range(300)) <= 3
+    assert sum(stage(idle(dice(seed, 8.0)), seed=seed).totals.saturated for seed in range(300)) <= 3
 
 
 def test_conversations_with_time_to_think_go_on_behind_the_stage():
     """Five turns, 20 s from one to the next: the last ends 80 s behind a stage of 30 s."""
-    assert not saturated(stage(idle(lambda _number: 2.0), turns=(0, 20, 40, 60, 80)))
+    assert not stage(idle(lambda _number: 2.0), turns=(0, 20, 40, 60, 80)).totals.saturated
 
 
 @pytest.mark.parametrize("arrivals", ["poisson", "constant"])
 @pytest.mark.parametrize("server", [queue, lambda rate: queue(rate, takes=8.0), shared], ids=["queue", "long answers", "shared"])
 @pytest.mark.parametrize("more", [1.35, 2.0, 10.0])
 def test_a_server_that_is_asked_for_more_than_it_can_serve_is_saturated(server, more, arrivals):
-    assert saturated(stage(server(8 / more), 8, 20, arrivals))
-    assert saturated(stage(server(8 / more), 8, 20, arrivals, halves=True))
+    assert stage(server(8 / more), 8, 20, arrivals).totals.saturated
+    assert stage(server(8 / more), 8, 20, arrivals, halves=True).totals.saturated
 
 
 @pytest.mark.parametrize("server", [queue, lambda rate: queue(rate, takes=8.0), shared], ids=["queue", "long answers", "shared"])
 def test_a_server_that_keeps_up_is_not(server):
-    assert not any(saturated(stage(server(8 / 0.7), 8, 30, seed=seed)) for seed in range(8))
+    assert not any(stage(server(8 / 0.7), 8, 30, seed=seed).totals.saturated for seed in range(8))
 
 
 def test_failures_are_saturation_and_few_requests_say_nothing():
-    assert saturated(stage(idle(lambda _number: 1.0), 10, 10, "constant", fail=6)) and not saturated(
-        stage(idle(lambda _number: 1.0), 10, 10, "constant", fail=5)
-    )
-    assert not saturated(stage(queue(0.1), 1, 2, "constant")) and not saturated(Measured(Step(rate=1, seconds=1), Totals()))
+    assert stage(idle(lambda _number: 1.0), 10, 10, "constant", fail=6).totals.saturated
+    assert not stage(idle(lambda _number: 1.0), 10, 10, "constant", fail=5).totals.saturated
+    assert not stage(queue(0.1), 1, 2, "constant").totals.saturated and not Measured(Step(rate=1, seconds=1), Totals()).totals.saturated
