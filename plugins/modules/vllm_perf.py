@@ -582,7 +582,7 @@ stages:
       description: Requests per second as they were sent.
       type: float
     requests_per_s:
-      description: Successful requests per second.
+      description: Successful requests per second while the load lasted, without the drain behind its last request. So are all rates.
       type: float
     output_tokens_per_s:
       description: Output tokens of successful requests per second.

@@ -125,8 +125,8 @@ def intervals(totals: Totals) -> Facts:
             few = _few("requests", count, needed(percent)) if count < needed(percent) else f"{totals.failed} of {totals.requests} requests failed"
             found[f"{name}_p{percent}_ms"] = _figure(None if math.isinf(value) else value, ends, few)
     for name, spread in (
-        ("requests_per_s", totals.series.spread(lambda each: each.ok)),
-        ("output_tokens_per_s", totals.series.spread(lambda each: each.tokens)),
+        ("requests_per_s", totals.series.spread(lambda each: each.ok, *totals.rates.window())),
+        ("output_tokens_per_s", totals.series.spread(lambda each: each.tokens, *totals.rates.window())),
     ):
         if spread and spread[0] > 0:
             mean, half = spread

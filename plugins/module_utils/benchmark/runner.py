@@ -111,6 +111,7 @@ class Runner:
 
     def _counted(self, record: Record, call: Call) -> None:
         """The tokens of a request are known."""
+        self._totals.rates.until = self._stage.over
         self._totals.add(record)
         if self._row is not None and not self._step.warmup:
             self._row(record, self._step)
@@ -118,7 +119,7 @@ class Runner:
     async def _measure(self, client: LoadClient, step: Step) -> Measured:
         """One stage, to the end of its last request."""
         await self._pause()
-        self._totals, self._step = Totals(dict(self._plan.good)), step
+        self._totals, self._step = Totals(dict(self._plan.good), step.concurrency is None), step
         source = _KeepText(self._source) if self._keep_text else self._source
         monitor = LoopLagMonitor(lambda late: self._totals.client_lag.add(late * 1000))
         client.begin()

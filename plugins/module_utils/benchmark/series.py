@@ -74,10 +74,11 @@ class Series:
             for index, each in enumerate(self.slices)
         ]
 
-    def spread(self, of: c.Callable[[Slice], float]) -> tuple[float, float] | None:
-        """The mean per second, and half the width of its interval of 95 % confidence; None with fewer than 4 whole slices."""
-        # the load builds up in the first slice and drains in the last
-        rates = [of(each) / self.width for each in self.slices[1:-1]]
+    def spread(self, of: c.Callable[[Slice], float], begin: float, end: float) -> tuple[float, float] | None:
+        """The mean per second, and half the width of its interval of 95 % confidence; None with fewer than 4 whole slices between two seconds."""
+        # the load builds up in the first slice, and may drain in the last
+        first, last = max(1, math.ceil(begin / self.width)), min(len(self.slices) - 1, math.floor(end / self.width))
+        rates = [of(each) / self.width for each in self.slices[first:last]]
         if len(rates) < 4:
             return None
         mean = math.fsum(rates) / len(rates)

@@ -13,6 +13,7 @@ import typing as t
 from ..loadgen.record import CLIENT, Record
 from .histogram import PERCENTILES, Hist
 from .pace import Pace
+from .rates import Rates
 from .series import Series
 
 TIMED = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "itl")  # latencies that a late client makes longer by its own lateness
@@ -37,11 +38,12 @@ class Allowed(t.NamedTuple):
 class Totals:
     """Counts, sums and distributions of the requests of a stage. Latencies are those of successful requests, in milliseconds."""
 
-    def __init__(self, good: c.Mapping[str, float] | None = None) -> None:
+    def __init__(self, good: c.Mapping[str, float] | None = None, open_loop: bool = False) -> None:
         self.hist = {name: Hist() for name in LATENCIES}
         self.client_lag = Hist()  # how late the event loop of the client ran
         self.input_len, self.output_len = Hist(), Hist()
         self.series = Series()
+        self.rates = Rates(open_loop)
         self.pace = Pace()  # of what the schedule asks for: first turns, of conversations
         self.errors: collections.Counter[str] = collections.Counter()
         self.servers: collections.Counter[str] = collections.Counter()
@@ -74,6 +76,7 @@ class Totals:
             _count(self.errors, record.error)
             self.example = self.example or record.detail
             self.series.add(record, None)
+            self.rates.add(record.end, {})
             return
         self.ok += 1
         self._latencies(record)
@@ -83,9 +86,11 @@ class Totals:
         self.series.add(record, record.ttft_from_schedule)
         if record.turn == 0 and record.e2e_from_schedule is not None:
             self.pace.add(record.planned, record.e2e_from_schedule)
-        if self._is_good(record):
+        prompt, output, good = record.prompt_tokens or 0, record.output_tokens or 0, self._is_good(record)
+        if good:
             self.good += 1
-            self.good_tokens += record.output_tokens or 0
+            self.good_tokens += output
+        self.rates.add(record.end, {"ok": 1, "prompt": prompt, "output": output, "good": int(good), "good_output": output if good else 0})
 
     def _latencies(self, record: Record) -> None:
         for name in ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "tpot", "ntpot"):
@@ -130,6 +135,7 @@ class Totals:
             mine.merge(theirs)
         self.series.merge(other.series)
         self.pace.merge(other.pace)
+        self.rates.merge(other.rates)
         for name in ("errors", "servers", "models", "sources"):
             getattr(self, name).update(getattr(other, name))
         for name in ("requests", "ok", "good", "good_tokens", "prompt_tokens", "output_tokens", "cached_tokens", "cacheable_tokens", "chunks", "cpu"):
@@ -149,10 +155,6 @@ class Totals:
     def saturated(self) -> bool:
         """Whether requests came faster than the server answers: each took longer than the one before it, or they failed."""
         return self.failed > LOST * self.requests or self.pace.share < SATURATED
-
-    def per_second(self, count: float) -> float:
-        """A count per second of the stage."""
-        return round(count / self.wall, 3) if self.wall else 0.0
 
     def invalid(self, allowed: Allowed) -> str | None:
         """Why the figures say nothing about the server: the client was too late, or could not send. None when they do."""
@@ -207,6 +209,10 @@ class Totals:
     def summary(self, allowed: Allowed) -> dict[str, t.Any]:
         """The figures of the stage: times in milliseconds, rates per second, shares from 0 to 1."""
         why = self.invalid(allowed)
+
+        def per_second(*names: str) -> float:
+            return round(self.rates.per_second(*names), 3)
+
         return {
             "requests": self.requests,
             "ok": self.ok,
@@ -216,13 +222,13 @@ class Totals:
             "error_example": self.example,
             "seconds": round(self.wall, 3),
             "sent_per_s": self._sent_rate(),
-            "requests_per_s": self.per_second(self.ok),
-            "output_tokens_per_s": self.per_second(self.output_tokens),
-            "prompt_tokens_per_s": self.per_second(self.prompt_tokens),
-            "total_tokens_per_s": self.per_second(self.prompt_tokens + self.output_tokens),
-            "goodput_per_s": self.per_second(self.good),
+            "requests_per_s": per_second("ok"),
+            "output_tokens_per_s": per_second("output"),
+            "prompt_tokens_per_s": per_second("prompt"),
+            "total_tokens_per_s": per_second("prompt", "output"),
+            "goodput_per_s": per_second("good"),
             "goodput_share": _share(self.good, self.requests),
-            "goodput_tokens_per_s": self.per_second(self.good_tokens),
+            "goodput_tokens_per_s": per_second("good_output"),
             **{f"{name}_ms": hist.summary() for name, hist in self.hist.items()},
             "client_lag_ms": self.client_lag.summary(),
             "client_share": round(self._own("ttft_from_schedule")[0], 4),

@@ -77,7 +77,7 @@ class WorkerPool(Runner):
         for process in workers:
             await _send(process, order)
         answers = await asyncio.gather(*(self._receive(index, process, step) for index, process in enumerate(workers)))
-        whole = Totals(dict(self._plan.good))
+        whole = Totals(dict(self._plan.good), step.concurrency is None)
         for answer in answers:
             whole.merge(pickle.loads(base64.b64decode(answer["totals"])))
         self._next += count * max(answer["sent"] for answer in answers)

@@ -60,6 +60,7 @@ class Stage:
         self._left: int | None = None  # requests that a closed loop has still to send
         self._until = float("inf")  # second from which nothing more is sent, not even what follows
         self.next = first
+        self.over: float | None = None  # second at which the last request of the schedule, or of the closed loop, was sent
 
     async def at(self, times: c.Iterable[float]) -> None:
         """Send a request at each of these times, in seconds from the client's `begin`, and wait until the last has ended."""
@@ -73,7 +74,7 @@ class Stage:
             self.next += 1
             self._send(call, moment)
             call = self._source.call(self.next)  # made ahead, so that making it does not delay it
-        self._sending = False
+        self._finish()
         await self._rest()
 
     async def closed(self, concurrency: int, requests: int | None, seconds: float | None) -> None:
@@ -120,7 +121,7 @@ class Stage:
         left, now = t.cast(int, self._left), self._client.now()
         call = self._source.call(self.next) if left > 0 and now < self._until else None
         if call is None:
-            self._sending = False
+            self._finish()
             return
         self._left = left - 1
         self.next += 1
@@ -134,6 +135,10 @@ class Stage:
     def _end(self) -> None:
         if not self._open and not self._sending and not self._ended.done():
             self._ended.set_result(None)
+
+    def _finish(self) -> None:
+        self._sending = False
+        self.over = self._client.now() if self.over is None else self.over
 
     async def _rest(self) -> None:
         if self._open or self._sending:

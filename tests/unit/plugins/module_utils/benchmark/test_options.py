@@ -20,6 +20,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.histogra
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.output import COLUMNS, row
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.pace import Pace
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.plan import Ladder, Measured, Plan
+from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.rates import Rates
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.series import SLICES, Series
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.totals import Allowed, Totals
 from ansible_collections.llm_d.inference.plugins.module_utils.loadgen import schedule, traces, workloads
@@ -120,6 +121,10 @@ def test_a_stage_by_hand():
     assert found["valid"] and found["token_source"] == {"usage": 2}
 
 
+def vars_of(span):
+    return {name: getattr(span, name) for name in span.__slots__}
+
+
 def test_nothing_of_a_second_client_is_lost():
     """Every number of both together is that of one client which had all requests; `client_lag` is not of a request."""
     records = [
@@ -138,6 +143,10 @@ def test_nothing_of_a_second_client_is_lost():
         elif isinstance(value, Pace):
             sums = [[getattr(each, part) for part in Pace.__slots__] for each in (mine, value)]
             assert value.n and sums[0] == pytest.approx(sums[1]), name
+        elif isinstance(value, Rates):
+            assert [vars_of(part) for part in (mine.inside, mine.whole)] == [
+                vars_of(part) for part in (value.inside, value.whole)
+            ] and mine.first == value.first
         elif name == "hist":
             assert {key: hist.counts for key, hist in mine.items()} == {key: hist.counts for key, hist in value.items()}
         elif name != "series":

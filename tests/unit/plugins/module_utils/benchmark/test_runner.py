@@ -67,6 +67,21 @@ def test_a_closed_loop_ends_when_its_time_is_over(measure):
     assert sent == [0.0, 0.0, 0.75, 0.75, 1.5, 1.5]
 
 
+@pytest.mark.parametrize(
+    ("server", "load", "rate"),
+    [
+        (Server(takes=5.0), {"rate": 2, "seconds": 10}, 2.0),  # idle
+        (Server(takes=60.0), {"rate": 2, "seconds": 10}, 2.0),
+        (Server(rate=3.0, takes=5.0), {"rate": 8, "seconds": 10}, 3.0),  # saturated
+        (Server(takes=0.5), {"concurrency": 4, "requests": 10}, 8.0),
+        (Server(takes=0.75), {"concurrency": 2, "seconds": 2}, 2 / 0.75),
+    ],
+)
+def test_rates_are_those_of_the_load_and_not_of_the_drain(measure, server, load, rate):
+    (measured,) = measure(server, stages=[load], slo={"requests_per_s_min": 0.95 * rate})[0].measured
+    assert measured.totals.rates.per_second("ok") == pytest.approx(rate, rel=1e-6)
+
+
 def test_a_server_that_is_gone_is_not_asked_in_a_busy_loop(measure):
     """One that answers is asked again at once, whatever it answers."""
     _made, sent = measure(Server(error="refused", begins=2), stages=[{"concurrency": 2, "seconds": 1}])

@@ -77,7 +77,9 @@ def ending(counts, width):
 @pytest.mark.parametrize("width", [1.0, 2.0])
 def test_the_mean_of_whole_slices_and_its_interval(width):
     """The first and the last are not whole. 2, 4, 4, 6: a variance of 8 / 3, and of 4 values 3.182 standard errors."""
-    mean, half = ending([9, 2, 4, 4, 6, 1], width).spread(lambda each: each.ok)
+    mean, half = ending([9, 2, 4, 4, 6, 1], width).spread(lambda each: each.ok, 0.0, 9 * width)
     assert mean * width == 4.0 and half * width == pytest.approx(3.182 * math.sqrt(8 / 3 / 4), rel=0.01)
-    assert ending([9, 2, 4, 4, 1], width).spread(lambda each: each.ok) is None
-    assert ending([9, 3, 3, 3, 3, 1], width).spread(lambda each: each.tokens) == (30.0 / width, 0.0)
+    assert ending([9, 2, 4, 4, 1], width).spread(lambda each: each.ok, 0.0, 9 * width) is None
+    assert ending([9, 3, 3, 3, 3, 1], width).spread(lambda each: each.tokens, 0.0, 9 * width) == (30.0 / width, 0.0)
+    # of what lies behind the first answer and before the drain: 4, 4, 6, 6
+    assert ending([9, 2, 4, 4, 6, 6, 1, 1, 1], width).spread(lambda each: each.ok, 1.5 * width, 6.5 * width)[0] * width == 5.0
