@@ -19,6 +19,7 @@ from .autoscaling import autoscalers_to_prune, autoscaling
 from .cache_server import cache_server
 from .cleanup import scheduler_objects, to_prune
 from .endpoint_picker import configuration, pool, scheduler
+from .engine import spelled_out
 from .gateway import default_name
 from .gateway import gateway as planned_gateway
 from .gateway_policies import service_policies
@@ -165,6 +166,8 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
             named.append((path, service))
         if not wrong and scalars_right and user["llm_d_scheduler_namespace"]:
             service = {**service, "scheduler": {**service["scheduler"], "namespace": scheduler_namespace(user)}}
+        if not wrong and scalars_right:
+            service = spelled_out(service, user)
         services.append(service)
         if not wrong:
             right.append((path, service))

@@ -10,6 +10,7 @@ import typing as t
 
 from ..common.flags import flags_of
 from ..common.objects import Facts
+from ..releases import sglang, vllm
 from ..releases.deployed import ENGINE_DEFAULTS, FILE_VARIABLE, LEVELS, NAME_VARIABLE, OPTIONS, TUNING, has, with_option
 from ..releases.engines import ENGINES
 from ..releases.lines import ACCELERATORS
@@ -36,6 +37,26 @@ def engine_image(service: Facts, user: Facts) -> str:
     engine = service["engine"]
     tested = ENGINE_DEFAULTS[engine["type"]]
     return str(engine["image"] or image(user, engine["type"], tested["images"].get(vendor(service), tested["image"])))
+
+
+def vllm_version(service: Facts, user: Facts) -> str | None:
+    """The version of vLLM that serves: the option, else what the tag of the image says; None where neither does, and for other engines."""
+    engine = service["engine"]
+    if engine["type"] != "vllm":
+        return None
+    return str(engine["version"]) if engine["version"] else vllm.version_of(engine_image(service, user))
+
+
+def spelled_out(service: Facts, user: Facts) -> Facts:
+    """The service with engine.args as the engine reads them, so that all that looks for an option finds it however it is written."""
+    engine = service["engine"]
+    if engine["type"] == "vllm":
+        arguments = vllm.spelled_out(engine["args"], vllm_version(service, user))
+    elif engine["type"] == "sglang":
+        arguments = sglang.spelled_out(engine["args"], sglang.version_of(engine_image(service, user)))
+    else:
+        return service
+    return {**service, "engine": {**engine, "args": arguments}}
 
 
 def block_size(service: Facts) -> int | None:

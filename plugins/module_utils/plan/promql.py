@@ -12,6 +12,9 @@ from ..common.objects import Facts
 from ..releases.engines import MetricSource
 from ..releases.metrics import SERVERS
 
+GENERATED, RANDOM = 58, 5  # characters of a generated name
+HASH = 10  # at most, of a ReplicaSet
+
 
 def sources_of(service: Facts, signal: str) -> tuple[MetricSource, ...]:
     """The metrics in which the engine exports a signal, the first that is there counts. For the KV cache the user's file may name another one."""
@@ -23,8 +26,18 @@ def sources_of(service: Facts, signal: str) -> tuple[MetricSource, ...]:
 
 
 def pods_of(server: Facts) -> str:
-    """A regular expression for the names of the pods that answer requests, as a Deployment or a LeaderWorkerSet names them."""
-    return f"{server['name']}-[0-9]+" if server.get("nodes", 1) > 1 else f"{server['name']}-[0-9a-z]+-[0-9a-z]{{5}}"
+    """A regular expression for the names of the pods that answer requests, as a Deployment or a LeaderWorkerSet names them.
+
+    The API server cuts what stands before the five random characters to 58 (names.SimpleNameGenerator of k8s.io/apiserver): the hash of the ReplicaSet, and of
+    the longest names their end.
+    """
+    name = server["name"]
+    if server.get("nodes", 1) > 1:
+        return f"{name}-[0-9]+"
+    usual, left = f"{name}-[0-9a-z]+-[0-9a-z]{{{RANDOM}}}", GENERATED - len(name) - 1
+    if left < 0:
+        return f"{name[:GENERATED]}[0-9a-z]{{{RANDOM}}}"
+    return usual if left > HASH else f"(?:{usual}|{name}-[0-9a-z]{{{left + RANDOM}}})"
 
 
 def pod_matches(namespaces: t.Sequence[str], pods: t.Sequence[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import typing as t
 
 from ..common.flags import flags_of
 from ..common.objects import Facts
-from ..epp.catalog.presets import SIDECAR_SERVER_PORT
+from ..epp.catalog.presets import SIDE_CHANNEL_PORT, SIDECAR_SERVER_PORT
 from ..releases.deployed import ENGINE_DEFAULTS, OPTIONS, WHOLE
 from ..releases.gateways import POOL_PORTS
 from ..schema.fields import Problem
@@ -33,6 +33,7 @@ OWN_FLAGS = {
 }
 LEADERS = "ha-enable-leader-election"
 TOKENS = "metrics-endpoint-auth"
+SIDE_CHANNEL = "VLLM_NIXL_SIDE_CHANNEL_PORT"
 _OURS_ALONE = ("POD_IP", "SERVER_IP")  # a server names itself by these in its KV events
 
 
@@ -46,6 +47,7 @@ def needs_problems(service: Facts, path: str, user: Facts, required: Facts) -> l
     return [
         *scheduler_problems(service, path, required),
         *_roles(service, path, required),
+        *_taken_ports(service, path, required),
         *_events(service, path, required),
         *_tokenizer(service, path, user, required),
         *_required_arguments(service, path, required),
@@ -194,25 +196,36 @@ def _roles(service: Facts, path: str, required: Facts) -> list[Problem]:
                 "Take it out; prefill and decode can be told apart.",
             )
         )
-    if required["roles"] and service["engine"]["port"] == SIDECAR_SERVER_PORT:
-        found.append(
-            Problem(
-                f"{path}.engine.port",
-                SIDECAR_SERVER_PORT,
-                f"{SIDECAR_SERVER_PORT} is where a decode server listens behind its routing sidecar.",
-                "Write another port, such as 8000.",
-            )
-        )
     return found
 
 
+def _taken_ports(service: Facts, path: str, required: Facts) -> list[Problem]:
+    """Ports of a pod on which two of its parts would listen."""
+    engine, events, own = service["engine"], f"{path}.scheduler.scorers.precise_prefix.kv_events_port", f"{path}.engine.port"
+    # (first, how many, whose, the option): each rank has the next one.
+    held = [(engine["port"], ranks(service), "where clients ask the server", own)]
+    held += [(item["port"], service["accelerator"]["data"], "where the server publishes its KV events", events) for item in required["vllm"]["ports"]]
+    if required["roles"]:
+        held.append((SIDECAR_SERVER_PORT, 1, "where a decode server listens behind its routing sidecar", ""))
+    if required["roles"] and engine["type"] != "simulator":
+        given = str(engine["env"].get(SIDE_CHANNEL, SIDE_CHANNEL_PORT))
+        side = (int(given), service["accelerator"]["per_replica"], "where the server hands over KV caches", f"{path}.engine.env.{SIDE_CHANNEL}")
+        held += [side] if given.isdecimal() else []
+    found: dict[str, Problem] = {}
+    for index, (first, count, _whose, option) in enumerate(held):
+        for other, more, whose, theirs in held[index + 1 :]:
+            if first < other + more and other < first + count:
+                place = option or theirs
+                port = max(first, other)
+                used = f"{f'uses {first} to {first + count - 1}, and ' if count > 1 and option else ''}{port} is {whose}."
+                found.setdefault(
+                    place, Problem(place, first if option else other, used, "Write another port, such as 8000." if place == own else "Write another port.")
+                )
+    return list(found.values())
+
+
 def _events(service: Facts, path: str, required: Facts) -> list[Problem]:
-    port = service["engine"]["port"]
-    found = [
-        Problem(f"{path}.engine.port", port, f"{port} is where the server publishes its KV events.", "Write another port, such as 8000.")
-        for item in required["vllm"]["ports"]
-        if item["port"] == port
-    ]
+    found = []
     replicas = service["scheduler"]["replicas"]
     if required["epp"]["publish_not_ready"] and replicas > 1:
         found.append(

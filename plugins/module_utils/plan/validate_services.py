@@ -20,6 +20,7 @@ from .endpoint_picker import PORTS, configuration
 from .engine import engine_problems, vendor
 from .multi_node import node_problems
 from .names import name_suffix, scheduler_namespace
+from .out_of_reach import reach_problems
 from .pod_spec import SERVICE_LABEL
 from .server import DIRECT_SUFFIX, max_replicas
 from .sharing import prefix, same_hosts
@@ -42,7 +43,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     tested = not (service["engine"]["image"] or user["llm_d_images"][service["engine"]["type"]])
     found = _name_problems(service, path, name_suffix(user))
     found += _model_problems(service, path) + alias_problems(service, path, user) + adapter_problems(service, path)
-    found += engine_problems(service, path, tested) + version_problems(service, path)
+    found += engine_problems(service, path, tested) + version_problems(service, path, user) + reach_problems(service, path)
     found += _accelerator_problems(service, path)
     found += node_problems(service, path, name_suffix(user))
     found += autoscaling_problems(service, path, user["llm_d_release"])

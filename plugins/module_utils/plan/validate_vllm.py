@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from ..common.objects import Facts
 from ..releases.lines import RELEASES
-from ..releases.vllm import EVENTS_AS_MAPS, Misfit, events_are_maps, misfits, version_of
+from ..releases.vllm import EVENTS_AS_MAPS, Misfit, events_are_maps, is_same, misfits, version_of
 from ..schema.fields import Problem
-from .engine import engine_image, vendor
+from .engine import engine_image, vendor, vllm_version
 from .multi_node import START_RANK, to_workload
 from .server_arguments import served_arguments
 
@@ -36,19 +36,17 @@ _BROUGHT_BY = {
 _PLUGINS = ("intel_gaudi", "google")
 
 
-def vllm_version(service: Facts, user: Facts) -> str | None:
-    """The version of vLLM that serves: the option, else what the tag of the image says; None where neither does, and for other engines."""
-    engine = service["engine"]
-    if engine["type"] != "vllm":
-        return None
-    return str(engine["version"]) if engine["version"] else version_of(engine_image(service, user))
-
-
-def version_problems(service: Facts, path: str) -> list[Problem]:
-    """A version for an engine that is not vLLM."""
-    engine = service["engine"]
-    if engine["type"] == "vllm" or not engine["version"]:
+def version_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
+    """A version for an engine that is not vLLM, or one that is not the image's."""
+    engine, image = service["engine"], engine_image(service, user)
+    if not engine["version"]:
         return []
+    if engine["type"] == "vllm":
+        tag = version_of(image)
+        if tag is None or is_same(tag, engine["version"]):
+            return []
+        why = f"contradicts the image {image}, whose tag says {tag}: arguments would be checked against the wrong version."
+        return [Problem(f"{path}.engine.version", engine["version"], why, f"Take it out, or write {tag}.")]
     return [Problem(f"{path}.engine.version", engine["version"], "is a version of vLLM, and the engine is another.", "Take it out, or write 'type: vllm'.")]
 
 

@@ -64,6 +64,34 @@ def misfits(arguments: t.Sequence[str], version: str, choices: bool = True) -> l
     return [misfit for index, misfit in found[0].items() if all(index in others for others in found[1:])] if found else []
 
 
+def spelled_out(arguments: t.Sequence[str], version: str | None) -> list[str]:
+    """The arguments with each option as this collection spells it: vLLM reads underscores as dashes, and takes the beginning of a name and other names for
+    the same option. Without a version only underscores are known to be dashes."""
+    near = neighbours(version) if version else ()
+    names = _spellings(near[0]) if near else {}
+    found = []
+    for argument in map(str, arguments):
+        head, given, rest = re.match(r"([^=. ]*)([=. ]?)(.*)", argument, re.DOTALL).groups()  # type: ignore[union-attr]
+        if head.startswith("-") and not _NUMBER.fullmatch(head):
+            name = _spelled(head)[0]
+            whole = {names[known] for known in names if known.startswith(name) and name.startswith("--")} if name not in names else {names[name]}
+            head = whole.pop() if len(whole) == 1 else name
+        found.append(f"{head}{given}{rest}")
+    return found
+
+
+@functools.cache
+def _spellings(version: str) -> t.Mapping[str, str]:
+    """The first long spelling of the option that each spelling stands for; a --no- stays one."""
+    found: dict[str, str] = {}
+    for first, last, names, _option in _rows():
+        if _number(first) <= _number(version) <= _number(last):
+            plain = [name for name in names if name.startswith("--") and not name.startswith("--no-")]
+            for name in names:
+                found[name] = name if name.startswith("--no-") or not plain else plain[0]
+    return found
+
+
 def neighbours(version: str) -> tuple[str, ...]:
     """The recorded version, else the recorded ones right before and after it; none where the version is older or newer than all."""
     number = _number(version)
@@ -72,6 +100,11 @@ def neighbours(version: str) -> tuple[str, ...]:
     before = [known for known in VERSIONS if _number(known) < number]
     after = [known for known in VERSIONS if _number(known) > number]
     return (before[-1], after[0]) if before and after else ()
+
+
+def is_same(version: str, other: str) -> bool:
+    """Whether two versions are one: 0.15 is 0.15.0."""
+    return _number(version) == _number(other)
 
 
 def events_are_maps(version: str) -> bool:

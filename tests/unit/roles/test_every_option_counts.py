@@ -153,7 +153,10 @@ FILES |= {
         "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP", "listener": TLS, "openshift_route": {"enabled": True}},
     },
     "token": {S: [VLLM], "llm_d_model_token": "hf_x"},
-    "tokenizer": {S: [{**VLLM, "engine": {"version": "0.23.0"}, "scheduler": {"preset": "precise_prefix"}}], "llm_d_release": "scheduler-0.7"},
+    "tokenizer": {
+        S: [{**VLLM, "engine": {"image": "mine/vllm:nightly", "version": "0.23.0"}, "scheduler": {"preset": "precise_prefix"}}],
+        "llm_d_release": "scheduler-0.7",
+    },
     "two": {S: [VLLM, SIM], "llm_d_gateway": {"listener": {**TLS, "protocol": "HTTP", "tls_secret": None}}},
 }
 FILES["expert"] = {

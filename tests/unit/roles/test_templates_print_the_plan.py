@@ -217,7 +217,7 @@ APART = {"name": "apart", "model": {"uri": "hf://org/m"}, "scheduler": {"preset"
 EVENTS = {
     "name": "events",
     "model": {"uri": "hf://org/m"},
-    "engine": {"version": "0.23.0"},  # whose events every line reads
+    "engine": {"image": "mine/vllm:nightly", "version": "0.23.0"},  # whose events every line reads
     "scheduler": {"preset": "precise_prefix"},
     "route": {"path": "/events"},
 }

@@ -116,7 +116,7 @@ def test_a_users_own_environment_wins() -> None:
         (simulated(across_nodes="expert"), "accelerator.across_nodes", "the simulator has no model that could lie on several nodes"),
         (simulated(vendor="nvidia", per_replica=3), "accelerator.per_replica", "such as 4"),
         (big(name="n" * (LONGEST_NAME + 1)), "name", f"Write a name of at most {LONGEST_NAME} characters"),
-        (big(engine={"args": ["--seed=1", "-tp", "4"]}), "engine.args[1]", "--tp follows from the rest of the plan"),
+        (big(engine={"args": ["--seed=1", "-tp", "4"]}), "engine.args[1]", "--tensor-parallel-size follows from the rest of the plan"),
         (big(engine={"args": ["--data-parallel-size=2"]}), "engine.args[0]", "follows from the rest of the plan"),
         (big(engine={"args": ["--model=other"]}), "engine.args[0]", "follows from the rest of the plan"),
         (big(scheduler={"preset": "precise_prefix"}), "scheduler", "asks the servers for KV events"),

@@ -289,7 +289,11 @@ def test_what_is_taken_out_is_pruned_there_too() -> None:
         ({}, {"llm_d_gateway": {"provider": "istio"}}, "istio looks for it beside the pool"),
         ({}, {"llm_d_gateway": {"provider": "kgateway"}}, "Take it out, or have the proxy told where it is"),
         (
-            {"engine": {"type": "vllm", "version": "0.23.0"}, "model": {"uri": "pvc://claim/model"}, "scheduler": {"preset": "precise_prefix"}},
+            {
+                "engine": {"type": "vllm", "image": "mine/vllm:nightly", "version": "0.23.0"},
+                "model": {"uri": "pvc://claim/model"},
+                "scheduler": {"preset": "precise_prefix"},
+            },
             {"llm_d_release": "scheduler-0.7"},
             "would mount the claim of the model",
         ),

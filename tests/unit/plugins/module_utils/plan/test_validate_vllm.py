@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.plan import validate_vllm
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import problems
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.vllm import Misfit
 
 Facts = dict[str, t.Any]
@@ -34,7 +34,6 @@ def told(service: Facts, **more: t.Any) -> list[tuple[str, str]]:
         ({"image": "mine/vllm-openai:latest"}, {}, False),
         ({"image": "mine/vllm-openai@sha256:0123"}, {}, False),
         ({"image": "mine/vllm-openai:latest", "version": "0.15"}, {}, True),
-        ({"image": "mine/vllm-openai:v0.15.0", "version": "99.0.0"}, {}, False),
         ({"image": "mine/vllm-openai:v99.0.0"}, {}, False),
         ({"image": "mine/llm-d-cuda:v0.15.0"}, {}, False),
         ({}, {}, True),
@@ -52,17 +51,28 @@ def test_the_version_is_that_of_the_option_or_of_the_images_tag(engine: Facts, m
 @pytest.mark.parametrize(
     ("service", "place", "words"),
     [
-        ({"engine": {"version": "0.15.0", "args": ["--max-model-length=9"]}}, "engine.args[0]", "Did you mean --max-model-len?"),
-        ({"engine": {"version": "0.15.0", "args": ["--seed=one"]}}, "engine.args[0]", "--seed=one is not a whole number. Write a whole number."),
-        ({"engine": {"version": "0.15.0", "args": ["--seed 1"]}}, "engine.args[0]", "Write --seed=1."),
-        ({"engine": {"version": "0.15.0", "args": ["--kv-cache-dtype=quick"]}}, "engine.args[0]", "is not one of the choices of vLLM 0.15"),
+        ({"engine": {"image": "mine/server:1", "version": "0.15.0", "args": ["--max-model-length=9"]}}, "engine.args[0]", "Did you mean --max-model-len?"),
         (
-            {"engine": {"version": "0.15.0", "args": ["--xyzzy=1"]}, "scheduler": {"preset": "disaggregated"}},
+            {"engine": {"image": "mine/server:1", "version": "0.15.0", "args": ["--seed=one"]}},
+            "engine.args[0]",
+            "--seed=one is not a whole number. Write a whole number.",
+        ),
+        ({"engine": {"image": "mine/server:1", "version": "0.15.0", "args": ["--seed 1"]}}, "engine.args[0]", "Write --seed=1."),
+        (
+            {"engine": {"image": "mine/server:1", "version": "0.15.0", "args": ["--kv-cache-dtype=quick"]}},
+            "engine.args[0]",
+            "is not one of the choices of vLLM 0.15",
+        ),
+        (
+            {"engine": {"image": "mine/server:1", "version": "0.15.0", "args": ["--xyzzy=1"]}, "scheduler": {"preset": "disaggregated"}},
             "engine.args[0]",
             "vLLM 0.15 knows no --xyzzy. Take it out.",
         ),
         (
-            {"engine": {"version": "0.15.0", "args": ["--xyzzy=1"]}, "accelerator": {"per_replica": 4, "nodes": 2, "across_nodes": "expert"}},
+            {
+                "engine": {"image": "mine/server:1", "version": "0.15.0", "args": ["--xyzzy=1"]},
+                "accelerator": {"per_replica": 4, "nodes": 2, "across_nodes": "expert"},
+            },
             "engine.args[0]",
             "vLLM 0.15 knows no --xyzzy. Take it out.",
         ),
@@ -118,14 +128,14 @@ def test_a_platform_that_is_a_plugin_of_vllm_has_choices_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("line", "engine", "scheduler", "refused"),
     [
-        ("scheduler-0.7", {"version": "0.24.0"}, {"preset": "precise_prefix"}, True),
+        ("scheduler-0.7", {"image": "mine/server:1", "version": "0.24.0"}, {"preset": "precise_prefix"}, True),
         ("scheduler-0.8", {"image": "mine/vllm-openai:v0.30.0"}, {"preset": "precise_prefix"}, True),
-        ("scheduler-0.7", {"version": "0.24"}, {"scorers": {"precise_prefix": 1}}, True),
-        ("scheduler-0.7", {"version": "0.23.1"}, {"preset": "precise_prefix"}, False),
+        ("scheduler-0.7", {"image": "mine/server:1", "version": "0.24"}, {"scorers": {"precise_prefix": 1}}, True),
+        ("scheduler-0.7", {"image": "mine/server:1", "version": "0.23.1"}, {"preset": "precise_prefix"}, False),
         ("scheduler-0.7", {"image": "mine/vllm-openai:latest"}, {"preset": "precise_prefix"}, False),
-        ("scheduler-0.7", {"version": "0.24.0"}, {"preset": "prefix_aware"}, False),
+        ("scheduler-0.7", {"image": "mine/server:1", "version": "0.24.0"}, {"preset": "prefix_aware"}, False),
         ("scheduler-0.7", {"type": "simulator"}, {"preset": "precise_prefix"}, False),
-        ("router-0.9", {"version": "0.24.0"}, {"preset": "precise_prefix"}, False),
+        ("router-0.9", {"image": "mine/server:1", "version": "0.24.0"}, {"preset": "precise_prefix"}, False),
     ],
 )
 def test_kv_events_that_the_endpoint_picker_does_not_read_are_refused(line: str, engine: Facts, scheduler: Facts, refused: bool) -> None:
@@ -133,3 +143,48 @@ def test_kv_events_that_the_endpoint_picker_does_not_read_are_refused(line: str,
     found = told({"engine": engine, "scheduler": scheduler}, llm_d_release=line)
     assert [path for path, _text in found] == ([f"{PLACE}.scheduler"] if refused else []), found
     assert not refused or ("their encoding changed in 0.24.0" in found[0][1] and "llm_d_release: router-0.9 or router-0.10" in found[0][1])
+
+
+@pytest.mark.parametrize(
+    ("engine", "more", "refused"),
+    [
+        ({"image": "mine/vllm-openai:v0.15.0", "version": "0.15"}, {}, False),
+        ({"image": "mine/vllm-openai:v0.15.0", "version": "v0.15.0"}, {}, False),
+        ({"image": "mine/vllm-openai:nightly", "version": "0.15"}, {}, False),
+        ({"image": "mine/vllm-openai:v0.15.0", "version": "0.15.1"}, {}, True),
+        ({"version": "0.15.0"}, {}, True),
+        ({"version": "0.15.0"}, {"llm_d_images": {"vllm": "mine/vllm:v0.15.0"}}, False),
+        ({"version": "0.15.0"}, {"llm_d_images": {"vllm": "mine/vllm:v0.16.0"}}, True),
+    ],
+)
+def test_a_version_that_is_not_the_images_is_refused(engine: Facts, more: Facts, refused: bool) -> None:
+    found = told({"engine": engine}, **more)
+    assert [path for path, _text in found] == ([f"{PLACE}.engine.version"] if refused else []) and (not refused or "whose tag says" in found[0][1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "index", "words"),
+    [
+        (["--served_model_name=other"], 0, "contradicts model.served_name"),
+        (["--seed=1", "--served_model=other"], 1, "contradicts model.served_name"),
+        (["--block_size", "64"], 0, "contradicts engine.block_size"),
+        (["--max_model_len=9"], 0, "contradicts engine.max_model_len"),
+        (["--max-num_seqs", "9"], 0, "contradicts engine.max_num_seqs"),
+        (["--por=9"], 0, "contradicts engine.port"),
+        (["--tensor_parallel_size=4"], 0, "needs 4 accelerators"),
+        (["--tensor-para=4"], 0, "needs 4 accelerators"),
+        (["--no_enable_prefix_caching"], 0, "is what engine.prefix_caching says"),
+        (["-q=fp8"], 0, "is what engine.quantization says"),
+    ],
+)
+def test_a_contradiction_is_found_however_vllm_lets_it_be_written(arguments: list[str], index: int, words: str) -> None:
+    options = {"block_size": 16, "max_model_len": 4096, "max_num_seqs": 8, "prefix_caching": True, "quantization": "awq"}
+    ((path, text),) = told({"engine": {**options, "args": arguments}, "accelerator": {"per_replica": 2}})
+    assert path == f"{PLACE}.engine.args[{index}]" and words in text
+
+
+def test_an_option_that_arguments_say_in_another_spelling_is_not_said_twice() -> None:
+    service = {"name": "a", "model": {"uri": "hf://org/model"}, "engine": {"args": ["--max_model_len=9", "-tp", "1"]}}
+    (made,) = plan(file_of(service))["services"]
+    assert [argument for argument in made["server"]["args"] if "max" in argument] == ["--max-model-len=9"]
+    assert made["server"]["args"][-2:] == ["--tensor-parallel-size", "1"]

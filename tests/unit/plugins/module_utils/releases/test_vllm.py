@@ -31,6 +31,7 @@ ROWS = """
   fp8 mxfp4
 --tool 0.16.0-0.16.0 str?
 -tp --tensor-parallel-size 0.11.0-0.20.0 int
+--use --usage-share 0.20.0-0.20.0 float
 """
 
 
@@ -39,10 +40,10 @@ def table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> t.
     if not request.function.__name__.startswith("test_each_recorded"):
         monkeypatch.setattr(vllm, "OPTIONS", ROWS)
         monkeypatch.setattr(vllm, "VERSIONS", ("0.11.0", "0.15.0", "0.16.0", "0.20.0"))
-    for cached in (vllm.options, vllm._rows):
+    for cached in (vllm.options, vllm._rows, vllm._spellings):
         cached.cache_clear()
     yield
-    for cached in (vllm.options, vllm._rows):
+    for cached in (vllm.options, vllm._rows, vllm._spellings):
         cached.cache_clear()
 
 
@@ -176,6 +177,33 @@ def test_choices_of_a_platform_that_is_a_plugin_are_its_own() -> None:
 )
 def test_the_version_in_the_tag_of_an_image(image: str, version: str | None) -> None:
     assert vllm.version_of(image) == version
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spelled"),
+    [
+        (["--lora_modules=a", "--block_size", "64"], ["--lora-modules=a", "--block-size", "64"]),
+        (
+            ["--max-model=9", "-tp=2", "-tp", "2", "-q=fp8"],
+            ["--max-model-len=9", "--tensor-parallel-size=2", "--tensor-parallel-size", "2", "--quantization=fp8"],
+        ),
+        (["--enable-prefix", "--no_enable_prefix_caching"], ["--enable-prefix-caching", "--no-enable-prefix-caching"]),
+        (["--hf_overrides.rope_scaling=a_b"], ["--hf-overrides.rope_scaling=a_b"]),
+        (["--e=9", "--nobody_knows=a_b", "a_b", "-1", "--seed", "-1"], ["--e=9", "--nobody-knows=a_b", "a_b", "-1", "--seed", "-1"]),
+        (['--kv-events-config={"a_b": "c=d"}', "--served_model_name a_b"], ['--kv-events-config={"a_b": "c=d"}', "--served-model-name a_b"]),
+        (["-O3", "-O", "3", "--"], ["-O3", "-O", "3", "--"]),
+    ],
+)
+def test_options_are_spelled_out(arguments: list[str], spelled: list[str]) -> None:
+    assert vllm.spelled_out(arguments, "0.15.0") == spelled
+
+
+def test_without_a_version_only_underscores_are_known() -> None:
+    assert vllm.spelled_out(["--served_model_name=a_b", "--max-model=9", "-tp=2"], None) == ["--served-model-name=a_b", "--max-model=9", "-tp=2"]
+
+
+def test_two_names_of_one_option_are_one() -> None:
+    assert vllm.spelled_out(["--usage-share=0.5", "--use=0.5", "--usage=0.5"], "0.20.0") == ["--use=0.5"] * 3
 
 
 def test_values_that_the_parser_would_not_show_are_not_shown_whole() -> None:

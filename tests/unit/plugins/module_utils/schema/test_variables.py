@@ -250,6 +250,30 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "Use node_selector.",
     ),
     (
+        "a port of the transfer of KV caches",
+        vllm(engine={"port": 5600}, scheduler={"preset": "disaggregated"}),
+        f"{S0}.engine.port",
+        "5600 is where the server hands over KV caches. Write another port, such as 8000.",
+    ),
+    (
+        "a port of the transfer from another accelerator",
+        vllm(engine={"port": 5603}, accelerator={"per_replica": 4}, scheduler={"preset": "disaggregated"}),
+        f"{S0}.engine.port",
+        "5603 is where the server hands over KV caches",
+    ),
+    (
+        "a port of the transfer that the environment moves",
+        vllm(engine={"port": 7000, "env": {"VLLM_NIXL_SIDE_CHANNEL_PORT": "7000"}}, scheduler={"preset": "disaggregated"}),
+        f"{S0}.engine.port",
+        "7000 is where the server hands over KV caches",
+    ),
+    (
+        "a transfer at the port of the server behind its sidecar",
+        vllm(engine={"env": {"VLLM_NIXL_SIDE_CHANNEL_PORT": "8200"}}, scheduler={"preset": "disaggregated"}),
+        f"{S0}.engine.env.VLLM_NIXL_SIDE_CHANNEL_PORT",
+        "8200 is where the server hands over KV caches",
+    ),
+    (
         "a port that KV events have",
         {**sim(model={"uri": "hf://a/b"}, engine={"port": 5557}, scheduler={"preset": "precise_prefix"}), "llm_d_release": "router-0.10"},
         f"{S0}.engine.port",
