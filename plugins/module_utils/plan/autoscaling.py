@@ -14,7 +14,7 @@ from ..releases.metrics import CLIENT_ERRORS, ERROR_CODE
 from ..schema.fields import Problem
 from .endpoint_picker import configuration
 from .engine import vendor
-from .promql import duration, pod_matches, pods_of, selector, sources_of
+from .promql import SCRAPES, duration, pod_matches, pods_of, selector, sources_of
 from .server import role_settings
 
 KINDS = {
@@ -28,29 +28,38 @@ _SIGNALS = {"queue": "waiting", "requests": "running", "kv_cache": "kv_cache"}
 # The signal from which each other metric is computed.
 _COMPUTED = {"requests_per_second": "served", "ttft_p99": "first_token"}
 _ONLY = {"cpu": "hpa", "requests_per_second": "keda", "ttft_p99": "keda", "gpu": "keda"}
-_LOOK_BACK = 120  # seconds
-_WINDOW = duration(_LOOK_BACK)
+_LOOK_BACK = 120  # seconds of a rate, where scrapes are frequent enough
 _GPU = "DCGM_FI_DEV_GPU_UTIL"
 # Where the last server may go: seconds between two looks for requests, seconds without any, and a target that never asks for a second server.
 _POLL, _IDLE, _NEVER = 5, 300, 1_000_000
 
 
 class _Scraped(t.NamedTuple):
-    """What Prometheus has about a service. servers, picker: matches of their pods; metrics: of the endpoint picker."""
+    """What Prometheus has about a service. servers, picker: matches of their pods; metrics: of the endpoint picker; window: seconds of a rate."""
 
     service: Facts
     servers: Facts
     picker: Facts
     metrics: Facts
+    window: int
+
+    @property
+    def range(self) -> str:
+        """The window as PromQL writes it."""
+        return duration(self.window)
 
 
-def autoscaling(service: Facts, server: Facts, picker: Facts, release: Facts, namespace: str) -> Facts | None:
-    """{provider, asks: API groups that it needs, autoscaler: the one that we create, None for an external one}; None where the number of servers is fixed."""
+def autoscaling(service: Facts, server: Facts, picker: Facts, release: Facts, namespace: str, interval: int) -> Facts | None:
+    """{provider, asks: API groups that it needs, autoscaler: the one that we create, None for an external one}; None where the number of servers is fixed.
+
+    interval: seconds between two scrapes.
+    """
     scaling = role_settings(service, server["role"])["autoscaling"]
     if not scaling:
         return None
     asks = sorted({_asks(scaling["provider"], name) for name in _metrics(scaling)})
-    scraped = _Scraped(service, pod_matches([namespace], [pods_of(server)]), pod_matches([picker["namespace"]], [pods_of(picker)]), release["metrics"])
+    mine, pickers = pod_matches([namespace], [pods_of(server)]), pod_matches([picker["namespace"]], [pods_of(picker)])
+    scraped = _Scraped(service, mine, pickers, release["metrics"], max(_LOOK_BACK, SCRAPES * interval))
     made = _MAKERS[scaling["provider"]](scraped, server, scaling) if scaling["provider"] in _MAKERS else None
     return {"provider": scaling["provider"], "asks": asks, "autoscaler": made}
 
@@ -195,7 +204,7 @@ def _keda(scraped: _Scraped, server: Facts, scaling: Facts) -> Facts:
         **KINDS["keda"],
         "spec": {
             "scaleTargetRef": _target_of(server),
-            **({"pollingInterval": _POLL, "cooldownPeriod": (scaling["idle_seconds"] or _IDLE) - _LOOK_BACK} if to_zero else {}),
+            **({"pollingInterval": _POLL, "cooldownPeriod": max(0, (scaling["idle_seconds"] or _IDLE) - scraped.window)} if to_zero else {}),
             "minReplicaCount": scaling["min"],
             "maxReplicaCount": scaling["max"],
             "advanced": {"horizontalPodAutoscalerConfig": {"behavior": _behavior(scaling)}},
@@ -220,10 +229,10 @@ def _query(scraped: _Scraped, metric: str, to_zero: bool) -> tuple[str, str]:
     if metric in _SIGNALS:
         return f"sum({_of(*_series(service, metric), mine)}){none}", "AverageValue"
     if metric == "requests_per_second":
-        return f"sum(rate({_of(*_series(service, metric), mine)}[{_WINDOW}])){idle}{none}", "AverageValue"
+        return f"sum(rate({_of(*_series(service, metric), mine)}[{scraped.range}])){idle}{none}", "AverageValue"
     if metric == "ttft_p99":
         name, labels = _series(service, metric)
-        buckets = f"sum by (le) (rate({_of(f'{name}_bucket', labels, mine)}[{_WINDOW}]))"
+        buckets = f"sum by (le) (rate({_of(f'{name}_bucket', labels, mine)}[{scraped.range}]))"
         # Without requests the quantile is NaN, which the comparison drops.
         return f"histogram_quantile(0.99, {buckets}) >= 0{idle}{none}", "Value"
     theirs = {f"exported_{label}": match for label, match in mine.items()}  # Prometheus renames labels that the exporter sets too
@@ -237,8 +246,8 @@ def _arriving(scraped: _Scraped) -> str:
     refused = {**mine, ERROR_CODE: f'!~"{"|".join(CLIENT_ERRORS)}"'}
     parts = [
         f"sum({_of('', {}, now)})",
-        f"sum(increase({_of(names['requests'], {}, mine)}[{_WINDOW}]))",
-        f"sum(increase({_of(names['request_errors'], {}, refused)}[{_WINDOW}]))",
+        f"sum(increase({_of(names['requests'], {}, mine)}[{scraped.range}]))",
+        f"sum(increase({_of(names['request_errors'], {}, refused)}[{scraped.range}]))",
     ]
     return " + ".join([f"sum({_of(names['ready_endpoints'], {}, mine)}) * 0", *(f"({part} or vector(0))" for part in parts)])
 

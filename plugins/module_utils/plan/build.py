@@ -20,7 +20,7 @@ from .cache_server import cache_server
 from .cleanup import scheduler_objects, to_prune
 from .endpoint_picker import configuration, pool, scheduler
 from .engine import spelled_out
-from .gateway import default_name
+from .gateway import default_name, listened_hosts
 from .gateway import gateway as planned_gateway
 from .gateway_policies import service_policies
 from .gpus import gpus
@@ -177,7 +177,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     unknown = unknown_services(overrides, referable([str(service["name"]) for _path, service in named], ending))
     alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each service has its own address
     names = [service["name"] for _path, service in named]
-    routes = [] if alone else route_problems(right)
+    routes = [] if alone else route_problems(right, listened_hosts(user) if scalars_right else ["*"])
     if scalars_right and not alone:
         routes += hostname_problems(user, right) + sharing_problems(user, right, names)
     taken = {**object_names(names), **{front(service)["name"]: service["name"] for _path, service in right}}
@@ -251,7 +251,7 @@ def _service(service: Facts, together: dict[str, Facts], user: Facts, release: F
     planned_pool = pool(service, gateway, decode["port"] != decode["engine_port"])
     picker = scheduler(service, user, release, gateway, labels, built)
     for each in servers:
-        each["autoscaling"] = autoscaling(service, each, picker, release, user["llm_d_namespace"])
+        each["autoscaling"] = autoscaling(service, each, picker, release, user["llm_d_namespace"], user["llm_d_monitoring"]["interval"])
     stages = [stage(service, each, labels) for each in servers]
     scraped = monitors(user, labels, servers, picker)
     observed = observability(service, user, release, labels, servers, picker, built.document)

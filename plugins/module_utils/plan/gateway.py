@@ -116,6 +116,14 @@ def connection(user: Facts) -> str:
     return settings["connection"] or ("pool" if usual == "InferencePool" else "ext_proc")
 
 
+def listened_hosts(user: Facts) -> list[str]:
+    """The host names of the listeners, each once; '*' for any, and of a Gateway that somebody else creates."""
+    settings = user["llm_d_gateway"]
+    if not settings["create"] or settings["provider"] in ("none", "standalone"):
+        return ["*"]
+    return list(dict.fromkeys(each["hostname"] or "*" for each in [settings["listener"], *settings["listeners"]]))
+
+
 def failure_modes(user: Facts) -> list[str]:
     """The failure modes that the provider supports while the endpoint picker is down, the default first."""
     return list(GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]["failure_modes"])

@@ -12,6 +12,7 @@ from ..common.objects import Facts
 from ..releases.engines import MetricSource
 from ..releases.metrics import SERVERS
 
+SCRAPES = 4  # that lie in the range of a rate, which needs two of them and may miss one
 GENERATED, RANDOM = 58, 5  # characters of a generated name
 HASH = 10  # at most, of a ReplicaSet
 

@@ -11,10 +11,9 @@ import typing as t
 from ..common.objects import Facts
 from ..releases.engines import MetricSource
 from ..releases.metrics import STARTED
-from .promql import duration, pod_matches, pods_of, selector, sources_of
+from .promql import SCRAPES, duration, pod_matches, pods_of, selector, sources_of
 
-# Shortest range of a rate in seconds; a rate needs two scrapes in its range, and may miss one.
-_RANGE, _SCRAPES = 300, 4
+_RANGE = 300  # seconds of a rate, where scrapes are frequent enough
 # Range in which restarts are counted.
 RESTARTS = "15m"
 # Takes the range vector or the instant vector of a metric.
@@ -52,7 +51,7 @@ class Queries:
         self.servers = planned
         self.answering = [server for server in planned if server["role"] == "decode"]
         self.pickers = (picker,)
-        self.range = duration(max(_RANGE, _SCRAPES * interval))
+        self.range = duration(max(_RANGE, SCRAPES * interval))
 
     def up(self, parts: t.Sequence[Facts]) -> str:
         """1 for each pod that answered the last scrape, 0 for one that did not."""

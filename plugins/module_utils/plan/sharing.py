@@ -11,7 +11,7 @@ import typing as t
 from ..common.objects import Facts
 from ..schema.fields import Problem
 from .charts import provider_facts
-from .gateway import connection
+from .gateway import connection, listened_hosts
 from .names import name_suffix, service_name
 from .weights import served_name
 
@@ -146,19 +146,19 @@ def prefix(service: Facts, option: str) -> str:
     return str(service["route"][option]).rstrip("/") or "/"
 
 
-def same_hosts(one: Facts, other: Facts) -> list[str]:
-    """The host names that two services share; '*' for any."""
-    first, second = (each["route"]["hostnames"] or ["*"] for each in (one, other))
+def same_hosts(one: Facts, other: Facts, listened: t.Sequence[str]) -> list[str]:
+    """The host names that two services share; '*' for any. listened: those of the listeners, which a route without host names has."""
+    first, second = (each["route"]["hostnames"] or listened for each in (one, other))
     return [host for host in first if host in second]
 
 
 def _as_many_headers(user: Facts, place: str, service: Facts, services: t.Sequence[tuple[str, Facts]]) -> t.Iterator[Problem]:
     """Variants that take no part, and whose rules have as many headers as those by request ID: which of them is first is the controller's choice."""
-    route, known = service["route"], [each["name"] for _path, each in services]
+    route, known, listened = service["route"], [each["name"] for _path, each in services], listened_hosts(user)
     taking = {service_name(key, user, known) for key in route["weights"]}
     for path, other in services if provider_facts(user)["weights"] == "request_id" else []:
         theirs = other["route"]
-        same = prefix(other, "path") == prefix(service, "path") and same_hosts(other, service)
+        same = prefix(other, "path") == prefix(service, "path") and same_hosts(other, service, listened)
         if other["name"] not in taking and same and len(theirs["headers"]) == len(route["headers"]) + 1:
             why = f"has as many headers as the rules by which {place}.route.weights shares the requests of the same path, and either could be first."
             yield Problem(f"{path}.route.headers", theirs["headers"], why, "Write one header more, or another path.")

@@ -12,7 +12,7 @@ from ..common.objects import Facts
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem
 from .charts import provider_facts
-from .gateway import class_name, connection, default_name, proxy_service, version
+from .gateway import class_name, connection, default_name, listened_hosts, proxy_service, version
 from .names import gateway_name, scheduler_namespace
 from .references import mirrored
 
@@ -28,11 +28,10 @@ def gateway_problems(user: Facts) -> list[Problem]:
 
 def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
     """Host names of routes that match no listener of our Gateway. Takes (path, service) pairs."""
-    settings = user[BLOCK]
-    names = [each["hostname"] for each in [settings["listener"], *settings["listeners"]]]
-    if not settings["create"] or settings["provider"] in ("none", "standalone") or None in names:
+    names = listened_hosts(user)
+    if "*" in names:
         return []
-    fix = f"Write a host of {' or '.join(dict.fromkeys(names))}, or give a listener of {BLOCK} this hostname."
+    fix = f"Write a host of {' or '.join(names)}, or give a listener of {BLOCK} this hostname."
     return [
         Problem(f"{path}.route.hostnames[{index}]", host, f"no listener of the gateway answers to '{host}'.", fix)
         for path, service in services
@@ -261,6 +260,15 @@ def _route(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
         yield Problem(f"{path}.enabled", True, f"there are no Routes on '{user['llm_d_platform']}'.", "Take it out, or write 'llm_d_platform: openshift'.")
     elif not proxy_service({**settings, "name": settings["name"] or "x", "class_name": settings["class_name"] or "x"}):
         yield Problem(f"{path}.enabled", True, f"the Service of {settings['provider']} has no name that can be known beforehand.", "Use another provider.")
+    served, host = settings["listener"]["hostname"], route["hostname"]
+    if served and (host is None or not _meet(host, served)):
+        why = (
+            f"is not what the listener behind it answers to: {served}."
+            if host
+            else f"is missing: OpenShift would choose one, and the listener answers to {served}."
+        )
+        right = f"a host of {served}" if "*" in served else served
+        yield Problem(f"{path}.hostname", host, why, f"Write {right}, or take the hostname of the listener out.")
     terminated = settings["listener"]["protocol"] == "HTTPS"
     if route["termination"] and (route["termination"] == "passthrough") != terminated:
         right = "passthrough" if terminated else "edge"

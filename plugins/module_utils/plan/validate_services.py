@@ -88,14 +88,14 @@ def front_problems(services: t.Sequence[tuple[str, Facts]]) -> list[Problem]:
     return found
 
 
-def route_problems(services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
-    """Services that get the same requests, or with the same name of their routes. Takes (path, service) pairs."""
+def route_problems(services: t.Iterable[tuple[str, Facts]], listened: t.Sequence[str]) -> list[Problem]:
+    """Services that get the same requests, or with the same name of their routes. Takes (path, service) pairs. listened: host names of the listeners."""
     seen: list[tuple[str, str, Facts]] = []
     named: dict[str, tuple[str, Facts]] = {}
     found = []
     for path, service in services:
         for option in ("path", "direct_path") if service["route"]["direct_path"] else ("path",):
-            found += _same_route(service, path, option, seen)
+            found += _same_route(service, path, option, seen, listened)
             seen.append((path, option, service))
         name = service["route"]["name"] or service["name"]
         for made in (name, f"{name}{DIRECT_SUFFIX}") if service["route"]["direct_path"] else (name,):
@@ -248,14 +248,14 @@ def _same_name(name: str, path: str, seen: dict[str, tuple[str, str]]) -> list[P
     return []
 
 
-def _same_route(service: Facts, path: str, option: str, seen: list[tuple[str, str, Facts]]) -> list[Problem]:
+def _same_route(service: Facts, path: str, option: str, seen: list[tuple[str, str, Facts]], listened: t.Sequence[str]) -> list[Problem]:
     """Another route that gets the same requests: same path, a host name in common, and headers that do not tell them apart.
 
     option: of the two that are a path; seen: (path in the file, option, service) of all routes before.
     """
     ours_at = prefix(service, option)
     for place, other_option, other in seen:
-        shared = same_hosts(other, service)
+        shared = same_hosts(other, service, listened)
         if prefix(other, other_option) != ours_at or not shared:
             continue
         ours, theirs = ({name.lower(): value for name, value in each["route"]["headers"].items()} for each in (service, other))

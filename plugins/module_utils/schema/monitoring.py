@@ -26,7 +26,7 @@ MONITORING = {
         "Create a PodMonitor for each model server and endpoint picker. Requires the PodMonitor CRD, and on OpenShift user workload monitoring.",
         default=False,
     ),
-    "interval": Field("int", "Seconds between two scrapes.", default=15, minimum=1, maximum=3600),
+    "interval": Field("int", "Seconds between two scrapes. Prometheus forgets a value after five minutes.", default=15, minimum=1, maximum=240),
     "labels": Field(
         "map",
         "Additional labels of the PodMonitors and PrometheusRules, by which a Prometheus may select them.",

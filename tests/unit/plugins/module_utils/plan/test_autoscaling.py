@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 from pathlib import Path
 
@@ -81,6 +82,15 @@ def test_each_metric_has_its_question_for_prometheus() -> None:
     mine = PODS.replace("sim", "llama")
     exported = mine.replace("namespace", "exported_namespace").replace("pod=", "exported_pod=")
     assert query("gpu", LLAMA) == (f"avg(DCGM_FI_DEV_GPU_UTIL{{{mine}}} or DCGM_FI_DEV_GPU_UTIL{{{exported}}})", "Value")
+
+
+@pytest.mark.parametrize(("interval", "window", "cooldown"), [(1, "2m", 180), (30, "2m", 180), (60, "4m", 60), (120, "8m", 0), (200, "800s", 0)])
+def test_a_rate_has_two_scrapes_in_its_range_however_rare_they_are(interval: int, window: str, cooldown: int) -> None:
+    """Else it has no value, and a service under load would be called idle."""
+    made = file_of({**KEDA, "min": 0, "metrics": {"requests_per_second": 1, "ttft_p99": 2}}, llm_d_monitoring={"interval": interval})
+    spec = objects(made)[("ScaledObject", "sim-decode")]["spec"]
+    ranges = {found for trigger in spec["triggers"] for found in re.findall(r"\[(\w+)\]", trigger["metadata"]["query"])}
+    assert ranges == {window} and spec["cooldownPeriod"] == cooldown
 
 
 def test_series_that_are_missing_are_no_reason_to_take_servers_away() -> None:

@@ -581,6 +581,28 @@ def test_requests_go_to_one_service_only(first: Facts, second: Facts, place: str
     assert all(why in str(problem) for problem in found)
 
 
+@pytest.mark.parametrize(
+    ("listeners", "hosts", "refused"),
+    [
+        (["a.b"], ["a.b"], True),  # a route without a host has that of the listener
+        (["c.d", "a.b"], ["a.b"], True),
+        (["*.b"], ["*.b"], True),
+        (["*.b"], ["a.b"], False),  # the longer one comes first
+        ([None], ["a.b"], False),
+        ([None, "a.b"], ["a.b"], True),
+        (["a.b"], [], True),
+    ],
+)
+def test_a_route_without_a_host_has_those_of_the_listeners(listeners: list[str | None], hosts: list[str], refused: bool) -> None:
+    first, *others = [{"hostname": host, "port": 80 + number} for number, host in enumerate(listeners)]
+    gateway = {"listener": first, "listeners": [{"name": f"more-{number}", **each} for number, each in enumerate(others)]}
+    services = [{**SIMULATOR, "name": "a"}, {**SIMULATOR, "name": "b", "route": {"hostnames": hosts}}]
+    for made in (services, [{**services[0], "route": services[1].get("route", {})}, {**services[1], "route": {}}]):
+        found = problems(user(*made, llm_d_gateway=gateway))
+        assert [problem.path for problem in found] == ["llm_d_model_services[1].route"] * refused, found
+    assert bool(problems(user(*services, llm_d_gateway={**gateway, "create": False}))) == (not hosts)
+
+
 @pytest.mark.parametrize("provider", ["envoy_gateway", "istio"])
 def test_the_direct_route_leads_to_the_service_and_no_policy_to_it(provider: str) -> None:
     service = {**SIMULATOR, "route": {"name": "entry", "direct_path": "/direct/", "hostnames": ["a.b"], "headers": {"x-v": "b"}}}

@@ -64,7 +64,7 @@ def test_labels_by_which_a_prometheus_selects() -> None:
 
 def test_rare_scrapes_get_a_longer_range() -> None:
     assert "[5m]" in rules(service(SIM, alerts=True, interval=60))["LlmDServerStuck sim-decode"]
-    assert "[20m]" in rules(service(SIM, alerts=True, interval=300))["LlmDServerStuck sim-decode"]
+    assert "[16m]" in rules(service(SIM, alerts=True, interval=240))["LlmDServerStuck sim-decode"]
 
 
 def test_pods_of_other_services_are_not_meant() -> None:

@@ -104,6 +104,20 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
         "Write passthrough",
     ),
     (
+        "a Route of another host",
+        {"provider": "openshift", "listener": {"hostname": "a.example.com"}, "openshift_route": {"enabled": True, "hostname": "b.example.com"}},
+        OPENSHIFT,
+        "llm_d_gateway.openshift_route.hostname",
+        "answers to: a.example.com. Write a.example.com",
+    ),
+    (
+        "a Route without a host",
+        {"provider": "openshift", "listener": {"hostname": "*.example.com"}, "openshift_route": {"enabled": True}},
+        OPENSHIFT,
+        "llm_d_gateway.openshift_route.hostname",
+        "OpenShift would choose one, and the listener answers to *.example.com. Write a host of *.example.com",
+    ),
+    (
         "headers without a route",
         {"provider": "standalone"},
         {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"headers": {"a": "b"}}}]},
