@@ -10,7 +10,7 @@ import json
 import math
 import typing as t
 
-from ..http.urls import base_url
+from ..http.urls import base_url, not_a_path
 from ..loadgen import schedule, workloads
 from ..loadgen.destination import Destination, LoadLimits
 from ..loadgen.http11 import head
@@ -31,7 +31,7 @@ COUNTS = {
     "prompts": ("output_len",),
 }
 RANGES = ("input_len", "output_len", "turns")
-OWN_HEADERS = ("content-length", "transfer-encoding")
+OWN_HEADERS = {"content-length": "", "transfer-encoding": "", "connection": "", "host": "host_header"}
 # Numbers that must be more than 0 where they are given, and those that may be 0, by the option that holds them; "" for the options themselves.
 POSITIVE = {
     "": ("request_timeout", "in_flight", "max_lag", "processes", "baseline_max_ratio"),
@@ -114,12 +114,13 @@ def problems(params: Options) -> list[str]:
         *_numbers(params, POSITIVE, lambda value: value > 0, "must be more than 0"),
         *_numbers(params, NOT_NEGATIVE, lambda value: value >= 0, "must be 0 or more"),
     ]
-    found += [f"path: {params['path']!r} must begin with '/'"] if params.get("path") and not params["path"].startswith("/") else []
+    if path := params.get("path"):
+        found += [f"path: {path!r} must begin with '/'"] if not path.startswith("/") else [f"path: {path!r} {wrong}" for wrong in [not_a_path(path)] if wrong]
     try:
         base_url(params["url"] or "")
     except ValueError as error:
         found.append(f"url: {error}")
-    found += _headers(params["headers"] or {})
+    found += _headers(params["headers"] or {}, bool(params["api_key"]))
     try:
         head({"Host": params["host_header"] or "", "Authorization": params["api_key"] or ""})
     except ValueError as error:
@@ -165,15 +166,22 @@ def _numbers(params: Options, table: c.Mapping[str, c.Iterable[str]], kept: c.Ca
     ]
 
 
-def _headers(given: Options) -> list[str]:
-    """Mistakes in the user's headers: only texts are sent as they are written, since YAML has read 010 as 8 and yes as true."""
-    found = []
+def _headers(given: Options, key: bool) -> list[str]:
+    """Mistakes in the user's headers: only texts are sent as they are written, since YAML has read 010 as 8 and yes as true. key: whether api_key is given."""
+    found: list[str] = []
+    seen: dict[str, str] = {}
     for name, value in given.items():
+        first = seen.setdefault(name.lower(), name)
         try:
             if not isinstance(value, str):
                 raise ValueError(f"{value!r} is no text; write it in quotes")
             if name.lower() in OWN_HEADERS:
-                raise ValueError("this client writes it itself; take it out")
+                instead = OWN_HEADERS[name.lower()]
+                raise ValueError(f"this client writes it itself; {f'write {instead} instead' if instead else 'take it out'}")
+            if name.lower() == "authorization" and key:
+                raise ValueError("api_key is sent in it; give one of them")
+            if first != name:
+                raise ValueError(f"is the same header as headers.{first}; give one of them")
             head({name: value})
         except ValueError as error:
             found.append(f"headers.{name}: {error}")

@@ -28,8 +28,16 @@ def base_url(url: str) -> str:
         raise ValueError("the address holds a user name or password; put the key into api_key instead")
     if parts.query or parts.fragment:
         raise ValueError(f"{url!r} has a query or fragment; write the server's address alone, such as {parts.scheme}://{parts.netloc}")
+    if wrong := not_a_path(parts.path):
+        raise ValueError(f"{url!r} {wrong}")
     path = re.sub(r"/v1(/(models|completions|chat/completions))?$", "", parts.path.rstrip("/"))
     return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def not_a_path(path: str) -> str:
+    """What is wrong with the path of a request; empty where nothing is."""
+    right = urllib.parse.quote(path, safe="/%:@!$&'()*+,;=~")
+    return "" if right == path else f"has a blank or another character that no path has; write it percent-encoded: {right}"
 
 
 def excerpt(text: str, secrets: c.Iterable[str] = ()) -> str:

@@ -51,11 +51,9 @@ class LoadClient:
             "User-Agent": AGENT,
             "Content-Type": "application/json",
             "Accept": "text/event-stream, application/json",
-            **dict(destination.headers),
+            **({"Authorization": f"Bearer {destination.api_key}"} if destination.api_key else {}),
         }
-        if destination.api_key:
-            headers["Authorization"] = f"Bearer {destination.api_key}"
-        self._head = http11.head(headers)
+        self._head = http11.head(http11.merged(headers, destination.headers))
         # The longest first, so that no rest of one stays behind.
         self._hidden = sorted(hidden_values(destination.api_key, destination.headers), key=len, reverse=True)
         self._idle: list[Connection] = []

@@ -14,6 +14,7 @@ import typing as t
 import urllib.parse
 
 from ..http.urls import AGENT, base_url
+from . import http11
 from .destination import Destination
 from .record import MOST, Record
 from .request import Call
@@ -82,11 +83,12 @@ class TokenCounter:
                 self._connection = http.client.HTTPSConnection(parts.netloc, timeout=self._timeout, context=self._tls)
             else:
                 self._connection = http.client.HTTPConnection(parts.netloc, timeout=self._timeout)
-        headers = {"Content-Type": "application/json", "User-Agent": AGENT, **dict(self._destination.headers)}
+        headers = {"Content-Type": "application/json", "User-Agent": AGENT}
         if self._destination.host_header:
             headers["Host"] = self._destination.host_header
         if self._destination.api_key:
             headers["Authorization"] = f"Bearer {self._destination.api_key}"
+        headers = http11.merged(headers, self._destination.headers)
         self._connection.request("POST", f"{parts.path}/tokenize", json.dumps(asked), headers)
         answer = self._connection.getresponse()
         found = json.loads(answer.read(32 << 20))

@@ -66,7 +66,11 @@ FORMATS: dict[str, Format] = {
     "adapter_source": _format(r"(/[\w.-]+)+\Z|[\w.-]+/[\w.-]+\Z", "the path of a folder, or ORGANISATION/NAME", "/models/sql"),
     "cron": _format(_CRON, "five fields of cron (minute, hour, day, month, weekday) or a word such as @hourly", "*/15 * * * *"),
     "time_zone": _format(r"(?!Local\Z)[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*\Z", "a time zone of the IANA database", "Europe/Berlin"),
-    "url_path": _format(r"/(?!.*//)[A-Za-z0-9/._~-]*\Z", "a path that begins with '/' and contains no '//'", "/llama"),
+    "url_path": _format(
+        r"(?=.{1,1024}\Z)/(?!.*//)(?!(?:.*/)?\.\.?(?:/|\Z))[A-Za-z0-9/._~-]*\Z",
+        "a path that begins with '/' and contains no '//', '/./' or '/../', at most 1024 characters",
+        "/llama",
+    ),
     "http_url": _format(r"https?://[^\s/?#@]+(/[^\s?#]*)?\Z", "a URL with http:// or https://, without credentials", "http://prometheus.monitoring:9090"),
     "otlp_endpoint": _format(
         r"(https?://)?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?:[0-9]{1,5}/?\Z",

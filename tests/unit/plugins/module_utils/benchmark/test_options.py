@@ -219,10 +219,17 @@ def test_every_option_of_a_body_reaches_the_requests():
         ({"x-count": 10}, "headers.x-count: 10 is no text; write it in quotes"),
         ({"Content-Length": "1"}, "headers.Content-Length: this client writes it itself; take it out"),
         ({"x-two": "a\nb: c"}, "headers.x-two: "),
+        ({"x two": "a"}, "headers.x two: 'x two' is no name of a header"),
+        ({"": "a"}, "headers.: '' is no name of a header"),
+        ({"x-two": "\u0142"}, "headers.x-two: the header 'x-two' holds a character"),
+        ({"HOST": "a"}, "headers.HOST: this client writes it itself; write host_header instead"),
+        ({"X-A": "a", "x-a": "b"}, "headers.x-a: is the same header as headers.X-A"),
+        ({"authorization": "Basic x", "api_key": True}, "headers.authorization: api_key is sent in it; give one of them"),
     ],
 )
 def test_headers_that_cannot_be_sent_as_they_are_written(headers, said):
-    given = argument_spec.complete({"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}], "headers": headers})
+    key = {"api_key": "sk-secret"} if headers.pop("api_key", None) else {}
+    given = argument_spec.complete({"url": "http://a", "model": "m", "stages": [{"rate": 1, "seconds": 1}], "headers": headers, **key})
     found = perf_options.problems(given)
     assert len(found) == 1 and found[0].startswith(said)
 
@@ -511,6 +518,12 @@ def wrong(options):
         ({**USUAL, "path": "/team"}, None),
         ({**USUAL, "path": "team"}, "path: 'team' must begin with '/'"),
         ({**USUAL, "url": "ftp://a"}, "url: 'ftp://a' is no address of a server; write http://HOST[:PORT] or https://HOST[:PORT]"),
+        ({**USUAL, "path": "/a b"}, "path: '/a b' has a blank or another character that no path has; write it percent-encoded: /a%20b"),
+        (
+            {**USUAL, "path": "/\u017c\u00f3\u0142w"},
+            "path: '/\u017c\u00f3\u0142w' has a blank or another character that no path has; write it percent-encoded: /%C5%BC%C3%B3%C5%82w",
+        ),
+        ({**USUAL, "url": "http://a/b c"}, "url: 'http://a/b c' has a blank or another character that no path has; write it percent-encoded: /b%20c"),
         ({**USUAL, "api_key": "a\nb"}, "host_header, api_key: the header 'Authorization' holds a character that headers cannot hold"),
         ({**USUAL, "host_header": "a\nb"}, "host_header, api_key: the header 'Host' holds a character that headers cannot hold"),
         ({**USUAL, "model": ""}, "model: the name is missing; write the one under which the server serves its model"),
