@@ -22,6 +22,7 @@ from ..module_utils.k8s.errors import explain
 from ..module_utils.k8s.events import events
 from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, leaves_replicas, release_ownership
 from ..module_utils.k8s.readiness.judge import waitable
+from ..module_utils.k8s.sanitize import redact_part
 from ..module_utils.k8s.secret_checksums import environment_secrets, with_checksums
 from ..modules import cluster_snapshot, secret_checksums  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 from ..plugin_utils.in_process import InProcess, shown
@@ -235,7 +236,7 @@ def _without_binary(part: Facts) -> Facts:
 
 def _yaml(part: Facts) -> str:
     # Values have Ansible's tags, which the dumper does not know.
-    return yaml.dump(_plain(part), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), default_flow_style=False, sort_keys=False) if part else ""
+    return yaml.dump(redact_part(_plain(part)), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), default_flow_style=False, sort_keys=False) if part else ""
 
 
 def _plain(value: t.Any) -> t.Any:

@@ -87,14 +87,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 resources:
-  description: The objects at the end, without managed fields; Secrets without their data.
+  description:
+    - Which objects there are at the end, as M(kubernetes.core.k8s_info) takes them. No more of them is returned, since callbacks show it, and what pods
+      run with may be secret.
   returned: success, when not in check mode
   type: list
   elements: dict
   sample:
-    - apiVersion: apps/v1
-      kind: Deployment
-      metadata: {name: sim, namespace: llm-d}
+    - {api_version: apps/v1, kind: Deployment, name: sim, namespace: llm-d}
 waited:
   description: Seconds spent.
   returned: always
@@ -154,15 +154,13 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.k8s.client import auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
-from ..module_utils.k8s.related_objects import references
+from ..module_utils.k8s.related_objects import Ref, references
 from ..module_utils.k8s.wait import Wait, report
 
 
-def without_data(obj: dict) -> dict:
-    """An object; a Secret without its values."""
-    if obj.get("kind") != "Secret":
-        return obj
-    return {name: value for name, value in obj.items() if name not in ("data", "stringData")}
+def named(ref: Ref, obj: dict) -> dict:
+    """Which object it is."""
+    return {"api_version": ref.api_version, "kind": ref.kind, "name": obj["metadata"]["name"], "namespace": obj["metadata"].get("namespace") or ""}
 
 
 def main() -> None:
@@ -193,7 +191,7 @@ def main() -> None:
         module.fail_json(msg=str(exc))
     if not done:
         module.fail_json(msg=report(entries, len(refs), waited, params["state"]), failures=entries, waited=waited, waiting_for=names)
-    resources = [without_data(obj) for ref in refs for obj in wait.objects.get(ref, [])]
+    resources = [named(ref, obj) for ref in refs for obj in wait.objects.get(ref, [])]
     module.exit_json(changed=False, waited=waited, waiting_for=names, resources=resources)
 
 

@@ -68,6 +68,12 @@ _SECRETS = tuple(
         (r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", r"\1 (removed)"),
         (r"(://[^/\s:@]*:)[^@\s/]+@", r"\1(removed)@"),
         (r"((?:passw(?:or)?d|secret|api[-_]?key|access[-_]?key|credential)s?[\"']?\s*[=:]\s*\[?[\"']?)(?!\(removed\))[^\s\"',;&}]{4,}", r"\1(removed)"),
+        # An argument of a command line: --api-key abc. It does not match --tokenizer.
+        (
+            r"((?<!\S)--?(?:[a-z]+[-_])*(?:(?<!per[-_])token|password|secret|api[-_]?key|access[-_]?key|credentials?)[= ] *[\"']?)"
+            r"(?!\(removed\))[^\s\"',;&}-][^\s\"',;&}]*",
+            r"\1(removed)",
+        ),
         # "token" is also a unit of prompts: time-per-token=500us is not a secret
         (r"(token[\"']?\s*[=:]\s*[\"']?)(?!\(removed\))[^\s\"',;&}]{8,}", r"\1(removed)"),
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..common.labels import has_labels
 from ..common.objects import Facts, dicts, generation, get_path, mapping, text
-from ..common.text import one_line
+from ..common.text import shorten
 from .pod_failures import refusal_failure
 from .sanitize import environment_values, hide_environment
 
@@ -171,7 +171,7 @@ def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, bool, bool]:
     words = text(status.get("message")) or re.sub(r"^Failed to \w+ (requested )?object: ", "", message)
     for value in hidden:
         words = words.replace(value, HIDDEN)
-    words = one_line(words)
+    words = shorten(words, 400)
     no_namespace = status.get("reason") == "NotFound" and re.search(r'namespaces "[^"]+" not found', words) is not None
     if no_namespace:
         words += "; create the namespace first"

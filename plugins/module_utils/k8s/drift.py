@@ -18,7 +18,7 @@ from ..common.text import shorten
 from .apply_results import HIDDEN, SERVER_SIDE, is_secret
 from .field_ownership import leaves_replicas
 from .platform import quantity
-from .sanitize import hide_environment
+from .sanitize import hide_environment, redact_part
 from .secret_checksums import ANNOTATION
 
 ABSENT = "(absent)"
@@ -283,7 +283,7 @@ def _value(path: _Path, value: t.Any, hidden: bool) -> str:
     if "env" in names:  # the list of variables, one of them, or another field of one
         listed = hide_environment({"env": value if isinstance(value, list) else [value]}, HIDDEN)["env"]
         value = listed if isinstance(value, list) else listed[0]
-    return shorten(_json(hide_environment(value, HIDDEN)))
+    return shorten(_json(redact_part(hide_environment(value, HIDDEN))))
 
 
 def _json(value: t.Any) -> str:

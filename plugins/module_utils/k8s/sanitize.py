@@ -15,12 +15,14 @@ from .pod_failures import event_time
 REMOVED = "(removed)"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SECRET_NAME = re.compile(r"token|passw|secret|api_?key|access_?key|credential|private", re.IGNORECASE)
-# An argument whose value is the next argument. Does not match --tokenizer or --max-num-batched-tokens.
-_SECRET_FLAG = re.compile(r"--?([a-z-]+-)?(token|password|secret|api-?key|access-?key|credentials?)", re.IGNORECASE)
+# An argument with a secret, which may be the next argument. Does not match --tokenizer or --max-num-batched-tokens.
+_SECRET_FLAG = re.compile(
+    r"(--?(?:[a-z]+[-_])*(?:(?<!per[-_])token|password|secret|api[-_]?key|access[-_]?key|credentials?))(?:(=)(.*))?", re.IGNORECASE | re.DOTALL
+)
 
 
 def redact_object(obj: Facts) -> Facts:
-    """An object without managed fields and without the values of a Secret; what looks like a secret is removed from every text."""
+    """An object without managed fields and without the values of a Secret, as redact_part leaves it."""
     metadata = {name: value for name, value in mapping(obj.get("metadata")).items() if name != "managedFields"}
     annotations = {name: value for name, value in mapping(metadata.get("annotations")).items() if name != LAST_APPLIED}
     if "annotations" in metadata:
@@ -28,8 +30,32 @@ def redact_object(obj: Facts) -> Facts:
     cleaned = {**obj, "metadata": metadata}
     if obj.get("kind") == "Secret":
         cleaned.update({key: dict.fromkeys(mapping(obj.get(key)), REMOVED) for key in ("data", "stringData") if key in obj})
-    redacted: Facts = _walk(hide_environment(cleaned, REMOVED))
+    redacted: Facts = redact_part(hide_environment(cleaned, REMOVED))
     return redacted
+
+
+def redact_part(value: t.Any) -> t.Any:
+    """A part of an object without the values of arguments, variables and headers with the name of a secret, and without what looks like one in any text.
+
+    Evidence, diffs and drift all show objects through it.
+    """
+    if isinstance(value, dict):
+        if isinstance(value.get("name"), str) and isinstance(value.get("value"), str) and _SECRET_NAME.search(value["name"]):
+            return {**value, "value": REMOVED}
+        return {name: redact_part(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_argument(item, before) for before, item in zip(["", *value], value, strict=False)]
+    return redact(value) if isinstance(value, str) else value
+
+
+def _argument(item: t.Any, before: t.Any) -> t.Any:
+    """An element of a list, behind another one."""
+    if not isinstance(item, str):
+        return redact_part(item)
+    if (flag := _SECRET_FLAG.fullmatch(item)) and flag[2]:
+        return f"{flag[1]}={REMOVED}"
+    asked = isinstance(before, str) and (flag := _SECRET_FLAG.fullmatch(before)) is not None and not flag[2]
+    return REMOVED if asked and not item.startswith("-") else redact(item)
 
 
 def hide_environment(part: t.Any, instead: str, other: t.Any = None, otherwise: str = "") -> t.Any:
@@ -67,18 +93,6 @@ def _hide_variables(env: t.Any, instead: str, other: t.Any, otherwise: str) -> t
         else entry
         for entry in env
     ]
-
-
-def _walk(value: t.Any) -> t.Any:
-    if isinstance(value, dict):
-        if isinstance(value.get("name"), str) and isinstance(value.get("value"), str) and _SECRET_NAME.search(value["name"]):
-            # An environment variable or a header with the name of a secret.
-            return {**value, "value": REMOVED}
-        return {name: _walk(item) for name, item in value.items()}
-    if isinstance(value, list):
-        named = [False, *(isinstance(item, str) and bool(_SECRET_FLAG.fullmatch(item)) for item in value)]
-        return [REMOVED if given and isinstance(item, str) and not item.startswith("-") else _walk(item) for given, item in zip(named, value, strict=False)]
-    return redact(value) if isinstance(value, str) else value
 
 
 def file_name(*parts: str) -> str:

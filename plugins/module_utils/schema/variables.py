@@ -571,6 +571,7 @@ VARIABLES: dict[str, Field] = {
             "kgateway": Field("str", "The chart C(agentgateway) of kgateway 2.2, or with class C(kgateway) the chart C(kgateway) of 2.1.", format="chart"),
             "gpu_operator": Field("str", "The chart C(gpu-operator) of NVIDIA.", format="chart"),
             "leader_worker_set": Field("str", "The chart C(lws) of LeaderWorkerSet.", format="chart"),
+            "insecure": Field("bool", "Allow chart repositories over plain C(http://), which anybody on the way can change.", default=False),
         },
     ),
 }

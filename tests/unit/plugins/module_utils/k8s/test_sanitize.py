@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.llm_d.inference.plugins.module_utils.k8s.sanitize import LAST_APPLIED, event_table, file_name, redact_object
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.sanitize import LAST_APPLIED, event_table, file_name, redact_object, redact_part
 from recorded import recorded
 
 
@@ -42,6 +42,19 @@ def test_environment_and_arguments():
         "--max-num-batched-tokens",
         "8192",
     ]
+
+
+def test_short_secrets_in_arguments_however_they_are_written():
+    found = redact_part(
+        {
+            "args": ["--api_key=x", "--hf-token=ab", "--time-per-token=500us", "-token", "y", "--access-key-id=z"],
+            "command": ("sh", "-c", "serve --api-key x --port 1"),
+        }
+    )
+    assert found == {
+        "args": ["--api_key=(removed)", "--hf-token=(removed)", "--time-per-token=500us", "-token", "(removed)", "--access-key-id=z"],
+        "command": ["sh", "-c", "serve --api-key (removed) --port 1"],
+    }
 
 
 def test_the_rest_stays_as_it_is():

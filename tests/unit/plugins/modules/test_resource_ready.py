@@ -1,0 +1,40 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a wait returns of the objects: which they are, and nothing that pods run with."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.k8s.related_objects import Ref
+from ansible_collections.llm_d.inference.plugins.modules import resource_ready
+from recorded import recorded
+
+SECRET = "hunter2-in-clear"
+
+
+class Waited:
+    """In the place of the wait: a Deployment that is ready."""
+
+    elapsed = 1.5
+
+    def __init__(self, _cluster: t.Any, refs: list[Ref], *_more: t.Any) -> None:
+        made = recorded("deployment")
+        made["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "MODE", "value": SECRET}]
+        made["spec"]["template"]["spec"]["containers"][0]["args"] = [f"--api-key={SECRET}"]
+        self.objects = {refs[0]: [made]}
+
+    def run(self, *_given: t.Any) -> bool:
+        return True
+
+
+def test_no_more_than_which_objects_there_are(call: t.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource_ready, "Wait", Waited)
+    monkeypatch.setattr(resource_ready, "connect", lambda _module: None)
+    result = call(resource_ready, resources=[{"api_version": "apps/v1", "kind": "Deployment", "name": "sim-decode", "namespace": "llm-d"}])
+    name = recorded("deployment")["metadata"]["name"]
+    assert result["resources"] == [{"api_version": "apps/v1", "kind": "Deployment", "name": name, "namespace": "llm-d"}]
+    assert SECRET not in json.dumps(result) and not result["changed"] and result["waited"] == 1.5
