@@ -125,8 +125,8 @@ def engine_problems(service: Facts, path: str, tested: bool) -> list[Problem]:
     return [*_simulator(service, path), *_unknown(service, path), *_vendor(service, path, tested), *_name(service, path), *_twice(service, path)]
 
 
-def engine_warnings(service: Facts) -> list[str]:
-    """What users should know of the engine that they chose."""
+def engine_warnings(service: Facts, roles: t.Collection[str]) -> list[str]:
+    """What users should know of the servers that they chose. roles: those of the scheduler, none where it does not tell servers apart."""
     name = service["engine"]["type"]
     facts = ENGINE_DEFAULTS[name]
     said = [facts["warning"]] if facts["warning"] else []
@@ -135,6 +135,8 @@ def engine_warnings(service: Facts) -> list[str]:
     scaled = service["autoscaling"] or (service["prefill"] or {}).get("autoscaling")
     if service["model"]["adapters_at_runtime"] and scaled and not (service["warmup"] or {}).get("schedule"):
         said.append("servers that its autoscaler adds have no adapters until the next run; warmup.schedule loads them before")
+    if "prefill" not in roles and (service["prefill"]["replicas"] is not None or service["prefill"]["autoscaling"]):
+        said.append(f"prefill is not used, since scheduler preset {service['scheduler']['preset']} has no prefill servers (preset: disaggregated has)")
     return [f"{service['name']}: {text}." for text in said]
 
 

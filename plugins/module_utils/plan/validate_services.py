@@ -139,7 +139,12 @@ def _model_problems(service: Facts, path: str) -> list[Problem]:
 
 def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
     accelerator, brand = service["accelerator"], vendor(service)
-    found = []
+    resource, found = accelerator["resource"] or ACCELERATORS[brand]["resource"], []
+    for part, amounts in (service["resources"] or {}).items():
+        if resource in (amounts or {}) and brand != "none":
+            why = f"is what accelerator.per_replica says, which is {accelerator['per_replica']}, and would be replaced by it."
+            fix = f"Take it out, and write accelerator.per_replica: {amounts[resource]}."
+            found.append(Problem(f"{path}.resources.{part}.{resource}", amounts[resource], why, fix))
     if accelerator["product"] and not ACCELERATORS[brand]["product_label"]:
         found.append(
             Problem(f"{path}.accelerator.product", accelerator["product"], f"cannot be told from the node labels of vendor {brand}.", "Use node_selector.")

@@ -582,6 +582,15 @@ def test_requests_go_to_one_service_only(first: Facts, second: Facts, place: str
 
 
 @pytest.mark.parametrize(
+    ("preset", "prefill", "said"), [("balanced", {"replicas": 2}, True), ("balanced", {}, False), ("disaggregated", {"replicas": 2}, False)]
+)
+def test_prefill_servers_that_nobody_uses_are_mentioned(preset: str, prefill: Facts, said: bool) -> None:
+    made = plan(user({**SIMULATOR, "scheduler": {"preset": preset}, "prefill": prefill}, llm_d_release="scheduler-0.7"))
+    notes = made["services"][0]["scheduler"]["notes"]
+    assert any("prefill is not used" in note for note in notes) is said
+
+
+@pytest.mark.parametrize(
     ("listeners", "hosts", "refused"),
     [
         (["a.b"], ["a.b"], True),  # a route without a host has that of the listener

@@ -250,6 +250,12 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "Use node_selector.",
     ),
     (
+        "accelerators among the other resources",
+        vllm(resources={"limits": {"nvidia.com/gpu": 4, "rdma/ib": 1}}),
+        f"{S0}.resources.limits.nvidia.com/gpu",
+        "is what accelerator.per_replica says, which is 1, and would be replaced by it. Take it out, and write accelerator.per_replica: 4.",
+    ),
+    (
         "a port of the transfer of KV caches",
         vllm(engine={"port": 5600}, scheduler={"preset": "disaggregated"}),
         f"{S0}.engine.port",
