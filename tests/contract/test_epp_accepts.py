@@ -178,6 +178,54 @@ def swap(document: Document, kind: str, **entry: t.Any) -> None:
     document["plugins"] = [{**item, **entry} if item["type"] == kind else item for item in document["plugins"]]
 
 
+def selecting(*expressions: Document, **labels: str) -> tuple[str, Document]:
+    """The line and a document with a filter by a label selector."""
+    entry = {"type": "by-label-selector", "parameters": {"matchLabels": labels, "matchExpressions": list(expressions)}}
+    return "scheduler-0.7", changed("queue", lambda d: (d["plugins"].append(entry), d["schedulingProfiles"][0]["plugins"].append({"pluginRef": entry["type"]})))
+
+
+def extracting(*engines: Document, **parameters: str) -> tuple[str, Document]:
+    """The line and a document with an extractor of metrics."""
+    entry = {"type": "core-metrics-extractor", "parameters": {"engineConfigs": list(engines), **parameters}}
+    return "gie-1.5", changed("queue", lambda d: d["plugins"].append(entry), "gie-1.5")
+
+
+# Values that plugins parse: (line, document, what it says where it refuses them).
+PARSED: dict[str, tuple[str, Document, str]] = {
+    "In without values": (*selecting({"key": "a", "operator": "In"}), "set can't be empty"),
+    "In with values": (*selecting({"key": "a", "operator": "In", "values": ["b"]}), ""),
+    "Exists with values": (*selecting({"key": "a", "operator": "Exists", "values": ["b"]}), "must be empty"),
+    "Exists": (*selecting({"key": "example.com/a", "operator": "Exists"}), ""),
+    "an operator that is none": (*selecting({"key": "a", "operator": "Equals", "values": ["b"]}), "not a valid label selector operator"),
+    "a value with a blank": (*selecting({"key": "a", "operator": "NotIn", "values": ["b", "c d"]}), "a valid label must be"),
+    "a key with a blank": (*selecting({"key": "a b", "operator": "Exists"}), "name part must consist of"),
+    "a label with a blank": (*selecting(a="b c"), "a valid label must be"),
+    "a long label": (*selecting(a="b" * 64), "no more than 63"),
+    "labels": (*selecting(a="b", c=""), ""),
+    "an engine twice": (*extracting({"name": "a"}, {"name": "a"}), "already exists"),
+    "the reserved engine": (*extracting({"name": "default"}), "reserved"),
+    "an engine without a name": (*extracting({"name": ""}), "cannot be empty"),
+    "an unknown engine": (*extracting({"name": "a"}, defaultEngine="b"), "not found in engineConfigs"),
+    "an engine of the file": (*extracting({"name": "a"}, defaultEngine="a"), ""),
+    "an engine that it knows": (*extracting(defaultEngine="trtllm-serve"), ""),
+    "an engine of a newer line": (*extracting(defaultEngine="triton"), "not found in engineConfigs"),
+    "a brace that is open": (*extracting({"name": "a", "kvUsageSpec": "x{y=z"}), "parse error"),
+    "braces that are closed twice": (*extracting({"name": "a", "kvUsageSpec": "x{y=z}}"}), "parse error"),
+    "a blank in a name": (*extracting({"name": "a", "kvUsageSpec": "x y"}), "parse error"),
+    "a label without a value": (*extracting({"name": "a", "kvUsageSpec": "x{y}"}), "parse error"),
+    "a comma at the end": (*extracting({"name": "a", "kvUsageSpec": "x{y=z,}"}), ""),
+    "a label with a dash": (*extracting({"name": "a", "kvUsageSpec": "x{y-w=z}"}), "parse error"),
+    "metrics with labels": (*extracting({"name": "a", "kvUsageSpec": ' x:y { z = w , v="u t" } ', "queuedRequestsSpec": "q{}", "loraSpec": ""}), ""),
+}
+
+
+@pytest.mark.parametrize(("line", "document", "words"), PARSED.values(), ids=PARSED.keys())
+def test_values_that_plugins_parse_are_refused_where_it_refuses_them(line: str, document: Document, words: str) -> None:
+    loaded, error = verdict(dump(document), line)
+    assert loaded == (not words) and words in error, error
+    assert bool(check.check(document, line)) == bool(words), check.check(document, line)
+
+
 REFUSED: dict[str, tuple[str, Document, str]] = {
     "unknown type": ("scheduler-0.7", changed("queue", lambda d: d["plugins"].append({"type": "queue-scorr"})), "plugin type 'queue-scorr' is not registered"),
     "renamed type": ("gie-1.5", changed("queue", lambda d: d["plugins"].append({"type": "model-server-protocol-metrics"}), "gie-1.5"), "is not registered"),

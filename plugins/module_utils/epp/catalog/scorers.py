@@ -191,6 +191,9 @@ SCORERS: tuple[Plugin, ...] = (
         (
             Param("prefixPluginType", "str", "prefix-cache-scorer", lines=SCHEDULER),
             Param("prefixPluginName", "str", "prefix-cache-scorer", lines=SCHEDULER, refers="scorer"),
+            # The router takes both, and never reads them.
+            Param("prefixPluginType", "str", lines=ROUTER),
+            Param("prefixPluginName", "str", lines=ROUTER),
             Param("lruSize", "int", 1024, low=1),
             MATCH_NAME,
         ),

@@ -13,10 +13,10 @@ from ...common.objects import get_path
 from ...schema.fields import Problem
 from ..catalog.release_lines import BOOLEAN_FLAGS, FIELD_NOTES, FORBIDDEN_FLAGS, METRICS_EXTRACTOR, NEW_API, OLD_API
 from ..document import ParsedConfig, parse_config
-from . import disaggregation, profiles, references, semantics
+from . import disaggregation, parsed_values, profiles, references, semantics
 
 EXPERIMENTAL = "--allow-experimental-plugins"
-RULES = (*references.RULES, *profiles.RULES, *disaggregation.RULES, *semantics.RULES)
+RULES = (*references.RULES, *profiles.RULES, *disaggregation.RULES, *semantics.RULES, *parsed_values.RULES)
 
 
 def check(document: t.Any, release: str, context: t.Mapping[str, t.Any] | None = None) -> list[Problem]:

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Values that plugins parse. tests/contract/test_epp_accepts.py asks the endpoint pickers of two lines; here are the others."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules import check
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.rules.parsed_values import not_a_metric
+from epp_documents import GIE15, QUEUE, R09, R10, S07, document
+
+Facts = dict[str, t.Any]
+
+
+def told(line: str, entry: Facts) -> dict[str, str]:
+    made = document(line, *QUEUE, entry)
+    return {problem.path.partition(".parameters.")[2]: problem.reason for problem in check.check(made, line, {}) if ".parameters." in problem.path}
+
+
+@pytest.mark.parametrize("line", [R09, R10])
+def test_a_selector_of_the_router(line: str) -> None:
+    expressions = [
+        {"key": "a", "operator": "In"},
+        {"key": "a b", "operator": "Exists", "values": ["c"]},
+        {"key": "a", "operator": "NotIn", "values": ["b", "c d"]},
+    ]
+    found = told(line, {"type": "label-selector-filter", "parameters": {"matchLabels": {"a": "b c"}, "matchExpressions": expressions}})
+    assert set(found) == {
+        "matchLabels.a",
+        "matchExpressions[0].values",
+        "matchExpressions[1].key",
+        "matchExpressions[1].values",
+        "matchExpressions[2].values[1]",
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "engine", "known"), [(S07, "trtllm-serve", False), (GIE15, "trtllm-serve", True), (GIE15, "triton", False), (R10, "triton", True)]
+)
+def test_each_line_knows_its_engines(line: str, engine: str, known: bool) -> None:
+    kind = "model-server-protocol-metrics" if line == S07 else "core-metrics-extractor"
+    assert ("defaultEngine" in told(line, {"type": kind, "parameters": {"defaultEngine": engine}})) is not known
+
+
+def test_metrics_of_the_users_own() -> None:
+    engine = {"name": "own", "kvUsageSpec": "x{", "customMetrics": [{"attributeKey": "a", "metricSpec": "b{c=d}"}, {"attributeKey": "e", "metricSpec": "f g"}]}
+    assert set(told(R10, {"type": "core-metrics-extractor", "parameters": {"engineConfigs": [engine]}})) == {
+        "engineConfigs[0].kvUsageSpec",
+        "engineConfigs[0].customMetrics[1].metricSpec",
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "line", "right"), [("x{y=z,}", GIE15, True), ("x{y=z,}", R10, False), ('x{y="z"}', R10, True), ("x{ }", R10, True), ("", R10, False)]
+)
+def test_what_each_line_reads_as_a_metric(spec: str, line: str, right: bool) -> None:
+    assert (not not_a_metric(spec, line)) is right
+
+
+def test_parameters_of_any_type_raise_nothing() -> None:
+    for wrong in (None, 7, "x", [], {}, [7], [{"name": 7}], [{"key": 7, "values": 7, "operator": []}]):
+        for kind in ("label-selector-filter", "core-metrics-extractor"):
+            check.check(
+                document(
+                    R10, *QUEUE, {"type": kind, "parameters": {"matchLabels": wrong, "matchExpressions": wrong, "engineConfigs": wrong, "defaultEngine": wrong}}
+                ),
+                R10,
+                {},
+            )
+
+
+def test_what_the_router_takes_and_never_reads_is_taken() -> None:
+    entry = {"type": "no-hit-lru-scorer", "parameters": {"prefixPluginName": "prefix-cache-scorer", "prefixPluginType": "prefix-cache-scorer"}}
+    assert told(R10, entry) == {}
