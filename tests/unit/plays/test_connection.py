@@ -117,3 +117,12 @@ def test_defaults_of_the_users_play_hold_inside_a_role(play, tmp_path):
     defaults = {"group/llm_d.inference.cluster": {"kubeconfig": kubeconfig(tmp_path / "config", current=dead)}}
     said = play([entry("prerequisites", "preflight"), entry("prerequisites", "absent")], USER, module_defaults=defaults)
     assert said.count(f"[ERROR]: Task failed: Module failed: the Kubernetes API server {dead}") == 2, said
+
+
+@pytest.mark.parametrize("role", ["validation", "benchmark", "calibrate", "compare"])
+def test_what_needs_the_api_server_says_at_once_that_it_is_not_there(role, play, tmp_path):
+    """And nothing else is tried, which would wait for it."""
+    dead = f"http://127.0.0.1:{closed_port()}"
+    said = play([entry(role, None)], {**USER, "llm_d_kubeconfig": kubeconfig(tmp_path / "config", theirs=dead)})
+    assert f"the Kubernetes API server {dead}" in said and "nothing listens there; start the cluster" in said, said
+    assert "HTTPConnectionPool" not in said and said.count("[ERROR]") == 1, said
