@@ -15,7 +15,7 @@ from jinja2 import TemplateError
 from ..filter.benchmark_runs import benchmark_runs
 from ..filter.validation_targets import validation_targets
 from ..module_utils.common.objects import Facts
-from ..module_utils.plan.pruning import references
+from ..module_utils.plan.pruning import owned, references
 from ..plugin_utils import compat
 from ..plugin_utils.planning import definitions, plain, planned, render
 
@@ -24,6 +24,7 @@ DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {
     "targets": validation_targets,
     "everything": definitions,
     "references": lambda plan: references(definitions(plan)),
+    "owned": lambda plan: owned(definitions(plan), plan["labels"]),
 }
 
 

@@ -21,6 +21,11 @@ options:
     description: What the deployment needs, the part C(preflight) of the plan.
     type: dict
     required: true
+  objects:
+    description: References to the objects that the deployment creates. One that exists without the labels of the deployment belongs to somebody else.
+    type: list
+    elements: dict
+    default: []
   credentials:
     description: Credentials of image registries, in addition to those in the pull Secrets.
     type: list
@@ -251,7 +256,8 @@ def silent_sources(refs: list[str]) -> dict[str, str]:
 
 def observed(module: AnsibleModule) -> tuple[dict[str, t.Any], list[PreflightFinding]]:
     """(facts, findings). With a timeout it looks again until no finding is an error, and tells which are. Raises ClusterError."""
-    params, say = module.params, teller(module.params["progress_path"]) or (lambda line: None)
+    params = {**module.params, "needs": {**module.params["needs"], "objects": module.params["objects"]}}
+    say = teller(params["progress_path"]) or (lambda line: None)
     end = SYSTEM.now() + params["timeout"]
     while True:
         cluster = connect(module)  # a new one each time: it remembers which kinds there are
@@ -273,6 +279,7 @@ def main() -> None:
     spec = {
         **auth_spec(),
         "needs": {"type": "dict", "required": True},
+        "objects": {"type": "list", "elements": "dict", "default": []},
         "credentials": {"type": "list", "elements": "dict", "options": account, "default": []},
         "timeout": {"type": "int", "default": 0},
         "progress_path": {"type": "path"},

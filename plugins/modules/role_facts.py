@@ -34,10 +34,10 @@ options:
       - V(targets) adds the result of P(llm_d.inference.validation_targets#filter).
       - V(runs) adds the result of P(llm_d.inference.benchmark_runs#filter).
       - V(everything) adds the definitions of every object that the roles of C(site.yml) apply, without Secrets and what charts bring.
-      - V(references) adds the kinds and names of these objects.
+      - V(references) adds the kinds and names of these objects, V(owned) those of the namespaced ones that bear the labels of the deployment.
     type: list
     elements: str
-    choices: [everything, references, runs, targets]
+    choices: [everything, owned, references, runs, targets]
     default: []
 notes:
   - Works as an action plugin, since only the controller knows the variables and the templates.
@@ -85,6 +85,12 @@ references:
   type: list
   elements: dict
   sample: [{apiVersion: v1, kind: Namespace, metadata: {name: llm-d}}]
+owned:
+  description: References to the namespaced objects that bear the labels of the deployment.
+  returned: with O(derive=owned)
+  type: list
+  elements: dict
+  sample: [{apiVersion: v1, kind: Service, metadata: {name: llama-8b, namespace: llm-d}}]
 connection:
   description: The connection options of the plan that are set, for C(module_defaults).
   returned: success

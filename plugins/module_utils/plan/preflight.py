@@ -36,6 +36,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
         "namespaces": sorted({planned["namespace"], planned["scheduler_namespace"], gateway["namespace"], gateway["routes_namespace"]}),
         "made": _made(planned),
         "labels": planned["labels"],
+        "adopt": user["llm_d_adopt"],
         "projects": planned["prerequisites"]["projects"],
         "run_as_user": user["llm_d_run_as_user"],
         "minimum": minimum,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.labels import has_labels
 from ..common.objects import Facts
 from ..releases.gateways import GATEWAY_PROVIDERS, POOL_GROUPS
 from ..releases.lines import LEADER_WORKER_SET
@@ -74,6 +75,11 @@ def references(definitions: t.Iterable[Facts]) -> list[Facts]:
         {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": {key: item["metadata"][key] for key in _NAMES if key in item["metadata"]}}
         for item in definitions
     ]
+
+
+def owned(definitions: t.Iterable[Facts], labels: dict[str, str]) -> list[Facts]:
+    """References to the namespaced definitions that bear the labels of an instance."""
+    return references(item for item in definitions if item["metadata"].get("namespace") and has_labels(item, labels))
 
 
 def surplus(found: t.Iterable[Facts], wanted: t.Iterable[Facts]) -> list[Facts]:

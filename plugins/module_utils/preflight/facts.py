@@ -14,6 +14,7 @@ import typing as t
 from ..common.objects import Facts, dicts, get_path, mapping, text
 from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
+from ..k8s.related_objects import Observer, references
 from ..releases.gateways import GATEWAY_PROVIDERS, controllers, variants
 from ..releases.lines import OBJECTIVE_KINDS, OLDER_GROUP
 
@@ -23,7 +24,7 @@ _UNREAD = object()
 # What a starting file needs of `collect`, which is asked for nothing that belongs to one deployment.
 _SURVEYED = ("crds", "nodes", "storage_classes", "gateway_classes", "load_balancers", "cluster_version", "infrastructure")
 _NO_NEEDS: Facts = {
-    **{name: [] for name in ("namespaces", "made", "claims", "secrets", "accelerators", "rights")},
+    **{name: [] for name in ("namespaces", "made", "claims", "secrets", "accelerators", "rights", "objects")},
     **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring", "objectives", "collector")),
     "namespace": "default",
     "gateway": {"gateway_api": True, "controllers": [], "rivals": [], "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
@@ -44,6 +45,7 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
         "storage_classes": lambda: _by_name(_items(cluster, "/apis/storage.k8s.io/v1/storageclasses")),
         "claims": lambda: {claim["name"]: _one(cluster, f"/api/v1/namespaces/{home}/persistentvolumeclaims/{claim['name']}") for claim in needs["claims"]},
         "secrets": lambda: _secrets(cluster, needs["secrets"]),
+        "objects": lambda: [item for found in Observer(cluster, references(needs["objects"]), skip_forbidden=True).fetch().values() for item in found],
         "pods": lambda: _items(cluster, "/api/v1/pods" if needs["accelerators"] else f"/api/v1/namespaces/{home}/pods"),
         "user": lambda: _user(cluster),
     }

@@ -11,11 +11,11 @@ import typing as t
 from ..common.objects import Facts, mapping, text
 from ..k8s.platform import detect, free_accelerators, image_version, load_balancer
 from ..releases.lines import ACCELERATORS
-from . import capacity, cluster, gateway, operators, pools
+from . import capacity, cluster, gateway, operators, ownership, pools
 from .capacity import default_storage_class
 from .finding import PreflightFinding
 
-_CHECKS = (*cluster.CHECKS, *gateway.CHECKS, *pools.CHECKS, *operators.CHECKS, *capacity.CHECKS)
+_CHECKS = (*cluster.CHECKS, *gateway.CHECKS, *pools.CHECKS, *operators.CHECKS, *ownership.CHECKS, *capacity.CHECKS)
 # API groups that are part of the summary.
 _GROUPS = (
     "gateway.networking.k8s.io",

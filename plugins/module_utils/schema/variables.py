@@ -403,6 +403,12 @@ VARIABLES: dict[str, Field] = {
         "Whether a run creates a Kubernetes Event on each object that it creates or changes, which tells what changed: C(kubectl describe) shows them.",
         default=True,
     ),
+    "llm_d_adopt": Field(
+        "bool",
+        "Whether objects of others that have the names of ours are taken over: changed, and deleted by a teardown. Otherwise they are named before anything is"
+        " changed, and nothing is.",
+        default=False,
+    ),
     "llm_d_force_removal": Field(
         "bool",
         "Whether the gateway and the claims of weights are removed while others use them: routes that are not ours, workloads that mount a claim. Otherwise"

@@ -201,6 +201,10 @@ CHECKED: dict[str, t.Any] = {
 }
 
 
+# Options that allow what is refused without them, and a file with it.
+ALLOWING: dict[str, Facts] = {"llm_d_charts.insecure": {"llm_d_charts": {"envoy_gateway": "http://charts.example.com"}}}
+
+
 def outcome(file: Facts) -> str | None:
     """Everything that comes of a file; None when it is refused."""
     try:
@@ -247,7 +251,7 @@ def test_the_files_are_right(name: str) -> None:
     assert usual(name)
 
 
-@pytest.mark.parametrize("name", sorted(set(OPTIONS) - set(CHECKED)))
+@pytest.mark.parametrize("name", sorted(set(OPTIONS) - set(CHECKED) - set(ALLOWING)))
 def test_it_changes_what_is_planned(name: str) -> None:
     path, field = OPTIONS[name]
     tried = [RIGHT[name]] if name in RIGHT else list(values(field))
@@ -257,6 +261,17 @@ def test_it_changes_what_is_planned(name: str) -> None:
         if after and after != usual(file):
             return
     pytest.fail(f"no file has it change anything: {tried}")
+
+
+@pytest.mark.parametrize("name", ALLOWING)
+def test_it_allows_what_is_refused_without_it(name: str) -> None:
+    for file in FILES.values():
+        refused = {**file, **ALLOWING[name]}
+        allowed = written(refused, OPTIONS[name][0], True)
+        if allowed and outcome(allowed):
+            assert outcome(refused) is None
+            return
+    pytest.fail("it is allowed nowhere")
 
 
 @pytest.mark.parametrize("name", CHECKED)

@@ -277,6 +277,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("openshift/no_pools", OPENSHIFT_FILE, openshift("4.18.30", V1)),
     ("openshift/early_build", OLD_POOLS, openshift("4.19.3", OLD)),
     ("rights/lacking", {}, {"rights": [{"verb": "patch", "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions", "allowed": False}]}),
+    ("objects/foreign", {}, {"objects": [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "llama-8b", "namespace": "llm-d"}}]}),
     ("namespace/missing", {"llm_d_scope": "namespace", "llm_d_gateway": {"provider": "standalone"}}, {"namespaces": {"llm-d": None}}),
     ("namespace/terminating", {}, {"namespaces": {"llm-d": {"metadata": {}, "status": {"phase": "Terminating"}}}}),
     ("namespace/terminating", {}, {"namespaces": {"envoy-gateway-system": {"metadata": {}, "status": {"phase": "Terminating"}}}}),

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Objects of others with the names of ours are named before anything is changed."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.preflight.ownership import objects_of_others
+
+Facts = dict[str, t.Any]
+OURS = {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": "llm-d"}
+
+
+def there(name: str, labels: Facts | None) -> Facts:
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "llm-d", **({} if labels is None else {"labels": labels})}}
+
+
+def told(*objects: Facts, adopt: bool = False) -> list[tuple[str, str]]:
+    return [(each.found, each.severity) for each in objects_of_others({"objects": list(objects)}, {"labels": OURS, "adopt": adopt}, {})]
+
+
+@pytest.mark.parametrize(
+    ("labels", "whose"),
+    [
+        (None, "of unknown origin"),
+        ({"app.kubernetes.io/managed-by": "Helm"}, "of Helm"),
+        ({"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/part-of": "shop"}, "of shop"),
+        ({**OURS, "app.kubernetes.io/part-of": "blue"}, "of llm_d_instance blue"),
+        ({"app.kubernetes.io/part-of": "\x1b[31m" + "x" * 100}, "of " + "x" * 59 + " ..."),
+    ],
+)
+def test_an_object_of_others_is_an_error_that_says_whose_it_is(labels: Facts | None, whose: str) -> None:
+    assert told(there("sim", OURS), there("sim-epp", labels)) == [(f"Service llm-d/sim-epp ({whose})", "error")]
+    assert told(there("sim-epp", labels), adopt=True) == []
+
+
+def test_ours_are_no_finding() -> None:
+    assert told(there("sim", {**OURS, "more": "x"})) == told() == [] and list(objects_of_others({}, {"labels": OURS, "adopt": False}, {})) == []
+
+
+def test_many_are_counted() -> None:
+    ((found, _severity),) = told(*(there(f"s{number}", None) for number in range(13)))
+    assert found.count("Service") == 10 and found.endswith(" and 3 more")
