@@ -36,7 +36,7 @@ from .prerequisites import prerequisites, source_problems
 from .profiles import VARIABLE as PROFILES
 from .profiles import in_profile, profile_problems, with_profiles
 from .pruning import VARIABLE as PRUNE
-from .pruning import searched
+from .pruning import restore_point, searched
 from .references import REGISTRY, mirror_problems
 from .secrets import definitions, pull_names, secrets, token_reference
 from .server import routes, server, stage, startup_timeout
@@ -273,6 +273,7 @@ def _service(service: Facts, together: dict[str, Facts], user: Facts, release: F
         # Pruned before anything is applied: two autoscalers would fight over spec.replicas, and KEDA's webhook rejects a second one.
         "prune_autoscalers": autoscalers_to_prune(service, servers),
         "switched": scheduler_objects(service, user),
+        "restore_point": restore_point(service["name"], user["llm_d_namespace"], plan_labels),
         "monitors": scraped,
         **observed,
         "service": stages[0],

@@ -21,6 +21,8 @@ from .warmup_job import API_VERSION as BATCH
 from .warmup_job import KIND as CRON_JOB
 
 VARIABLE = "llm_d_prune"
+# On the ConfigMap with what a comparison has to restore; its value is the name of the service.
+RESTORES, RESTORE_SUFFIX = "llm-d.ai/restores", "-compare"
 _NAMES = ("name", "namespace")
 _CLAIMS = ("v1", "PersistentVolumeClaim")
 # Every kind that a model service may have with any configuration, in the order of creation. They are deleted in reverse order: what sends requests to the
@@ -62,11 +64,23 @@ def searched(user: Facts, gateway: Facts, labels: dict[str, str]) -> list[Facts]
     # Elsewhere, and elsewhere's objects here, may be those of another file with this instance.
     places = {**dict.fromkeys((gateway["routes_namespace"], gateway["namespace"], scheduler_namespace(user)), f"{HOME_LABEL}={home}"), home: f"!{HOME_LABEL}"}
     kinds = [kind for kind in _KINDS if kind != _CLAIMS or user[VARIABLE]["claims"]]
+    # What the file says is applied: there is nothing left that an interrupted comparison has to restore.
+    ended = {"api_version": "v1", "kind": "ConfigMap", "namespace": home, "label_selector": f"{ours},{RESTORES}"}
     return [
-        {"api_version": version, "kind": kind, "namespace": place, "label_selector": f"{ours},{whose},{of}"}
-        for place, whose in places.items()
-        for version, kind in kinds
+        *(
+            {"api_version": version, "kind": kind, "namespace": place, "label_selector": f"{ours},{whose},{of}"}
+            for place, whose in places.items()
+            for version, kind in kinds
+        ),
+        ended,
     ]
+
+
+def restore_point(service: str, namespace: str, labels: dict[str, str]) -> Facts:
+    """The ConfigMap in which a comparison of a service keeps what it has to restore, without its data. It is in the cluster: no other cluster, instance or
+    service can be restored from it, and a run of site.yml deletes it. labels: of the instance, so that a run for this service alone does not."""
+    metadata = {"name": f"{service}{RESTORE_SUFFIX}", "namespace": namespace, "labels": {**labels, RESTORES: service}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 def references(definitions: t.Iterable[Facts]) -> list[Facts]:
@@ -102,7 +116,11 @@ def with_services(plan: Facts, *names: str) -> Facts:
         "services": [service for service in plan["services"] if service["name"] in names],
         "adapters": [entry for entry in plan["adapters"] if entry["name"] in names],
         "warmups": [warmup for warmup in plan["warmups"] if warmup["name"] in names],
-        "surplus": [{**kind, "label_selector": f"{kind['label_selector'].partition(SERVICE_LABEL)[0]}{of}"} for kind in plan["surplus"]],
+        "surplus": [
+            {**kind, "label_selector": f"{kind['label_selector'].partition(SERVICE_LABEL)[0]}{of}"}
+            for kind in plan["surplus"]
+            if SERVICE_LABEL in kind["label_selector"]
+        ],
     }
 
 

@@ -22,6 +22,7 @@ from .multi_node import node_problems
 from .names import name_suffix, scheduler_namespace
 from .out_of_reach import reach_problems
 from .pod_spec import SERVICE_LABEL
+from .pruning import RESTORE_SUFFIX
 from .server import DIRECT_SUFFIX, max_replicas
 from .sharing import prefix, same_hosts
 from .standalone import PORTS as STANDALONE_PORTS
@@ -33,7 +34,10 @@ from .warmup_job import SUFFIX as WARMUP_SUFFIX
 from .weights import CLAIM_SUFFIX, scheme, served_name, weights_problems
 
 # Suffixes of derived object names; the longest one limits the length of a service's name.
-SUFFIXES = ("", "-epp", "-decode", "-prefill", "-events", "-gateway", "-grafana", "-epp-pods", DIRECT_SUFFIX, CLAIM_SUFFIX, CACHE_SUFFIX, WARMUP_SUFFIX)
+SUFFIXES = (
+    *("", "-epp", "-decode", "-prefill", "-events", "-gateway", "-grafana", "-epp-pods"),
+    *(DIRECT_SUFFIX, CLAIM_SUFFIX, CACHE_SUFFIX, WARMUP_SUFFIX, RESTORE_SUFFIX),
+)
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
 OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
 

@@ -102,6 +102,16 @@ def test_services_stay_where_the_file_says_so_and_the_rest_of_the_others_goes() 
     assert plan(user(llm_d_prune={"services": False}))["surplus"] == []
 
 
+def test_a_run_for_all_services_ends_what_a_comparison_had_to_restore() -> None:
+    """And no run for one service does: a comparison switches by such runs. The one of another instance stays."""
+    planned = plan(user(SIMULATOR))
+    (point,) = [service["restore_point"] for service in planned["services"]]
+    assert [key[3] for key in pruned([point], planned)] == [f"{SIMULATOR['name']}-compare"]
+    assert pruned([point], with_services(planned, SIMULATOR["name"])) == []
+    assert pruned([point], plan(user(SIMULATOR, llm_d_instance="another"))) == []
+    assert {item["metadata"]["name"] for item in definitions(planned)}.isdisjoint({point["metadata"]["name"]})
+
+
 def test_a_file_that_does_not_speak_of_services_prunes_none() -> None:
     """As with the wrong inventory. An empty list is said."""
     there = definitions(plan(user(SIMULATOR)))
