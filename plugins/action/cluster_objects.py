@@ -24,6 +24,7 @@ from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, l
 from ..module_utils.k8s.readiness.judge import waitable
 from ..module_utils.k8s.sanitize import redact_part
 from ..module_utils.k8s.secret_checksums import environment_secrets, with_checksums
+from ..module_utils.k8s.stand_in import elsewhere, judged, untried
 from ..modules import cluster_snapshot, secret_checksums  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 from ..plugin_utils.in_process import InProcess, shown
 
@@ -31,7 +32,7 @@ MODULE = "kubernetes.core.k8s"
 CONTACT = "llm_d.inference.cluster_access"
 SNAPSHOT = "llm_d.inference.cluster_snapshot"
 CHECKSUMS = "llm_d.inference.secret_checksums"
-OPTIONS = ("definitions", "state", "owned_by", "skip_forbidden", "force_conflicts", "field_manager", "events")
+OPTIONS = ("definitions", "state", "owned_by", "skip_forbidden", "force_conflicts", "field_manager", "events", "stand_in")
 NOISE = "No meaningful diff was generated"
 
 
@@ -50,6 +51,7 @@ class ActionModule(InProcess):
                 "force_conflicts": {"type": "bool", "default": True},
                 "field_manager": {"type": "str", "default": "llm_d.inference"},
                 "events": {"type": "bool", "default": False},
+                "stand_in": {"type": "str", "default": ""},
                 **{name: {"type": "raw"} for name in self._task.args if name not in OPTIONS},
             },
         )
@@ -80,6 +82,10 @@ class ActionModule(InProcess):
                 return {**result, "failed": True, "msg": self._why(answer, task_vars)}
             result.setdefault("warnings", []).extend(_warnings(answer))
             done += changes(part, answer, options["state"], self._task.check_mode)
+        if self._task.check_mode and options.get("stand_in") and (waiting := untried(done)):
+            trials = [elsewhere(change.definition, options["stand_in"]) for change in waiting]
+            answer = self._call(trials, options, task_vars)
+            done = done if answer.get("failed") else judged(done, changes(trials, answer, options["state"], True))
         told = events(done, datetime.datetime.now(datetime.UTC)) if options.get("events") and not self._task.check_mode else []
         if told:  # where they cannot be created, nobody is told: what they tell is done
             self._call(told, {**options, "apply": False}, task_vars)
@@ -210,6 +216,8 @@ def _entry(change: Change) -> Facts:
         "namespace": metadata.get("namespace") or "",
         "generation": change.generation,
         "action": change.action,
+        "problem": change.problem,
+        "untried": change.untried,
         "waitable": waitable(change.definition),
     }
 

@@ -50,6 +50,11 @@ options:
       - An account that may not create Events creates none.
     type: bool
     default: false
+  stand_in:
+    description:
+      - In check mode, a namespace in which objects are tried whose own does not exist yet, with other names. Only what makes an object invalid counts there.
+    type: str
+    default: ""
   field_manager:
     description: Name under which the fields are owned.
     type: str
@@ -133,6 +138,16 @@ objects:
       returned: always
       type: str
       sample: changed
+    problem:
+      description: Why it was refused, else empty.
+      returned: always
+      type: str
+      sample: ""
+    untried:
+      description: In check mode V(kind) or V(namespace), where the API server could not be asked since that does not exist yet; else empty.
+      returned: always
+      type: str
+      sample: ""
     waitable:
       description: Whether its kind is one to wait for with M(llm_d.inference.resource_ready).
       returned: always

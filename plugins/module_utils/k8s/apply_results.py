@@ -29,7 +29,8 @@ class Change:
     """The outcome for one definition.
 
     action: created, changed, unchanged, deleted, absent, foreign (left alone: it lacks our labels) or refused; before, after: the parts that differ;
-    generation: after the call, 0 for kinds without one; uid: of the object, empty where it is not known; problem: why it was refused.
+    generation: after the call, 0 for kinds without one; uid: of the object, empty where it is not known; problem: why it was refused; untried: kind or
+    namespace where check mode could not ask the API server about it, since that does not exist yet.
     """
 
     definition: Facts
@@ -39,6 +40,7 @@ class Change:
     generation: int = 0
     problem: str = ""
     uid: str = ""
+    untried: str = ""
 
     @property
     def title(self) -> str:
@@ -117,7 +119,7 @@ def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Cha
             return Change(definition, "absent", {}, {})
         if check_mode and (unknown_kind or no_namespace):
             # On a new cluster an earlier step, which check mode skips, creates the kind or the namespace.
-            return Change(definition, "created", {}, shown)
+            return Change(definition, "created", {}, shown, untried="namespace" if no_namespace else "kind")
         return Change(definition, "refused", {}, {}, problem=problem)
     if state == "absent":
         return Change(definition, "deleted" if item.get("changed") else "absent", shown if item.get("changed") else {}, {})
