@@ -71,18 +71,22 @@ def user_file(suffix: str = "") -> dict:
             {
                 "name": "a",
                 "model": {"uri": "hf://org/model"},
-                "engine": {"startup_timeout": 10, "env": {"SEEN": value["llm_d_model_services[].engine.env"], "SAME": "planted-twice"}},
-                "scheduler": {"env": {"SEEN_TOO": value["llm_d_model_services[].scheduler.env"]}},
+                "engine": {
+                    "startup_timeout": 10,
+                    "env": {"SEEN": value["llm_d_model_services[].engine.env"], "SAME": "planted-twice"},
+                    "args": [f"--api-key=planted-in-an-argument{suffix}", "--api_key", f"planted-behind-one{suffix}"],
+                },
+                "scheduler": {"env": {"SEEN_TOO": value["llm_d_model_services[].scheduler.env"]}, "args": [f"--their-token=planted-in-the-picker{suffix}"]},
             },
         ],
     }
 
 
 class Api:
-    """An API server that keeps what is applied. Every Deployment has a pod that ends again and again."""
+    """An API server that keeps what is applied. Every Deployment has a pod that ends again and again, or one that is ready."""
 
-    def __init__(self, refuses=()):
-        self.kept, self.refuses = {}, refuses
+    def __init__(self, refuses=(), ready=False):
+        self.kept, self.refuses, self.ready = {}, refuses, ready
 
     def answer(self, _handler, method, url, body):
         path, _mark, query = url.partition("?")
@@ -135,8 +139,13 @@ class Api:
         if "dryRun" not in query:
             self.kept[path] = made
             if item["kind"] == "Deployment":
-                made["status"] = {"observedGeneration": 1}
+                wanted = item["spec"].get("replicas", 1)
+                counts = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), wanted) if self.ready else {}
+                made["status"] = {"observedGeneration": 1, **counts}
                 self.pod(made)
+            if item["kind"] == "HTTPRoute" and self.ready:
+                conditions = [{"type": kind, "status": "True", "observedGeneration": 1, "reason": "x", "message": ""} for kind in ("Accepted", "ResolvedRefs")]
+                made["status"] = {"parents": [{"parentRef": item["spec"]["parentRefs"][0], "controllerName": "x", "conditions": conditions}]}
         return 200, made
 
     def pod(self, owner):
@@ -146,7 +155,8 @@ class Api:
         ended = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}
         names = [container["name"] for container in template["spec"]["containers"]]
         metadata = {**template["metadata"], "name": name, "namespace": ROOM, "uid": name, "ownerReferences": [{"uid": f"set-{name}"}]}
-        status = {"phase": "Running", "containerStatuses": [{"name": each, "ready": False, "restartCount": 9, "state": ended} for each in names]}
+        state = {"ready": True, "restartCount": 0, "state": {"running": {}}} if self.ready else {"ready": False, "restartCount": 9, "state": ended}
+        status = {"phase": "Running", "containerStatuses": [{"name": each, **state} for each in names]}
         self.kept[f"{SPACE}/pods/{name}"] = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"], "status": status}
 
 
@@ -219,6 +229,14 @@ def around(text: str, word: str) -> list[str]:
 def test_every_secret_of_the_schema_is_planted():
     assert sorted(found for name, field in VARIABLES.items() for found in secrets(field, name)) == sorted(PLANTED)
     assert all(text in json.dumps(user_file()) for text in PLANTED.values())
+
+
+def test_no_secret_of_a_stack_that_is_ready_is_in_any_output(play):
+    """A wait that succeeds says no more than one that fails."""
+    printed, files = play(Api(ready=True), user_file(), "--diff", "-vvv")
+    for place, text in {**{f"file {name}": text for name, text in files.items()}, "output": printed}.items():
+        assert "planted" not in text, (place, around(text, "planted"))
+    assert re.search(r"resources:\n +- +api_version: apps/v1\n +kind: Deployment\n +name: a-decode\n", printed), "the wait for the servers has ended well"
 
 
 @pytest.mark.parametrize("refuses", [(), ("Deployment",)])
