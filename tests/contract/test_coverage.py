@@ -37,7 +37,7 @@ def test_every_feature_stands_there_once_and_in_order() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_a_row_says_what_its_state_asks_for(row: Row) -> None:
-    assert set(row) <= {"id", "feature", "state", "shown_by", "note"}
+    assert set(row) <= {"id", "feature", "state", "shown_by", "note", "broken_by"}
     assert row["feature"]
     assert row["state"] in ("open", "partly", "done")
     assert ("shown_by" in row) == (row["state"] != "open")
@@ -48,6 +48,16 @@ def test_a_row_says_what_its_state_asks_for(row: Row) -> None:
         assert "note" in row, "say what is missing"
     if row["state"] == "done":
         assert "note" not in row, "what is done misses nothing"
+
+
+BREAKS = [(row["id"], change) for row in ROWS for change in row.get("broken_by", [])]
+
+
+@pytest.mark.parametrize(("row", "change"), BREAKS, ids=[f"{row} {index}" for index, (row, _change) in enumerate(BREAKS)])
+def test_what_breaks_a_feature_can_be_made(row: str, change: dict[str, str]) -> None:
+    """tests/run-breaks makes it, and the row's tests have to notice it."""
+    assert set(change) == {"file", "from", "to"} and change["from"] != change["to"], row
+    assert (ROOT / change["file"]).read_text(encoding="utf-8").count(change["from"]) == 1, f"{row}: {change['file']} does not have it once"
 
 
 @pytest.mark.parametrize("proof", PROOFS)
