@@ -99,7 +99,7 @@ def test_a_chart_comes_from_a_repository_that_stands_in_for_upstream(tmp_path: P
         return (200, {}, file.read_bytes()) if path.startswith("/proxy/charts/") and file.is_file() else (404, {}, "")
 
     with serve(answer) as url:
-        proxied = plan(file_of("envoy_gateway", llm_d_charts={"envoy_gateway": f"{url}/proxy/charts"}))["gateway"]["chart"]
+        proxied = plan(file_of("envoy_gateway", llm_d_insecure_charts=True, llm_d_charts={"envoy_gateway": f"{url}/proxy/charts"}))["gateway"]["chart"]
         assert (proxied["repo"], proxied["ref"]) == (f"{url}/proxy/charts", "gateway-helm")
         found = made_by(proxied, "--repo", proxied["repo"], "--version", proxied["version"])
     assert images_of(found) == images_of(made_by(plan(file_of("envoy_gateway"))["gateway"]["chart"]))

@@ -167,7 +167,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
         if not wrong and scalars_right and user["llm_d_scheduler_namespace"]:
             service = {**service, "scheduler": {**service["scheduler"], "namespace": scheduler_namespace(user)}}
         if not wrong and scalars_right:
-            service = spelled_out(service, user)
+            service = {**service, "engine": {**service["engine"], "args": spelled_out(service, user)}}
         services.append(service)
         if not wrong:
             right.append((path, service))

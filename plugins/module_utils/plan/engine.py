@@ -47,16 +47,14 @@ def vllm_version(service: Facts, user: Facts) -> str | None:
     return str(engine["version"]) if engine["version"] else vllm.version_of(engine_image(service, user))
 
 
-def spelled_out(service: Facts, user: Facts) -> Facts:
-    """The service with engine.args as the engine reads them, so that all that looks for an option finds it however it is written."""
+def spelled_out(service: Facts, user: Facts) -> list[str]:
+    """engine.args as the engine reads them, so that all that looks for an option finds it however it is written."""
     engine = service["engine"]
     if engine["type"] == "vllm":
-        arguments = vllm.spelled_out(engine["args"], vllm_version(service, user))
-    elif engine["type"] == "sglang":
-        arguments = sglang.spelled_out(engine["args"], sglang.version_of(engine_image(service, user)))
-    else:
-        return service
-    return {**service, "engine": {**engine, "args": arguments}}
+        return vllm.spelled_out(engine["args"], vllm_version(service, user))
+    if engine["type"] == "sglang":
+        return sglang.spelled_out(engine["args"], sglang.version_of(engine_image(service, user)))
+    return list(engine["args"])
 
 
 def block_size(service: Facts) -> int | None:

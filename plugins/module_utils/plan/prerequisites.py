@@ -65,16 +65,15 @@ def _crd_bundle(user: Facts, name: str, version: str, annotation: str | None, pr
 
 def source_problems(user: Facts) -> list[Problem]:
     """URLs of CRDs and charts over plain http that nobody asked for."""
-    charts = user["llm_d_charts"]
     found = [
         Problem(
             f"llm_d_charts.{name}",
             source,
             f"'{source}' is plain http, which anybody on the way can change, and a chart may create anything in the cluster.",
-            "Write https:// or oci://, the path of a downloaded chart, or allow it: 'insecure: true' under llm_d_charts.",
+            "Write https:// or oci://, the path of a downloaded chart, or allow it: 'llm_d_insecure_charts: true'.",
         )
-        for name, source in charts.items()
-        if str(source).lower().startswith("http://") and not charts["insecure"]
+        for name, source in user["llm_d_charts"].items()
+        if str(source).lower().startswith("http://") and not user["llm_d_insecure_charts"]
     ]
     return found + [
         Problem(

@@ -562,6 +562,9 @@ VARIABLES: dict[str, Field] = {
             "leader_worker_set": _SOURCE,
         },
     ),
+    "llm_d_insecure_charts": Field(
+        "bool", "Whether O(llm_d_charts) may name repositories over plain C(http://), which anybody on the way can change.", default=False
+    ),
     "llm_d_charts": Field(
         "dict",
         "Other sources of the Helm charts than upstream's: a folder, an archive, an C(oci://) reference, or the URL of a chart repository.",
@@ -577,7 +580,6 @@ VARIABLES: dict[str, Field] = {
             "kgateway": Field("str", "The chart C(agentgateway) of kgateway 2.2, or with class C(kgateway) the chart C(kgateway) of 2.1.", format="chart"),
             "gpu_operator": Field("str", "The chart C(gpu-operator) of NVIDIA.", format="chart"),
             "leader_worker_set": Field("str", "The chart C(lws) of LeaderWorkerSet.", format="chart"),
-            "insecure": Field("bool", "Allow chart repositories over plain C(http://), which anybody on the way can change.", default=False),
         },
     ),
 }

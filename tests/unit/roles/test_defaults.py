@@ -90,6 +90,8 @@ DEFAULTS: dict[str, t.Any] = {
     "llm_d_request_project": False,
     "llm_d_wait_timeout": 300,
     "llm_d_artifacts_dir": "artifacts",
+    "llm_d_adopt": False,
+    "llm_d_insecure_charts": False,
     "llm_d_events": True,
     "llm_d_force_removal": False,
     "llm_d_preflight.images": "warning",

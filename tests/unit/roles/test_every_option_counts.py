@@ -202,7 +202,7 @@ CHECKED: dict[str, t.Any] = {
 
 
 # Options that allow what is refused without them, and a file with it.
-ALLOWING: dict[str, Facts] = {"llm_d_charts.insecure": {"llm_d_charts": {"envoy_gateway": "http://charts.example.com"}}}
+ALLOWING: dict[str, Facts] = {"llm_d_insecure_charts": {"llm_d_charts": {"envoy_gateway": "http://charts.example.com"}}}
 
 
 def outcome(file: Facts) -> str | None:

@@ -176,6 +176,7 @@ UNPRINTED = {
     "server.port": "the Service has it as target_port",
     "server.role": "the selector has it",
     "switched": "the switch of schedulers",
+    "restore_point": "the comparison of schedulers",
     "warmup_job.image": "the lists of images; the CronJob has it",
     "warmup_job.program": "the program that it packs",
     "warmup_job.prompts": "prompts.yml.j2",
