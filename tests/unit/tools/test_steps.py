@@ -134,6 +134,13 @@ def test_the_line_that_says_what_failed(log: str, line: str) -> None:
     assert steps.telling_line(log) == line
 
 
+def test_the_gate_runs_the_product_from_nothing_to_the_verdict_and_back() -> None:
+    """The scenario `default` of molecule: a real stack, a second run that changes nothing, its verdict, its removal."""
+    commands = [command.split() for each in GATE["STEPS"] for command in each.command.split(" && ")]
+    done = [words[1] for words in commands if words[0] == "molecule"]
+    assert done == ["reset", "prepare", "check", "converge", "idempotence", "verify", "cleanup", "reset"]
+
+
 def test_each_step_of_the_lists_calls_what_exists(root: Path) -> None:
     """Scripts of this checkout, and scenarios of molecule: each scenario is in one of the lists."""
     listed = yaml.safe_load((root / "tests/nightly.yml").read_text(encoding="utf-8"))
