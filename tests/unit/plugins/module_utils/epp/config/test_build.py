@@ -149,6 +149,11 @@ def test_scorers_override_a_preset() -> None:
     assert weights(built) == {"kv-cache-utilization-scorer": 2, "prefix-cache-scorer": 5, "load-aware-scorer": 0.5}
 
 
+def test_a_scorer_of_a_preset_can_be_switched_off() -> None:
+    built = made({"preset": "balanced", "scorers": {"prefix": {"enabled": False, "weight": 3}, "queue": False, "kv_cache": True}})
+    assert weights(built) == {"kv-cache-utilization-scorer": 2}
+
+
 def test_scorers_alone_are_all_there_is() -> None:
     assert weights(made({"scorers": {"queue": 4}})) == {"queue-scorer": 4}
 
