@@ -278,6 +278,15 @@ def test_a_path_is_cut_off_before_the_server_but_the_root_is_not() -> None:
     assert [(service["route"]["path"], service["route"]["strip_prefix"]) for service in planned["services"]] == [("/", False), ("/b", True)]
 
 
+def test_the_definitions_that_every_stack_needs_are_installed() -> None:
+    """Those of the Gateway API and of the inference extension, from upstream, also where no route leads to a pool."""
+    for gateway in ({}, {"provider": "istio"}):
+        crds = plan(user(SIMULATOR, llm_d_gateway=gateway))["prerequisites"]["crds"]
+        probes = {item["name"]: item["probe"] for item in crds if item["sources"]}
+        assert probes["gateway-api"] == "gateways.gateway.networking.k8s.io"
+        assert probes["inference-extension"] == "inferencepools.inference.networking.k8s.io"
+
+
 def test_sources_of_definitions_can_be_replaced_or_emptied() -> None:
     planned = plan(user(llm_d_crd_sources={"gateway_api": ["/crds/gateway-api.yaml"], "inference_extension": []}))
     crds = {item["name"]: item["sources"] for item in planned["prerequisites"]["crds"]}
