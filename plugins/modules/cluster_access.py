@@ -66,6 +66,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+reached:
+  description: V(false) where the API server did not answer, or refused the account.
+  returned: failure
+  type: bool
+  sample: false
 server:
   description: URL of the API server.
   returned: success
@@ -165,7 +170,8 @@ def main() -> None:
         user = account_name(cluster)
         if user == "system:anonymous":
             module.fail_json(
-                msg=f"the Kubernetes API server {cluster.server} received a request without credentials: give a kubeconfig with a user, or K8S_AUTH_API_KEY"
+                msg=f"the Kubernetes API server {cluster.server} received a request without credentials: give a kubeconfig with a user, or K8S_AUTH_API_KEY",
+                reached=False,
             )
         version = cluster.get("/version").get("gitVersion")
         if not version:
@@ -173,7 +179,7 @@ def main() -> None:
         lacking = [words(right) for right, has in zip(rights, cluster.parallel(lambda right: allowed(cluster, right), rights), strict=True) if not has]
         found = find_objects(cluster, module.params["resources"], module.params["skip_forbidden"])
     except ClusterError as exc:
-        module.fail_json(msg=str(exc))
+        module.fail_json(msg=str(exc), reached=False)
     if lacking:
         module.fail_json(
             msg=f"the account {user or 'used'!r} lacks permissions on {cluster.server}: {'; '.join(lacking)}; grant them, or use an account that has them"

@@ -58,9 +58,17 @@ def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, l
             user[str(name)] = value
             found += wrong
     user.setdefault("llm_d_artifacts_dir", VARIABLES["llm_d_artifacts_dir"].default)
-    if len(fleet(variables)) > 1 and isinstance(user["llm_d_artifacts_dir"], str):
-        user["llm_d_artifacts_dir"] = os.path.join(user["llm_d_artifacts_dir"], str(variables["inventory_hostname"]).replace(os.sep, "_"))
+    if isinstance(user["llm_d_artifacts_dir"], str) and (folder := _folder(variables, user)):
+        user["llm_d_artifacts_dir"] = os.path.join(user["llm_d_artifacts_dir"], folder)
     return {name: _absolute(name, value) for name, value in user.items()}, found
+
+
+def _folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
+    """That in the folder of artifacts which keeps the results of a cluster and an instance apart from others'; "" for one cluster and the default instance."""
+    default, suffix = VARIABLES["llm_d_instance"].default, user.get("llm_d_name_suffix") or ""
+    host = variables["inventory_hostname"] if len(fleet(variables)) > 1 else ""
+    name = f"{host or user.get('llm_d_instance') or default}{suffix}"
+    return name.replace(os.sep, "_") if host or name != default else ""
 
 
 def fleet(variables: t.Mapping[str, t.Any]) -> list[str]:

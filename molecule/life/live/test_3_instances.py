@@ -47,7 +47,7 @@ def test_one_file_with_two_suffixes_is_two_stacks(stack: Stack) -> None:
     stack.serves(SIM)
     blue: dict[str, t.Any] = {"llm_d_name_suffix": "-blue", "llm_d_model_services": [{**SIM, "replicas": 1}]}
     plays.well(INVENTORY, "site.yml", stack.artifacts, **blue)
-    verdict = json.loads((stack.artifacts / "verdict.json").read_text(encoding="utf-8"))
+    verdict = json.loads((stack.artifacts / "llm-d-blue/verdict.json").read_text(encoding="utf-8"))
     assert verdict["ok"] and "sim-blue/serving" in {claim["id"] for claim in verdict["claims"]}
     urls = {name: address(stack, name) for name in ("llm-d-gateway", "llm-d-gateway-blue")}
     assert verdict["endpoints"][0]["url"].startswith(urls["llm-d-gateway-blue"])

@@ -27,7 +27,7 @@ def test_endpoint_pickers_stand_apart_from_the_servers(stack: Stack) -> None:
     stack.serves(SIM)
     both = {**APART, "llm_d_model_services": [CHAT, LATER]}
     plays.well(INVENTORY, "site.yml", stack.artifacts, **both)
-    verdict = json.loads((stack.artifacts / "verdict.json").read_text(encoding="utf-8"))
+    verdict = json.loads((stack.artifacts / "apart/verdict.json").read_text(encoding="utf-8"))
     claims = {claim["id"]: claim for claim in verdict["claims"]}
     assert verdict["ok"] and {"chat/scheduled", "chat/rights", "later/configured"} <= set(claims)
     assert f"account {PLACE}/chat-epp" in claims["chat/rights"]["evidence"]

@@ -95,7 +95,7 @@ def test_the_account_may_do_nothing_outside_of_its_namespace(account: Path, fold
 
 def test_the_account_brings_up_a_stack_that_serves(account: Path, folder: Path) -> None:
     well(play("site.yml", folder, "-vvv", "--diff", **mine(account)))
-    verdict = json.loads((folder / "artifacts/verdict.json").read_text(encoding="utf-8"))
+    verdict = json.loads((folder / "artifacts" / HOME / "verdict.json").read_text(encoding="utf-8"))
     ids = {entry["id"] for entry in verdict["claims"]}
     assert verdict["ok"] and {"platform/rights", "platform/definitions", "sim/servers", "sim/scraped", "sim/counted", "sim/plugins"} <= ids, ids
     found = client.CoreV1Api().read_namespaced_secret(f"{HOME}-model-token", HOME)
@@ -122,7 +122,7 @@ def test_the_preflight_names_what_is_missing(account: Path, folder: Path, resour
 def test_the_validation_names_what_is_missing(account: Path, folder: Path) -> None:
     with without("deployments"):
         done = play("playbooks/validate.yml", folder, validation_wait=5, llm_d_wait_timeout=5, **mine(account))
-    claims = {entry["id"]: entry for entry in json.loads((folder / "artifacts/verdict.json").read_text(encoding="utf-8"))["claims"]}
+    claims = {entry["id"]: entry for entry in json.loads((folder / "artifacts" / HOME / "verdict.json").read_text(encoding="utf-8"))["claims"]}
     assert done.returncode != 0 and not claims["platform/rights"]["ok"] and "deployments.apps" in claims["platform/rights"]["evidence"]
 
 
@@ -163,7 +163,7 @@ def test_another_provider_with_the_rights_for_it(account: Path, folder: Path) ->
     assert not [rule for rule in role["rules"] if {"gateways", "httproutes", "envoyproxies"} & set(rule["resources"])]
     client.RbacAuthorizationV1Api().replace_namespaced_role(role["metadata"]["name"], HOME, role)
     well(play("site.yml", folder, **mine(account), **gateway))
-    assert json.loads((folder / "artifacts/verdict.json").read_text(encoding="utf-8"))["ok"]
+    assert json.loads((folder / "artifacts" / HOME / "verdict.json").read_text(encoding="utf-8"))["ok"]
     well(play("playbooks/teardown.yml", folder, **mine(account), **gateway))
     assert not client.AppsV1Api().list_namespaced_deployment(HOME).items
 

@@ -460,7 +460,8 @@ VARIABLES: dict[str, Field] = {
     "llm_d_artifacts_dir": Field(
         "str",
         "Directory for the verdict and other results, relative to the directory in which the play was started. With several hosts in the inventory, each has a"
-        " folder of its name in it, and C(fleet/) has the page for all.",
+        " folder of its name in it, and C(fleet/) has the page for all. With one, another O(llm_d_instance) than the default has a folder of its name."
+        " O(llm_d_name_suffix) is part of both names.",
         default="artifacts",
     ),
     "llm_d_image_registry": Field(

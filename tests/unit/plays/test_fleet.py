@@ -106,10 +106,25 @@ def test_there_is_a_page_where_every_cluster_failed(fleet: Fleet, tmp_path: Path
     assert all(len(line) <= 80 for line in lines[:-1])
 
 
-def test_each_cluster_writes_its_own_verdict_and_the_page_leads_to_it(fleet: Fleet, tmp_path: Path) -> None:
+def _empty(_handler: t.Any, _method: str, path: str, _body: bytes) -> tuple[int, dict[str, str], str]:
+    """An API server that has nothing."""
+    if path == "/version":
+        return 200, {"Content-Type": JSON}, json.dumps({"major": "1", "minor": "34", "gitVersion": "v1.34.4"})
+    return 404, {"Content-Type": JSON}, json.dumps({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"})
+
+
+def test_no_verdict_is_written_where_the_api_server_does_not_answer(fleet: Fleet, tmp_path: Path) -> None:
     dead = plays.kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}", "sk-planted")
-    fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=dead, validation_wait=0, validation_timeout=60, validation_request_timeout=60)
+    fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=dead)
     status, said = fleet.run("playbooks/validate.yml", "--forks", "3")
+    assert status and set(fleet.states().values()) == {"unreachable"} and "nothing listens there" in said, said
+
+
+def test_each_cluster_writes_its_own_verdict_and_the_page_leads_to_it(fleet: Fleet, tmp_path: Path) -> None:
+    with serve(_empty) as url:
+        here = plays.kubeconfig(tmp_path / "config", url, "sk-planted")
+        fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=here, validation_wait=0, validation_timeout=60, validation_request_timeout=60)
+        status, said = fleet.run("playbooks/validate.yml", "--forks", "3")
     assert status and set(fleet.states().values()) == {"not ok"}, said
     assert not (fleet.artifacts / "verdict.json").exists()
     for row in fleet.page()["clusters"]:
