@@ -166,10 +166,28 @@ def selected(item, query):
     return item["kind"] != "Pod" or asked.items() <= item["metadata"]["labels"].items()
 
 
+# As AWX keeps a job's events: all of each result and each item, whatever the verbosity.
+EVENTS = """
+import json, os
+from ansible.plugins.callback import CallbackBase
+
+class CallbackModule(CallbackBase):
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "events"
+
+    def _kept(self, result, ignore_errors=False):
+        with open(os.environ["EVENTS"], "a", encoding="utf-8") as file:
+            file.write(json.dumps({"task": result.task_name, "result": result.result}, default=str) + "\\n")
+
+    v2_runner_on_ok = v2_runner_on_failed = v2_runner_on_skipped = v2_runner_on_unreachable = v2_runner_retry = _kept
+    v2_runner_item_on_ok = v2_runner_item_on_failed = v2_runner_item_on_skipped = v2_on_file_diff = _kept
+"""
+
+
 @pytest.fixture(name="play")
 def _play(root, tmp_path):
     def run(api, user, *options):
-        """What the roles print, and the files that they write; each role runs, whatever became of the one before."""
+        """What the roles print, and the files that they and a callback write; each role runs, whatever became of the one before."""
         artifacts = tmp_path / "artifacts"
         tasks = [
             {
@@ -178,6 +196,8 @@ def _play(root, tmp_path):
             }
             for role in ("inputs", "prerequisites", "gaie_scheduler", "model_service")
         ]
+        (tmp_path / "callbacks").mkdir(exist_ok=True)
+        (tmp_path / "callbacks/events.py").write_text(EVENTS, encoding="utf-8")
         with serve(api.answer) as url:
             plays.kubeconfig(tmp_path / "config", url, "planted-in-the-kubeconfig")
             capture = {
@@ -214,9 +234,14 @@ def _play(root, tmp_path):
                 no_proxy="*",
                 HOME=str(tmp_path),
                 ANSIBLE_CALLBACK_RESULT_FORMAT="yaml",
+                ANSIBLE_CALLBACK_PLUGINS=str(tmp_path / "callbacks"),
+                ANSIBLE_CALLBACKS_ENABLED="events",
+                EVENTS=str(tmp_path / "events.json"),
             )
+        events = (tmp_path / "events.json").read_text(encoding="utf-8")
+        assert len(events.splitlines()) > 20, events
         files = {path.name: path.read_text(encoding="utf-8") for path in artifacts.rglob("*") if path.is_file()} if artifacts.exists() else {}
-        return done.stdout + done.stderr, files
+        return done.stdout + done.stderr, {**files, "events.json": events}
 
     return run
 
@@ -237,6 +262,8 @@ def test_no_secret_of_a_stack_that_is_ready_is_in_any_output(play):
     for place, text in {**{f"file {name}": text for name, text in files.items()}, "output": printed}.items():
         assert "planted" not in text, (place, around(text, "planted"))
     assert re.search(r"resources:\n +- +api_version: apps/v1\n +kind: Deployment\n +name: a-decode\n", printed), "the wait for the servers has ended well"
+    events = [json.loads(line) for line in files["events.json"].splitlines()]
+    assert any("a-decode" in json.dumps(event["result"].get("invocation")) for event in events), "the events have the arguments of the modules"
 
 
 @pytest.mark.parametrize("refuses", [(), ("Deployment",)])
