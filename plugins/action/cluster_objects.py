@@ -24,7 +24,7 @@ from ..module_utils.k8s.field_ownership import REPLICAS_SUFFIX, keep_replicas, l
 from ..module_utils.k8s.readiness.judge import waitable
 from ..module_utils.k8s.sanitize import redact_part
 from ..module_utils.k8s.secret_checksums import environment_secrets, with_checksums
-from ..module_utils.k8s.stand_in import elsewhere, judged, untried
+from ..module_utils.k8s.stand_in import judged, trials
 from ..modules import cluster_snapshot, secret_checksums  # noqa: F401  # pylint: disable=unused-import  # loaded before workers are forked
 from ..plugin_utils.in_process import InProcess, shown
 
@@ -82,10 +82,10 @@ class ActionModule(InProcess):
                 return {**result, "failed": True, "msg": self._why(answer, task_vars)}
             result.setdefault("warnings", []).extend(_warnings(answer))
             done += changes(part, answer, options["state"], self._task.check_mode)
-        if self._task.check_mode and options.get("stand_in") and (waiting := untried(done)):
-            trials = [elsewhere(change.definition, options["stand_in"]) for change in waiting]
-            answer = self._call(trials, options, task_vars)
-            done = done if answer.get("failed") else judged(done, changes(trials, answer, options["state"], True))
+        if self._task.check_mode and options.get("stand_in") and (tried := trials(done, options["stand_in"])):
+            objects = [definition for _index, definition in tried]
+            answer = self._call(objects, options, task_vars)
+            done = done if answer.get("failed") else judged(done, zip(tried, changes(objects, answer, options["state"], True), strict=True))
         told = events(done, datetime.datetime.now(datetime.UTC)) if options.get("events") and not self._task.check_mode else []
         if told:  # where they cannot be created, nobody is told: what they tell is done
             self._call(told, {**options, "apply": False}, task_vars)

@@ -12,7 +12,7 @@ short_description: Say where the user's file has what the API server refuses
 version_added: 0.2.0
 description:
   - Internal to the role P(llm_d.inference.prerequisites#role).
-positional: _input, plan
+positional: _input, plan, definitions
 options:
   _input:
     description: The objects that were refused, as M(llm_d.inference.cluster_objects) returns them.
@@ -23,12 +23,17 @@ options:
     description: The plan, as P(llm_d.inference.plan#lookup) returns it.
     type: dict
     required: true
+  definitions:
+    description: The objects, as they were given to the module.
+    type: list
+    elements: dict
+    required: true
 """
 
 EXAMPLES = r"""
 - name: Show what was refused
   ansible.builtin.debug:
-    msg: "{{ refused | llm_d.inference.refusals(facts.plan) }}"
+    msg: "{{ refused | llm_d.inference.refusals(facts.plan, facts.everything) }}"
 """
 
 RETURN = r"""

@@ -53,6 +53,7 @@ options:
   stand_in:
     description:
       - In check mode, a namespace in which objects are tried whose own does not exist yet, with other names. Only what makes an object invalid counts there.
+      - The pod templates of a LeaderWorkerSet, at which its webhook does not look, are tried as Deployments.
     type: str
     default: ""
   field_manager:
@@ -144,7 +145,9 @@ objects:
       type: str
       sample: ""
     untried:
-      description: In check mode V(kind) or V(namespace), where the API server could not be asked since that does not exist yet; else empty.
+      description:
+        - In check mode V(kind) or V(namespace), where the API server could not be asked since that does not exist yet; V(answer) where it refused for a
+          reason that may be gone when the object is applied. Else empty.
       returned: always
       type: str
       sample: ""

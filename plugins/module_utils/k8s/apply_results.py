@@ -22,6 +22,11 @@ SERVER_SIDE = ("managedFields", "resourceVersion", "generation", "uid", "creatio
 FIELDS_TAKEN = "another manager owns these fields"
 HIDDEN, HIDDEN_NEW = "(hidden)", "(hidden, another value)"
 SHORTEST = 6  # characters of a value that is masked in messages
+# How the API server begins what is wrong with an object itself, and not with where it is.
+INVALID = (" is invalid: ", "failed to create typed patch object", " cannot be handled as a")
+# Refusals of a dry run that an apply may not get: webhooks that take no dry run, another autoscaler, which is pruned first, and permissions, which the
+# preflight looks up.
+_OTHERWISE = re.compile(r"does not support dry run|already managed by the hpa|cannot \w{1,20} resource ")
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Change:
 
     action: created, changed, unchanged, deleted, absent, foreign (left alone: it lacks our labels) or refused; before, after: the parts that differ;
     generation: after the call, 0 for kinds without one; uid: of the object, empty where it is not known; problem: why it was refused; untried: kind or
-    namespace where check mode could not ask the API server about it, since that does not exist yet.
+    namespace where check mode could not ask the API server about it, since that does not exist yet, or answer where what it answered is not about the object.
     """
 
     definition: Facts
@@ -114,13 +119,13 @@ def holds_values(definition: Facts) -> bool:
 def _change(definition: Facts, item: Facts, state: str, check_mode: bool) -> Change:
     shown = hide_environment(hide_secret_values(definition), HIDDEN)
     if item.get("error"):
-        problem, unknown_kind, no_namespace = _problem(mapping(item.get("error")), _told(definition))
+        problem, unknown_kind, no_namespace, passing = _problem(mapping(item.get("error")), _told(definition))
         if state == "absent" and (unknown_kind or no_namespace):
             return Change(definition, "absent", {}, {})
         if check_mode and (unknown_kind or no_namespace):
             # On a new cluster an earlier step, which check mode skips, creates the kind or the namespace.
             return Change(definition, "created", {}, shown, untried="namespace" if no_namespace else "kind")
-        return Change(definition, "refused", {}, {}, problem=problem)
+        return Change(definition, "refused", {}, {}, problem=problem, untried="answer" if check_mode and passing else "")
     if state == "absent":
         return Change(definition, "deleted" if item.get("changed") else "absent", shown if item.get("changed") else {}, {})
     number, uid = generation(mapping(item.get("result"))), text(get_path(item, "result", "metadata", "uid"))
@@ -159,16 +164,19 @@ def _told(definition: Facts) -> list[str]:
     return sorted((value for value in written if len(value) >= SHORTEST), key=len, reverse=True)
 
 
-def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, bool, bool]:
-    """(what the API server refuses and what to do, whether the kind is unknown, whether the namespace is missing). hidden: values to mask."""
+def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, bool, bool, bool]:
+    """(what the API server refuses and what to do, whether the kind is unknown, whether the namespace is missing, whether the refusal may pass by itself).
+
+    hidden: values to mask.
+    """
     message = text(error.get("msg"))
     unknown = re.search(r"Failed to find exact match for (\S+)\.(\w+) by", message)
     if unknown:
         words = f"the API server knows no {unknown.group(2)} in {unknown.group(1)}; install its CustomResourceDefinition (prerequisites)"
-        return words, True, False
+        return words, True, False, False
     if "404 page not found" in message:
         # The client caches discovery on disk, perhaps of another cluster that had this address.
-        return "the API server does not serve its kind; install its CustomResourceDefinition (prerequisites)", True, False
+        return "the API server does not serve its kind; install its CustomResourceDefinition (prerequisites)", True, False, False
     status = _status(message)
     words = text(status.get("message")) or re.sub(r"^Failed to \w+ (requested )?object: ", "", message)
     for value in hidden:
@@ -181,7 +189,21 @@ def _problem(error: Facts, hidden: t.Sequence[str]) -> tuple[str, bool, bool]:
         words += f"; {FIELDS_TAKEN}"
     elif failure := refusal_failure(words):
         words += f"; {failure.remedy}"
-    return words, False, no_namespace
+    return words, False, no_namespace, _passes(status, words)
+
+
+def _passes(status: Facts, words: str) -> bool:
+    """Whether another moment may bring another answer: fields of another manager, an API server or a webhook that cannot answer now."""
+    if status.get("reason") == "Conflict" or _OTHERWISE.search(words):
+        return True
+    code = status.get("code")
+    late = not isinstance(code, int) or code == 429 or code >= 500
+    return late and " denied the request" not in words and not is_invalid(words)
+
+
+def is_invalid(words: str) -> bool:
+    """Whether a refusal is about what is in the object, and would be the same in another namespace."""
+    return any(start in words for start in INVALID)
 
 
 def _status(message: str) -> Facts:

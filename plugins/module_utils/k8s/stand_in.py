@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trying objects by a dry run in a namespace that exists, where their own does not yet. Pure."""
+"""Trying by a dry run what the API server does not judge where it is: objects in a namespace that is missing, pods of a LeaderWorkerSet. Pure."""
 
 from __future__ import annotations
 
@@ -9,18 +9,40 @@ import dataclasses
 import hashlib
 import typing as t
 
-from ..common.objects import Facts
-from .apply_results import Change
+from ..common.objects import Facts, get_path, mapping
+from ..releases.lines import LEADER_WORKER_SET
+from .apply_results import Change, is_invalid
 
-INVALID = " is invalid: "  # how the API server begins what is wrong with an object itself, and not with where it is
-
-
-def untried(done: t.Iterable[Change]) -> list[Change]:
-    """The changes of a check mode that the API server could not judge, since their namespace is missing."""
-    return [change for change in done if change.untried == "namespace"]
+Trial = tuple[int, Facts]
 
 
-def elsewhere(definition: Facts, namespace: str) -> Facts:
+def trials(done: t.Sequence[Change], namespace: str) -> list[Trial]:
+    """(index of the change, a definition to try) for what the API server could not judge in a check mode. namespace: one that exists."""
+    missing = {change.definition["metadata"].get("namespace") for change in done if change.untried == "namespace"}
+    found: list[Trial] = []
+    for index, change in enumerate(done):
+        if change.untried == "namespace":
+            found.append((index, _elsewhere(change.definition, namespace)))
+        for pods in _deployments(change.definition):
+            found.append((index, _elsewhere(pods, namespace if pods["metadata"]["namespace"] in missing else pods["metadata"]["namespace"])))
+    return found
+
+
+def judged(done: t.Sequence[Change], tried: t.Iterable[tuple[Trial, Change]]) -> list[Change]:
+    """The changes, with what their trials showed.
+
+    Only what makes an object invalid counts: quotas, permissions and admission policies are those of the other namespace.
+    """
+    found = list(done)
+    for (index, definition), trial in tried:
+        change = found[index]
+        if trial.action == "refused" and is_invalid(trial.problem) and change.action != "refused":
+            problem = trial.problem.replace(definition["metadata"]["name"], change.definition["metadata"]["name"])
+            found[index] = dataclasses.replace(change, action="refused", after={}, problem=problem, untried="")
+    return found
+
+
+def _elsewhere(definition: Facts, namespace: str) -> Facts:
     """The definition in another namespace, with another name of the same length: an object that has its name there is not meant."""
     metadata = definition["metadata"]
     name = str(metadata["name"])
@@ -28,17 +50,13 @@ def elsewhere(definition: Facts, namespace: str) -> Facts:
     return {**definition, "metadata": {**metadata, "name": name[: len(name) - len(tail)] + tail, "namespace": namespace}}
 
 
-def judged(done: t.Sequence[Change], trials: t.Sequence[Change]) -> list[Change]:
-    """The changes, with what their trials elsewhere showed, which are those of untried(done) in order.
-
-    Only what makes an object invalid counts: quotas, permissions and admission policies are those of the other namespace.
-    """
-    found = iter(trials)
-    return [_with_trial(change, next(found)) if change.untried == "namespace" else change for change in done]
-
-
-def _with_trial(change: Change, trial: Change) -> Change:
-    if trial.action != "refused" or INVALID not in trial.problem:
-        return change
-    problem = trial.problem.replace(trial.definition["metadata"]["name"], change.definition["metadata"]["name"])
-    return dataclasses.replace(change, action="refused", after={}, problem=problem, untried="")
+def _deployments(definition: Facts) -> list[Facts]:
+    """A Deployment for each pod template of a LeaderWorkerSet: neither its CRD nor its webhook looks into them."""
+    if definition["kind"] != LEADER_WORKER_SET["kind"]:
+        return []
+    parts = mapping(definition["spec"].get("leaderWorkerTemplate"))
+    templates = [(mapping(get_path(part, "metadata", "labels")), part) for field, part in parts.items() if field.endswith("Template")]
+    return [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": definition["metadata"], "spec": {"selector": {"matchLabels": labels}, "template": template}}
+        for labels, template in templates
+    ]

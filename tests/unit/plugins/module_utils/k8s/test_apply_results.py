@@ -104,6 +104,41 @@ def test_a_refusal_is_one_line(item, said):
     assert change.action == "refused" and said in change.problem and "\n" not in change.problem and "b'" not in change.problem
 
 
+@pytest.mark.parametrize(
+    "code, message",
+    [
+        (403, 'persistentvolumeclaims "x" is forbidden: exceeded quota: small'),
+        (403, 'roles.rbac.authorization.k8s.io "x" is forbidden: user "me" is attempting to grant RBAC permissions not currently held'),
+        (400, 'admission webhook "policy.example.com" denied the request: no team label'),
+        (500, 'admission webhook "policy.example.com" denied the request: no team label'),
+        (500, "failed to create typed patch object (t/a; gateway.networking.k8s.io/v1, Kind=HTTPRoute): .spec.rules[0].name: field not declared in schema"),
+        (500, "failed to create typed patch object (t/a; apps/v1, Kind=Deployment): .spec.x: duplicate entries for key [name]"),
+        (400, 'Deployment in version "v1" cannot be handled as a Deployment: quantities must match'),
+        (422, 'Deployment.apps "a" is invalid: spec.replicas: Invalid value: -1'),
+    ],
+)
+def test_a_dry_run_that_is_refused_for_good(code, message):
+    assert one(status(code, "x", message), check=True).untried == ""
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        status(409, "Conflict", 'conflict with "kubectl": .data.color'),
+        status(429, "TooManyRequests", "too many requests"),
+        status(503, "ServiceUnavailable", "the server is currently unable to handle the request"),
+        status(500, "InternalError", 'Internal error occurred: failed calling webhook "policy.example.com": connection refused'),
+        status(400, "BadRequest", 'admission webhook "policy.example.com" does not support dry run'),
+        status(403, "Forbidden", 'configmaps "cm" is forbidden: User "weak" cannot patch resource "configmaps" in API group ""'),
+        status(403, "Forbidden", "admission webhook \"vscaledobject.kb.io\" denied the request: the workload 'a' is already managed by the hpa 'a'"),
+        {"error": {"msg": "Failed to apply object: Max retries exceeded"}},
+    ],
+)
+def test_a_dry_run_that_another_moment_may_take(item):
+    """Webhooks that are away or take no dry run, the autoscaler that is pruned first, rights, which the preflight looks up."""
+    assert one(item, check=True).untried == "answer" and one(item).untried == ""
+
+
 def test_forbidden_is_never_taken_for_a_fresh_cluster():
     assert one(status(403, "Forbidden", 'namespaces "t" not found'), check=True).action == "refused"
 

@@ -6,9 +6,14 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.pod_spec import SERVICE_LABEL
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.refusals import refusals
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 
-PLAN = {"services": [{"name": "a"}, {"name": "sim"}]}
+PLAN = {"services": [{"name": "a"}, {"name": "sim"}, {"name": "a-b"}]}
+ENV = [{"name": "OURS"}, {"name": "THEIRS"}]
+SHARED = dict.fromkeys(("EnvoyProxy", "Gateway", "GatewayClass"), "llm_d_gateway") | {"Namespace": "llm_d_namespace"}
 POD = "spec.template.spec"
 
 
@@ -22,7 +27,7 @@ POD = "spec.template.spec"
             "llm_d_model_services[1].tolerations[0].operator",
         ),
         ("Deployment", "sim-decode", f"is invalid: [{POD}.containers[0].resources.limits[x]: Invalid value]", "llm_d_model_services[1].resources.limits[x]"),
-        ("Deployment", "a-prefill", f"is invalid: {POD}.containers[0].env[3].name: Invalid value", "llm_d_model_services[0].engine.env[3].name"),
+        ("Deployment", "a-prefill", f"is invalid: {POD}.containers[0].env[1].name: Invalid value", "llm_d_model_services[0].engine.env.THEIRS"),
         ("Deployment", "a-decode", f"is invalid: * {POD}.containers[0].image: Required value", "llm_d_model_services[0].engine.image"),
         ("Deployment", "a-decode", f"is invalid: {POD}.imagePullSecrets[0].name: Required", "llm_d_image_pull_secrets"),
         ("LeaderWorkerSet", "a-decode", "is invalid: spec.leaderWorkerTemplate.workerTemplate.spec.nodeSelector: bad", "llm_d_model_services[0].node_selector"),
@@ -31,11 +36,29 @@ POD = "spec.template.spec"
         ("HTTPRoute", "sim", "is invalid: spec.hostnames: Too many: 17: must have at most 16 items", "llm_d_model_services[1].route.hostnames"),
         ("HTTPRoute", "sim", "is invalid: spec.rules[0].matches[0].path: Invalid value", "llm_d_model_services[1].route"),
         ("Gateway", "llm-d-gateway", "is invalid: spec.listeners: Too many: 65", "llm_d_gateway.listeners"),
+        ("Gateway", "llm-d-gateway", "is invalid: spec.listeners[0].hostname: bad", "llm_d_gateway.listener.hostname"),
+        ("Gateway", "llm-d-gateway", "is invalid: spec.listeners[2].hostname: bad", "llm_d_gateway.listeners[1].hostname"),
+        ("Deployment", "a-b-decode", f"is invalid: {POD}.containers[0].ports[1].containerPort: bad", "llm_d_model_services[2].engine.port"),
+        ("Deployment", "a-b-decode", f"is invalid: {POD}.volumes[2].name: bad", "llm_d_model_services[2].storage"),
         ("PersistentVolumeClaim", "sim-weights", "is invalid: spec.resources[storage]: Invalid value", "llm_d_model_services[1].storage.size"),
         ("ConfigMap", "sim-epp", "denied by policy", "llm_d_model_services[1].scheduler"),
         ("Role", "simple", "denied by policy", "llm_d_gateway"),
     ],
 )
 def test_the_place_in_the_file(kind: str, name: str, problem: str, place: str) -> None:
-    found = refusals([{"kind": kind, "name": name, "namespace": "llm-d", "problem": problem}], PLAN)
+    labels = {SERVICE_LABEL: name.rpartition("-")[0] or name} if kind not in ("Gateway", "Role") else {}
+    metadata = {"name": name, "namespace": "llm-d", "labels": labels}
+    definition = {"kind": kind, "metadata": metadata, "spec": {"template": {"spec": {"containers": [{"env": ENV}]}}}}
+    found = refusals([{"kind": kind, "name": name, "namespace": "llm-d", "problem": problem}], PLAN, [definition])
     assert found == [f"{kind} llm-d/{name}: {problem} ({place})"]
+
+
+def test_every_object_of_a_service_is_known_as_its_own() -> None:
+    service = {"model": {"uri": "hf://a/b"}, "resources": {"requests": {"cpu": "1"}}, "scheduler": {"preset": "disaggregated"}}
+    planned = plan({"llm_d_model_services": [{"name": "llm-d", **service}, {"name": "llm-d-gateway-two", **service, "route": {"path": "/two"}}]})
+    everything = definitions(planned)
+    for item in everything:
+        titles = {"kind": item["kind"], "name": item["metadata"]["name"], "namespace": item["metadata"].get("namespace", ""), "problem": "denied the request"}
+        (line,) = refusals([titles], planned, everything)
+        wanted = SHARED.get(item["kind"]) or f"llm_d_model_services[{int('two' in titles['name'])}]"
+        assert f"({wanted})" in line or f"({wanted}.scheduler)" in line, line

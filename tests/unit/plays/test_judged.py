@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, llm_d.inference contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The API server judges all objects by a dry run: what it refuses for good stops the play before anything is applied."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+
+import plays
+from keeping_api_server import PREPARED, KeepingApi
+from local_servers import serve
+
+SERVICE = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
+TOLERATION = 'Deployment.apps "a-decode" is invalid: spec.template.spec.tolerations[0].operator: Invalid value: "Equal"'
+
+
+def prerequisites(api: KeepingApi, tmp_path: Path) -> tuple[int, str]:
+    """(exit status, output) of the prerequisites of a file for the namespace of somebody else."""
+    api.kept.update(PREPARED)
+    with serve(api.answer) as url:
+        user: dict[str, t.Any] = {
+            "llm_d_kubeconfig": plays.kubeconfig(tmp_path / "config", url),
+            "llm_d_artifacts_dir": str(tmp_path / "artifacts"),
+            "llm_d_scope": "namespace",
+            "llm_d_gateway": {"provider": "none", "name": "theirs"},
+            "llm_d_model_services": [SERVICE],
+        }
+        done = plays.run("-i", "inventories/kubernetes", "site.yml", "--tags", "prerequisites", "-e", json.dumps(user), no_proxy="*")
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_what_would_be_refused_half_way_stops_the_play_at_once(tmp_path: Path) -> None:
+    api = KeepingApi(judges={"Deployment": (422, TOLERATION)})
+    status, said = prerequisites(api, tmp_path)
+    assert status and "Nothing of the deployment has been touched" in said and "(llm_d_model_services[0].tolerations[0].operator)" in said, said
+    assert api.kept == PREPARED
+
+
+def test_what_another_moment_may_take_does_not(tmp_path: Path) -> None:
+    status, said = prerequisites(KeepingApi(judges={"Deployment": (503, "the server is currently unable to handle the request")}), tmp_path)
+    assert status == 0, said
