@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..common.objects import Facts
 from ..releases.lines import RELEASES
-from ..releases.vllm import EVENTS_AS_MAPS, Misfit, events_are_maps, is_same, misfits, version_of
+from ..releases.vllm import EVENTS_AS_MAPS, Misfit, events_are_maps, is_same, misfits, released_as
 from ..schema.fields import Problem
 from .engine import engine_image, vendor, vllm_version
 from .multi_node import START_RANK, to_workload
@@ -42,7 +42,7 @@ def version_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     if not engine["version"]:
         return []
     if engine["type"] == "vllm":
-        tag = version_of(image)
+        tag = released_as(image)
         if tag is None or is_same(tag, engine["version"]):
             return []
         why = f"contradicts the image {image}, whose tag says {tag}: arguments would be checked against the wrong version."

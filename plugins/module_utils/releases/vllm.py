@@ -20,6 +20,9 @@ _SIZE = re.compile(r"\d+(\.\d+)?[kmgt]|\d+[KMGT]")
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 # The first version whose KV events are maps of names; before they are arrays. https://github.com/vllm-project/vllm/pull/42892
 EVENTS_AS_MAPS = "0.24.0"
+# In tags, and the repositories whose tags are releases of vLLM, on whatever registry.
+_RELEASE = r"v?(\d+\.\d+(?:\.\d+)?)(?![\d.]|rc|\.?dev)"
+_OWN = re.compile(r"(^|/)vllm/vllm-(openai|tpu)[^/]*\Z")
 _KINDS = {"int": "a whole number", "size": "a whole number, or one such as 16k", "float": "a number", "json": "JSON"}
 
 
@@ -49,9 +52,17 @@ def version_of(image: str) -> str | None:
     name, _colon, tag = image.partition("@")[0].rpartition(":")
     if "/" in tag or "vllm" not in name.rpartition("/")[2]:
         return None  # without a tag after all; or of a distribution with numbers of its own, such as llm-d's
-    number = r"v?(\d+\.\d+(?:\.\d+)?)(?![\d.]|rc|\.?dev)"
-    found = re.match(number, tag) or re.search(f"vllm[_-]{number}", f"{name.rpartition('/')[2]}:{tag}")
-    return found.group(1) if found else None
+    said = re.search(f"vllm[_-]{_RELEASE}", f"{name.rpartition('/')[2]}:{tag}")
+    if said:
+        return said.group(1)
+    found = re.match(_RELEASE, tag)
+    # Whoever builds vLLM anew may have numbers of their own, such as 25.09 or 3.2.1.
+    return found.group(1) if found and (_OWN.search(name) or neighbours(found.group(1))) else None
+
+
+def released_as(image: str) -> str | None:
+    """The version of vLLM that the tag of an image is, where vLLM released the image; None for images of others, whose tags may say anything."""
+    return version_of(image) if _OWN.search(image.partition("@")[0].rpartition(":")[0]) else None
 
 
 def misfits(arguments: t.Sequence[str], version: str, choices: bool = True) -> list[Misfit]:
@@ -103,8 +114,9 @@ def neighbours(version: str) -> tuple[str, ...]:
 
 
 def is_same(version: str, other: str) -> bool:
-    """Whether two versions are one: 0.15 is 0.15.0."""
-    return _number(version) == _number(other)
+    """Whether two versions are one, as far as both say it: 0.15 is each 0.15.x."""
+    parts = [re.findall(r"\d+", each.partition("+")[0].partition("-")[0])[:3] for each in (version, other)]
+    return all(int(one) == int(another) for one, another in zip(*parts, strict=False))
 
 
 def events_are_maps(version: str) -> bool:
