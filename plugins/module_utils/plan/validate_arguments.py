@@ -265,9 +265,9 @@ def _required_arguments(service: Facts, path: str, required: Facts) -> list[Prob
     for flag, value in needed.items():
         if flag not in theirs or theirs[flag] == value:
             continue
-        if flag == "kv-events-config":
-            found += _kv_events(str(theirs[flag]), str(value), place_of(arguments, flag, where))
-        elif flag not in ("kv-transfer-config", "block-size", "event-batch-size"):
+        if flag in _WHOLE_JSON:
+            found += _WHOLE_JSON[flag](str(theirs[flag]), str(value), place_of(arguments, flag, where))
+        elif flag not in ("block-size", "event-batch-size"):
             fix = "Take it out, or write the same seed under scheduler.scorers.precise_prefix.hash_seed." if flag == "hash-seed" else "Take it out."
             found.append(Problem(place_of(arguments, flag, where), theirs[flag], f"the scheduler needs --{flag}={value}.", fix))
     if "kv-events-config" in needed:
@@ -288,7 +288,7 @@ def _kv_events(theirs: str, ours: str, where: str) -> list[Problem]:
             Problem(
                 where,
                 theirs,
-                "the scheduler matches prefixes by KV events, and they are not switched on here.",
+                "replaces what the plan writes: the scheduler matches prefixes by KV events, and they are not switched on here.",
                 f'Write "enable_kv_cache_events": true in it, or take it out: the plan writes {ours}.',
             )
         ]
@@ -296,7 +296,25 @@ def _kv_events(theirs: str, ours: str, where: str) -> list[Problem]:
     if port != wanted:
         fix = f"Write port {wanted}, or kv_events_port: {port} under scheduler.scorers.precise_prefix."
         return [Problem(where, theirs, f"KV events are published on port {port}, and the endpoint picker listens on {wanted}.", fix)]
+    if str(config.get("topic", "")).count("@") < 2:
+        why = "replaces what the plan writes, and has no topic kv@ADDRESS:PORT@MODEL: the endpoint picker would not know whose events these are."
+        return [Problem(where, theirs, why, f"Write it, or take it out: the plan writes {ours}.")]
     return []
+
+
+def _kv_transfer(theirs: str, ours: str, where: str) -> list[Problem]:
+    """A --kv-transfer-config of the user that transfers nothing."""
+    try:
+        config = json.loads(theirs)
+    except ValueError:
+        config = None
+    if isinstance(config, dict) and config.get("kv_connector"):
+        return []
+    why = "replaces what the plan writes, and names no kv_connector: decode servers would get nothing from prefill servers."
+    return [Problem(where, theirs, why, f'Write "kv_connector" in it, or take it out: the plan writes {ours}.')]
+
+
+_WHOLE_JSON = {"kv-events-config": _kv_events, "kv-transfer-config": _kv_transfer}
 
 
 def _required_environment(service: Facts, path: str, required: Facts) -> list[Problem]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import itertools
 import json
 import re
 import typing as t
@@ -17,6 +18,7 @@ from .vllm_flags import OPTIONS, VERSIONS
 # Level of torch.compile: -O3, -O=3, -O.level=3, each in some versions: an option, or another word for one. They are accepted as they are.
 _LEVEL, _LEVELS = "-O", {"-O", "--optimization-level"}
 _SIZE = re.compile(r"\d+(\.\d+)?[kmgt]|\d+[KMGT]")
+_PART = re.compile(r"(--[^=. ]+)\.([^=+ ]+)(\+?)(?:=(.*))?", re.DOTALL)
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 # The first version whose KV events are maps of names; before they are arrays. https://github.com/vllm-project/vllm/pull/42892
 EVENTS_AS_MAPS = "0.24.0"
@@ -76,19 +78,79 @@ def misfits(arguments: t.Sequence[str], version: str, choices: bool = True) -> l
 
 
 def spelled_out(arguments: t.Sequence[str], version: str | None) -> list[str]:
-    """The arguments with each option as this collection spells it: vLLM reads underscores as dashes, and takes the beginning of a name and other names for
-    the same option. Without a version only underscores are known to be dashes."""
+    """The arguments, as many as before, with each option as this collection spells it: vLLM reads underscores as dashes, takes the beginning of a name and
+    other names for the same option, the value right after one letter, and parts of JSON (--NAME.KEY=VALUE) for the whole. Beginnings of names are known of
+    a version only."""
     near = neighbours(version) if version else ()
-    names = _spellings(near[0]) if near else {}
+    names = _spellings(near[0] if near else VERSIONS[-1])
     found = []
     for argument in map(str, arguments):
         head, given, rest = re.match(r"([^=. ]*)([=. ]?)(.*)", argument, re.DOTALL).groups()  # type: ignore[union-attr]
         if head.startswith("-") and not _NUMBER.fullmatch(head):
             name = _spelled(head)[0]
-            whole = {names[known] for known in names if known.startswith(name) and name.startswith("--")} if name not in names else {names[name]}
-            head = whole.pop() if len(whole) == 1 else name
+            if name in names:
+                head = names[name]
+            elif name[:2] in names and not name.startswith((_LEVEL, "--")):  # -qfp8
+                head, given, rest = names[name[:2]], "=", argument[2:]
+            else:
+                whole = {names[known] for known in names if known.startswith(name) and name.startswith("--") == known.startswith("--")} if near else set()
+                head = whole.pop() if len(whole) == 1 else name
         found.append(f"{head}{given}{rest}")
+    return _whole(found, options(near[0] if near else VERSIONS[-1]))
+
+
+def _whole(arguments: list[str], known: t.Mapping[str, Option]) -> list[str]:
+    """The arguments with the JSON that vLLM makes of the parts of an option wherever that option is written: it replaces one that is written whole, too."""
+    whole = {name: json.dumps(parts, separators=(",", ":")) for name, parts in _parts(arguments, known).items()}
+    found: list[str] = []
+    before = ""  # the option whose value comes next
+    for argument in arguments:
+        name = re.match(r"[^=. ]*", argument).group()  # type: ignore[union-attr]
+        if before in whole:
+            found.append(whole[before])
+            before = ""
+        elif name in whole:
+            found.append(f"{name}={whole[name]}" if "=" in argument else name)
+            before = "" if "=" in argument else name
+        else:
+            found.append(argument)
     return found
+
+
+def _parts(arguments: list[str], known: t.Mapping[str, Option]) -> dict[str, dict[str, t.Any]]:
+    """{option: the mapping that its parts make}, of options that can have parts."""
+    found: dict[str, dict[str, t.Any]] = {}
+    for argument, following in itertools.zip_longest(arguments, arguments[1:]):
+        part = _PART.fullmatch(argument)
+        if part is None:
+            continue
+        name, keys, several, given = part.groups()
+        value, option = following if given is None else given, known.get(name)
+        if value is None or (option and (option.kind not in ("json", "str") or option.count != "1")):
+            continue
+        content = value.split(",") if several else _content(value)
+        for key in reversed(keys.split(".")):
+            content = {key: content}
+        _update(found.setdefault(name, {}), content)
+    return found
+
+
+def _content(text: str) -> t.Any:
+    """What a part says: JSON, or else text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _update(whole: dict[str, t.Any], more: t.Mapping[str, t.Any]) -> None:
+    """Adds `more` to `whole` at any depth, as vLLM does: lists are put together, of two other values the later counts."""
+    for key, value in more.items():
+        before = whole.get(key)
+        if isinstance(value, dict) and isinstance(before, dict):
+            _update(before, value)
+        else:
+            whole[key] = before + value if isinstance(value, list) and isinstance(before, list) else value
 
 
 @functools.cache

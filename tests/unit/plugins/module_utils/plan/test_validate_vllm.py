@@ -184,6 +184,10 @@ def test_a_version_that_is_not_the_images_is_refused(engine: Facts, more: Facts,
         (["--tensor-para=4"], 0, "needs 4 accelerators"),
         (["--no_enable_prefix_caching"], 0, "is what engine.prefix_caching says"),
         (["-q=fp8"], 0, "is what engine.quantization says"),
+        (["--seed=1", "-qfp8"], 1, "is what engine.quantization says"),
+        (["-n2"], 0, "--nnodes: "),
+        (["-r1"], 0, "--node-rank: "),
+        (["-as", "0"], 0, "--api-server-count: "),
     ],
 )
 def test_a_contradiction_is_found_however_vllm_lets_it_be_written(arguments: list[str], index: int, words: str) -> None:
@@ -197,3 +201,45 @@ def test_an_option_that_arguments_say_in_another_spelling_is_not_said_twice() ->
     (made,) = plan(file_of(service))["services"]
     assert [argument for argument in made["server"]["args"] if "max" in argument] == ["--max-model-len=9"]
     assert made["server"]["args"][-2:] == ["--tensor-parallel-size", "1"]
+
+
+@pytest.mark.parametrize(
+    ("preset", "arguments", "words"),
+    [
+        ("precise_prefix", ["--kv-events-config.enable_kv_cache_events=false"], "they are not switched on here"),
+        ("precise_prefix", ["--kv-events-config.endpoint=tcp://*:6000"], "they are not switched on here"),
+        ("precise_prefix", ["--seed=1", "--kv_events_config.replay_endpoint", "tcp://*:5600"], 'Write "enable_kv_cache_events": true in it, or take it out'),
+        ("precise_prefix", ["--kv-events-config.enable_kv_cache_events=true"], "has no topic kv@ADDRESS:PORT@MODEL"),
+        (
+            "precise_prefix",
+            ['--kv-events-config={"enable_kv_cache_events": true, "topic": "kv@$(POD_IP):8000@m"}', "--kv-events-config.a=1"],
+            "not switched on",
+        ),
+        (
+            "disaggregated",
+            ["--kv-transfer-config.kv_buffer_size=5e9"],
+            'names no kv_connector: decode servers would get nothing from prefill servers. Write "kv_c',
+        ),
+        ("disaggregated", ['--kv-transfer-config={"kv_role": "kv_both"}'], "names no kv_connector"),
+        ("disaggregated", ["--kv-transfer-config={"], "names no kv_connector"),
+    ],
+)
+def test_json_that_replaces_what_the_scheduler_needs_is_refused_whole_or_in_parts(preset: str, arguments: list[str], words: str) -> None:
+    ((path, text),) = told({"engine": {"args": arguments}, "scheduler": {"preset": preset}})
+    assert path == f"{PLACE}.engine.args[{1 if arguments[0] == '--seed=1' else 0}]" and words in text
+
+
+@pytest.mark.parametrize(
+    ("preset", "arguments"),
+    [
+        ("prefix_aware", ["--kv-events-config.enable_kv_cache_events=false"]),
+        ("disaggregated", ["--kv-transfer-config.kv_connector=Own", "--kv-transfer-config.kv_role=kv_both"]),
+        ("precise_prefix", [f"--kv-events-config.{part}" for part in ("enable_kv_cache_events=true", "publisher=zmq", "topic=kv@$(POD_IP):8000@org/model")]),
+    ],
+)
+def test_json_with_all_that_the_scheduler_needs_is_taken(preset: str, arguments: list[str]) -> None:
+    assert told({"engine": {"args": arguments}, "scheduler": {"preset": preset}}) == []
+    (made,) = plan(file_of({"engine": {"args": arguments}, "scheduler": {"preset": preset}}))["services"]
+    name = arguments[0].partition(".")[0]
+    given = {argument for argument in made["server"]["args"] if argument.startswith(name)}
+    assert len(given) == 1, "one configuration, however often it is written"

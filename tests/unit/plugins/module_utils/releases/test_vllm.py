@@ -13,6 +13,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.releases import vl
 
 ROWS = """
 --alive 0.11.0-0.20.0 str
+-asc --api-server-count 0.11.0-0.20.0 int
 --block-size 0.11.0-0.15.0 int: 8 16 32
 --block-size 0.20.0-0.20.0 int
 -cc --compilation-config 0.11.0-0.20.0 json
@@ -195,7 +196,11 @@ def test_the_version_in_the_tag_of_an_image(image: str, version: str | None) -> 
             ["--max-model-len=9", "--tensor-parallel-size=2", "--tensor-parallel-size", "2", "--quantization=fp8"],
         ),
         (["--enable-prefix", "--no_enable_prefix_caching"], ["--enable-prefix-caching", "--no-enable-prefix-caching"]),
-        (["--hf_overrides.rope_scaling=a_b"], ["--hf-overrides.rope_scaling=a_b"]),
+        (["--hf_overrides.rope_scaling=a_b"], ['--hf-overrides={"rope_scaling":"a_b"}']),
+        (["-cc.a_b.c=1", "--seed=1"], ['--compilation-config={"a_b":{"c":1}}', "--seed=1"]),
+        (["-qawq", "-q", "a", "-q=fp8"], ["--quantization=awq", "--quantization", "a", "--quantization=fp8"]),
+        (["-as", "0", "-as=0", "-a"], ["--api-server-count", "0", "--api-server-count=0", "--api-server-count"]),
+        (["--tensor-parallel-size.a=1", "--lora-modules.a=1", "--x.a b"], ["--tensor-parallel-size.a=1", "--lora-modules.a=1", "--x.a b"]),
         (["--e=9", "--nobody_knows=a_b", "a_b", "-1", "--seed", "-1"], ["--e=9", "--nobody-knows=a_b", "a_b", "-1", "--seed", "-1"]),
         (['--kv-events-config={"a_b": "c=d"}', "--served_model_name a_b"], ['--kv-events-config={"a_b": "c=d"}', "--served-model-name a_b"]),
         (["-O3", "-O", "3", "--"], ["-O3", "-O", "3", "--"]),
@@ -205,8 +210,27 @@ def test_options_are_spelled_out(arguments: list[str], spelled: list[str]) -> No
     assert vllm.spelled_out(arguments, "0.15.0") == spelled
 
 
-def test_without_a_version_only_underscores_are_known() -> None:
-    assert vllm.spelled_out(["--served_model_name=a_b", "--max-model=9", "-tp=2"], None) == ["--served-model-name=a_b", "--max-model=9", "-tp=2"]
+@pytest.mark.parametrize(
+    ("arguments", "whole", "count"),
+    [
+        (["--x.a=1", "--x.b", "t.u=v", "--x.a=[2]", "--x.c.d=true"], {"a": [2], "b": "t.u=v", "c": {"d": True}}, 4),
+        (["--x.a=[1]", '--x={"b":2}', "--x", '{"b":3}', "--x.a+=p,q"], {"a": [1, "p", "q"]}, 4),
+        (["-cc.a_b.c=1", "-cc.a_b.d=-1", "-cc.a_b.d=x"], {"a_b": {"c": 1, "d": "x"}}, 3),
+        (["--x.topic=kv@$(POD_IP):8000@m", "--x.a", "-1", "--x.b"], {"topic": "kv@$(POD_IP):8000@m", "a": -1}, 2),
+    ],
+)
+@pytest.mark.parametrize("version", ["0.15.0", None])
+def test_parts_of_json_are_the_whole_of_it(arguments: list[str], whole: dict[str, t.Any], count: int, version: str | None) -> None:
+    """vLLM gathers them, and gives its parser one JSON behind all other arguments."""
+    spelled = vllm.spelled_out(arguments, version)
+    assert len(spelled) == len(arguments)
+    given = [word.removeprefix("--x=").removeprefix("--compilation-config=") for word in spelled if "{" in word]
+    assert [json.loads(text) for text in given] == [whole] * len(given) and len(given) == count
+
+
+def test_without_a_version_whole_names_are_known() -> None:
+    spelled = vllm.spelled_out(["--served_model_name=a_b", "--max-model=9", "-tp=2"], None)
+    assert spelled == ["--served-model-name=a_b", "--max-model=9", "--tensor-parallel-size=2"]
 
 
 def test_two_names_of_one_option_are_one() -> None:
