@@ -23,3 +23,13 @@ def flags_of(arguments: t.Any) -> dict[str, str | None]:
             after = words[index + 1] if index + 1 < len(words) and not words[index + 1].startswith("-") else None
             found[name] = value if given else after
     return found
+
+
+def whole_names(arguments: t.Sequence[str], known: t.Collection[str]) -> list[str]:
+    """The arguments with whole names: argparse takes the beginning of a name for the option, where it is that of no other. known: names without dashes."""
+    found = []
+    for argument in arguments:
+        name, given, rest = re.match(r"([^= ]*)([= ]?)(.*)", argument, re.DOTALL).groups()  # type: ignore[union-attr]
+        full = [word for word in known if name.startswith("--") and word.startswith(name[2:])] if name[2:] not in known else []
+        found.append(f"--{full[0]}{given}{rest}" if len(full) == 1 else argument)
+    return found

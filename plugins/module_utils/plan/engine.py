@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 
-from ..common.flags import flags_of
+from ..common.flags import flags_of, whole_names
 from ..common.objects import Facts
 from ..releases import sglang, vllm
-from ..releases.deployed import ENGINE_DEFAULTS, FILE_VARIABLE, LEVELS, NAME_VARIABLE, OPTIONS, TUNING, has, with_option
+from ..releases.deployed import ENGINE_DEFAULTS, FILE_VARIABLE, LEVELS, NAME_VARIABLE, OPTIONS, TRITON_OPTIONS, TUNING, has, with_option
 from ..releases.engines import ENGINES
 from ..releases.lines import ACCELERATORS
 from ..schema.fields import Problem
@@ -54,6 +55,10 @@ def spelled_out(service: Facts, user: Facts) -> list[str]:
         return vllm.spelled_out(engine["args"], vllm_version(service, user))
     if engine["type"] == "sglang":
         return sglang.spelled_out(engine["args"], sglang.version_of(engine_image(service, user)))
+    if engine["type"] == "triton":
+        return whole_names(engine["args"], TRITON_OPTIONS)
+    if engine["type"] == "tgi":  # -p9000
+        return [re.sub(r"\A-p=?(?=\d)", "--port=", argument) for argument in engine["args"]]
     return list(engine["args"])
 
 
@@ -215,9 +220,24 @@ def _twice(service: Facts, path: str) -> list[Problem]:
                 found.append(_said(f"{path}.engine.args[{index}]", argument, option, engine[option]))
     if engine["log_level"] and level in engine["env"]:
         found.append(_said(f"{path}.engine.env.{level}", None, "log_level", engine["log_level"]))
+    if engine["type"] == "tgi":
+        found += _by_variables(service, path)
     if facts["file"] and FILE_VARIABLE in engine["env"]:
         why = "has the options of this file for the engine, which would not take effect."
         found.append(Problem(f"{path}.engine.env.{FILE_VARIABLE}", None, why, "Take it out, and write the options under engine."))
+    return found
+
+
+def _by_variables(service: Facts, path: str) -> list[Problem]:
+    """Variables by which TGI would have other options than the plan: it takes each argument from a variable of its name, too."""
+    found, env = [], service["engine"]["env"]
+    for option, names in ENGINE_DEFAULTS["tgi"]["flags"].items():
+        variable = names[0].upper().replace("-", "_")
+        part, _dot, word = OPTIONS[option].partition(".")
+        set_to = service[part][word]
+        if variable in env and set_to is not None and env[variable] != str(set_to):
+            why = f"is --{names[0]} for {ENGINES['tgi'].title}, and says something else than {OPTIONS[option]}, which is {set_to}."
+            found.append(Problem(f"{path}.engine.env.{variable}", None, why, f"Take it out, and write it under {OPTIONS[option]}."))
     return found
 
 

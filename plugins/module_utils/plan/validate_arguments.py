@@ -13,6 +13,7 @@ from ..common.objects import Facts
 from ..epp.catalog.presets import SIDE_CHANNEL_PORT, SIDECAR_SERVER_PORT
 from ..releases.deployed import ENGINE_DEFAULTS, OPTIONS, WHOLE
 from ..releases.gateways import POOL_PORTS
+from ..releases.vllm import number_of
 from ..schema.fields import Problem
 from .engine import block_size, ranks, vendor
 from .multi_node import PARALLEL_FLAGS, scheduler_problems
@@ -92,18 +93,17 @@ def _engine_arguments(service: Facts, path: str) -> list[Problem]:
     elif engine["type"] not in WHOLE:
         again = [name for name in flags["model"] if name in theirs]
         found += [Problem(place_of(engine["args"], name, f"{path}.engine.args"), theirs[name], "is what model.uri says.", "Take it out.") for name in again]
-    return found + [
-        Problem(
-            place_of(engine["args"], flag, f"{path}.engine.args"),
-            f"--{flag}={theirs[flag]}",
-            f"--{flag}={theirs[flag]} contradicts {option}, which is {value}: the endpoint picker, the Services and the model servers all go by that.",
-            f"Take it out and write {option}: {theirs[flag]}.",
-        )
-        for word, value in values.items()
-        for flag in flags.get(word, ())
-        for option in [OPTIONS[word]]
-        if value is not None and theirs.get(flag) is not None and theirs[flag] != str(value)
-    ]
+    for word, value in values.items():
+        for flag in flags.get(word, ()) if value is not None else ():
+            said = theirs.get(flag)
+            number = number_of(said) if said is not None and isinstance(value, int) else None
+            if said is None or value in (said, number):
+                continue
+            why = f"--{flag}={said} contradicts {OPTIONS[word]}, which is {value}: the endpoint picker, the Services and the model servers all go by that."
+            legal = said if isinstance(value, str) else number
+            fix = f"Take it out and write {OPTIONS[word]}: {legal}." if legal is not None else f"Take it out, or take out {OPTIONS[word]}."
+            found.append(Problem(place_of(engine["args"], flag, f"{path}.engine.args"), f"--{flag}={said}", why, fix))
+    return found
 
 
 def _parallel(service: Facts, path: str) -> list[Problem]:

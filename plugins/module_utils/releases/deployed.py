@@ -41,6 +41,12 @@ _TRITON = (
     'exec python3 /opt/tritonserver/python/openai/openai_frontend/main.py "$@"'
 )
 
+# Of Triton's front end, python/openai/openai_frontend/main.py.
+TRITON_OPTIONS = (
+    *("help", "model-repository", "tokenizer", "backend", "lora-separator", "tritonserver-log-verbose-level", "host", "openai-port", "uvicorn-log-level"),
+    *("enable-kserve-frontends", "kserve-http-port", "kserve-grpc-port"),
+)
+
 
 def _script(text: str, name: str) -> tuple[str, ...]:
     """The command for a script; $@ are the arguments of the container."""

@@ -10,6 +10,7 @@ import difflib
 import functools
 import re
 
+from ..common.flags import whole_names
 from .sglang_flags import OPTIONS
 
 
@@ -28,13 +29,7 @@ def options(version: str) -> dict[str, str]:
 
 def spelled_out(arguments: c.Sequence[str], version: str | None) -> list[str]:
     """The arguments with whole names: SGLang takes the beginning of a name for the option, where it is that of no other."""
-    known = options(version) if version else {}
-    found = []
-    for argument in arguments:
-        name, given, rest = re.match(r"([^= ]*)([= ]?)(.*)", argument, re.DOTALL).groups()  # type: ignore[union-attr]
-        full = [word for word in known if name.startswith("--") and word.startswith(name[2:])] if name[2:] not in known else []
-        found.append(f"--{full[0]}{given}{rest}" if len(full) == 1 else argument)
-    return found
+    return whole_names(arguments, options(version) if version else ())
 
 
 def misfits(arguments: c.Sequence[str], version: str) -> list[tuple[int, str, str]]:

@@ -128,7 +128,7 @@ def _parts(arguments: list[str], known: t.Mapping[str, Option]) -> dict[str, dic
         value, option = following if given is None else given, known.get(name)
         if value is None or (option and (option.kind not in ("json", "str") or option.count != "1")):
             continue
-        content = value.split(",") if several else _content(value)
+        content: t.Any = value.split(",") if several else _content(value)
         for key in reversed(keys.split(".")):
             content = {key: content}
         _update(found.setdefault(name, {}), content)
@@ -179,6 +179,17 @@ def is_same(version: str, other: str) -> bool:
     """Whether two versions are one, as far as both say it: 0.15 is each 0.15.x."""
     parts = [re.findall(r"\d+", each.partition("+")[0].partition("-")[0])[:3] for each in (version, other)]
     return all(int(one) == int(another) for one, another in zip(*parts, strict=False))
+
+
+def number_of(text: str) -> int | None:
+    """The whole number that a value is, where one such as 16k (16000) or 16K (16384) is taken, too; None for all others."""
+    text = text.strip()
+    if _SIZE.fullmatch(text):
+        return int(float(text[:-1]) * (1000 if text[-1].islower() else 1024) ** ("kmgt".index(text[-1].lower()) + 1))
+    try:
+        return int(text)
+    except ValueError:
+        return None
 
 
 def events_are_maps(version: str) -> bool:

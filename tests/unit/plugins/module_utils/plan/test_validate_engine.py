@@ -257,6 +257,19 @@ REFUSED: list[tuple[str, str, Facts, Facts, str, str]] = [
     ("another model", "sglang", {"args": ["--model=other"]}, {}, "engine.args[0]", "is what model.uri says"),
     ("another tokenizer", "triton", {"args": ["--tokenizer=other"]}, {}, "engine.args[0]", "is what model.uri says"),
     ("another port", "trtllm", {"args": ["--port=9"]}, {}, "engine.args[0]", "contradicts engine.port"),
+    ("the beginning of a name", "triton", {"args": ["--openai-po=9100"]}, {}, "engine.args[0]", "contradicts engine.port"),
+    ("another address", "triton", {"args": ["--hos=127.0.0.1"]}, {}, "engine.args[0]", "the server listens there only"),
+    ("a letter", "tgi", {"args": ["-p9000"]}, {}, "engine.args[0]", "--port=9000 contradicts engine.port, which is 8000"),
+    ("a letter and its value", "tgi", {"args": ["-p", "9000"]}, {}, "engine.args[0]", "contradicts engine.port"),
+    ("shards by a variable", "tgi", {"env": {"NUM_SHARD": "4"}}, {}, "engine.env.NUM_SHARD", "Take it out, and write it under accelerator.per_replica."),
+    (
+        "a length by a variable",
+        "tgi",
+        {"max_model_len": 9, "env": {"MAX_TOTAL_TOKENS": "8"}},
+        {},
+        "engine.env.MAX_TOTAL_TOKENS",
+        "engine.max_model_len, which is 9",
+    ),
     ("too many", "trtllm", {"args": ["--tp_size=2"]}, {}, "engine.args[0]", "needs 2 accelerators"),
     ("KV events", "sglang", {}, {"scheduler": {"preset": "precise_prefix"}}, "scheduler", "asks for KV events, which the collection sets up for vLLM only"),
     ("roles", "sglang", {}, {"scheduler": {"preset": "disaggregated"}}, "scheduler", "Write preset: prefix_aware"),
@@ -286,6 +299,18 @@ REFUSED: list[tuple[str, str, Facts, Facts, str, str]] = [
 def test_what_an_engine_does_not_have_is_refused(engine: str, options: Facts, service: Facts, place: str, words: str) -> None:
     found = problems(file_of(engine, options, **service))
     assert [problem.path for problem in found] == [f"{S0}.{place}"] and words in str(found[0])
+
+
+@pytest.mark.parametrize(
+    ("engine", "options"),
+    [
+        ("tgi", {"env": {"MAX_TOTAL_TOKENS": "8", "NUM_SHARD": "1", "PORT": "8000", "MAX_CONCURRENT_REQUESTS": "9"}}),
+        ("tgi", {"args": ["-p8000"]}),
+        ("triton", {"args": ["--openai-po=8000", "--back=vllm"]}),
+    ],
+)
+def test_what_says_the_same_is_taken(engine: str, options: Facts) -> None:
+    assert problems(file_of(engine, options)) == []
 
 
 @pytest.mark.parametrize("engine", NEW)

@@ -196,6 +196,23 @@ def test_a_contradiction_is_found_however_vllm_lets_it_be_written(arguments: lis
     assert path == f"{PLACE}.engine.args[{index}]" and words in text
 
 
+@pytest.mark.parametrize(
+    ("written", "fix"),
+    [
+        ("16384", None),
+        ("16K", None),
+        (" 16K", None),
+        ("16.384k", None),
+        ("16k", "write engine.max_model_len: 16000."),
+        ("1M", "write engine.max_model_len: 1048576."),
+        ("auto", "Take it out, or take out engine.max_model_len."),
+    ],
+)
+def test_numbers_are_compared_as_vllm_reads_them(written: str, fix: str | None) -> None:
+    found = told({"engine": {"max_model_len": 16384, "args": [f"--max-model-len={written}"]}})
+    assert [path for path, _text in found] == ([f"{PLACE}.engine.args[0]"] if fix else []) and (not fix or fix in found[0][1])
+
+
 def test_an_option_that_arguments_say_in_another_spelling_is_not_said_twice() -> None:
     service = {"name": "a", "model": {"uri": "hf://org/model"}, "engine": {"args": ["--max_model_len=9", "-tp", "1"]}}
     (made,) = plan(file_of(service))["services"]
