@@ -40,6 +40,11 @@ def test_each_is_refused_with_what_to_write(engine: str, flag: str) -> None:
         ("vllm", ["--host=0.0.0.0"]),
         ("vllm", ["--host", "::"]),
         ("vllm", ["--host=$(POD_IP)"]),
+        ("vllm", ["--host="]),
+        ("vllm", ["--host=None"]),
+        ("vllm", ["--ssl-ca-certs=/ca.pem"]),
+        ("vllm", ["--data-parallel-size-local=1", "-dpr=0", "-dpa=$(POD_IP)"]),
+        ("sglang", ["--disaggregation-mode=null", "--host=", "--ssl-ca-certs=/ca.pem"]),
         ("vllm", ["--api-server-count=2"]),
         ("vllm", ["--nnodes=1", "--node-rank=0"]),
         ("trtllm", ["--host=0.0.0.0"]),
@@ -54,6 +59,42 @@ def test_values_that_change_nothing_are_taken(engine: str, arguments: list[str])
 def test_it_is_found_however_it_is_written(written: str) -> None:
     ((_path, text),) = told("vllm", written)
     assert "its metrics stand still" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "index"),
+    [
+        (["-dp=2", "-dpl=0"], 1),
+        (["-dp=2", "-dpr=1", "-dpl=2"], 1),
+        (["--data-parallel-size=2", "--data-parallel-external-lb"], 1),
+        (["--data-parallel-rank=1"], 0),
+        (["--data-parallel-address=10.0.0.1"], 0),
+    ],
+)
+def test_a_part_of_a_group_is_refused(arguments: list[str], index: int) -> None:
+    ((path, text),) = told("vllm", *arguments, accelerator={"per_replica": 2})
+    assert path == f"llm_d_model_services[0].engine.args[{index}]" and "waits for others of its group" in text
+
+
+def test_ranks_of_one_server_are_all_here() -> None:
+    assert told("vllm", "--data-parallel-size-local=2", accelerator={"per_replica": 2, "data": 2}) == []
+    assert told("vllm", "-dp=2", "-dpl", "2", accelerator={"per_replica": 2}) == []
+
+
+def test_groups_of_several_nodes_are_looked_at_too() -> None:
+    groups = {"per_replica": 16, "nodes": 2}
+    ((path, text),) = told("vllm", "--seed=1", "--host=127.0.0.1", accelerator=groups)
+    assert path == "llm_d_model_services[0].engine.args[1]" and "listens there only" in text
+    ((path, text),) = told("vllm", "--nnodes=4", accelerator=groups)
+    assert path == "llm_d_model_services[0].engine.args[0]" and "follows from the rest of the plan" in text
+
+
+@pytest.mark.parametrize(("value", "refused"), [("127.0.0.1", True), ("0.0.0.0", False)])
+def test_the_variable_by_which_tgi_listens_is_looked_at(value: str, refused: bool) -> None:
+    service = {"name": "a", "model": MODEL["tgi"], "engine": {"type": "tgi", "env": {"HOSTNAME": value}}, "scheduler": {"preset": "queue"}}
+    found = problems({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service]})
+    assert [problem.path for problem in found] == (["llm_d_model_services[0].engine.env.HOSTNAME"] if refused else [])
+    assert not refused or value not in str(found[0])
 
 
 def test_each_engine_is_looked_at() -> None:
