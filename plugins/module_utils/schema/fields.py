@@ -50,6 +50,11 @@ _CRON = _cron(
     f"[0-6]|{_named('sun mon tue wed thu fri sat')}",
 )
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+# Of image references, as container runtimes and kubelets read them: https://pkg.go.dev/github.com/distribution/reference
+_HOST = "[A-Za-z0-9]+(-+[A-Za-z0-9]+)*"
+_REGISTRY = rf"({_HOST}((\.{_HOST})+(:[0-9]+)?|:[0-9]+)|\[[A-Fa-f0-9:]+\](:[0-9]+)?)"
+_REPOSITORY = r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*"
+_DIGEST = "(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})"
 FORMATS: dict[str, Format] = {
     "dns_label": _format(
         rf"(?=.{{1,63}}\Z){_LABEL}\Z", "lower-case letters, digits and '-', starting and ending with a letter or digit, at most 63 characters", "llama-8b"
@@ -86,7 +91,12 @@ FORMATS: dict[str, Format] = {
         "redis://redis.caches:6379",
     ),
     "sha256": _format(r"[0-9a-f]{64}\Z", "64 lower-case hexadecimal digits", "0" * 64),
-    "image": _format(r"[a-zA-Z0-9][a-zA-Z0-9.:/_-]*([:@][a-zA-Z0-9][a-zA-Z0-9._:+-]*)\Z", "an image with its tag or digest", "vllm/vllm-openai:v0.30.0"),
+    "image": _format(
+        rf"(?=[^@]{{1,255}}(:[A-Za-z0-9_.-]+)?(@|\Z))({_REGISTRY}/)?{_REPOSITORY}(/{_REPOSITORY})*"
+        rf"(:[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}}(@{_DIGEST})?|@{_DIGEST})\Z",
+        "an image with its tag or digest, and its name in lower case: [REGISTRY/]NAME:TAG, or NAME@sha256: with 64 hexadecimal digits",
+        "vllm/vllm-openai:v0.30.0",
+    ),
     "digest": _format(r"sha256:[0-9a-f]{64}\Z", "sha256: and 64 hexadecimal digits", "sha256:" + "0" * 64),
     "image_prefix": _format(
         r"[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*\Z",

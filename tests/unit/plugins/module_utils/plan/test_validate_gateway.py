@@ -140,9 +140,21 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
         "no Gateway would accept the pools",
     ),
     ("envoy gateway before its extension", {"provider": "envoy_ai_gateway", "version": "1.8.0"}, {}, "llm_d_gateway.version", "Write 1.8.1 or newer"),
-    ("a digest for the AI gateway", {"provider": "envoy_ai_gateway"}, {"llm_d_images": {"ai_gateway": "r/a@sha256:0"}}, "llm_d_images.ai_gateway", "tag"),
+    (
+        "a digest for the AI gateway",
+        {"provider": "envoy_ai_gateway"},
+        {"llm_d_images": {"ai_gateway": f"r/a@sha256:{'0' * 64}"}},
+        "llm_d_images.ai_gateway",
+        "tag",
+    ),
     ("a pool and a policy", {"provider": "envoy_ai_gateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "it does 'pool'"),
-    ("a digest for agentgateway", {"provider": "agentgateway"}, {"llm_d_images": {"proxy": "r/a@sha256:0"}}, "llm_d_images.proxy", "registry/repository:tag"),
+    (
+        "a digest for agentgateway",
+        {"provider": "agentgateway"},
+        {"llm_d_images": {"proxy": f"r/a@sha256:{'0' * 64}"}},
+        "llm_d_images.proxy",
+        "registry/repository:tag",
+    ),
     (
         "fail-open standalone",
         {"provider": "standalone"},

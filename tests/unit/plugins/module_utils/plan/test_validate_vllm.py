@@ -32,7 +32,7 @@ def told(service: Facts, **more: t.Any) -> list[tuple[str, str]]:
         ({"image": "vllm/vllm-openai:v0.15.0"}, {}, True),
         ({"image": "mine/vllm-openai:v0.15.0-cu129"}, {}, True),
         ({"image": "mine/vllm-openai:latest"}, {}, False),
-        ({"image": "mine/vllm-openai@sha256:0123"}, {}, False),
+        ({"image": f"mine/vllm-openai@sha256:{'01' * 32}"}, {}, False),
         ({"image": "mine/vllm-openai:latest", "version": "0.15"}, {}, True),
         ({"image": "mine/vllm-openai:v99.0.0"}, {}, False),
         ({"image": "mine/llm-d-cuda:v0.15.0"}, {}, False),

@@ -153,6 +153,24 @@ def test_the_example_of_a_format_has_that_format(name: str) -> None:
         ("url_path", "/a b"),
         ("url_path", f"/{'a' * 1024}"),
         ("image", "vllm"),
+        ("image", "a//b:1"),
+        ("image", "Mine/X:1"),
+        ("image", "Mine/x:1"),
+        ("image", "mine/x.:1"),
+        ("image", "mine/a___b:1"),
+        ("image", "mine/a.-b:1"),
+        ("image", "/x:1"),
+        ("image", "https://mine/x:1"),
+        ("image", "mine.example.com:port/x:1"),
+        ("image", "mine/x:" + "1" * 129),
+        ("image", "mine/x:-1"),
+        ("image", "mine/x:1 "),
+        ("image", "mine/x:1\n"),
+        ("image", f"mine/{'x' * 251}:1"),
+        ("image", "mine/vllm@sha256:ab"),
+        ("image", f"mine/vllm@sha256:{'A' * 64}"),
+        ("image", f"mine/vllm@md5:{'a' * 64}"),
+        ("image", "mine/vllm:1@sha256:ab"),
         ("image_prefix", "host/"),
         ("model_uri", "meta-llama/x"),
         ("model_uri", "hf://x"),
@@ -163,6 +181,28 @@ def test_the_example_of_a_format_has_that_format(name: str) -> None:
 )
 def test_a_wrong_text_is_refused(name: str, text: str) -> None:
     assert not FORMATS[name].pattern.match(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vllm:1",
+        "a/b/c/d-e__f.g--h:v1_2.3-4",
+        "_".join("ab") + ":_x",
+        "Registry.Example.com/mine/x:1",
+        "registry-1.example.com:5000/x:1",
+        "localhost:5000/x:1",
+        "localhost/x:1",
+        "[fd00::1]:5000/x:1",
+        f"mine/x@sha256:{'0a' * 32}",
+        f"mine/x:1@sha256:{'0a' * 32}",
+        f"mine/x@sha512:{'0a' * 64}",
+        "mine/x:" + "1" * 128,
+        f"mine/{'x' * 250}:{'1' * 128}",
+    ],
+)
+def test_a_right_image_is_taken(text: str) -> None:
+    assert FORMATS["image"].pattern.match(text)
 
 
 def test_every_default_and_example_of_the_schema_is_valid() -> None:
