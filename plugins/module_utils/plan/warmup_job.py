@@ -29,6 +29,7 @@ PROGRAM_KEY, OPTIONS_KEY, PROMPTS_KEY = "warmup.pyz", "options.json", "prompts.j
 # A CronJob appends 11 characters to its name for each Job. https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 LONGEST_NAME = 52 - len(SUFFIX)
 _FOLDER, _ACCOUNT = "/warmup", "/var/run/secrets/kubernetes.io/serviceaccount"
+_LARGEST_SECRET = 1 << 20  # bytes of all values; more the API server refuses
 # Seconds: a Job that could not start in time is left out, since the next one does the same; one that hangs must not keep the next ones off for ever.
 _START_WITHIN, _END_WITHIN = 300, 3600
 
@@ -49,7 +50,7 @@ def warmup_job(service: Facts, user: Facts, labels: Facts, servers: t.Sequence[F
         "program": PROGRAM,
         "options": _options(service, user, servers),
         "rules": _rules(wanted),
-        "prompts": {PROMPTS_KEY: base64.b64encode(json.dumps(wanted["prompts"]).encode()).decode()},
+        "prompts": {PROMPTS_KEY: base64.b64encode(_prompts(wanted)).decode()},
     }
     # Without the label of the service: these pods serve nothing, and nobody who looks for its servers finds them.
     own = {**{key: value for key, value in labels.items() if key != SERVICE_LABEL}, NAME_LABEL: "warmup", INSTANCE_LABEL: name}
@@ -79,10 +80,19 @@ def warmup_job_problems(service: Facts, path: str, ending: str) -> list[Problem]
     for first, last in _reversed_ranges(wanted["schedule"]):
         why = f"has a range that ends before it begins, {first}-{last}."
         found.append(Problem(f"{place}.schedule", wanted["schedule"], why, f"Write {last}-{first}, or two parts with a comma."))
+    if (size := len(_prompts(wanted))) > _LARGEST_SECRET:
+        why = f"come to {size} bytes in JSON, and the Secret with those of a scheduled warm-up holds {_LARGEST_SECRET}."
+        fix = f"Write fewer or shorter ones, move some to the ConfigMap of {place}.config_map, or take out {place}.schedule."
+        found.append(Problem(f"{place}.prompts", None, why, fix))
     if len(name) > LONGEST_NAME:
         why = f"has {len(name)} characters; a CronJob is named '{name}{SUFFIX}', and Kubernetes allows it 52."
         found.append(Problem(f"{path}.name", name, why, f"Write a name of at most {LONGEST_NAME - len(ending)} characters, or take out {place}.schedule."))
     return found
+
+
+def _prompts(wanted: Facts) -> bytes:
+    """The prompts as the program reads them, in JSON."""
+    return json.dumps(wanted["prompts"]).encode()
 
 
 def _reversed_ranges(schedule: str) -> list[tuple[str, str]]:

@@ -66,6 +66,13 @@ def test_what_is_made() -> None:
     assert mounted == {found["ConfigMap"]["metadata"]["name"], found["Secret"]["metadata"]["name"]}
 
 
+def test_prompts_that_a_secret_just_holds_are_taken() -> None:
+    full = {**WARMUP, "prompts": ["x" * (2**20 - 4)]}
+    (made,) = plan(file_of({**SIM, "warmup": full}))["services"]
+    assert len(base64.b64decode(made["warmup_job"]["prompts"]["prompts.json"])) == 2**20
+    assert problems(file_of({**SIM, "warmup": {**full, "prompts": ["x" * 2**21], "schedule": None}})) == []
+
+
 def test_without_a_schedule_nothing_is_made() -> None:
     assert made(file_of(SIM)) == {} and plan(file_of(SIM))["services"][0]["warmup_job"] is None
 
@@ -152,6 +159,7 @@ def test_what_kubernetes_takes_is_taken(schedule: str) -> None:
         ({"schedule": "0 17-9 * * *"}, "schedule", "a range that ends before it begins, 17-9"),
         ({"time_zone": "Local"}, "time_zone", "IANA"),
         ({"schedule": None, "time_zone": "Etc/UTC"}, "time_zone", "there is none"),
+        ({"prompts": ["x" * (2**20 - 3)]}, "prompts", "come to 1048577 bytes in JSON, and the Secret with those of a scheduled warm-up holds 1048576."),
         ({"schedule": None, "suspend": True}, "suspend", "there is none"),
     ],
 )
