@@ -139,7 +139,10 @@ def engine_warnings(service: Facts, roles: t.Collection[str]) -> list[str]:
     if service["model"]["adapters_at_runtime"] and scaled and not (service["warmup"] or {}).get("schedule"):
         said.append("servers that its autoscaler adds have no adapters until the next run; warmup.schedule loads them before")
     if "prefill" not in roles and (service["prefill"]["replicas"] is not None or service["prefill"]["autoscaling"]):
-        said.append(f"prefill is not used, since scheduler preset {service['scheduler']['preset']} has no prefill servers (preset: disaggregated has)")
+        settings = service["scheduler"]
+        own = any(settings[option] for option in ("scorers", "filters", "picker", "disaggregation", "plugins", "profiles", "document"))
+        which = "your scheduler" if own and not settings["preset"] else f"scheduler preset {settings['preset'] or 'default'}"
+        said.append(f"prefill is not used, since {which} has no prefill servers (preset: disaggregated has)")
     return [f"{service['name']}: {text}." for text in said]
 
 

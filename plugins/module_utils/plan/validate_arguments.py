@@ -11,7 +11,7 @@ import typing as t
 from ..common.flags import flags_of
 from ..common.objects import Facts
 from ..epp.catalog.presets import SIDE_CHANNEL_PORT, SIDECAR_SERVER_PORT
-from ..releases.deployed import ENGINE_DEFAULTS, OPTIONS, WHOLE
+from ..releases.deployed import ENGINE_DEFAULTS, KSERVE, KSERVE_PORTS, OPTIONS, WHOLE
 from ..releases.gateways import POOL_PORTS
 from ..releases.vllm import number_of
 from ..schema.fields import Problem
@@ -208,9 +208,15 @@ def _taken_ports(service: Facts, path: str, required: Facts) -> list[Problem]:
     if required["roles"]:
         held.append((SIDECAR_SERVER_PORT, 1, "where a decode server listens behind its routing sidecar", ""))
     if required["roles"] and engine["type"] != "simulator":
-        given = str(engine["env"].get(SIDE_CHANNEL, SIDE_CHANNEL_PORT))
-        side = (int(given), service["accelerator"]["per_replica"], "where the server hands over KV caches", f"{path}.engine.env.{SIDE_CHANNEL}")
-        held += [side] if given.isdecimal() else []
+        given = number_of(str(engine["env"].get(SIDE_CHANNEL, SIDE_CHANNEL_PORT)))
+        side = (given or 0, service["accelerator"]["per_replica"], "where the server hands over KV caches", f"{path}.engine.env.{SIDE_CHANNEL}")
+        held += [side] if given is not None else []
+    theirs, where = flags_of(engine["args"]), f"{path}.engine.args"
+    if engine["type"] == "triton" and KSERVE in theirs:
+        for flag, usual in KSERVE_PORTS.items():
+            given = number_of(theirs.get(flag) or str(usual))
+            place = place_of(engine["args"], flag if flag in theirs else KSERVE, where)
+            held += [(given, 1, f"where Triton's KServe API listens (--{flag})", place)] if given is not None else []
     found: dict[str, Problem] = {}
     for index, (first, count, _whose, option) in enumerate(held):
         for other, more, whose, theirs in held[index + 1 :]:
@@ -218,9 +224,8 @@ def _taken_ports(service: Facts, path: str, required: Facts) -> list[Problem]:
                 place = option or theirs
                 port = max(first, other)
                 used = f"{f'uses {first} to {first + count - 1}, and ' if count > 1 and option else ''}{port} is {whose}."
-                found.setdefault(
-                    place, Problem(place, first if option else other, used, "Write another port, such as 8000." if place == own else "Write another port.")
-                )
+                fix = f"Write another port, such as {8080 if port == 8000 else 8000}." if place == own else "Write another port."
+                found.setdefault(place, Problem(place, first if option else other, used, fix))
     return list(found.values())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common.objects import Facts
+from ..k8s.platform import amount
 from ..releases.gateways import GATEWAY_PROVIDERS
 from ..releases.lines import ACCELERATORS
 from ..schema.fields import Problem
@@ -18,7 +19,7 @@ from .cache_server import SUFFIX as CACHE_SUFFIX
 from .caches import cache_problems, with_caches
 from .endpoint_picker import PORTS, configuration
 from .engine import engine_problems, vendor
-from .multi_node import node_problems
+from .multi_node import node_problems, per_node
 from .names import name_suffix, scheduler_namespace
 from .out_of_reach import reach_problems
 from .pod_spec import SERVICE_LABEL
@@ -145,9 +146,10 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
     accelerator, brand = service["accelerator"], vendor(service)
     resource, found = accelerator["resource"] or ACCELERATORS[brand]["resource"], []
     for part, amounts in (service["resources"] or {}).items():
-        if resource in (amounts or {}) and brand != "none":
+        wanted = amount((amounts or {}).get(resource))
+        if resource in (amounts or {}) and brand != "none" and wanted != per_node(service):
             why = f"is what accelerator.per_replica says, which is {accelerator['per_replica']}, and would be replaced by it."
-            fix = f"Take it out, and write accelerator.per_replica: {amounts[resource]}."
+            fix = f"Take it out, and write accelerator.per_replica: {wanted * accelerator['nodes']:f}." if wanted == int(wanted) > 0 else "Take it out."
             found.append(Problem(f"{path}.resources.{part}.{resource}", amounts[resource], why, fix))
     if accelerator["product"] and not ACCELERATORS[brand]["product_label"]:
         found.append(

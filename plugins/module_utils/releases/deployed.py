@@ -41,10 +41,11 @@ _TRITON = (
     'exec python3 /opt/tritonserver/python/openai/openai_frontend/main.py "$@"'
 )
 
-# Of Triton's front end, python/openai/openai_frontend/main.py.
+KSERVE, KSERVE_PORTS = "enable-kserve-frontends", {"kserve-http-port": 8000, "kserve-grpc-port": 8001}
+# Of Triton's front end, python/openai/openai_frontend/main.py. KSERVE switches on KServe's API.
 TRITON_OPTIONS = (
     *("help", "model-repository", "tokenizer", "backend", "lora-separator", "tritonserver-log-verbose-level", "host", "openai-port", "uvicorn-log-level"),
-    *("enable-kserve-frontends", "kserve-http-port", "kserve-grpc-port"),
+    *(KSERVE, *KSERVE_PORTS),
 )
 
 

@@ -591,12 +591,40 @@ def test_requests_go_to_one_service_only(first: Facts, second: Facts, place: str
 
 
 @pytest.mark.parametrize(
-    ("preset", "prefill", "said"), [("balanced", {"replicas": 2}, True), ("balanced", {}, False), ("disaggregated", {"replicas": 2}, False)]
+    ("scheduler", "prefill", "said"),
+    [
+        ({"preset": "balanced"}, {"replicas": 2}, "scheduler preset balanced has no prefill servers"),
+        ({}, {"replicas": 2}, "scheduler preset default has no prefill servers"),
+        ({"scorers": {"queue": 1}}, {"replicas": 2}, "your scheduler has no prefill servers"),
+        ({"preset": "balanced", "scorers": {"queue": 2}}, {"replicas": 2}, "scheduler preset balanced has"),
+        ({"preset": "balanced"}, {}, None),
+        ({"preset": "disaggregated"}, {"replicas": 2}, None),
+    ],
 )
-def test_prefill_servers_that_nobody_uses_are_mentioned(preset: str, prefill: Facts, said: bool) -> None:
-    made = plan(user({**SIMULATOR, "scheduler": {"preset": preset}, "prefill": prefill}, llm_d_release="scheduler-0.7"))
-    notes = made["services"][0]["scheduler"]["notes"]
-    assert any("prefill is not used" in note for note in notes) is said
+def test_prefill_servers_that_nobody_uses_are_mentioned(scheduler: Facts, prefill: Facts, said: str | None) -> None:
+    made = plan(user({**SIMULATOR, "scheduler": scheduler, "prefill": prefill}, llm_d_release="scheduler-0.7"))
+    notes = [note for note in made["services"][0]["scheduler"]["notes"] if "prefill is not used" in note]
+    assert len(notes) == bool(said) and all(str(said) in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "amount", "fix"),
+    [
+        ({}, "1", None),
+        ({}, 1, None),
+        ({"per_replica": 4, "nodes": 2}, 2, None),
+        ({"per_replica": 4, "nodes": 2}, 4, "write accelerator.per_replica: 8."),
+        ({}, "4", "write accelerator.per_replica: 4."),
+        ({}, "2k", "write accelerator.per_replica: 2000."),
+        ({}, "500m", "Take it out."),
+        ({}, 0, "Take it out."),
+    ],
+)
+def test_accelerators_named_twice_have_to_be_as_many(accelerator: Facts, amount: str | int, fix: str | None) -> None:
+    service = {"name": "a", "model": {"uri": "hf://org/m"}, "accelerator": accelerator, "resources": {"limits": {"nvidia.com/gpu": amount}}}
+    found = problems(user(service, llm_d_charts={"envoy_gateway": "/c", "leader_worker_set": "/c"}))
+    assert [problem.path for problem in found] == ["llm_d_model_services[0].resources.limits.nvidia.com/gpu"] * bool(fix)
+    assert all(str(problem).endswith(str(fix)) for problem in found)
 
 
 @pytest.mark.parametrize(
@@ -715,7 +743,7 @@ def test_pod_monitors_are_there_when_asked_for(preset: str, scrape: bool, there:
 
 AI_GATEWAY: Facts = {"llm_d_gateway": {"provider": "envoy_ai_gateway"}}
 RANKED: Facts = {**SIMULATOR, "engine": {"type": "simulator", "args": ["--data-parallel-size=3"]}}
-VLLM_RANKS = ["--data-parallel-size=8", "--data-parallel-size-local", "2"]
+VLLM_RANKS = ["--data-parallel-size=2", "--data-parallel-size-local", "2"]
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,16 @@ REFUSED: list[tuple[str, str, Facts, Facts, str, str]] = [
     ("another port", "trtllm", {"args": ["--port=9"]}, {}, "engine.args[0]", "contradicts engine.port"),
     ("the beginning of a name", "triton", {"args": ["--openai-po=9100"]}, {}, "engine.args[0]", "contradicts engine.port"),
     ("another address", "triton", {"args": ["--hos=127.0.0.1"]}, {}, "engine.args[0]", "the server listens there only"),
+    ("ports of KServe", "triton", {"args": ["--enable-kserve-frontends"]}, {}, "engine.port", "(--kserve-http-port). Write another port, such as 8080."),
+    ("another of them", "triton", {"port": 8001, "args": ["--enable-kserve"]}, {}, "engine.port", "listens (--kserve-grpc-port)"),
+    (
+        "one that is set",
+        "triton",
+        {"port": 9000, "args": ["--enable-kserve-frontends", "--kserve-grpc-port=9000"]},
+        {},
+        "engine.port",
+        "9000 is where Triton's KServe API",
+    ),
     ("a letter", "tgi", {"args": ["-p9000"]}, {}, "engine.args[0]", "--port=9000 contradicts engine.port, which is 8000"),
     ("a letter and its value", "tgi", {"args": ["-p", "9000"]}, {}, "engine.args[0]", "contradicts engine.port"),
     ("shards by a variable", "tgi", {"env": {"NUM_SHARD": "4"}}, {}, "engine.env.NUM_SHARD", "Take it out, and write it under accelerator.per_replica."),
@@ -307,6 +317,8 @@ def test_what_an_engine_does_not_have_is_refused(engine: str, options: Facts, se
         ("tgi", {"env": {"MAX_TOTAL_TOKENS": "8", "NUM_SHARD": "1", "PORT": "8000", "MAX_CONCURRENT_REQUESTS": "9"}}),
         ("tgi", {"args": ["-p8000"]}),
         ("triton", {"args": ["--openai-po=8000", "--back=vllm"]}),
+        ("triton", {"args": ["--enable-kserve-frontends", "--kserve-http-port=8010"]}),
+        ("triton", {"args": ["--kserve-http-port=8000"]}),
     ],
 )
 def test_what_says_the_same_is_taken(engine: str, options: Facts) -> None:

@@ -274,6 +274,12 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "7000 is where the server hands over KV caches",
     ),
     (
+        "a port of the transfer with a blank",
+        vllm(engine={"env": {"VLLM_NIXL_SIDE_CHANNEL_PORT": " 8000"}}, scheduler={"preset": "disaggregated"}),
+        f"{S0}.engine.port",
+        "8000 is where the server hands over KV caches. Write another port, such as 8080.",
+    ),
+    (
         "a transfer at the port of the server behind its sidecar",
         vllm(engine={"env": {"VLLM_NIXL_SIDE_CHANNEL_PORT": "8200"}}, scheduler={"preset": "disaggregated"}),
         f"{S0}.engine.env.VLLM_NIXL_SIDE_CHANNEL_PORT",
