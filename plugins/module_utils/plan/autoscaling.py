@@ -59,7 +59,7 @@ def autoscaling(service: Facts, server: Facts, picker: Facts, release: Facts, na
         return None
     asks = sorted({_asks(scaling["provider"], name) for name in _metrics(scaling)})
     mine, pickers = pod_matches([namespace], [pods_of(server)]), pod_matches([picker["namespace"]], [pods_of(picker)])
-    scraped = _Scraped(service, mine, pickers, release["metrics"], max(_LOOK_BACK, SCRAPES * interval))
+    scraped = _Scraped(service, mine, pickers, release["metrics"], _window(interval))
     made = _MAKERS[scaling["provider"]](scraped, server, scaling) if scaling["provider"] in _MAKERS else None
     return {"provider": scaling["provider"], "asks": asks, "autoscaler": made}
 
@@ -71,13 +71,13 @@ def autoscalers_to_prune(service: Facts, servers: t.Sequence[Facts]) -> list[Fac
     return [{**kind, "name": name} for name in names for provider, kind in KINDS.items() if (name, provider) not in ours]
 
 
-def autoscaling_problems(service: Facts, path: str, release: str) -> list[Problem]:
-    """Mistakes in the `autoscaling` and `replicas` of a service and of its prefill servers."""
+def autoscaling_problems(service: Facts, path: str, release: str, interval: int) -> list[Problem]:
+    """Mistakes in the `autoscaling` and `replicas` of a service and of its prefill servers. interval: seconds between two scrapes."""
     found = [*_problems(service, service, path), *_problems(service, service["prefill"], f"{path}.prefill")]
-    return found + _zero_problems(service, f"{path}.autoscaling", release) if service["autoscaling"] else found
+    return found + _zero_problems(service, f"{path}.autoscaling", release, interval) if service["autoscaling"] else found
 
 
-def _zero_problems(service: Facts, place: str, release: str) -> list[Problem]:
+def _zero_problems(service: Facts, place: str, release: str, interval: int) -> list[Problem]:
     """Mistakes in `min: 0`, which removes the last server, and in `idle_seconds`, which says when."""
     scaling = service["autoscaling"]
     if scaling["min"] == 0 and scaling["provider"] == "hpa":
@@ -89,7 +89,17 @@ def _zero_problems(service: Facts, place: str, release: str) -> list[Problem]:
     if scaling["idle_seconds"] is not None and (scaling["min"] or scaling["provider"] != "keda"):
         why = "says when the last server is removed, which is for provider: keda with min: 0."
         return [Problem(f"{place}.idle_seconds", scaling["idle_seconds"], why, "Take it out, or write both.")]
+    window = _window(interval)
+    if scaling["idle_seconds"] is not None and scaling["idle_seconds"] < window:
+        why = f"is less than {SCRAPES} scrapes take, {window} s: a request counts for so long, since it might not be seen otherwise."
+        fix = f"Write {window} or more, or an llm_d_monitoring.interval of {scaling['idle_seconds'] // SCRAPES} or less."
+        return [Problem(f"{place}.idle_seconds", scaling["idle_seconds"], why, fix)]
     return []
+
+
+def _window(interval: int) -> int:
+    """Seconds over which rates are taken, and for which a request counts. interval: seconds between two scrapes."""
+    return max(_LOOK_BACK, SCRAPES * interval)
 
 
 def _problems(service: Facts, said: Facts, path: str) -> list[Problem]:

@@ -51,7 +51,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     found += engine_problems(service, path, tested) + version_problems(service, path, user) + reach_problems(service, path)
     found += _accelerator_problems(service, path)
     found += node_problems(service, path, name_suffix(user))
-    found += autoscaling_problems(service, path, user["llm_d_release"])
+    found += autoscaling_problems(service, path, user["llm_d_release"], user["llm_d_monitoring"]["interval"])
     found += _label_problems(service, path)
     found += warmup_problems(service, path, name_suffix(user))
     if service["service_account"] == service["name"]:

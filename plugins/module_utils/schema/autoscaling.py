@@ -74,7 +74,10 @@ AUTOSCALING = {
     ),
     "idle_seconds": Field(
         "int",
-        "Seconds without requests after which the last server is removed. Only with C(min: 0). If omitted, 300.",
+        (
+            "Seconds without requests after which the last server is removed, at least four times O(llm_d_monitoring.interval). Only with C(min: 0)."
+            " If omitted, 300, or four times that interval where it is longer."
+        ),
         minimum=120,
         maximum=86400,
     ),

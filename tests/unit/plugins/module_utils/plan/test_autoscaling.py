@@ -211,6 +211,13 @@ REFUSED: dict[str, tuple[Facts, Facts, str, str, str]] = {
     "prefill servers and none": ({**KEDA, "min": 0}, APART, "autoscaling.min", "requests need one of each", "Write 1 or more"),
     "idle, and one stays": ({**KEDA, "idle_seconds": 150}, {}, "autoscaling.idle_seconds", "min: 0", "Take it out"),
     "idle, and somebody else scales": ({"provider": "external", "min": 0, "idle_seconds": 150}, {}, "autoscaling.idle_seconds", "min: 0", "Take it out"),
+    "idle for less than it can be seen": (
+        {**KEDA, "min": 0, "idle_seconds": 150},
+        {"llm_d_monitoring": {"interval": 60}},
+        "autoscaling.idle_seconds",
+        "is less than 4 scrapes take, 240 s",
+        "Write 240 or more, or an llm_d_monitoring.interval of 37 or less.",
+    ),
     "no prefill server": (KEDA, {**APART, "prefill": {"autoscaling": {**KEDA, "min": 0}}}, "prefill.autoscaling.min", "0 is less than 1", "Write"),
     "prefill": (HPA, {"prefill": {"replicas": 1, "autoscaling": HPA}}, "prefill.replicas", "is a fixed number", "'min: 1'"),
 }
@@ -221,6 +228,12 @@ def test_what_does_not_fit_is_refused(case: str) -> None:
     scaling, more, place, reason, fix = REFUSED[case]
     (found,) = problems(file_of(scaling, **more))
     assert found.path == f"llm_d_model_services[0].{place}" and reason in found.reason and fix in found.fix, str(found)
+
+
+@pytest.mark.parametrize(("idle", "interval", "cooldown"), [(240, 60, 0), (120, 30, 0), (150, 37, 2), (None, 240, 0)])
+def test_idle_seconds_that_can_be_seen_are_taken(idle: int | None, interval: int, cooldown: int) -> None:
+    made = file_of({**KEDA, "min": 0, "idle_seconds": idle}, llm_d_monitoring={"interval": interval})
+    assert objects(made)[("ScaledObject", "sim-decode")]["spec"]["cooldownPeriod"] == cooldown
 
 
 @pytest.mark.parametrize("scaling", [HPA, {"provider": "external"}])
