@@ -238,13 +238,15 @@ def engines() -> str:
     said = [f"- `{name}`: {row['warning']}." for name, row in ENGINE_DEFAULTS.items() if row["warning"]]
     lines += [
         "A scorer that reads a metric which the engine does not export is refused, with a preset that fits. The endpoint picker is told the metrics of the",
-        "engine in its configuration (`defaultEngine` and `engineConfigs`), in every release line; in a complete `scheduler.document` you write them yourself.",
+        "engine in its configuration (`defaultEngine` and `engineConfigs`), in every release line; in a complete `scheduler.document` you write them yourself:",
+        "each is a name with labels and their values. An offset, or a label that shall differ, is refused, since the endpoint picker would leave it out.",
         "",
         *said,
         "- `trtllm`: the PyTorch back end; `engine.args: [--backend=tensorrt]` builds a TensorRT engine at each start, where the image has that back end. Its",
-        "  metrics need TensorRT-LLM 1.3.0rc12 or newer. `gpu_memory_utilization` is the part of what the weights leave free.",
+        "  metrics need TensorRT-LLM 1.3.0rc12 or newer. `gpu_memory_utilization` is the part of what the weights leave free. `--config` is refused: it",
+        "  would take the place of the file that the plan writes, with the metrics in it.",
         "- `triton`: clients ask for `model.served_name`, which is the name of a folder and has no slash; `engine.args` are those of its OpenAI front end.",
-        "- `tgi`: clients ask for the model by the name that it was loaded by.",
+        "- `tgi`: clients ask for the model by the name that it was loaded by. Its variables, such as `NUM_SHARD`, are checked like its arguments.",
         "",
     ]
     return text_of(lines)

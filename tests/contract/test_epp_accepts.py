@@ -215,8 +215,32 @@ PARSED: dict[str, tuple[str, Document, str]] = {
     "a label without a value": (*extracting({"name": "a", "kvUsageSpec": "x{y}"}), "parse error"),
     "a comma at the end": (*extracting({"name": "a", "kvUsageSpec": "x{y=z,}"}), ""),
     "a label with a dash": (*extracting({"name": "a", "kvUsageSpec": "x{y-w=z}"}), "parse error"),
+    "a comma in quotes": (*extracting({"name": "a", "kvUsageSpec": 'x{a="b,c"}'}), ""),
+    "a brace in quotes": (*extracting({"name": "a", "kvUsageSpec": 'x{a="b}c"}'}), ""),
+    "a quote in quotes": (*extracting({"name": "a", "kvUsageSpec": 'x{a="b\\"c"}'}), ""),
+    "a label in quotes": (*extracting({"name": "a", "kvUsageSpec": 'x{"a b"="c"}'}), ""),
+    "quotes of one kind": (*extracting({"name": "a", "kvUsageSpec": "x{a='b'}"}), ""),
+    "an escape": (*extracting({"name": "a", "kvUsageSpec": 'x{a="\\x41"}'}), ""),
+    "an escape that is none": (*extracting({"name": "a", "kvUsageSpec": 'x{a="b\\qc"}'}), "unknown escape sequence"),
+    "an equals sign in quotes": (*extracting({"name": "a", "kvUsageSpec": 'x{a="b=c"}'}), "parse error"),
+    "nothing but a comma": (*extracting({"name": "a", "kvUsageSpec": "x{,}"}), "parse error"),
+    "the name twice": (*extracting({"name": "a", "kvUsageSpec": 'x{__name__="y"}'}), "must not be set twice"),
+    "the name twice in quotes": (*extracting({"name": "a", "kvUsageSpec": 'x{"__name__"="y"}'}), "must not be set twice"),
+    "a word": (*extracting({"name": "a", "kvUsageSpec": "on"}), "unexpected <on>"),
+    "a word in capitals": (*extracting({"name": "a", "kvUsageSpec": "NaN"}), "not a valid metric specification"),
+    "a word of an aggregation": (*extracting({"name": "a", "kvUsageSpec": "sum"}), ""),
     "metrics with labels": (*extracting({"name": "a", "kvUsageSpec": ' x:y { z = w , v="u t" } ', "queuedRequestsSpec": "q{}", "loraSpec": ""}), ""),
 }
+
+
+# Of an instant, and labels that shall differ, it takes and leaves out: nobody would learn that.
+LEFT_OUT = ('x{a!="b"}', "x offset 5m", "x # c")
+
+
+@pytest.mark.parametrize("spec", LEFT_OUT)
+def test_what_it_leaves_out_of_a_metric_is_refused(spec: str) -> None:
+    line, document = extracting({"name": "a", "kvUsageSpec": spec})
+    assert verdict(dump(document), line) == (True, "") and check.check(document, line)
 
 
 @pytest.mark.parametrize(("line", "document", "words"), PARSED.values(), ids=PARSED.keys())

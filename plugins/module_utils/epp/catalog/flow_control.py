@@ -105,20 +105,24 @@ REQUESTS: tuple[Plugin, ...] = (
         ("request",),
         R10_UP,
         (
-            Param("scope", "object", fields=(Param("labelSelector", "str"),)),
+            Param("scope", "object", required=True, fields=(Param("labelSelector", "str", required=True),)),
             Param(
                 "headerSelectors",
                 "objects",
-                fields=(Param("name", "str"), Param("headerName", "str"), Param("labelKey", "str"), Param("mode", "str", choices=("strict", "prefer"))),
+                fields=(
+                    *(Param(name, "str", required=True) for name in ("name", "headerName", "labelKey")),
+                    Param("mode", "str", required=True, choices=("strict", "prefer")),
+                ),
             ),
             Param(
                 "revisionGating",
                 "object",
+                required=True,
                 fields=(
                     Param("revisionLabelKey", "str"),
                     Param("roleLabelKey", "str"),
-                    Param("mode", "str", choices=("sum", "max-role", "disabled")),
-                    Param("requireRoles", "object", fields=(Param("values", "strs"),)),
+                    Param("mode", "str", required=True, choices=("sum", "max-role", "disabled")),
+                    Param("requireRoles", "object", fields=(Param("values", "strs", required=True, low=1),)),
                 ),
             ),
         ),

@@ -106,6 +106,7 @@ FILTERS: tuple[Plugin, ...] = (
                 "conditions",
                 "objects",
                 required=True,
+                low=1,
                 fields=(
                     Param("metric", "str", required=True, choices=("active-requests", "running-requests", "waiting-queue", "kv-cache-utilization")),
                     Param("maxValue", "float", required=True, low=0),

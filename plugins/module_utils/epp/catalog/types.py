@@ -28,7 +28,7 @@ Kind = t.Literal["int", "float", "bool", "str", "strs", "duration", "nanoseconds
 class Param:
     """One parameter: its upstream name, the values it accepts, the release lines that have it.
 
-    `low`/`high` are inclusive, `above`/`below` exclusive. `refers` is the role of the plugin that the value must name.
+    `low`/`high` are inclusive, `above`/`below` exclusive; a list with a `low` may not be empty. `refers` is the role of the plugin that the value must name.
     `obsolete` says why it must not be set although the release accepts the name.
     """
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Values that plugins parse when they are created: with one that they cannot read, the endpoint picker does not start. Pure.
 
-As metav1.LabelSelectorAsSelector of k8s.io/apimachinery and the package datalayer/extractor/metrics of llm-d-router and of the Gateway API Inference Extension
-read them.
+As metav1.LabelSelectorAsSelector and labels.Parse of k8s.io/apimachinery and the packages of the plugins in llm-d-router and in the Gateway API Inference
+Extension read them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,20 @@ ENGINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(ROUTER, ("vllm", "sglang", "trtllm-serve", "triton-tensorrt-llm", "triton")),
 }
 RESERVED = "default"
-_METRIC, _LABEL = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*"), re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-_VALUE = re.compile(r'"[^"]*"|[^",}\s]+')
+_METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_UNQUOTED = re.compile(r'(\w+)\s*=\s*([^",}\s]+)', re.ASCII)
+# Labels with their values, all of them in quotes: of the router, which splits at each comma; and before it of PromQL, which has escapes, a comma at the end,
+# and words that are no names.
+_KEY, _TEXT = r"[a-zA-Z_][a-zA-Z0-9_]*", r'"(?:[^"\\\n]|\\(?:[abfnrtv\\"]|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}))*"'
+_ROUTER, _PROMQL = rf'\s*{_KEY}\s*=\s*"[^",}}]*"\s*', rf"\s*(?:{_KEY}|{_TEXT})\s*=\s*{_TEXT}\s*"
+_LABELS_OF_THE_ROUTER, _LABELS = re.compile(rf"{_ROUTER}(?:,{_ROUTER})*"), re.compile(rf"{_PROMQL}(?:,{_PROMQL})*(?:,\s*)?")
+_NAMED_AGAIN = re.compile(r'(?:\A|,)\s*"?__name__"?\s*=')
+_WORDS = ("on", "ignoring", "group_left", "group_right", "bool", "atan2", "inf", "nan")
+# One part of a selector in one line, and the values of it.
+_WORD = r"[^\s=!(),<>]+"
+_REQUIREMENT = re.compile(
+    rf"\s*(?:!\s*(?P<not>{_WORD})|(?P<key>{_WORD})(?:\s+(?:not)?in\s*\((?P<values>[^()=!<>]*)\)|\s*(?:==?|!=)\s*(?P<value>(?:{_WORD})?)|\s*[<>]\s*[0-9]+)?)\s*"
+)
 
 
 def label_selectors(config: ParsedConfig) -> list[Problem]:
@@ -71,10 +83,9 @@ def _engines(item: Declared, line: str) -> t.Iterator[Problem]:
             yield Problem(f"{place}.name", name, why, f"Write a name such as {ENGINES[line][0]}, and defaultEngine with it where Pods have no label.")
         elif isinstance(name, str) and seen.setdefault(name, index) != index:
             yield Problem(f"{place}.name", name, f"is the name of engineConfigs[{seen[name]}] already.", "Write each engine once.")
-        for option, spec in [
-            *engine.items(),
-            *((f"customMetrics[{number}].metricSpec", each.get("metricSpec")) for number, each in enumerate(dicts(engine.get("customMetrics")))),
-        ]:
+        own = dicts(engine.get("customMetrics"))
+        yield from _again([each.get("attributeKey") for each in own], f"{place}.customMetrics[{{}}].attributeKey")
+        for option, spec in [*engine.items(), *((f"customMetrics[{number}].metricSpec", each.get("metricSpec")) for number, each in enumerate(own))]:
             if option.endswith("Spec") and isinstance(spec, str) and spec and (wrong := not_a_metric(spec, line)):
                 yield Problem(f"{place}.{option}", spec, wrong, "Write NAME, or NAME{LABEL=VALUE,LABEL=VALUE}.")
     default = item.parameters.get("defaultEngine")
@@ -88,21 +99,83 @@ def _engines(item: Declared, line: str) -> t.Iterator[Problem]:
 
 
 def not_a_metric(spec: str, line: str) -> str:
-    """Why a text is not the name of a metric with labels; empty where it is. Before the router it was read as PromQL, which takes a comma at the end."""
-    name, brace, rest = spec.strip().partition("{")
-    if not _METRIC.fullmatch(name.strip()):
-        return f"'{name.strip()}' is no name of a metric."
+    """Why a text is not the name of a metric with labels; empty where it is.
+
+    Before the router it was read as PromQL. What the endpoint picker reads there and leaves out (an offset, labels that shall differ) is none either.
+    """
+    name, brace, rest = _UNQUOTED.sub(r'\1="\2"', spec).strip().partition("{")
+    name, labels = name.strip(), rest[:-1].strip()
+    if not _METRIC.fullmatch(name) or (line not in ROUTER and name.lower() in _WORDS):
+        return f"'{name}' is no name of a metric."
     if not brace:
         return ""
-    labels, closed, after = rest.partition("}")
-    if not closed or after.strip():
+    if not rest.endswith("}"):
         return "the braces around its labels are not closed at its end."
-    labels = labels.strip() if line in ROUTER else labels.strip().removesuffix(",")
-    for pair in labels.split(",") if labels else []:
-        key, _equal, value = pair.partition("=")
-        if not _LABEL.fullmatch(key.strip()) or not _VALUE.fullmatch(value.strip()):
-            return f"'{pair.strip()}' is no label with its value."
-    return ""
+    if labels and not (_LABELS_OF_THE_ROUTER if line in ROUTER else _LABELS).fullmatch(labels):
+        return f"'{labels}' is not one label after the other with its value."
+    return "__name__ is the name of the metric, which stands before the braces." if line not in ROUTER and _NAMED_AGAIN.search(labels) else ""
 
 
-RULES: tuple[t.Callable[[ParsedConfig], list[Problem]], ...] = (label_selectors, metrics_of_engines)
+def pools_of_clusters(config: ParsedConfig) -> list[Problem]:
+    """Metrics of other clusters' pools that their extractor refuses."""
+    return [
+        Problem(f"{item.path}.parameters.{option}", spec, wrong, "Write NAME, or NAME{LABEL=VALUE,LABEL=VALUE}.")
+        for item in config.of_type("multicluster-metrics-extractor")
+        for option, spec in item.parameters.items()
+        if isinstance(spec, str) and spec and (wrong := not_a_metric(spec, config.line.name))
+    ]
+
+
+def utilization(config: ParsedConfig) -> list[Problem]:
+    """Bounds of a fraction that are none."""
+    why, fix = "is above 1, and the use of the KV cache is a fraction.", "Write a number from 0 to 1, such as 0.8."
+    return [
+        Problem(f"{item.path}.parameters.conditions[{index}].maxValue", most, why, fix)
+        for item in config.of_type("utilization-filter")
+        for index, condition in enumerate(dicts(item.parameters.get("conditions")))
+        if condition.get("metric") == "kv-cache-utilization" and isinstance(most := condition.get("maxValue"), (int, float)) and most > 1
+    ]
+
+
+def screeners(config: ParsedConfig) -> list[Problem]:
+    """Selectors, headers and roles that the screener of rollouts refuses."""
+    return [problem for item in config.of_type("disaggregatedset-rollout-screener") for problem in _screener(item)]
+
+
+def _screener(item: Declared) -> t.Iterator[Problem]:
+    path = f"{item.path}.parameters"
+    selector, gating = mapping(item.parameters.get("scope")).get("labelSelector"), mapping(item.parameters.get("revisionGating"))
+    if isinstance(selector, str) and selector and not _is_selector(selector):
+        yield Problem(f"{path}.scope.labelSelector", selector, f"'{selector}' is no label selector.", "Write something like app=llama,tier in (a,b).")
+    headers = dicts(item.parameters.get("headerSelectors"))
+    for option, texts in (("name", [each.get("name") for each in headers]), ("headerName", [str(each.get("headerName", "")).lower() for each in headers])):
+        yield from _again(texts, f"{path}.headerSelectors[{{}}].{option}")
+    roles = mapping(gating.get("requireRoles")).get("values")
+    if gating.get("mode") in ("sum", "max-role") and "requireRoles" not in gating:
+        why = f"is missing, and mode {gating['mode']} counts the Pods of each role."
+        yield Problem(f"{path}.revisionGating.requireRoles", None, why, "Write the roles, such as {values: [prefill, decode]}, or mode: disabled.")
+    yield from _again(roles if isinstance(roles, list) else [], f"{path}.revisionGating.requireRoles.values[{{}}]", empty=True)
+
+
+def _again(texts: t.Sequence[t.Any], place: str, empty: bool = False) -> t.Iterator[Problem]:
+    """Texts that stand there twice. place: with {} for the index; empty: whether to report empty ones, where nothing else does."""
+    for index, text in enumerate(texts):
+        if empty and text == "":
+            yield Problem(place.format(index), text, "is empty.", "Write a name, or take it out.")
+        elif text and text in texts[:index]:
+            yield Problem(place.format(index), text, f"'{text}' stands there already.", "Write each once.")
+
+
+def _is_selector(text: str) -> bool:
+    """Whether a text is a label selector in one line, such as a=b,c in (d,e),!f."""
+    for part in re.split(r",(?![^(]*\))", text):
+        found = _REQUIREMENT.fullmatch(part)
+        if not found or not FORMATS["label_key"].pattern.match(found["not"] or found["key"]):
+            return False
+        values = [value.strip() for value in (found["values"] or "").split(",")] + [found["value"] or ""]
+        if not all(FORMATS["label_value"].pattern.match(value) for value in values):
+            return False
+    return True
+
+
+RULES: tuple[t.Callable[[ParsedConfig], list[Problem]], ...] = (label_selectors, metrics_of_engines, pools_of_clusters, utilization, screeners)

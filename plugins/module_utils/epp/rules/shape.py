@@ -72,6 +72,8 @@ def check_value(value: t.Any, param: Param, path: str, owner: Owner) -> list[Pro
     kinds, words = _KINDS[param.kind]
     if not _is_a(value, kinds):
         return [Problem(path, value, f"{show(value)} is not {words}.", f"Write {_expected(param)}.")]
+    if value == [] and param.low:
+        return [Problem(path, value, "is empty.", f"Write {param.low:g} or more.")]
     if param.kind == "object":
         return check_tree(value, param.fields, path, owner)
     if param.kind == "objects":

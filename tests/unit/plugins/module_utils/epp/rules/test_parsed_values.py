@@ -54,18 +54,122 @@ def test_metrics_of_the_users_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "line", "right"), [("x{y=z,}", GIE15, True), ("x{y=z,}", R10, False), ('x{y="z"}', R10, True), ("x{ }", R10, True), ("", R10, False)]
+    ("spec", "line", "right"),
+    [
+        ("x{y=z,}", GIE15, True),
+        ("x{y=z,}", R10, False),
+        ('x{y="z"}', R10, True),
+        ("x{ }", R10, True),
+        ("", R10, False),
+        ('x{y="z w", v = u}', R10, True),
+        ('x{y="a,b"}', R10, False),
+        ('x{y="a}b"}', R10, False),
+        ('x{y="a=b"}', R10, False),
+        ('x{y="a\\"b"}', R10, False),
+        ('x{"y"="b"}', R10, False),
+        ('x{__name__="y"}', R10, True),
+        ("on", R10, True),
+        ("x{,}", R10, False),
+        ('x{y="a,b}c\\"d"}', S07, True),
+        ("group_left", S07, False),
+        ('x{a="b",__name__="y"}', S07, False),
+        ('x{a__name__="b",b=",__name__"}', S07, True),
+    ],
 )
 def test_what_each_line_reads_as_a_metric(spec: str, line: str, right: bool) -> None:
     assert (not not_a_metric(spec, line)) is right
 
 
+def test_metrics_of_the_users_own_have_names_of_their_own() -> None:
+    engine = {"name": "own", "customMetrics": [{"attributeKey": "a", "metricSpec": "b"}, {"attributeKey": "a", "metricSpec": "c"}]}
+    assert set(told(R09, {"type": "core-metrics-extractor", "parameters": {"engineConfigs": [engine]}})) == {"engineConfigs[0].customMetrics[1].attributeKey"}
+
+
+def test_metrics_of_other_clusters() -> None:
+    entry = {"type": "multicluster-metrics-extractor", "parameters": {"queueSizeMetric": "x{", "kvCacheUtilizationMetric": "a b"}}
+    assert set(told(R10, entry)) == {"queueSizeMetric", "kvCacheUtilizationMetric"}
+    assert told(R10, {**entry, "parameters": {"queueSizeMetric": "x{y=z}", "kvCacheUtilizationMetric": ""}}) == {}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "wrong"),
+    [
+        ([], {"conditions"}),
+        ([{"metric": "kv-cache-utilization", "maxValue": 80}], {"conditions[0].maxValue"}),
+        ([{"metric": "kv-cache-utilization", "maxValue": 1}, {"metric": "waiting-queue", "maxValue": 80}], set()),
+    ],
+)
+def test_a_filter_by_utilization(conditions: list[Facts], wrong: set[str]) -> None:
+    assert set(told(R10, {"type": "utilization-filter", "parameters": {"conditions": conditions}})) == wrong
+
+
+SCREENER: Facts = {
+    "scope": {"labelSelector": "app=llama,tier in (a, b),!old,x notin (),y>1,z!=,example.com/w"},
+    "headerSelectors": [
+        {"name": "a", "headerName": "X-A", "labelKey": "a", "mode": "strict"},
+        {"name": "b", "headerName": "x-b", "labelKey": "a", "mode": "prefer"},
+    ],
+    "revisionGating": {"mode": "sum", "requireRoles": {"values": ["prefill", "decode"]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "wrong"),
+    [
+        ({}, set()),
+        ({"revisionGating": {"mode": "disabled"}, "headerSelectors": []}, set()),
+        ({"scope": {}}, {"scope.labelSelector"}),
+        ({"scope": {"labelSelector": ""}}, {"scope.labelSelector"}),
+        *(
+            ({"scope": {"labelSelector": text}}, {"scope.labelSelector"})
+            for text in ("a in", "a,", "a=b c", "a b", "a in b", "a>b", "a=-b", "!a=b", "a/=b", "=b")
+        ),
+        ({"revisionGating": {"mode": "sum"}}, {"revisionGating.requireRoles"}),
+        ({"revisionGating": {}}, {"revisionGating.mode"}),
+        ({"revisionGating": {"mode": "max-role", "requireRoles": {}}}, {"revisionGating.requireRoles.values"}),
+        ({"revisionGating": {"mode": "sum", "requireRoles": {"values": []}}}, {"revisionGating.requireRoles.values"}),
+        (
+            {"revisionGating": {"mode": "sum", "requireRoles": {"values": ["a", "", "a"]}}},
+            {"revisionGating.requireRoles.values[1]", "revisionGating.requireRoles.values[2]"},
+        ),
+        ({"headerSelectors": [{"name": "a"}]}, {f"headerSelectors[0].{option}" for option in ("headerName", "labelKey", "mode")}),
+        (
+            {"headerSelectors": [{"name": "a", "headerName": header, "labelKey": "a", "mode": "strict"} for header in ("x-a", "X-A")]},
+            {"headerSelectors[1].name", "headerSelectors[1].headerName"},
+        ),
+    ],
+)
+def test_a_screener_of_rollouts(more: Facts, wrong: set[str]) -> None:
+    assert set(told(R10, {"type": "disaggregatedset-rollout-screener", "parameters": {**SCREENER, **more}})) == wrong
+
+
+def test_a_screener_of_rollouts_needs_parameters() -> None:
+    assert set(told(R10, {"type": "disaggregatedset-rollout-screener"})) == {"scope", "revisionGating"}
+
+
 def test_parameters_of_any_type_raise_nothing() -> None:
     for wrong in (None, 7, "x", [], {}, [7], [{"name": 7}], [{"key": 7, "values": 7, "operator": []}]):
-        for kind in ("label-selector-filter", "core-metrics-extractor"):
+        for kind in (
+            "label-selector-filter",
+            "core-metrics-extractor",
+            "utilization-filter",
+            "multicluster-metrics-extractor",
+            "disaggregatedset-rollout-screener",
+        ):
             check.check(
                 document(
-                    R10, *QUEUE, {"type": kind, "parameters": {"matchLabels": wrong, "matchExpressions": wrong, "engineConfigs": wrong, "defaultEngine": wrong}}
+                    R10,
+                    *QUEUE,
+                    {
+                        "type": kind,
+                        "parameters": {
+                            "matchLabels": wrong,
+                            "matchExpressions": wrong,
+                            "engineConfigs": wrong,
+                            "defaultEngine": wrong,
+                            **dict.fromkeys(("conditions", "queueSizeMetric", "scope", "headerSelectors", "revisionGating"), wrong),
+                        },
+                    },
                 ),
                 R10,
                 {},
