@@ -75,7 +75,7 @@ def test_who_adds_servers_is_told() -> None:
     scaled = {"autoscaling": {"provider": "hpa", "max": 3, "metrics": {"queue": 3}}}
 
     def said(file: Facts) -> list[str]:
-        return [line for line in engine_warnings(complete(file["llm_d_model_services"][0], SERVICE, "")[0]) if "adapters" in line]
+        return [line for line in engine_warnings(complete(file["llm_d_model_services"][0], SERVICE, "")[0], ()) if "adapters" in line]
 
     assert len(said(file_of(SQL, runtime=True, **scaled))) == 1
     assert said(file_of(SQL, **scaled)) == said(file_of(SQL, runtime=True)) == said(file_of(SQL, runtime=True, warmup={"schedule": "@daily"}, **scaled)) == []
