@@ -239,7 +239,7 @@ def engines() -> str:
     lines += [
         "A scorer that reads a metric which the engine does not export is refused, with a preset that fits. The endpoint picker is told the metrics of the",
         "engine in its configuration (`defaultEngine` and `engineConfigs`), in every release line; in a complete `scheduler.document` you write them yourself:",
-        "each is a name with labels and their values. An offset, or a label that shall differ, is refused, since the endpoint picker would leave it out.",
+        "each is a name with labels and their values. An offset, or a label with `!=`, is refused, since the endpoint picker would leave it out.",
         "",
         *said,
         "- `trtllm`: the PyTorch back end; `engine.args: [--backend=tensorrt]` builds a TensorRT engine at each start, where the image has that back end. Its",

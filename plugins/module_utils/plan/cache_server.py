@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from ..common.objects import Facts
+from ..epp.catalog.presets import ROLE_LABEL
 from ..k8s.platform import amount
 from ..releases.caches import SERVER_IMAGE, SERVER_PORT
 from .endpoint_picker import INSTANCE_LABEL, NAME_LABEL
-from .pod_spec import ROLE_LABEL, SERVICE_LABEL, container_security, pod_security
+from .pod_spec import SERVICE_LABEL, container_security, pod_security
 from .references import image
 
 SUFFIX = "-cache"

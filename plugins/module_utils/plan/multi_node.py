@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from ..common.flags import flags_of
 from ..common.objects import Facts
+from ..epp.catalog.presets import SERVING_LABEL
 from ..releases.deployed import ENGINE_DEFAULTS, WHOLE, has, with_option
 from ..releases.engines import ENGINES
 from ..releases.lines import LEADER_WORKER_SET
 from ..schema.fields import Problem
 from .engine import vendor
-from .pod_spec import SERVING_LABEL
 
 RAY_PORT, RPC_PORT = 6379, 13345
 START_RANK = "--data-parallel-start-rank"  # of a worker, which only its shell knows

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 from ..common.objects import Facts
+from ..epp.catalog.presets import SERVING_LABEL
 
 SERVICE_LABEL = "llm-d.ai/model-service"
 # On an object of a model service outside of the namespace of its file, which is the value: several files may share a namespace for routes or gateways.
 HOME_LABEL = "llm-d.ai/namespace"
-SERVING_LABEL = "llm-d.ai/inference-serving"
-ROLE_LABEL = "llm-d.ai/role"
 # The container port that receives requests: the model server's, or the routing sidecar's where there is one.
 PORT_NAME = "http"
 # Of a proxy. While its only pod is not ready a Service refuses connections, so one late answer is not enough.

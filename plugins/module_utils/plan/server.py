@@ -8,13 +8,13 @@ from __future__ import annotations
 import typing as t
 
 from ..common.objects import Facts
-from ..epp.catalog.presets import SIDECAR_SERVER_PORT
+from ..epp.catalog.presets import ROLE_LABEL, SIDECAR_SERVER_PORT
 from ..releases.deployed import ENGINE_DEFAULTS
 from ..releases.lines import ACCELERATORS
 from .caches import cache_volumes, with_caches, with_memory
 from .engine import engine_image, vendor
 from .multi_node import to_workload
-from .pod_spec import PORT_NAME, ROLE_LABEL, container_security, front, labels_in, pod_security, pool_selector
+from .pod_spec import PORT_NAME, container_security, front, labels_in, pod_security, pool_selector
 from .server_arguments import served_arguments, server_environment
 from .sharing import PIN, part, part_name, prefix, rules
 from .tracing import server_requirements

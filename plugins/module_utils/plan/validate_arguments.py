@@ -211,12 +211,12 @@ def _taken_ports(service: Facts, path: str, required: Facts) -> list[Problem]:
         given = number_of(str(engine["env"].get(SIDE_CHANNEL, SIDE_CHANNEL_PORT)))
         side = (given or 0, service["accelerator"]["per_replica"], "where the server hands over KV caches", f"{path}.engine.env.{SIDE_CHANNEL}")
         held += [side] if given is not None else []
-    theirs, where = flags_of(engine["args"]), f"{path}.engine.args"
-    if engine["type"] == "triton" and KSERVE in theirs:
+    asked = flags_of(engine["args"])
+    if engine["type"] == "triton" and KSERVE in asked:
         for flag, usual in KSERVE_PORTS.items():
-            given = number_of(theirs.get(flag) or str(usual))
-            place = place_of(engine["args"], flag if flag in theirs else KSERVE, where)
-            held += [(given, 1, f"where Triton's KServe API listens (--{flag})", place)] if given is not None else []
+            given = number_of(asked.get(flag) or str(usual))
+            option = place_of(engine["args"], flag if flag in asked else KSERVE, f"{path}.engine.args")
+            held += [(given, 1, f"where Triton's KServe API listens (--{flag})", option)] if given is not None else []
     found: dict[str, Problem] = {}
     for index, (first, count, _whose, option) in enumerate(held):
         for other, more, whose, theirs in held[index + 1 :]:

@@ -32,7 +32,6 @@ EMPTY_REQUIRES: dict[str, t.Any] = {
     "epp": {"args": [], "env": [], "ports": [], "publish_not_ready": False},
     "sidecars": [],
     "pod_labels": {},
-    "role_labels": {},
     "roles": [],
     "feature_gates": [],
 }

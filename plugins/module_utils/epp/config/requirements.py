@@ -23,14 +23,13 @@ def requirements(config: ParsedConfig, context: t.Mapping[str, t.Any], asked: t.
 
     vllm: args, env and ports of the model server (of the context's engine); an env entry replaces one of the same name.
     epp: args, env, ports, publish_not_ready (of its Service). sidecars: name, on ("epp" or a role), and what to run.
-    pod_labels: of every server; role_labels: by role; roles: the roles that need servers.
+    pod_labels: of every server; roles: the roles that need servers.
     """
     needs: Requires = {
         "vllm": {"args": [], "env": [], "ports": []},
         "epp": {"args": [], "env": [], "ports": [], "publish_not_ready": False},
         "sidecars": [],
         "pod_labels": {},
-        "role_labels": {},
         "roles": [],
         "feature_gates": list(config.document.get("featureGates") or []),
     }
@@ -98,7 +97,6 @@ def _roles(needs: Requires, config: ParsedConfig, context: t.Mapping[str, t.Any]
         return
     stages = [stage for stage in ("encode", "prefill") if stage in settings[2]]
     needs["roles"] = [*stages, "decode"] if stages else []
-    needs["role_labels"] = {role: {presets.ROLE_LABEL: role} for role in needs["roles"]}
     if not stages:
         return
     line, port = config.line.name, context.get("port") or 8000

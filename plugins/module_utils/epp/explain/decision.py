@@ -10,6 +10,7 @@ import typing as t
 
 from ...common.objects import get_path
 from ...schema.fields import Field, Problem, complete, show
+from ..catalog.presets import ROLE_LABEL
 from ..config.build import Built, build
 from ..document import Declared, ParsedConfig, Profile, parse_config
 from ..rules.disaggregation import pd_settings
@@ -17,7 +18,6 @@ from ..rules.profiles import picker_of
 from . import scores
 from .scores import REQUEST, SERVER, Case, Server, alias, prompt_tokens
 
-ROLE_LABEL = "llm-d.ai/role"
 # Values of the role label that each filter keeps; None is a server without the label.
 ROLES: dict[str, frozenset[str | None]] = {
     "decode-filter": frozenset({None, "decode", "prefill-decode", "both", "encode-prefill-decode"}),

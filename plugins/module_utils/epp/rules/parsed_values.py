@@ -101,7 +101,7 @@ def _engines(item: Declared, line: str) -> t.Iterator[Problem]:
 def not_a_metric(spec: str, line: str) -> str:
     """Why a text is not the name of a metric with labels; empty where it is.
 
-    Before the router it was read as PromQL. What the endpoint picker reads there and leaves out (an offset, labels that shall differ) is none either.
+    Before the router it was read as PromQL. What the endpoint picker reads there and leaves out (an offset, labels with !=) is none either.
     """
     name, brace, rest = _UNQUOTED.sub(r'\1="\2"', spec).strip().partition("{")
     name, labels = name.strip(), rest[:-1].strip()

@@ -11,10 +11,11 @@ import typing as t
 
 import kubernetes
 import pytest
+from ansible_collections.llm_d.inference.plugins.module_utils.epp.catalog.presets import SERVING_LABEL
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.export import exported
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.images import needed
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.pod_spec import SERVICE_LABEL, SERVING_LABEL
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.pod_spec import SERVICE_LABEL
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import PYTHON_IMAGE
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import ROLES, definitions, render
 from pruned import pruned

@@ -198,7 +198,6 @@ def test_disaggregated(line: str) -> None:
     assert ("disagg-headers-handler" in types) == (not line.startswith("router"))
     assert built.requires["feature_gates"] == (["prepareDataPlugins"] if line == "scheduler-0.7" else [])
     assert built.requires["roles"] == ["prefill", "decode"]
-    assert built.requires["role_labels"]["prefill"] == {"llm-d.ai/role": "prefill"}
     (sidecar,) = built.requires["sidecars"]
     assert ("--vllm-port=8200" if line in ("scheduler-0.7", "scheduler-0.8", "router-0.9") else "--model-server-port=8200") in sidecar["args"]
     assert any(argument.startswith("--kv-transfer-config=") for argument in built.requires["vllm"]["args"])
