@@ -21,8 +21,8 @@ options:
     required: true
   looks:
     description:
-      - The registered results of the checks, C(platform), C(objects), C(warmup), C(routing), C(schedulers), C(servers), C(monitoring),
-        C(security) and C(performance), and the C(time) for a verdict without C(routing).
+      - The registered results of the checks, C(access), C(platform), C(objects), C(warmup), C(routing), C(schedulers), C(servers), C(monitoring),
+        C(security) and C(performance), and the C(time) for a verdict without C(routing). Where C(access) failed, nothing else counts.
     type: dict
     required: true
 """

@@ -141,11 +141,14 @@ def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[s
 
 
 def assemble(plan: Facts, results: Facts, collection: str) -> dict[str, t.Any]:
-    """The verdict on a plan. `results`: registered results of the checks, by {platform, objects, warmup, routing, schedulers, servers, monitoring,
+    """The verdict on a plan. `results`: registered results of the checks, by {access, platform, objects, warmup, routing, schedulers, servers, monitoring,
     security, performance, time}.
 
-    A check that failed as a whole is a failed claim.
+    A check that failed as a whole is a failed claim; where that of the access failed, it is the only one.
     """
+    access = results.get("access")
+    if access and access.get("failed"):
+        return verdict([claims.not_run("platform/seen", access)], [], [], versions(plan, None, collection), results.get("time", ""))
     routing, seen = results.get("routing"), results.get("servers")
     judged = [
         _module_claims("platform/seen", results.get("platform")),

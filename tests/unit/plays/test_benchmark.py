@@ -15,9 +15,7 @@ import sys
 import plays
 import pytest
 from engine_servers import ApiServer, engine, listed, pod
-from local_servers import JSON, SSE, chunk, serve, stream
-
-pytestmark = pytest.mark.timing
+from local_servers import JSON, SSE, chunk, closed_port, serve, stream
 
 SERVICES = [
     {"name": name, "model": {"served_name": f"acme/{name}"}, "engine": {"type": "simulator"}, "route": {"path": path}}
@@ -77,6 +75,7 @@ def run_playbook(root, tmp_path):
     return run
 
 
+@pytest.mark.timing
 def test_a_benchmark_and_its_baseline(play):
     server = Server()
     with serve(server) as url:
@@ -95,6 +94,7 @@ def test_a_benchmark_and_its_baseline(play):
     assert page.count("<h1>") == 1 and page.count("All numbers") == 2 and "sk-secret" not in page + json.dumps(report)
 
 
+@pytest.mark.timing
 def test_one_service_that_fails_is_named_and_the_other_measured(play):
     with serve(Server(table=False)) as url:
         done, folder = play({"url": url})
@@ -103,6 +103,7 @@ def test_one_service_that_fails_is_named_and_the_other_measured(play):
     assert sim["ok"] and sim["stages"][0]["ok"] > 0 and not table["ok"] and table["stages"] == []
 
 
+@pytest.mark.timing
 def test_a_missed_objective_fails_once_at_the_end(play):
     with serve(Server()) as url:
         done, folder = play({"url": url, "slo": {"ttft_p50_ms": 0.001}})
@@ -110,9 +111,23 @@ def test_a_missed_objective_fails_once_at_the_end(play):
     assert not json.loads((folder / "report.json").read_text())["ok"]
 
 
-def test_check_mode_sends_nothing_and_finds_mistakes(play):
-    server = Server()
+@pytest.mark.parametrize("given", [{"max_lag": 5}, {"max_lag": 5, "job": {"image": "python:3.12-slim"}}])
+def test_only_a_url_that_this_host_asks_needs_no_api_server(play, tmp_path, given):
+    dead, server = f"http://127.0.0.1:{closed_port()}", Server()
     with serve(server) as url:
+        here = json.dumps({"llm_d_kubeconfig": plays.kubeconfig(tmp_path / "config", dead)})
+        done, folder = play({"url": url, "concurrency": [], "rates": [4], "seconds": 1, **given}, "-e", here)
+    reached = "job" not in given
+    assert (done.returncode == 0) is reached and (dead in done.stdout) is not reached, done.stdout + done.stderr
+    assert bool(server.asked) is reached and (folder / "report.json").exists() is reached
+
+
+def test_check_mode_sends_nothing_and_finds_mistakes(play, tmp_path):
+    server = Server()
+    plays.kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}")
+    with serve(server) as url:
+        away, folder = play({"job": {"image": "python:3.12-slim"}}, "--check", "-e", json.dumps({"llm_d_kubeconfig": str(tmp_path / "config")}))
+        assert away.returncode == 0 and "the options are right" in away.stdout, "and it needs no cluster"
         done, folder = play({"url": url}, "--check")
         assert done.returncode == 0 and "Check mode sends no request" in done.stdout
         wrong, folder = play({"url": url, "workload": {"kind": "trace"}}, "--check")
@@ -120,6 +135,7 @@ def test_check_mode_sends_nothing_and_finds_mistakes(play):
     assert server.asked == [] and not folder.exists()
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("key", "broken"), [(None, ""), (None, "decode-1"), ("sk-secret", "prefill-0"), ("sk-secret", "")])
 def test_quick_asks_each_server(play, tmp_path, key, broken):
     """Of every role, through an API server; with the key that they ask for where there is one.

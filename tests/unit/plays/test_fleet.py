@@ -13,6 +13,7 @@ from pathlib import Path
 import plays
 import pytest
 import yaml
+from keeping_api_server import empty
 from local_servers import JSON, closed_port, serve
 
 Facts = dict[str, t.Any]
@@ -106,24 +107,27 @@ def test_there_is_a_page_where_every_cluster_failed(fleet: Fleet, tmp_path: Path
     assert all(len(line) <= 80 for line in lines[:-1])
 
 
-def _empty(_handler: t.Any, _method: str, path: str, _body: bytes) -> tuple[int, dict[str, str], str]:
-    """An API server that has nothing."""
-    if path == "/version":
-        return 200, {"Content-Type": JSON}, json.dumps({"major": "1", "minor": "34", "gitVersion": "v1.34.4"})
-    return 404, {"Content-Type": JSON}, json.dumps({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"})
-
-
-def test_no_verdict_is_written_where_the_api_server_does_not_answer(fleet: Fleet, tmp_path: Path) -> None:
+def test_where_the_api_server_does_not_answer_no_earlier_verdict_stays(fleet: Fleet, tmp_path: Path) -> None:
     dead = plays.kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}", "sk-planted")
     fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=dead)
+    earlier = fleet.artifacts / "a/verdict.json"
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text('{"ok": true}', encoding="utf-8")
+    status, said = fleet.run("playbooks/validate.yml", "--forks", "3", "--check")
+    assert status == 0 and said.count("nothing was validated and") == 3 and "true" in earlier.read_text(encoding="utf-8"), said
     status, said = fleet.run("playbooks/validate.yml", "--forks", "3")
     assert status and set(fleet.states().values()) == {"unreachable"} and "nothing listens there" in said, said
+    for row in fleet.page()["clusters"]:
+        verdict = json.loads((fleet.artifacts / row["host"] / "verdict.json").read_text(encoding="utf-8"))
+        (claim,) = verdict["claims"]
+        assert not verdict["ok"] and claim["id"] == "platform/seen" and claim["evidence"] == row["why"][0] and verdict["versions"]["release"]
+        assert "platform/seen" in (fleet.artifacts / row["host"] / "report.html").read_text(encoding="utf-8")
 
 
 def test_each_cluster_writes_its_own_verdict_and_the_page_leads_to_it(fleet: Fleet, tmp_path: Path) -> None:
-    with serve(_empty) as url:
+    with serve(empty) as url:
         here = plays.kubeconfig(tmp_path / "config", url, "sk-planted")
-        fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=here, validation_wait=0, validation_timeout=60, validation_request_timeout=60)
+        fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=here, validation_wait=0, validation_timeout=10, validation_request_timeout=60)
         status, said = fleet.run("playbooks/validate.yml", "--forks", "3")
     assert status and set(fleet.states().values()) == {"not ok"}, said
     assert not (fleet.artifacts / "verdict.json").exists()

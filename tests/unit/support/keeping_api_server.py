@@ -135,6 +135,13 @@ class KeepingApi:
         self.kept[f"{SPACE}/pods/{name}"] = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"], "status": status}
 
 
+def empty(_handler, _method, path, _body):
+    """The answers of an API server that has nothing."""
+    if path == "/version":
+        return 200, {"Content-Type": JSON}, json.dumps({"major": "1", "minor": "34", "gitVersion": "v1.34.4"})
+    return 404, {"Content-Type": JSON}, json.dumps({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"})
+
+
 def selected(item, query):
     """Whether an object has the labels of a labelSelector such as a=b,c=d."""
     asked = dict(pair.split("=") for pair in parse_qs(query).get("labelSelector", [""])[0].split(",") if "=" in pair)

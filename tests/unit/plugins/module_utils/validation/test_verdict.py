@@ -161,6 +161,7 @@ def test_a_verdict(plan):
         ({"objects": OBJECTS, "routing": {"failed": False, "msg": "boom", "exception": "..."}}, ["routing/proven"]),
         ({"objects": {"msg": "no API server"}, "routing": ROUTING}, ["objects/ready"]),
         ({"objects": OBJECTS, "routing": ROUTING, "security": {"msg": "no"}}, ["security/proven"]),
+        ({"objects": OBJECTS, "routing": ROUTING, "access": {"failed": True, "msg": "no"}}, ["platform/seen"]),
         ({"objects": OBJECTS, "routing": ROUTING, "servers": {"groups": [], "msg": "no"}}, ["servers/healthy"]),
         ({"objects": OBJECTS, "routing": ROUTING, "platform": {"msg": "no"}}, ["platform/seen"]),
         ({"objects": OBJECTS, "routing": ROUTING, "schedulers": {"msg": "no"}}, ["schedulers/configured"]),
