@@ -14,7 +14,7 @@ from ansible.utils.display import Display
 
 from ..module_utils.plan.build import Mistakes, explain, in_order, plan
 from ..module_utils.plan.build import problems as problems_of
-from ..plugin_utils.planning import fleet, read, same_place
+from ..plugin_utils.planning import fleet, fleet_folder, read, same_place
 from ..plugin_utils.run_files import remove_orphans
 
 CALLBACK = "llm_d.inference.fleet"
@@ -40,7 +40,7 @@ class ActionModule(ActionBase):
         if len(fleet(variables)) > 1 and CALLBACK not in (constants.CALLBACKS_ENABLED or []):
             display.warning(NO_PAGE)
         user, untemplated = read(variables, self._templar.template)
-        result["artifacts_dir"] = user["llm_d_artifacts_dir"]
+        result.update(artifacts_dir=user["llm_d_artifacts_dir"], fleet_dir=fleet_folder(variables, user))
         failed = {problem.path for problem in untemplated}
         # A variable whose template failed is absent from `user`; do not report it as missing too.
         found = untemplated + [problem for problem in problems_of(user) if problem.path not in failed]

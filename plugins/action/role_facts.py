@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 import yaml
@@ -17,7 +18,7 @@ from ..filter.validation_targets import validation_targets
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.pruning import owned, references
 from ..plugin_utils import compat
-from ..plugin_utils.planning import definitions, plain, planned, render
+from ..plugin_utils.planning import definitions, host_folder, plain, planned, render
 
 DERIVED: dict[str, t.Callable[[t.Any], t.Any]] = {
     "runs": benchmark_runs,
@@ -58,6 +59,7 @@ class ActionModule(ActionBase):
             "_ansible_no_log": True,
             "plan": plan,
             "state": self._given(variables, f"{role}_state") or plan["state"],
+            "host_folder": os.path.join(os.sep, host_folder(variables)).rstrip(os.sep),
             "connection": {name: value for name, value in plan["connection"].items() if value},
             **made,
             **derived,

@@ -101,7 +101,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
                 seen.pop("failure", None)
         time = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         folders = {host: Path(seen["inputs"]["artifacts_dir"]) for host, seen in found.items()}
-        folder = next(iter(folders.values())).parent / "fleet"
+        folder = Path(next(iter(found.values()))["inputs"]["fleet_dir"])
         stopped = self.fatal and any("failure" in seen for seen in self.seen.values())
         rows = {
             host: fleet.row(host, seen, time, stopped, os.path.relpath(folders.get(host, folder) / "report.html", folder)) for host, seen in self.seen.items()

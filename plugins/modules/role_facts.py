@@ -91,6 +91,11 @@ owned:
   type: list
   elements: dict
   sample: [{apiVersion: v1, kind: Service, metadata: {name: llama-8b, namespace: llm-d}}]
+host_folder:
+  description: What follows the path of a folder that is given for all hosts, so that each has its own. Empty with one host in the inventory.
+  returned: success
+  type: str
+  sample: /berlin
 connection:
   description: The connection options of the plan that are set, for C(module_defaults).
   returned: success

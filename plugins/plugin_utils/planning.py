@@ -42,6 +42,7 @@ TEMPLATES = (
     "model_service/templates/servers.yml.j2",
 )
 _PLACE = ("llm_d_kubeconfig", "llm_d_context", "llm_d_namespace", "llm_d_instance", "llm_d_scope")
+_TAKEN = (".", "..", "benchmark", "calibrate", "compare", "conformance", "diagnose", "export", "fleet", "mirror", "performance")
 _PATHS = ("llm_d_artifacts_dir", "llm_d_kubeconfig")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MARK = "\u2063value "
@@ -65,10 +66,24 @@ def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, l
 
 def _folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
     """That in the folder of artifacts which keeps the results of a cluster and an instance apart from others'; "" for one cluster and the default instance."""
-    default, suffix = VARIABLES["llm_d_instance"].default, user.get("llm_d_name_suffix") or ""
-    host = variables["inventory_hostname"] if len(fleet(variables)) > 1 else ""
-    name = f"{host or user.get('llm_d_instance') or default}{suffix}"
-    return name.replace(os.sep, "_") if host or name != default else ""
+    default = VARIABLES["llm_d_instance"].default
+    instance = f"{user.get('llm_d_instance') or default}{user.get('llm_d_name_suffix') or ''}"
+    return os.path.join(host_folder(variables), "" if instance == default else _file_name(instance)).rstrip(os.sep)
+
+
+def host_folder(variables: t.Mapping[str, t.Any]) -> str:
+    """The name of the folder that keeps the results of a host apart from those of others; "" with one host."""
+    return _file_name(str(variables["inventory_hostname"])) if len(fleet(variables)) > 1 else ""
+
+
+def fleet_folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
+    """The folder of the page for all hosts, beside theirs. user: as `read` returns it."""
+    return os.path.join(str(user["llm_d_artifacts_dir"]).removesuffix(_folder(variables, user)), "fleet")
+
+
+def _file_name(name: str) -> str:
+    """Another one for each name: no folder is that of two hosts or instances, or one of the results inside of it."""
+    return name.replace("%", "%25").replace(os.sep, "%2F") + ("%" if name in _TAKEN else "")
 
 
 def fleet(variables: t.Mapping[str, t.Any]) -> list[str]:

@@ -66,6 +66,10 @@ class Fleet:
     def kubeconfig(self, name: str) -> str:
         return str(self.folder / f"{name}.kubeconfig")
 
+    def folder_of(self, name: str) -> Path:
+        """Of a host's instance, which has its name, too."""
+        return self.artifacts / name / name
+
     def run(self, playbook: str, *options: str, **given: t.Any) -> tuple[int, str]:
         """(exit status, output)."""
         done = plays.run("-i", str(self.folder), playbook, "--forks", "5", "-e", json.dumps(given), *options, ANSIBLE_CALLBACK_RESULT_FORMAT="json")
@@ -141,9 +145,9 @@ def test_eight_serve_one_is_refused_one_unreachable_and_the_page_tells_all(fleet
     rows = {row["host"]: row for row in found["clusters"]}
     assert "llm_d_gatway" in rows[MISTAKEN]["why"][0] and "does not accept the credentials (401)" in rows[CLOSED]["why"][0]
     for name in GOOD:
-        verdict = json.loads((fleet.artifacts / name / "verdict.json").read_text(encoding="utf-8"))
+        verdict = json.loads((fleet.folder_of(name) / "verdict.json").read_text(encoding="utf-8"))
         assert verdict["ok"] and f"{name}/sim-epp" in json.dumps(verdict["claims"]) and rows[name]["endpoint"] == verdict["endpoint"]
-        assert (fleet.artifacts / "fleet" / rows[name]["page"]).resolve() == (fleet.artifacts / name / "report.html").resolve()
+        assert (fleet.artifacts / "fleet" / rows[name]["page"]).resolve() == (fleet.folder_of(name) / "report.html").resolve()
     assert len({rows[name]["endpoint"] for name in GOOD}) == len(GOOD)
     apps = client.AppsV1Api()
     assert {name: bool(apps.list_namespaced_deployment(name).items) for name in NAMES} == {name: name in GOOD for name in NAMES}
@@ -156,7 +160,7 @@ def test_nothing_changes_once_more_and_each_run_sees_its_own_cluster(fleet: Flee
     assert fleet.page()["states"] == {"ok": 8, "refused": 1, "unreachable": 1}, "rows of those that had no part stay"
     client.AppsV1Api().delete_namespaced_deployment("sim-decode", GOOD[0])
     status, said = fleet.run("playbooks/diff.yml", "--limit", f"{GOOD[0]},{GOOD[1]}")
-    drift = {name: json.loads((fleet.artifacts / name / "drift.json").read_text(encoding="utf-8"))["ok"] for name in GOOD[:2]}
+    drift = {name: json.loads((fleet.folder_of(name) / "drift.json").read_text(encoding="utf-8"))["ok"] for name in GOOD[:2]}
     assert status == 2 and drift == {GOOD[0]: False, GOOD[1]: True}, said[-4000:]
     assert fleet.page()["states"] == {"ok": 8, "refused": 1, "unreachable": 1}, "the page is of the runs that validate"
 

@@ -460,8 +460,9 @@ VARIABLES: dict[str, Field] = {
     "llm_d_artifacts_dir": Field(
         "str",
         "Directory for the verdict and other results, relative to the directory in which the play was started. With several hosts in the inventory, each has a"
-        " folder of its name in it, and C(fleet/) has the page for all. With one, another O(llm_d_instance) than the default has a folder of its name."
-        " O(llm_d_name_suffix) is part of both names.",
+        " folder of its name in it, and C(fleet/) has the page for all. Another O(llm_d_instance) than the default, of whose name O(llm_d_name_suffix) is"
+        " part, has a folder of its name in that."
+        " In names, C(/) becomes C(%2F); one that a folder of results has, such as C(benchmark), ends with C(%).",
         default="artifacts",
     ),
     "llm_d_image_registry": Field(

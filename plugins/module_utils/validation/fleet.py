@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc as c
+import urllib.parse
 
 from ..common.objects import Facts
 from ..common.text import one_line, pluralize
@@ -120,7 +121,7 @@ def page(found: Facts) -> str:
     head = ["Cluster", "State", "Claims", "Failed claims", "Kubernetes", "Release", "Gateway", "Endpoint", "Time"]
     body = [
         [
-            html.link(each["page"], each["host"]) if each["page"] else each["host"],
+            html.link(urllib.parse.quote(each["page"]), each["host"]) if each["page"] else each["host"],
             html.Markup(f'<span class="mark {"ok" if each["state"] == "ok" else "fail"}">{html.escape(each["state"])}</span>'),
             _claims(each),
             ", ".join(failed["id"] for failed in each["failed"]),

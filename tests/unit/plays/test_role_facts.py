@@ -97,3 +97,9 @@ def test_what_looks_like_a_template_in_a_value_stays_as_it_is(facts):
     odd = [{**USER["llm_d_model_services"][0], "engine": {"type": "simulator", "env": {"ODD": "{{ '{{' }} x }}"}}}]
     done, found = facts({"role": "x", "definitions": {"objects": "things.yml.j2"}}, llm_d_model_services=odd)
     assert done.returncode == 0 and "{{ x }}" in json.dumps(found["plan"]), done.stdout
+
+
+def test_each_of_several_hosts_has_a_folder_of_its_own(facts):
+    _done, one = facts({"role": "x"})
+    _done, two = facts({"role": "x"}, "-i", "other,", "--limit", "localhost")
+    assert (one["host_folder"], two["host_folder"]) == ("", "/localhost")

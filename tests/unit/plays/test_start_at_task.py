@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import typing as t
 from pathlib import Path
 
 import plays
 import pytest
 import yaml
 
-ROLES = sorted(path.parts[-3] for path in (plays.ROOT / "roles").glob("*/tasks/main.yml") if "role_facts" in path.read_text(encoding="utf-8"))
+ROLES = sorted(path.parts[-3] for path in (plays.ROOT / "roles").glob("*/tasks/main.yml") if "register:" in path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -19,7 +20,34 @@ def test_each_role_names_its_first_task(role: str) -> None:
     (block,) = yaml.safe_load((plays.ROOT / f"roles/{role}/tasks/main.yml").read_text(encoding="utf-8"))
     first = block["block"][0]
     said = yaml.safe_load((plays.ROOT / f"roles/{role}/vars/main.yml").read_text(encoding="utf-8"))[first["register"]]
-    assert "llm_d.inference.role_facts" in first and f"start at llm_d.inference.{role} : {first['name']}'" in said
+    assert f"start at llm_d.inference.{role} : {first['name']}'" in said
+
+
+def set_by(task: dict[str, t.Any]) -> set[str]:
+    """The variables that a task sets."""
+    return {*task.get("ansible.builtin.set_fact", {}), *([task["register"]] if "register" in task else [])}
+
+
+@pytest.mark.parametrize("playbook", sorted(path.name for path in (plays.ROOT / "playbooks").glob("*.yml")))
+def test_each_play_names_its_first_task(playbook: str) -> None:
+    for play in yaml.safe_load((plays.ROOT / "playbooks" / playbook).read_text(encoding="utf-8")):
+        tasks = play.get("tasks", [])
+        for name in (name for task in tasks[:-1] for name in set_by(task)):
+            assert f"start at {tasks[0]['name']}'" in play["vars"][name]
+
+
+@pytest.mark.parametrize(
+    ("playbook", "task", "first"),
+    [
+        ("export", "Write the files", "start at Compute the objects"),
+        ("list_images", "Show images, charts and CRDs", "start at Compute the plan"),
+        ("canary", "llm_d.inference.canary : Show the steps", "start at llm_d.inference.canary : Compute the steps"),
+        ("canary", "llm_d.inference.canary : Take the steps", "start at llm_d.inference.canary : Compute the steps"),
+    ],
+)
+def test_a_playbook_that_starts_behind_it_says_so(playbook: str, task: str, first: str) -> None:
+    done = plays.run("-i", "inventories/local", f"playbooks/{playbook}.yml", "--start-at-task", task)
+    assert done.returncode == 2 and first in " ".join((done.stdout + done.stderr).split()), done.stdout
 
 
 def test_a_play_that_starts_behind_it_says_so(tmp_path: Path) -> None:

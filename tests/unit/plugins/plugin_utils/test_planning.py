@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
+import plays
 import pytest
+from ansible_collections.llm_d.inference.plugins.plugin_utils import planning
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import read
 
 HOSTS = {"groups": {"all": ["berlin", "paris"]}, "inventory_hostname": "paris"}
@@ -23,9 +26,18 @@ def as_it_is(value: t.Any) -> t.Any:
         ({"llm_d_name_suffix": "-blue"}, "/out/llm-d-blue"),
         ({"llm_d_instance": "edge", "llm_d_name_suffix": "-blue"}, "/out/edge-blue"),
         (HOSTS, "/out/paris"),
-        ({**HOSTS, "llm_d_instance": "edge"}, "/out/paris"),
-        ({**HOSTS, "llm_d_name_suffix": "-blue"}, "/out/paris-blue"),
-        ({**HOSTS, "inventory_hostname": "a/b"}, "/out/a_b"),
+        ({"llm_d_instance": "benchmark"}, "/out/benchmark%"),
+        (HOSTS | {"llm_d_instance": "llm-d"}, "/out/paris"),
+        (HOSTS | {"llm_d_instance": "edge"}, "/out/paris/edge"),
+        (HOSTS | {"llm_d_instance": "other"}, "/out/paris/other"),
+        (HOSTS | {"llm_d_instance": "compare"}, "/out/paris/compare%"),
+        (HOSTS | {"llm_d_name_suffix": "-blue"}, "/out/paris/llm-d-blue"),
+        (HOSTS | {"inventory_hostname": "paris-blue"}, "/out/paris-blue"),
+        (HOSTS | {"inventory_hostname": "a/b"}, "/out/a%2Fb"),
+        (HOSTS | {"inventory_hostname": "a_b"}, "/out/a_b"),
+        (HOSTS | {"inventory_hostname": "a%2Fb"}, "/out/a%252Fb"),
+        (HOSTS | {"inventory_hostname": ".."}, "/out/..%"),
+        (HOSTS | {"inventory_hostname": "fleet"}, "/out/fleet%"),
         ({"groups": {"all": ["llm-d", "one"]}, "inventory_hostname": "llm-d"}, "/out/llm-d"),
         ({"groups": {"all": ["one"]}, "inventory_hostname": "one"}, "/out"),
     ],
@@ -34,3 +46,10 @@ def test_clusters_and_instances_share_no_folder_of_artifacts(variables: dict[str
     user, wrong = read({"llm_d_artifacts_dir": "/out", **variables}, as_it_is)
     assert not wrong
     assert user["llm_d_artifacts_dir"] == folder
+    assert planning.fleet_folder(variables, user) == "/out/fleet"
+
+
+def test_no_host_or_instance_has_the_folder_of_a_result() -> None:
+    texts = [path.read_text(encoding="utf-8") for folder in ("roles", "playbooks") for path in (plays.ROOT / folder).rglob("*.yml")]
+    results = {name for text in texts for name in re.findall(r"artifacts_dir(?: ~ '| }})/([a-z_]+)\b(?!\.)", text)}
+    assert {"benchmark", "diagnose", "mirror", "performance"} <= results <= set(planning._TAKEN)

@@ -96,7 +96,7 @@ def test_the_page_shows_each_cluster_with_its_link_and_its_reasons() -> None:
     }
     text = fleet.page(fleet.report(list(rows), rows, {}, "now"))
     assert "3 clusters: 1 ok, 1 not ok, 1 refused" in text and '<span class="verdict failed">NOT OK</span>' in text
-    assert '<a href="../a&lt;b/report.html">a&lt;b</a>' in text and "<td>d</td>" in text
+    assert '<a href="../a%3Cb/report.html">a&lt;b</a>' in text and "<td>d</td>" in text
     assert "look &lt;there&gt;" in text and "no answer" in text and "llm_d_gatway: there" in text and "second: there" in text
     assert re.findall(r"<h2>(.*?)</h2>", text) == ["c", "d"], "a section for each that is not ok"
     assert "NOT OK" not in fleet.page(fleet.report(["a<b"], rows, {}, "now"))
