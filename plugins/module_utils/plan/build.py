@@ -44,7 +44,7 @@ from .sharing import by_name, sharing, sharing_problems
 from .sidecars import routing_proxy
 from .tracing import tracing_problems
 from .validate_benchmark import benchmark_problems
-from .validate_gateway import gateway_problems, hostname_problems, proxy_problems
+from .validate_gateway import gateway_problems, hostname_problems, proxy_problems, published_problems
 from .validate_gpus import gpu_problems
 from .validate_services import front_problems, name_problems, object_names, route_problems, service_problems
 from .warmup import warmups
@@ -179,7 +179,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
     names = [service["name"] for _path, service in named]
     routes = [] if alone else route_problems(right, listened_hosts(user) if scalars_right else ["*"])
     if scalars_right and not alone:
-        routes += hostname_problems(user, right) + sharing_problems(user, right, names)
+        routes += hostname_problems(user, right) + published_problems(user, right) + sharing_problems(user, right, names)
     taken = {**object_names(names), **{front(service)["name"]: service["name"] for _path, service in right}}
     proxy = proxy_problems(user, taken) if scalars_right else []
     return services, found + unknown + name_problems(named) + front_problems(right) + proxy + routes

@@ -124,6 +124,14 @@ def listened_hosts(user: Facts) -> list[str]:
     return list(dict.fromkeys(each["hostname"] or "*" for each in [settings["listener"], *settings["listeners"]]))
 
 
+def common_host(one: str, other: str) -> str | None:
+    """The host names that both match, as one name; None where there is none. '*' matches any, '*.' at the beginning one label or more."""
+    for wide, name in ((one, other), (other, one)):
+        if wide in ("*", name) or (wide.startswith("*.") and name.removeprefix("*").endswith(wide[1:])):
+            return name
+    return None
+
+
 def failure_modes(user: Facts) -> list[str]:
     """The failure modes that the provider supports while the endpoint picker is down, the default first."""
     return list(GATEWAY_PROVIDERS[user["llm_d_gateway"]["provider"]]["failure_modes"])
@@ -198,13 +206,19 @@ def proxy_service(planned: Facts) -> str | None:
     return planned["name"] if planned["provider"] in ("agentgateway", "kgateway") else None
 
 
+def published_host(route: Facts, listener: Facts) -> str | None:
+    """The host name of an OpenShift Route; None where OpenShift generates one."""
+    host: str | None = route["hostname"] or listener["hostname"]
+    return host
+
+
 def _openshift_route(given: Facts, planned: Facts) -> Facts | None:
     if not given["enabled"]:
         return None
     listener = planned["listener"]
     return {
         "name": planned["name"],
-        "hostname": given["hostname"] or listener["hostname"],
+        "hostname": published_host(given, listener),
         "timeout": given["timeout"],
         "termination": given["termination"] or ("passthrough" if listener["protocol"] == "HTTPS" else "edge"),
         "service": proxy_service(planned),

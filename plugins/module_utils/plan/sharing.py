@@ -11,7 +11,7 @@ import typing as t
 from ..common.objects import Facts
 from ..schema.fields import Problem
 from .charts import provider_facts
-from .gateway import connection, listened_hosts
+from .gateway import common_host, connection, listened_hosts
 from .names import name_suffix, service_name
 from .weights import served_name
 
@@ -147,9 +147,12 @@ def prefix(service: Facts, option: str) -> str:
 
 
 def same_hosts(one: Facts, other: Facts, listened: t.Sequence[str]) -> list[str]:
-    """The host names that two services share; '*' for any. listened: those of the listeners, which a route without host names has."""
-    first, second = (each["route"]["hostnames"] or listened for each in (one, other))
-    return [host for host in first if host in second]
+    """The host names that two services share; '*' for any. listened: those of the listeners.
+
+    A route gets of its own host names what a listener has in common with them, and of two routes that with the longer one: only equal ones are shared.
+    """
+    first, second = ([common_host(host, name) for host in each["route"]["hostnames"] or ["*"] for name in listened] for each in (one, other))
+    return [host for host in first if host and host in second]
 
 
 def _as_many_headers(user: Facts, place: str, service: Facts, services: t.Sequence[tuple[str, Facts]]) -> t.Iterator[Problem]:

@@ -12,7 +12,7 @@ from ..common.objects import Facts
 from ..releases.lines import RELEASES
 from ..schema.fields import Problem
 from .charts import provider_facts
-from .gateway import class_name, connection, default_name, listened_hosts, proxy_service, version
+from .gateway import class_name, common_host, connection, default_name, listened_hosts, proxy_service, published_host, version
 from .names import gateway_name, scheduler_namespace
 from .references import mirrored
 
@@ -29,15 +29,25 @@ def gateway_problems(user: Facts) -> list[Problem]:
 def hostname_problems(user: Facts, services: t.Iterable[tuple[str, Facts]]) -> list[Problem]:
     """Host names of routes that match no listener of our Gateway. Takes (path, service) pairs."""
     names = listened_hosts(user)
-    if "*" in names:
-        return []
     fix = f"Write a host of {' or '.join(names)}, or give a listener of {BLOCK} this hostname."
     return [
         Problem(f"{path}.route.hostnames[{index}]", host, f"no listener of the gateway answers to '{host}'.", fix)
         for path, service in services
         for index, host in enumerate(service["route"]["hostnames"])
-        if not any(_meet(host, name) for name in names)
+        if not any(common_host(host, name) for name in names)
     ]
+
+
+def published_problems(user: Facts, services: t.Sequence[tuple[str, Facts]]) -> list[Problem]:
+    """An OpenShift Route of a host name that no model service has. Takes (path, service) pairs."""
+    settings = user[BLOCK]
+    route, host = settings["openshift_route"], published_host(settings["openshift_route"], settings["listener"])
+    named = [service["route"]["hostnames"] for _path, service in services]
+    names = list(dict.fromkeys(name for each in named for name in each))
+    if not route["enabled"] or not named or not all(named) or (host and any(common_host(host, name) for name in names)):
+        return []
+    why = f"no model service answers to '{host}'." if host else "is missing: OpenShift would choose one, and each model service has its own hostnames."
+    return [Problem(f"{BLOCK}.openshift_route.hostname", route["hostname"], why, f"Write a host of {' or '.join(names)}, or take hostnames of a service out.")]
 
 
 def proxy_problems(user: Facts, names: t.Mapping[str, str]) -> list[Problem]:
@@ -60,13 +70,6 @@ def proxy_problems(user: Facts, names: t.Mapping[str, str]) -> list[Problem]:
 
 
 _SERVICE_NAME = re.compile(r"(?=.{1,63}\Z)[a-z]([-a-z0-9]*[a-z0-9])?\Z")
-
-
-def _meet(one: str, other: str) -> bool:
-    """Whether a host name can match both; each may begin with '*.' for one label or more."""
-    if one == other:
-        return True
-    return any(wide.startswith("*.") and name.removeprefix("*").endswith(wide[1:]) for wide, name in ((one, other), (other, one)))
 
 
 def version_parts(text: str) -> tuple[int, ...]:
@@ -260,14 +263,13 @@ def _route(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem]:
         yield Problem(f"{path}.enabled", True, f"there are no Routes on '{user['llm_d_platform']}'.", "Take it out, or write 'llm_d_platform: openshift'.")
     elif not proxy_service({**settings, "name": settings["name"] or "x", "class_name": settings["class_name"] or "x"}):
         yield Problem(f"{path}.enabled", True, f"the Service of {settings['provider']} has no name that can be known beforehand.", "Use another provider.")
-    served, host = settings["listener"]["hostname"], route["hostname"]
-    if served and (host is None or not _meet(host, served)):
-        why = (
-            f"is not what the listener behind it answers to: {served}."
-            if host
-            else f"is missing: OpenShift would choose one, and the listener answers to {served}."
-        )
+    served, host = settings["listener"]["hostname"], published_host(route, settings["listener"])
+    if host and "*" in host:
+        why = f"is missing, and '{host}' of the listener" if route["hostname"] is None else f"'{host}'"
+        yield Problem(f"{path}.hostname", route["hostname"], f"{why} is no single host name, which a Route has.", f"Write one, such as chat{host[1:]}.")
+    elif served and settings["create"] and not common_host(str(host), served):
         right = f"a host of {served}" if "*" in served else served
+        why = f"is not what the listener behind it answers to: {served}."
         yield Problem(f"{path}.hostname", host, why, f"Write {right}, or take the hostname of the listener out.")
     terminated = settings["listener"]["protocol"] == "HTTPS"
     if route["termination"] and (route["termination"] == "passthrough") != terminated:

@@ -41,7 +41,7 @@ _CERTIFICATE_ISSUER = {
 
 _OPENSHIFT_ROUTE = {
     "enabled": Field("bool", "Publish the gateway through an OpenShift Route.", default=False),
-    "hostname": Field("str", "Host name of the Route. If omitted, OpenShift generates one.", format="hostname"),
+    "hostname": Field("str", "Host name of the Route. If omitted, that of the first listener; without one, OpenShift generates one.", format="hostname"),
     "timeout": Field("str", "Timeout of the router for a response. OpenShift's own default is 30 seconds.", default="3600s", format="gateway_duration"),
     "termination": Field("str", "Where TLS terminates: C(edge) for C(HTTP) listeners, C(passthrough) for C(HTTPS).", choices=("edge", "passthrough")),
 }

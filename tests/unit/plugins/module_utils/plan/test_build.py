@@ -649,6 +649,28 @@ def test_a_route_without_a_host_has_those_of_the_listeners(listeners: list[str |
     assert bool(problems(user(*services, llm_d_gateway={**gateway, "create": False}))) == (not hosts)
 
 
+@pytest.mark.parametrize(
+    ("listeners", "one", "other", "refused"),
+    [
+        (["a.b.c"], [], ["*.b.c"], True),
+        (["a.b.c"], ["*.b.c"], ["a.b.c"], True),
+        (["*.c"], ["*.b.c"], ["a.b.c"], False),
+        (["*.b.c"], ["*.c"], [], True),
+        (["x.b.c", "a.b.c"], ["x.b.c"], ["*.b.c"], True),
+        (["x.b.c", "a.b.c"], ["x.b.c"], ["a.b.c"], False),
+        ([None, "a.b.c"], ["*.b.c"], [], True),
+        ([None], ["*.b.c"], ["a.b.c"], False),
+    ],
+)
+def test_routes_share_what_the_listeners_leave_of_their_hosts(listeners: list[str | None], one: list[str], other: list[str], refused: bool) -> None:
+    first, *others = [{"hostname": host, "port": 80 + number} for number, host in enumerate(listeners)]
+    gateway = {"listener": first, "listeners": [{"name": f"more-{number}", **each} for number, each in enumerate(others)]}
+    for hosts in ((one, other), (other, one)):
+        services = [{**SIMULATOR, "name": f"s{number}", "route": {"hostnames": each}} for number, each in enumerate(hosts)]
+        found = problems(user(*services, llm_d_gateway=gateway))
+        assert [problem.path for problem in found] == ["llm_d_model_services[1].route"] * refused, found
+
+
 @pytest.mark.parametrize("provider", ["envoy_gateway", "istio"])
 def test_the_direct_route_leads_to_the_service_and_no_policy_to_it(provider: str) -> None:
     service = {**SIMULATOR, "route": {"name": "entry", "direct_path": "/direct/", "hostnames": ["a.b"], "headers": {"x-v": "b"}}}

@@ -115,7 +115,28 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
         {"provider": "openshift", "listener": {"hostname": "*.example.com"}, "openshift_route": {"enabled": True}},
         OPENSHIFT,
         "llm_d_gateway.openshift_route.hostname",
-        "OpenShift would choose one, and the listener answers to *.example.com. Write a host of *.example.com",
+        "is missing, and '*.example.com' of the listener is no single host name, which a Route has. Write one, such as chat.example.com.",
+    ),
+    (
+        "a Route of all hosts",
+        {"provider": "openshift", "openshift_route": {"enabled": True, "hostname": "*.example.com"}},
+        OPENSHIFT,
+        "llm_d_gateway.openshift_route.hostname",
+        "'*.example.com' is no single host name, which a Route has. Write one, such as chat.example.com.",
+    ),
+    (
+        "a Route of a host that no service has",
+        {"provider": "openshift", "listener": {"hostname": "*.example.com"}, "openshift_route": {"enabled": True, "hostname": "b.example.com"}},
+        {**OPENSHIFT, "llm_d_model_services": [{**_SIM, "route": {"hostnames": ["a.example.com"]}}]},
+        "llm_d_gateway.openshift_route.hostname",
+        "no model service answers to 'b.example.com'. Write a host of a.example.com",
+    ),
+    (
+        "a Route of any host over services with hosts",
+        {"provider": "openshift", "openshift_route": {"enabled": True}},
+        {**OPENSHIFT, "llm_d_model_services": [{**_SIM, "route": {"hostnames": ["a.example.com", "b.example.com"]}}]},
+        "llm_d_gateway.openshift_route.hostname",
+        "OpenShift would choose one, and each model service has its own hostnames. Write a host of a.example.com or b.example.com",
     ),
     (
         "headers without a route",
@@ -333,3 +354,22 @@ def test_versions_are_compared_as_numbers() -> None:
 def test_a_host_that_a_listener_answers_to_is_planned(listener: str | None, route: str) -> None:
     service = {**_SIM, "route": {"hostnames": [route]}}
     assert not problems({"llm_d_charts": CHARTS, "llm_d_gateway": {"listener": {"hostname": listener}}, "llm_d_model_services": [service]})
+
+
+@pytest.mark.parametrize(
+    ("gateway", "route", "hosts", "published"),
+    [
+        ({"listener": {"hostname": "a.example.com"}}, {}, [[]], "a.example.com"),
+        ({"listener": {"hostname": "a.example.com"}, "create": False, "name": "theirs"}, {}, [[]], "a.example.com"),
+        ({"listener": {"hostname": "a.example.com"}, "create": False, "name": "theirs"}, {"hostname": "b.example.org"}, [[]], "b.example.org"),
+        ({"listener": {"hostname": "*.example.com"}}, {"hostname": "a.example.com"}, [["*.example.com"]], "a.example.com"),
+        ({}, {"hostname": "a.example.com"}, [["b.example.com"], ["a.example.com"]], "a.example.com"),
+        ({}, {"hostname": "a.example.com"}, [["b.example.com"], []], "a.example.com"),
+        ({}, {}, [["b.example.com"], []], None),
+        ({}, {}, [], None),
+    ],
+)
+def test_a_route_of_a_host_that_is_answered_is_planned(gateway: Facts, route: Facts, hosts: list[list[str]], published: str | None) -> None:
+    services = [{**_SIM, "name": f"s{number}", "route": {"hostnames": each}} for number, each in enumerate(hosts)]
+    given = {"provider": "openshift", **gateway, "openshift_route": {"enabled": True, **route}}
+    assert plan({**OPENSHIFT, "llm_d_gateway": given, "llm_d_model_services": services})["gateway"]["openshift_route"]["hostname"] == published
